@@ -1,0 +1,84 @@
+/**
+ * Every bound of the service, with its unit in its name. Those an operator may want to change are
+ * defaults of settings in `Config.ts`; the rest are part of the contract.
+ */
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+export const limits = {
+  // What callers send
+  idCharactersMax: 128,
+  metadataBytesMax: 16 * kibibyte,
+  metadataDepthMax: 8,
+  batchEventsMax: 1_000,
+  batchBodyBytesMax: 8 * mebibyte,
+  bodyBytesMax: 64 * kibibyte,
+  headerBytesMax: 16 * kibibyte,
+  occurredAtFutureMs: 5 * 60_000,
+  occurredAtPastMs: 30 * 86_400_000,
+  amountMax: 1_000_000_000,
+  balanceMax: Number.MAX_SAFE_INTEGER,
+  reasonCharactersMax: 500,
+  titleCharactersMax: 200,
+  descriptionCharactersMax: 2_000,
+  urlCharactersMax: 2_048,
+  webhookKindsMax: 50,
+  idempotencyKeyCharactersMax: 255,
+  idempotencyRetentionMs: 86_400_000,
+  pageDefault: 20,
+  pageMax: 100,
+  requestIdCharactersMax: 128,
+
+  // What one environment may hold
+  questsMax: 10_000,
+  rulesMax: 10_000,
+  webhooksMax: 1_000,
+
+  // Actors
+  mailboxMessagesMax: 16_384,
+  activationsConcurrentMax: 64,
+  residentUsersMax: 200_000,
+  idlePassivateMs: 10 * 60_000,
+  sweepIntervalMs: 1_000,
+  sweepActorsMax: 2_000,
+  actorRestartsMax: 5,
+  actorRestartBackoffMs: 100,
+  actorRestartWindowMs: 60_000,
+
+  // Journal
+  segmentBytes: 64 * mebibyte,
+  commitBatchBytesMax: 4 * mebibyte,
+  commitPendingBytesMax: 64 * mebibyte,
+  commitDeadlineMs: 30_000,
+  noSpaceRetryMs: 250,
+  freeSpaceBytesMin: 64 * mebibyte,
+  recordBytesMax: mebibyte,
+
+  // Snapshot
+  snapshotIntervalMs: 30_000,
+  snapshotRecordsMax: 50_000,
+  snapshotSliceEntriesMax: 500,
+  snapshotPendingRecordsMax: 1_000_000,
+  historyPageBytesMax: 1_600,
+  journalRetentionMs: 7 * 86_400_000,
+  journalRetentionBytesMax: 16 * 1024 * mebibyte,
+
+  // HTTP server
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 5_000,
+  connectionsMax: 20_000,
+  shutdownGraceMs: 10_000,
+} as const
+
+const holds = (relation: boolean, words: string): void => {
+  if (!relation) throw new Error(`Limits disagree: ${words}`)
+}
+holds(limits.metadataBytesMax < limits.bodyBytesMax, "a body holds the largest metadata")
+holds(limits.bodyBytesMax < limits.batchBodyBytesMax, "a batch holds the largest event")
+holds(limits.bodyBytesMax < limits.recordBytesMax, "a record holds the largest body")
+holds(limits.recordBytesMax < limits.commitBatchBytesMax, "a commit batch holds the largest record")
+holds(limits.commitBatchBytesMax < limits.segmentBytes, "a segment holds the largest batch")
+holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
+holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
+holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")

@@ -1,0 +1,92 @@
+/**
+ * The seam between the engine and the disk: five verbs. The journal (append, read, prune) is the only thing
+ * on the path of a write; the snapshot entries are written behind it and could be rebuilt from it.
+ *
+ * Three implementations keep one contract (`test/storage/contract.ts`): `DurableStorage` (segment files and
+ * LMDB), `MemoryStorage`, and `FaultyStorage`, which makes any other one fail on demand.
+ */
+import { Context, Data, type Effect, type Stream } from "effect"
+
+/**
+ * `NoSpace`: nothing was written and the same call may succeed once there is space.
+ * `Broken`: what is on disk is unknown or wrong; the process must end and recover.
+ */
+export class NoSpace extends Data.TaggedError("NoSpace")<{ readonly operation: string }> {}
+export class Broken extends Data.TaggedError("Broken")<{
+  readonly operation: string
+  readonly cause: unknown
+}> {}
+export type StorageError = NoSpace | Broken
+
+/**
+ * Consecutive records, `firstSequence` the number of the first. `frames` holds `count` frames, each a
+ * 32-bit little-endian length and that many bytes. The caller leaves the memory alone until the append ends.
+ */
+export interface JournalBatch {
+  readonly firstSequence: number
+  readonly count: number
+  readonly frames: Uint8Array
+}
+
+export interface StoredRecord {
+  readonly sequence: number
+  readonly body: Uint8Array
+}
+
+/**
+ * The tables of the snapshot:
+ * `meta` the watermark and settings · `actors` the state of each project actor and the directory ·
+ * `users` each user's state · `history` pages of records by user · `eventIds` callers' ids of events and
+ * rewards → sequence · `idempotency` kept replies · `expiry` what to forget, by time.
+ */
+export const tables = [
+  "meta",
+  "actors",
+  "users",
+  "history",
+  "eventIds",
+  "idempotency",
+  "expiry",
+] as const
+export type Table = (typeof tables)[number]
+
+/** `value: null` removes the key. */
+export interface Entry {
+  readonly table: Table
+  readonly key: Uint8Array
+  readonly value: Uint8Array | null
+}
+
+/** Keys from `from` (inclusive) to `until` (exclusive) in byte order; backwards from before `until` when `reverse`. */
+export interface Range {
+  readonly table: Table
+  readonly from: Uint8Array
+  readonly until: Uint8Array
+  readonly reverse?: boolean
+  readonly limit?: number
+}
+
+export type StoredEntry = readonly [key: Uint8Array, value: Uint8Array]
+
+export class Storage extends Context.Service<
+  Storage,
+  {
+    /** The sequence of the last record found when the storage was opened, 0 for none. */
+    readonly lastSequence: number
+    /** Makes a batch durable; it succeeds only after the flush. One at a time, without gaps. */
+    readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError>
+    /** The durable records from `sequence` on, in order, up to the last one at the time of the call. */
+    readonly readRecords: (sequence: number) => Stream.Stream<ReadonlyArray<StoredRecord>, Broken>
+    /** Writes all entries or none, durably. */
+    readonly writeEntries: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
+    /** The value of one key. Values are the reader's to keep. */
+    readonly readEntry: (
+      table: Table,
+      key: Uint8Array,
+    ) => Effect.Effect<Uint8Array | undefined, Broken>
+    /** The entries of a range, in chunks that never hold the event loop long. */
+    readonly readEntries: (range: Range) => Stream.Stream<ReadonlyArray<StoredEntry>, Broken>
+    /** Lets go of journal segments that hold only records below `sequence`. */
+    readonly prune: (sequence: number) => Effect.Effect<void, StorageError>
+  }
+>()("storage/Storage") {}
