@@ -239,9 +239,7 @@ export type UserReply = Balances & { readonly duplicate: boolean; readonly userI
 /** The answer to the command that made `record`, a user's event or reward. */
 export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply => {
   const { cause, subject } = record
-  const summary = record.facts.find(
-    (fact) => fact.kind === "event.tracked" || fact.kind === "reward.granted",
-  )
+  const summary = summaryOf(record)
   if (subject.actor !== "user" || summary === undefined || cause.kind === "request") {
     throw new Error(`Record ${record.sequence} answers no command of a user`)
   }
@@ -269,4 +267,11 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
   }
   const { eventId, action, occurredAt } = cause
   return { kind: "event", ...common, eventId, action, occurredAt, receivedAt: record.at, quests }
+}
+
+const summaryOf = (record: JournalRecord) => {
+  for (const fact of record.facts) {
+    if (fact.kind === "event.tracked" || fact.kind === "reward.granted") return fact
+  }
+  return undefined
 }
