@@ -1,0 +1,168 @@
+/**
+ * Storage in memory, for tests and benches: the contract of the real one without its disk. What it holds
+ * lives in a `MemoryState`, so that a second service opened over the same state is a restart.
+ *
+ * Everything that comes in is copied. A batch shows once `onAppend` has let it through, as on a disk
+ * that has flushed.
+ */
+import { Effect, Layer, Stream } from "effect"
+import { batchRecords } from "./Frames.ts"
+import {
+  Broken,
+  type Entry,
+  type JournalBatch,
+  type Range,
+  Storage,
+  type StorageError,
+  type StoredEntry,
+  type StoredRecord,
+  type Table,
+} from "./Storage.ts"
+
+const chunkLength = 1_000
+
+export interface MemoryStorageOptions {
+  /** What the service is opened over; empty by default. */
+  readonly state?: MemoryState
+  /** Runs in place of the disk: the batch is durable when it succeeds, and nothing is kept when it fails. */
+  readonly onAppend?: (batch: JournalBatch) => Effect.Effect<void, StorageError>
+}
+
+/** Keys as Latin-1 strings compare in byte order. */
+const textOf = (key: Uint8Array): string =>
+  Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString("latin1")
+const bytesOf = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))
+
+class MemoryTable {
+  readonly #values = new Map<string, Uint8Array>()
+  /** Sorted when last read; `undefined` once keys have come or gone. */
+  #order: Array<string> | undefined
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    return this.#values.get(textOf(key))
+  }
+
+  set(key: Uint8Array, value: Uint8Array | null): void {
+    const text = textOf(key)
+    if (value === null) {
+      if (this.#values.delete(text)) this.#order = undefined
+      return
+    }
+    if (!this.#values.has(text)) this.#order = undefined
+    this.#values.set(text, value.slice())
+  }
+
+  entries(range: Range): Array<StoredEntry> {
+    this.#order ??= [...this.#values.keys()].sort()
+    let keys = this.#order.slice(this.#firstFrom(range.from), this.#firstFrom(range.until))
+    if (range.reverse === true) keys.reverse()
+    if (range.limit !== undefined) keys = keys.slice(0, range.limit)
+    return keys.map((key) => [bytesOf(key), this.#values.get(key)!.slice()])
+  }
+
+  #firstFrom(key: Uint8Array): number {
+    const text = textOf(key)
+    const order = this.#order!
+    let low = 0
+    let high = order.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (order[middle]! < text) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** What survives a restart. */
+export class MemoryState {
+  readonly #tables = new Map<Table, MemoryTable>()
+  /** Consecutive, the first of them `firstSequence`. */
+  records: Array<StoredRecord> = []
+  firstSequence = 1
+
+  get lastSequence(): number {
+    return this.firstSequence + this.records.length - 1
+  }
+
+  table(name: Table): MemoryTable {
+    let table = this.#tables.get(name)
+    if (table === undefined) {
+      table = new MemoryTable()
+      this.#tables.set(name, table)
+    }
+    return table
+  }
+}
+
+const inChunks = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
+  const chunks: Array<ReadonlyArray<A>> = []
+  for (let at = 0; at < values.length; at += chunkLength) {
+    chunks.push(values.slice(at, at + chunkLength))
+  }
+  return chunks
+}
+
+const failure = (operation: string, words: string) =>
+  new Broken({ operation, cause: new Error(words) })
+
+export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => {
+  const state = options.state ?? new MemoryState()
+
+  const append = (batch: JournalBatch) =>
+    Effect.suspend((): Effect.Effect<void, StorageError> => {
+      const expected = state.lastSequence + 1
+      if (batch.firstSequence !== expected) {
+        return Effect.fail(failure("append", `expected ${expected}, got ${batch.firstSequence}`))
+      }
+      const records = batchRecords({ ...batch, frames: batch.frames.slice() }, 0)
+      if (records === undefined || records.length === 0) {
+        return Effect.fail(failure("append", "the frames do not add up to the batch"))
+      }
+      const keep = Effect.sync(() => {
+        for (const record of records) state.records.push(record)
+      })
+      if (options.onAppend === undefined) return keep
+      return Effect.uninterruptible(Effect.andThen(options.onAppend(batch), keep))
+    })
+
+  const readRecords = (sequence: number) =>
+    Stream.suspend(() => {
+      if (sequence < state.firstSequence && state.firstSequence > 1) {
+        return Stream.fail(
+          failure("read", `the journal begins at ${state.firstSequence}, ${sequence} is gone`),
+        )
+      }
+      const found = state.records.slice(Math.max(0, sequence - state.firstSequence))
+      const copies = found.map((record) => ({ ...record, body: record.body.slice() }))
+      return Stream.fromIterable(inChunks(copies))
+    })
+
+  const writeEntries = (entries: ReadonlyArray<Entry>) =>
+    Effect.sync(() => {
+      for (const entry of entries) state.table(entry.table).set(entry.key, entry.value)
+    })
+
+  const prune = (sequence: number) =>
+    Effect.sync(() => {
+      // The newest record stays, as the newest segment does on a disk.
+      const count = Math.min(sequence, state.lastSequence) - state.firstSequence
+      if (count <= 0) return
+      state.records = state.records.slice(count)
+      state.firstSequence += count
+    })
+
+  return Storage.of({
+    lastSequence: state.lastSequence,
+    append,
+    readRecords,
+    writeEntries,
+    readEntry: (table, key) => Effect.sync(() => state.table(table).get(key)?.slice()),
+    readEntries: (range) =>
+      Stream.suspend(() => Stream.fromIterable(inChunks(state.table(range.table).entries(range)))),
+    prune,
+  })
+}
+
+export const layer = (options: MemoryStorageOptions = {}): Layer.Layer<Storage> =>
+  Layer.sync(Storage, () => make(options))
