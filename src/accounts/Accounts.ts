@@ -1,0 +1,41 @@
+/**
+ * What HTTP knows of accounts: who a key belongs to, and how much it may still ask. Both answer at once,
+ * from memory: they are on the path of every request.
+ */
+import { Context } from "effect"
+import type { EnvironmentName, Scope, Tier } from "../domain/Directory.ts"
+
+/** Whom a key speaks for. `environment` is the id under which the engine knows it (`prj_…:sandbox`). */
+export interface Caller {
+  readonly keyId: string
+  readonly projectId: string
+  readonly environmentName: EnvironmentName
+  readonly environment: string
+  readonly scope: Scope
+  readonly tier: Tier
+}
+
+/** `limit` is requests per minute; `null` is no limit, and then the other numbers say nothing. */
+export interface RateLimitState {
+  readonly limited: boolean
+  readonly limit: number | null
+  readonly remaining: number
+  /** Seconds until more is to be had, at least 1. */
+  readonly resetSeconds: number
+  readonly tier: Tier
+}
+
+export class Accounts extends Context.Service<
+  Accounts,
+  {
+    /** The caller behind a key's text; `undefined` for every key that is not in force. */
+    readonly authenticate: (keyText: string) => Caller | undefined
+    /** Changes whenever any key does, so that callers may be remembered until then. */
+    readonly version: number
+    /**
+     * Takes `amount` requests from the caller's project and environment. What is `limited` takes nothing.
+     * An amount of 0 takes nothing either, and is limited when not one request remains.
+     */
+    readonly consume: (caller: Caller, amount: number) => RateLimitState
+  }
+>()("accounts/Accounts") {}
