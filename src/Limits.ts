@@ -45,14 +45,24 @@ export const limits = {
   actorRestartBackoffMs: 100,
   actorRestartWindowMs: 60_000,
 
+  // Leaderboard
+  boardChunkSlotsMin: 16,
+  boardChunkSlotsStep: 64,
+  boardChunkSlotsMax: 512,
+  boardLargeMembersMin: 5_000_000,
+  boardLargeChunkSlotsMax: 1_024,
+  boardIdsInOneMapMax: 4_096,
+  boardIdMaps: 512,
+
   // Journal
   segmentBytes: 64 * mebibyte,
-  commitBatchBytesMax: 4 * mebibyte,
+  commitBatchBytesMax: mebibyte,
   commitPendingBytesMax: 64 * mebibyte,
   commitDeadlineMs: 30_000,
   noSpaceRetryMs: 250,
+  stalledAnswerMs: 5_000,
   freeSpaceBytesMin: 64 * mebibyte,
-  recordBytesMax: mebibyte,
+  recordBytesMax: 4 * mebibyte,
 
   // Snapshot
   snapshotIntervalMs: 30_000,
@@ -77,8 +87,19 @@ const holds = (relation: boolean, words: string): void => {
 holds(limits.metadataBytesMax < limits.bodyBytesMax, "a body holds the largest metadata")
 holds(limits.bodyBytesMax < limits.batchBodyBytesMax, "a batch holds the largest event")
 holds(limits.bodyBytesMax < limits.recordBytesMax, "a record holds the largest body")
-holds(limits.recordBytesMax < limits.commitBatchBytesMax, "a commit batch holds the largest record")
-holds(limits.commitBatchBytesMax < limits.segmentBytes, "a segment holds the largest batch")
+holds(
+  limits.commitBatchBytesMax + limits.recordBytesMax < limits.segmentBytes,
+  "a segment holds the largest batch",
+)
 holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
 holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
 holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
+holds(
+  [
+    limits.boardChunkSlotsMin,
+    limits.boardChunkSlotsMax,
+    limits.boardLargeChunkSlotsMax,
+    limits.boardIdMaps,
+  ].every((count) => Number.isInteger(Math.log2(count))) && limits.boardChunkSlotsMin >= 4,
+  "chunks double up to their largest size, and maps are told apart by bits",
+)

@@ -49,7 +49,7 @@ class MemoryTable {
       return
     }
     if (!this.#values.has(text)) this.#order = undefined
-    this.#values.set(text, value.slice())
+    this.#values.set(text, Uint8Array.from(value))
   }
 
   entries(range: Range): Array<StoredEntry> {
@@ -115,7 +115,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       if (batch.firstSequence !== expected) {
         return Effect.fail(failure("append", `expected ${expected}, got ${batch.firstSequence}`))
       }
-      const records = batchRecords({ ...batch, frames: batch.frames.slice() }, 0)
+      const records = batchRecords({ ...batch, frames: Uint8Array.from(batch.frames) }, 0)
       if (records === undefined || records.length === 0) {
         return Effect.fail(failure("append", "the frames do not add up to the batch"))
       }
@@ -134,7 +134,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
         )
       }
       const found = state.records.slice(Math.max(0, sequence - state.firstSequence))
-      const copies = found.map((record) => ({ ...record, body: record.body.slice() }))
+      const copies = found.map((record) => ({ ...record, body: Uint8Array.from(record.body) }))
       return Stream.fromIterable(inChunks(copies))
     })
 

@@ -1,0 +1,103 @@
+/**
+ * An actor: a state, and a mailbox of commands that are applied to it one at a time, in the order accepted.
+ *
+ * - `state` is ahead: it has everything that was decided. `durable` follows when the journal has committed,
+ *   and is all that anybody outside is shown. States are immutable, so both can share their parts.
+ * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
+ *   actor is warm, linked into the order of use (`Residency`).
+ * - `dirty`: `durable` has changed since the last snapshot; such an actor is never passivated.
+ * - `recent`: the caller's ids that are not in the snapshot's index yet, each with its record.
+ *
+ * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
+ */
+import type { Result } from "effect"
+import type { LaurelError } from "../domain/Errors.ts"
+import type { Cause, Fact, JournalRecord, Subject } from "../domain/Record.ts"
+import type { Idempotency } from "./Engine.ts"
+
+export interface Decision {
+  readonly cause: Cause
+  readonly facts: ReadonlyArray<Fact>
+}
+
+/** The two pure functions that make a kind of actor, and what is needed to find and load one. */
+export interface ActorKind<State, Command> {
+  /** What `command` does, or why it is refused. Total: a throw is a defect and crashes the actor. */
+  readonly decide: (
+    state: State,
+    command: Command,
+    now: number,
+  ) => Result.Result<Decision, LaurelError>
+  readonly apply: (state: State, record: JournalRecord) => State
+  /** The state before the first record. */
+  readonly empty: State
+  /** Decodes the snapshot's value. */
+  readonly decode: (value: Uint8Array) => State
+  /** The sequence of the last record in a state, 0 for none. */
+  readonly sequenceOf: (state: State) => number
+  /** The name under which a repeat of the command is a duplicate; `undefined` where there is none. */
+  readonly duplicateKey: (command: Command) => string | undefined
+  /** How many records with such a name are in a state. */
+  readonly duplicateKeys: (state: State) => number
+  /** Called when a record is durable, in order. */
+  readonly committed: (actor: Actor<State, Command>, record: JournalRecord) => void
+}
+
+/** A command on its way, and who waits for it. Exactly one of the two is called, once. */
+export interface Envelope<Command> {
+  readonly command: Command
+  readonly idempotency: Idempotency | undefined
+  /** The record is durable. `duplicate`: it was written by an earlier command with the same id. */
+  readonly answered: (record: JournalRecord, duplicate: boolean) => void
+  readonly refused: (error: LaurelError) => void
+}
+
+export class Actor<State, Command> {
+  readonly subject: Subject
+  readonly kind: ActorKind<State, Command>
+  state: State
+  durable: State
+  loaded = false
+  /** Failed too often: its state must be rebuilt from snapshot and journal before it is used again. */
+  crashed = false
+  running = false
+  dirty = false
+  mailbox: Array<Envelope<Command>> = []
+  /** The place of the next envelope in `mailbox`. */
+  next = 0
+  /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
+  unanswered = 0
+  recent: Map<string, JournalRecord> | undefined
+  /** A user's number on the leaderboard. */
+  member: number | undefined
+  restarts = 0
+  restartedAt = 0
+  downUntil = 0
+  usedAt = 0
+  newer: AnyActor | undefined
+  older: AnyActor | undefined
+
+  constructor(subject: Subject, kind: ActorKind<State, Command>) {
+    this.subject = subject
+    this.kind = kind
+    this.state = kind.empty
+    this.durable = kind.empty
+  }
+
+  /** The actor begins with this state, which is durable. */
+  load(state: State): void {
+    this.state = state
+    this.durable = state
+    this.loaded = true
+  }
+
+  remember(key: string, record: JournalRecord): void {
+    this.recent ??= new Map()
+    this.recent.set(key, record)
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
+export type AnyActor = Actor<any, any>
+// biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
+export type AnyEnvelope = Envelope<any>

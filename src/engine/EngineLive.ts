@@ -1,0 +1,333 @@
+/**
+ * The engine in this process: puts actors, group commit, snapshots, recovery and passivation together and
+ * offers them as `Engine`. It owns all state above the storage; nothing of it lives outside this scope.
+ */
+import { Cause, Clock, Effect, Fiber, Layer, type Scope } from "effect"
+import { type LaurelError, laurelError } from "../domain/Errors.ts"
+import type { JournalRecord } from "../domain/Record.ts"
+import { replyOf, type UserReply } from "../domain/User.ts"
+import { limits } from "../Limits.ts"
+import { Broken, Storage, type StorageError } from "../storage/Storage.ts"
+import type { Actor, Envelope } from "./Actor.ts"
+import { ActorSystem, type CommitEntry } from "./ActorSystem.ts"
+import { decodeUser } from "./Codec.ts"
+import { type Answer, Engine, type Idempotency, type UserMessage } from "./Engine.ts"
+import { type Domain, domain, Environments, newDirectory, type UserActor } from "./Environments.ts"
+import { type Durability, type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
+import { readActorValue } from "./History.ts"
+import { IdempotencyKeys } from "./Idempotency.ts"
+import { type RecoveryReport, readMark, recover } from "./Recovery.ts"
+import { Residency } from "./Residency.ts"
+import { Snapshotter } from "./Snapshotter.ts"
+
+export interface EngineOptions {
+  /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */
+  readonly durability?: Durability
+  readonly snapshotIntervalMs?: number
+  readonly residentUsersMax?: number
+  readonly idlePassivateMs?: number
+  /** The storage can not be trusted any more: the process must end at once. */
+  readonly onBroken: (cause: Broken) => void
+  readonly onRecovered?: (report: RecoveryReport) => void
+  /** Called with each record when it is durable, in order. */
+  readonly onCommitted?: (record: JournalRecord) => void
+  readonly domain?: Domain
+}
+
+export const makeEngine = Effect.fnUntraced(function* (
+  options: EngineOptions,
+): Effect.fn.Return<Engine["Service"], StorageError, Storage | Scope.Scope> {
+  const storage = yield* Storage
+  const clock = yield* Clock.Clock
+  const scope = yield* Effect.scope
+  const context = yield* Effect.context<never>()
+  const runFork = Effect.runForkWith(context)
+  const now = () => clock.currentTimeMillisUnsafe()
+  let closing = false
+  let commit!: GroupCommit<CommitEntry>
+
+  const environments = new Environments(options.domain ?? domain)
+  const directory = newDirectory()
+  const idempotency = new IdempotencyKeys(storage, now)
+  const mark = yield* readMark(storage)
+  const snapshotter = new Snapshotter({ storage, idempotency, now, mark })
+  const residentUsersMax = options.residentUsersMax ?? limits.residentUsersMax
+  const residency = new Residency({
+    residentUsersMax,
+    idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,
+    now,
+    forget: ({ subject }) => {
+      if (subject.actor === "user")
+        environments.of(subject.environment).users.delete(subject.userId)
+    },
+  })
+
+  const actors = new ActorSystem({
+    storage,
+    clock,
+    commit: () => commit,
+    watermark: () => snapshotter.watermark,
+    refusal: () => {
+      if (closing) return shuttingDown
+      if (commit.stalled) return storageUnavailable
+      const full = !commit.accepting || snapshotter.pending >= limits.snapshotPendingRecordsMax
+      return full ? overloaded : undefined
+    },
+    admit: () => {
+      if (residency.makeRoom()) return undefined
+      // What is in the way awaits a snapshot. Until it is there, memory may run over by a part.
+      snapshotter.request()
+      return residency.size > residentUsersMax * residentUsersOverrun ? overloaded : undefined
+    },
+    onBroken: options.onBroken,
+    run: (effect) => {
+      const fiber = runFork(effect)
+      if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, scope)
+    },
+  })
+
+  const userActor = (environmentId: string, userId: string): UserActor => {
+    const environment = environments.of(environmentId)
+    let actor = environment.users.get(userId)
+    if (actor === undefined) {
+      actor = environment.newUser(userId)
+      environment.users.set(userId, actor)
+      residency.add(actor)
+    } else {
+      residency.touch(actor)
+    }
+    return actor
+  }
+
+  const report = yield* recover({
+    storage,
+    environments,
+    directory,
+    mark,
+    userActor,
+    replayed: (record, encoded, actor) => {
+      actors.observe(record.at)
+      idempotency.committed(record)
+      snapshotter.committed({ record, encoded, actor })
+    },
+  })
+  options.onRecovered?.(report)
+
+  commit = yield* makeGroupCommit<CommitEntry>({
+    durability: options.durability ?? "fsync",
+    onBroken: options.onBroken,
+    onStalled: (entries) => {
+      for (const entry of entries) actors.abandon(entry)
+    },
+    onCommitted: (entries) => {
+      for (const entry of entries) {
+        idempotency.committed(entry.record)
+        snapshotter.committed(entry)
+        options.onCommitted?.(entry.record)
+        actors.committed(entry)
+      }
+    },
+  })
+
+  yield* forkLoop(
+    options.onBroken,
+    Effect.gen(function* () {
+      while (true) {
+        const interval = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
+        yield* Effect.race(Effect.sleep(interval), snapshotter.requested)
+        yield* Effect.catchTag(snapshotter.take, "NoSpace", (error) =>
+          Effect.logError("No space for a snapshot; the journal keeps everything").pipe(
+            Effect.annotateLogs({ operation: error.operation }),
+            Effect.andThen(Effect.sleep(limits.noSpaceRetryMs)),
+          ),
+        )
+      }
+    }),
+  )
+  yield* forkLoop(
+    options.onBroken,
+    Effect.gen(function* () {
+      while (true) {
+        yield* Effect.sleep(limits.sweepIntervalMs)
+        residency.sweep(limits.sweepActorsMax)
+      }
+    }),
+  )
+
+  const ask = <State, Command>(
+    actor: () => Actor<State, Command>,
+    command: Command,
+    idempotency: Idempotency | undefined,
+  ): Effect.Effect<Answered, LaurelError> =>
+    Effect.callback((resume) => {
+      actors.accept(actor(), {
+        command,
+        idempotency,
+        answered: (record, duplicate) =>
+          resume(Effect.succeed({ record, duplicate, replayed: false })),
+        refused: (error) => resume(Effect.fail(error)),
+      })
+    })
+
+  const brokenToError = (broken: Broken): LaurelError => {
+    options.onBroken(broken)
+    return storageUnavailable
+  }
+
+  const reserve: Engine["Service"]["reserve"] = (environment, asked) =>
+    Effect.mapError(idempotency.reserve(environment, asked), (error) =>
+      error._tag === "Broken" ? brokenToError(error) : error,
+    )
+
+  /** Once per Idempotency-Key: an earlier answer, or the command's own. */
+  const askOnce = <State, Command>(
+    environment: string,
+    actor: () => Actor<State, Command>,
+    command: Command,
+    asked: Idempotency,
+  ): Effect.Effect<Answered, LaurelError> =>
+    Effect.flatMap(reserve(environment, asked), (reservation) => {
+      if (reservation.fresh) {
+        // A caller that goes away must not free the key while its command runs.
+        return Effect.uninterruptible(
+          Effect.ensuring(ask(actor, command, asked), Effect.sync(reservation.release)),
+        )
+      }
+      const { record } = reservation
+      return record.kept?.error === undefined
+        ? Effect.succeed({ record, duplicate: false, replayed: true })
+        : Effect.fail(record.kept.error)
+    })
+
+  const askUser: Engine["Service"]["askUser"] = (environment, { command, userId }, asked) => {
+    const actor = () => userActor(environment, userId)
+    const answered =
+      asked === undefined
+        ? ask(actor, command, undefined)
+        : askOnce(environment, actor, command, asked)
+    return Effect.map(answered, toReply)
+  }
+
+  const askUsers: Engine["Service"]["askUsers"] = (environment, messages) =>
+    Effect.callback((resume) => {
+      const outcomes = new Array<UserReply | LaurelError>(messages.length)
+      let open = messages.length
+      const settle = (index: number, outcome: UserReply | LaurelError) => {
+        outcomes[index] = outcome
+        if (--open === 0) resume(Effect.succeed(outcomes))
+      }
+      if (open === 0) resume(Effect.succeed(outcomes))
+      messages.forEach((message: UserMessage, index) => {
+        const envelope: Envelope<UserMessage["command"]> = {
+          command: message.command,
+          idempotency: undefined,
+          answered: (record, duplicate) => settle(index, replyOf(record, duplicate)),
+          refused: (error) => settle(index, error),
+        }
+        actors.accept(userActor(environment, message.userId), envelope)
+      })
+    })
+
+  const askProject: Engine["Service"]["askProject"] = (environment, command, asked) => {
+    const actor = () => environments.of(environment).project
+    const answered =
+      asked === undefined || command.kind === "keepBatch"
+        ? ask(actor, command, asked)
+        : askOnce(environment, actor, command, asked)
+    return Effect.map(answered, ({ record, replayed }) => ({ reply: record, replayed }))
+  }
+
+  const readUser: Engine["Service"]["readUser"] = (environment, userId) =>
+    Effect.suspend(() => {
+      const actor = environments.of(environment).users.get(userId)
+      if (actor?.loaded) {
+        residency.touch(actor)
+        return Effect.succeed(actor.durable)
+      }
+      const value = readActorValue(storage, { actor: "user", environment, userId })
+      return Effect.mapError(
+        Effect.map(value, (body) => (body === undefined ? undefined : decodeUser(body))),
+        brokenToError,
+      )
+    })
+
+  const drain = Effect.gen(function* () {
+    closing = true
+    yield* actors.idle
+    yield* Effect.callback<void>((resume) => commit.afterCommit(() => resume(Effect.void)))
+    yield* snapshotter.take.pipe(
+      Effect.catchTag("NoSpace", () => Effect.logError("No space for the last snapshot")),
+      Effect.catchTag("Broken", (broken) => Effect.sync(() => options.onBroken(broken))),
+    )
+  })
+
+  return Engine.of({
+    askUser,
+    askUsers,
+    askProject,
+    askDirectory: (command) =>
+      Effect.map(
+        ask(() => directory, command, undefined),
+        ({ record }) => record,
+      ),
+    readUser,
+    readProject: (environment) => Effect.sync(() => environments.of(environment).project.durable),
+    readDirectory: Effect.sync(() => directory.durable),
+    readBoard: (environment, { limit, offset }) =>
+      Effect.sync(() => environments.of(environment).board.page(offset, limit)),
+    readRank: (environment, userId) =>
+      Effect.sync(() => environments.of(environment).board.rankOf(userId)),
+    reserve,
+    drain,
+  })
+})
+
+interface Answered {
+  readonly record: JournalRecord
+  readonly duplicate: boolean
+  readonly replayed: boolean
+}
+
+const toReply = ({ duplicate, record, replayed }: Answered): Answer<UserReply> => ({
+  reply: replyOf(record, duplicate),
+  replayed,
+})
+
+const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
+  retryAfterSeconds: 5,
+})
+const storageUnavailable = laurelError("storage_unavailable", "Nothing was changed.", {
+  retryAfterSeconds: 5,
+})
+const overloaded = laurelError("overloaded", "Nothing was changed.", { retryAfterSeconds: 1 })
+
+/** How far beyond `residentUsersMax` memory may run while the snapshot that makes room is written. */
+const residentUsersOverrun = 1.5
+
+/** A loop that never ends by itself; whatever ends it is reported. */
+const forkLoop = (
+  onBroken: (cause: Broken) => void,
+  loop: Effect.Effect<never, StorageError>,
+): Effect.Effect<void, never, Scope.Scope> =>
+  loop.pipe(
+    Effect.catchCause((cause) =>
+      Effect.sync(() => {
+        if (!Cause.hasInterruptsOnly(cause)) {
+          onBroken(new Broken({ operation: "run the engine", cause: Cause.squash(cause) }))
+        }
+      }),
+    ),
+    Effect.forkScoped,
+    Effect.asVoid,
+  )
+
+/** The engine on whatever `Storage` is provided; `drain` runs when the scope closes. */
+export const engineLayer = (options: EngineOptions): Layer.Layer<Engine, StorageError, Storage> =>
+  Layer.effect(
+    Engine,
+    Effect.gen(function* () {
+      const engine = yield* makeEngine(options)
+      yield* Effect.addFinalizer(() => engine.drain)
+      return engine
+    }),
+  )

@@ -1,0 +1,221 @@
+/**
+ * Group commit: records that arrive while a batch is being flushed form the next one, so that one flush
+ * serves many writers.
+ *
+ * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable.
+ * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`; what is not yet durable
+ *   stays below `commitPendingBytesMax`, which callers check with `accepting`.
+ * - No space: the batch stays at the head and is tried again until it goes through; nothing else is taken
+ *   meanwhile (`stalled`). After `stalledAnswerMs` the waiting callers are told, by `onStalled`, that the
+ *   outcome is unknown; their records still go to the disk.
+ * - Any other failure: `onBroken`, and nothing is committed any more. The process must end.
+ * - Relaxed durability hands a batch to `onCommitted` before the flush.
+ *
+ * Cost: one copy of each record into the batch's buffer, and two timers of the event loop per batch.
+ */
+import { Cause, Clock, Effect, type Scope } from "effect"
+import { limits } from "../Limits.ts"
+import { Broken, Storage } from "../storage/Storage.ts"
+
+export type Durability = "fsync" | "relaxed"
+
+export interface GroupCommit<Entry> {
+  /** The sequence that the next append gets. */
+  readonly nextSequence: number
+  /** Everything up to here is durable. */
+  readonly durableSequence: number
+  /** The disk is full; the batch at the head waits. */
+  readonly stalled: boolean
+  /** Whether there is room for another record. */
+  readonly accepting: boolean
+  /** Bytes appended since the start, for accounts of the journal's size. */
+  readonly appendedBytes: number
+  /** Queues the record whose text is `encoded`; returns its sequence. */
+  readonly append: (encoded: string, entry: Entry) => number
+  /** Calls back when everything appended so far is durable; at once if it is. */
+  readonly afterCommit: (callback: () => void) => void
+}
+
+export interface GroupCommitOptions<Entry> {
+  readonly durability: Durability
+  readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
+  /** The callers of these entries have waited too long for space. */
+  readonly onStalled: (entries: ReadonlyArray<Entry>) => void
+  readonly onBroken: (cause: Broken) => void
+}
+
+class Batch<Entry> {
+  readonly firstSequence: number
+  readonly entries: Array<Entry> = []
+  readonly callbacks: Array<() => void> = []
+  bytes: Buffer
+  length = 0
+  answered = false
+
+  constructor(firstSequence: number, bytes: Buffer) {
+    this.firstSequence = firstSequence
+    this.bytes = bytes
+  }
+
+  add(encoded: string, entry: Entry): number {
+    // A UTF-16 unit takes at most three bytes of UTF-8.
+    const needed = this.length + 4 + encoded.length * 3
+    if (needed > this.bytes.length) {
+      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.bytes.length))
+      this.bytes.copy(larger, 0, 0, this.length)
+      this.bytes = larger
+    }
+    const written = this.bytes.write(encoded, this.length + 4, "utf8")
+    this.bytes.writeUInt32LE(written, this.length)
+    this.length += 4 + written
+    this.entries.push(entry)
+    return 4 + written
+  }
+}
+
+const initialBytes = 64 * 1024
+
+/** The rest of this turn of the event loop joins the batch. */
+const endOfTurn = Effect.callback<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
+/** Starts the commit loop in the surrounding scope. */
+export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
+  options: GroupCommitOptions<Entry>,
+): Effect.fn.Return<GroupCommit<Entry>, never, Storage | Scope.Scope> {
+  const storage = yield* Storage
+  const clock = yield* Clock.Clock
+  let durableSequence = storage.lastSequence
+  let nextSequence = durableSequence + 1
+  let pendingBytes = 0
+  let appendedBytes = 0
+  let stalled = false
+  let spare: Buffer | undefined
+  let collecting = new Batch<Entry>(nextSequence, Buffer.allocUnsafe(initialBytes))
+  const sealed: Array<Batch<Entry>> = []
+  let flushing: Batch<Entry> | undefined
+  let wake: (() => void) | undefined
+
+  const seal = () => {
+    sealed.push(collecting)
+    collecting = new Batch(nextSequence, spare ?? Buffer.allocUnsafe(initialBytes))
+    spare = undefined
+  }
+
+  const commit: GroupCommit<Entry> = {
+    get nextSequence() {
+      return nextSequence
+    },
+    get durableSequence() {
+      return durableSequence
+    },
+    get stalled() {
+      return stalled
+    },
+    get accepting() {
+      return pendingBytes < limits.commitPendingBytesMax
+    },
+    get appendedBytes() {
+      return appendedBytes
+    },
+    append(encoded, entry) {
+      const added = collecting.add(encoded, entry)
+      pendingBytes += added
+      appendedBytes += added
+      const sequence = nextSequence++
+      if (collecting.length >= limits.commitBatchBytesMax) seal()
+      if (wake !== undefined) {
+        wake()
+        wake = undefined
+      }
+      return sequence
+    },
+    afterCommit(callback) {
+      const last =
+        collecting.entries.length > 0 ? collecting : (sealed[sealed.length - 1] ?? flushing)
+      if (last === undefined) callback()
+      else last.callbacks.push(callback)
+    },
+  }
+
+  const pending = Effect.callback<void>((resume) => {
+    if (sealed.length > 0 || collecting.entries.length > 0) resume(Effect.void)
+    else wake = () => resume(Effect.void)
+  })
+
+  const announce = (batch: Batch<Entry>) => {
+    durableSequence = batch.firstSequence + batch.entries.length - 1
+    options.onCommitted(batch.entries)
+    for (const callback of batch.callbacks) callback()
+  }
+
+  const append = Effect.fnUntraced(function* (batch: Batch<Entry>) {
+    const frames = batch.bytes.subarray(0, batch.length)
+    const request = {
+      firstSequence: batch.firstSequence,
+      count: batch.entries.length,
+      frames,
+    }
+    let stalledSince: number | undefined
+    while (true) {
+      const error = yield* Effect.matchEffect(storage.append(request), {
+        onSuccess: () => Effect.succeed(undefined),
+        onFailure: (failure) =>
+          failure._tag === "NoSpace" ? Effect.succeed(failure) : Effect.fail(failure),
+      })
+      if (error === undefined) break
+      const now = clock.currentTimeMillisUnsafe()
+      if (stalledSince === undefined) {
+        stalledSince = now
+        stalled = true
+        yield* Effect.logError("The disk is full: writes are refused until there is space").pipe(
+          Effect.annotateLogs({ operation: error.operation }),
+        )
+      }
+      if (now - stalledSince >= limits.stalledAnswerMs) {
+        for (const waiting of [batch, ...sealed, collecting]) {
+          if (!waiting.answered) options.onStalled(waiting.entries)
+          waiting.answered = true
+        }
+      }
+      yield* Effect.sleep(limits.noSpaceRetryMs)
+    }
+    if (stalled) {
+      stalled = false
+      yield* Effect.logInfo("There is space again: writes go on")
+    }
+  })
+
+  yield* Effect.gen(function* () {
+    while (true) {
+      yield* pending
+      if (sealed.length === 0) {
+        yield* endOfTurn
+        if (collecting.entries.length > 0) seal()
+      }
+      flushing = sealed.shift()!
+      if (options.durability === "relaxed") announce(flushing)
+      yield* append(flushing)
+      pendingBytes -= flushing.length
+      // Buffers of usual size are used again; larger ones were for a burst.
+      if (flushing.bytes.length <= 4 * initialBytes) spare = flushing.bytes
+      if (options.durability === "fsync") announce(flushing)
+      flushing = undefined
+    }
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.sync(() => {
+        if (Cause.hasInterruptsOnly(cause)) return
+        const error = Cause.squash(cause)
+        options.onBroken(
+          error instanceof Broken ? error : new Broken({ operation: "commit", cause: error }),
+        )
+      }),
+    ),
+    Effect.forkScoped,
+  )
+
+  return commit
+})

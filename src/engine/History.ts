@@ -1,0 +1,127 @@
+/**
+ * What the snapshot keeps by subject: each actor's value, each user's records in pages, and the index from
+ * callers' ids to records.
+ *
+ * A page holds consecutive records of one user, up to `historyPageBytesMax`, under the sequence of its
+ * first. Pages are cut the same way however often they are written, so a snapshot that was interrupted is
+ * simply written again. Large records have a page of their own.
+ */
+import { Effect, Stream } from "effect"
+import type { JournalRecord, Subject } from "../domain/Record.ts"
+import { limits } from "../Limits.ts"
+import { compositeKey, rangeOf } from "../storage/Keys.ts"
+import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
+import { decodeValue, encodeValue } from "../storage/Values.ts"
+import { decodePage, encodePage, type PagedRecord } from "./Codec.ts"
+
+type Store = Storage["Service"]
+
+const actorPlace = (
+  subject: Subject,
+): { readonly table: Entry["table"]; readonly key: Uint8Array } => {
+  switch (subject.actor) {
+    case "user":
+      return { table: "users", key: compositeKey(subject.environment, subject.userId) }
+    case "project":
+      return { table: "actors", key: compositeKey("project", subject.environment) }
+    case "directory":
+      return { table: "actors", key: compositeKey("directory") }
+  }
+}
+
+export const actorEntry = (subject: Subject, body: Uint8Array | string): Entry => ({
+  ...actorPlace(subject),
+  value: encodeValue(body),
+})
+
+/** The body of an actor's value in the snapshot; `undefined`: it has none. */
+export const readActorValue = (
+  storage: Store,
+  subject: Subject,
+): Effect.Effect<Uint8Array | undefined, Broken> => {
+  const { table, key } = actorPlace(subject)
+  return Effect.flatMap(storage.readEntry(table, key), (value) =>
+    value === undefined ? Effect.succeed(undefined) : decodeValue(value, { table, key }),
+  )
+}
+
+const eventIdKey = (environment: string, userId: string, key: string): Uint8Array =>
+  compositeKey(environment, userId, key)
+
+/** The index entry of a caller's id. */
+export const eventIdEntry = (
+  environment: string,
+  userId: string,
+  key: string,
+  sequence: number,
+): Entry => ({
+  table: "eventIds",
+  key: eventIdKey(environment, userId, key),
+  value: encodeValue(String(sequence)),
+})
+
+/** The entries that hold one user's consecutive `records`, oldest first. */
+export const pageEntries = (
+  environment: string,
+  userId: string,
+  records: ReadonlyArray<PagedRecord>,
+): ReadonlyArray<Entry> => {
+  const entries: Array<Entry> = []
+  let page: Array<PagedRecord> = []
+  let length = 0
+  const close = () => {
+    if (page.length === 0) return
+    const key = compositeKey(environment, userId, page[0]!.record.sequence)
+    entries.push({ table: "history", key, value: encodeValue(encodePage(page)) })
+    page = []
+    length = 0
+  }
+  for (const record of records) {
+    if (length + record.encoded.length > limits.historyPageBytesMax) close()
+    page.push(record)
+    length += record.encoded.length
+  }
+  close()
+  return entries
+}
+
+/** The record of a user with this sequence. */
+const findRecord = (
+  storage: Store,
+  environment: string,
+  userId: string,
+  sequence: number,
+): Effect.Effect<JournalRecord | undefined, Broken> => {
+  const { from } = rangeOf(compositeKey(environment, userId))
+  const until = compositeKey(environment, userId, sequence + 1)
+  return storage.readEntries({ table: "history", from, until, reverse: true, limit: 1 }).pipe(
+    Stream.runCollect,
+    Effect.flatMap((chunks) => {
+      const entry = chunks.flat()[0]
+      if (entry === undefined) return Effect.succeed(undefined)
+      return Effect.map(decodeValue(entry[1], { table: "history", key: entry[0] }), (page) =>
+        decodePage(page).find((record) => record.sequence === sequence),
+      )
+    }),
+  )
+}
+
+/** The record of a user's command with this caller's id, if the snapshot has it. */
+export const findByKey = Effect.fnUntraced(function* (
+  storage: Store,
+  subject: Subject,
+  key: string,
+) {
+  if (subject.actor !== "user") return undefined
+  const { environment, userId } = subject
+  const place = { table: "eventIds", key: eventIdKey(environment, userId, key) } as const
+  const value = yield* storage.readEntry(place.table, place.key)
+  if (value === undefined) return undefined
+  const sequence = Number(Buffer.from(yield* decodeValue(value, place)).toString("latin1"))
+  const record = yield* findRecord(storage, environment, userId, sequence)
+  if (record === undefined) {
+    const cause = `The index names record ${sequence}, which the history does not have`
+    return yield* new Broken({ operation: "read a user's history", cause })
+  }
+  return record
+})

@@ -1,0 +1,86 @@
+/**
+ * Which users are warm. A doubly linked list through the actors, newest use first, gives the exact order of
+ * use at the cost of a few pointers. Users are passivated (forgotten by memory, found again in the
+ * snapshot) when they were idle for `idlePassivateMs`, and, beyond `residentUsersMax`, oldest first.
+ * Never passivated: an actor that runs, has unanswered commands, or is not wholly in the snapshot.
+ */
+import type { AnyActor } from "./Actor.ts"
+
+export interface ResidencyOptions {
+  readonly residentUsersMax: number
+  readonly idlePassivateMs: number
+  readonly now: () => number
+  /** The actor's place in its environment is given up. */
+  readonly forget: (actor: AnyActor) => void
+}
+
+export class Residency {
+  readonly #options: ResidencyOptions
+  #newest: AnyActor | undefined
+  #oldest: AnyActor | undefined
+  size = 0
+
+  constructor(options: ResidencyOptions) {
+    this.#options = options
+  }
+
+  /** A new actor takes its place in the order. */
+  add(actor: AnyActor): void {
+    actor.usedAt = this.#options.now()
+    this.#link(actor)
+    this.size++
+  }
+
+  touch(actor: AnyActor): void {
+    actor.usedAt = this.#options.now()
+    if (actor === this.#newest) return
+    this.#unlink(actor)
+    this.#link(actor)
+  }
+
+  /** Whether there is room for one more, after passivating what may go. */
+  makeRoom(): boolean {
+    if (this.size <= this.#options.residentUsersMax) return true
+    this.#passivate(passivationsPerActivation, () => this.size > this.#options.residentUsersMax)
+    return this.size <= this.#options.residentUsersMax
+  }
+
+  /** Passivates what was idle too long, looking at no more than `actorsMax` actors. */
+  sweep(actorsMax: number): void {
+    const before = this.#options.now() - this.#options.idlePassivateMs
+    this.#passivate(
+      actorsMax,
+      (actor) => actor.usedAt <= before || this.size > this.#options.residentUsersMax,
+    )
+  }
+
+  #passivate(actorsMax: number, wanted: (actor: AnyActor) => boolean): void {
+    let actor = this.#oldest
+    for (let looked = 0; actor !== undefined && looked < actorsMax && wanted(actor); looked++) {
+      const { newer } = actor
+      if (!actor.running && !actor.dirty && actor.unanswered === 0) {
+        this.#unlink(actor)
+        this.size--
+        this.#options.forget(actor)
+      }
+      actor = newer
+    }
+  }
+
+  #link(actor: AnyActor): void {
+    actor.older = this.#newest
+    actor.newer = undefined
+    if (this.#newest !== undefined) this.#newest.newer = actor
+    this.#newest = actor
+    this.#oldest ??= actor
+  }
+
+  #unlink(actor: AnyActor): void {
+    if (actor.newer === undefined) this.#newest = actor.older
+    else actor.newer.older = actor.older
+    if (actor.older === undefined) this.#oldest = actor.newer
+    else actor.older.newer = actor.newer
+  }
+}
+
+const passivationsPerActivation = 64

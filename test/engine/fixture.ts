@@ -1,0 +1,93 @@
+/** An engine on storage in memory, and the little that tests of it repeat. */
+import { Effect, Exit, Scope } from "effect"
+import type { ProjectCommand } from "../../src/domain/Project.ts"
+import type { JournalRecord } from "../../src/domain/Record.ts"
+import { decodeRecord } from "../../src/engine/Codec.ts"
+import type { Engine, Idempotency } from "../../src/engine/Engine.ts"
+import { type EngineOptions, makeEngine } from "../../src/engine/EngineLive.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { type Broken, Storage } from "../../src/storage/Storage.ts"
+
+export const sandbox = "prj_1:sandbox"
+export const production = "prj_1:production"
+
+export interface Fixture {
+  readonly engine: Engine["Service"]
+  /** What the engine called fatal. */
+  readonly broken: Array<Broken>
+  readonly committed: Array<JournalRecord>
+  /** Ends the engine: `kill` without its last snapshot, else after `drain`. */
+  readonly close: (how?: "kill") => Effect.Effect<void>
+}
+
+/** Starts an engine over `storage`; starting a second one over the same state is a restart. */
+export const start = Effect.fnUntraced(function* (
+  storage: Storage["Service"],
+  options: Partial<EngineOptions> = {},
+) {
+  const scope = yield* Scope.make()
+  const broken: Array<Broken> = []
+  const committed: Array<JournalRecord> = []
+  const engine = yield* makeEngine({
+    onBroken: (cause) => broken.push(cause),
+    onCommitted: (record) => committed.push(record),
+    ...options,
+  }).pipe(Effect.provideService(Storage, storage), Scope.provide(scope))
+  const fixture: Fixture = {
+    engine,
+    broken,
+    committed,
+    close: (how) =>
+      Effect.andThen(how === "kill" ? Effect.void : engine.drain, Scope.close(scope, Exit.void)),
+  }
+  return fixture
+})
+
+export const startInMemory = (
+  memory: MemoryStorage.MemoryStorageOptions = {},
+  options: Partial<EngineOptions> = {},
+) => start(MemoryStorage.make(memory), options)
+
+let made = 0
+const newId = (prefix: string) => `${prefix}_${++made}`
+
+export const event = (
+  userId: string,
+  action: string,
+  more: { readonly id?: string; readonly occurredAt?: number; readonly metadata?: object } = {},
+) => ({
+  userId,
+  command: {
+    kind: "trackEvent",
+    eventId: newId("evt"),
+    action,
+    ...(more as { readonly id?: string }),
+  } as const,
+})
+
+export const reward = (userId: string, amount: number, id?: string) => ({
+  userId,
+  command: {
+    kind: "grantReward",
+    rewardId: newId("rwd"),
+    type: "xp",
+    amount,
+    ...(id !== undefined && { id }),
+  } as const,
+})
+
+export const rule = (action: string, xp: number): ProjectCommand => ({
+  kind: "createRule",
+  rule: { id: newId("rul"), action, reward: { xp }, enabled: true },
+})
+
+export const quest = (title: string, xp: number, status: "draft" | "active" = "active") => ({
+  kind: "createQuest" as const,
+  quest: { id: newId("qst"), title, description: null, status, reward: { xp } },
+})
+
+export const once = (key: string, fingerprint = "same"): Idempotency => ({ key, fingerprint })
+
+/** The records of a memory state, as recovery would read them. */
+export const recordsOf = (state: MemoryStorage.MemoryState): ReadonlyArray<JournalRecord> =>
+  state.records.map(({ body, sequence }) => decodeRecord(sequence, body))
