@@ -1,10 +1,207 @@
-/** Placeholder */
+/**
+ * One leaderboard: who has how much, in order, with ranks. In memory, synchronous, and a pure function of
+ * what was set: replaying the same sets gives the same board.
+ *
+ * Order: score descending, then `tieSequence` ascending (the sequence of the record that set the score, so
+ * who reached it first comes first), then user id by code unit (only when two have the same sequence).
+ * Ranks are competition ranks: 1, 1, 3. Only scores above 0 are listed.
+ *
+ * A member is a dense number for a user id, held by `Members`; several boards may share one. Who keeps the
+ * number of a user (its actor) saves the lookup of the id. The order itself is `board/ScoreOrder.ts`.
+ *
+ * Cost at a million members: about 1 µs for a rank, 1 to 2 µs for an update, a page of 100 takes 2 to 4 µs,
+ * about 33 bytes a member and board, and no single call comes near a millisecond (`fromEntries` excepted).
+ * A new board costs nothing and an old one is dropped by forgetting it.
+ */
+import { Members } from "./board/Members.ts"
+import { ScoreOrder } from "./board/ScoreOrder.ts"
+import { sortEntries } from "./board/sortEntries.ts"
+
 export interface BoardEntry {
   readonly rank: number
   readonly userId: string
   readonly score: number
 }
+
 export interface BoardPage {
   readonly entries: ReadonlyArray<BoardEntry>
+  /** How many members the whole board lists. */
   readonly total: number
+  /** The position of the first entry, from 0; as asked for, also when it is past the end. */
+  readonly offset: number
+}
+
+/** What sets a place on a board: an integer score from 0 to 2^53 - 1, and the sequence that breaks ties. */
+export interface BoardScore {
+  readonly userId: string
+  readonly score: number
+  readonly tieSequence: number
+}
+
+export class Leaderboard {
+  readonly members: Members
+  readonly #order: ScoreOrder
+
+  /** An empty board. `members` may be shared with other boards of the same users. */
+  constructor(members: Members = new Members()) {
+    this.members = members
+    this.#order = new ScoreOrder(members)
+  }
+
+  /**
+   * A board of `scores` in any order, each user at most once; throws on a user named twice or a score out
+   * of range. About half a second for a million, most of it for the ids; to build one without holding the
+   * loop, `set` the members in slices instead.
+   */
+  static fromEntries(scores: Iterable<BoardScore>, members: Members = new Members()): Leaderboard {
+    const board = new Leaderboard(members)
+    const columns = new Columns()
+    for (const { userId, score, tieSequence } of scores) {
+      assertKey(score, tieSequence)
+      if (score > 0) columns.push(members.admit(userId), score, tieSequence)
+    }
+    const { members: numbers, scores: values, ties } = columns.trimmed()
+    board.#order.fill(sortEntries(members, numbers, values, ties), numbers, values, ties)
+    return board
+  }
+
+  /** How many members are listed. */
+  get total(): number {
+    return this.#order.total
+  }
+
+  /** The member number of `userId`, a new one if it has none. It stays until `members.release(userId)`. */
+  memberOf(userId: string): number {
+    return this.members.admit(userId)
+  }
+
+  /**
+   * Gives `member` a score (integer, 0 to 2^53 - 1), reached with the record `tieSequence`. The score it has
+   * already changes nothing, so it keeps its place among equals; 0 takes it off the board.
+   */
+  set(member: number, score: number, tieSequence: number): void {
+    assertKey(score, tieSequence)
+    if (score === 0) this.#order.remove(member)
+    else this.#order.set(member, score, tieSequence)
+  }
+
+  /** `set` for a user id; it gets a number once it has a score above 0. */
+  setUser(userId: string, score: number, tieSequence: number): void {
+    const member = score === 0 ? this.members.find(userId) : this.members.admit(userId)
+    if (member !== undefined) this.set(member, score, tieSequence)
+  }
+
+  /** Takes `member` off the board, if it is on it; it keeps its number. */
+  remove(member: number): void {
+    this.#order.remove(member)
+  }
+
+  /** Takes a user off the board and gives its number back; for a user who is on no other board. */
+  forget(userId: string): void {
+    const member = this.members.find(userId)
+    if (member === undefined) return
+    this.#order.remove(member)
+    this.members.release(userId)
+  }
+
+  /** The score of `member`, 0 when it is not listed. */
+  score(member: number): number {
+    return this.#order.scoreOf(member)
+  }
+
+  /** The score of `userId`, 0 when it is not listed. */
+  scoreOf(userId: string): number {
+    const member = this.members.find(userId)
+    return member === undefined ? 0 : this.#order.scoreOf(member)
+  }
+
+  /** The rank of `member`, `null` when it is not listed. */
+  rank(member: number): number | null {
+    const score = this.#order.scoreOf(member)
+    return score === 0 ? null : this.rankOfScore(score)
+  }
+
+  /** The rank of `userId`, `null` when it is not listed. */
+  rankOf(userId: string): number | null {
+    const member = this.members.find(userId)
+    return member === undefined ? null : this.rank(member)
+  }
+
+  /** The rank that whoever has `score` (> 0) has or would have: 1 + the number of higher scores. */
+  rankOfScore(score: number): number {
+    return 1 + this.#order.countAbove(score)
+  }
+
+  /** Up to `limit` entries from position `offset` on (both integers ≥ 0); none when that is past the end. */
+  page(offset: number, limit: number): BoardPage {
+    const entries: Array<BoardEntry> = []
+    let rank = 0
+    let scoreBefore = 0
+    let position = offset
+    this.#order.visit(offset, limit, (member, score) => {
+      position++
+      // The page may begin inside a tie; from then on a new score begins at its own position.
+      if (score !== scoreBefore) rank = scoreBefore === 0 ? this.rankOfScore(score) : position
+      scoreBefore = score
+      entries.push({ rank, userId: this.members.idOf(member), score })
+    })
+    return { entries, total: this.total, offset }
+  }
+
+  /**
+   * The page of `limit` entries that has `member` in its middle, moved where the board ends so that it stays
+   * full; `null` when the member is not listed. With an even limit one more stands before it than after.
+   */
+  around(member: number, limit: number): BoardPage | null {
+    if (this.#order.scoreOf(member) === 0) return null
+    const start = this.#order.positionOf(member) - Math.floor(limit / 2)
+    return this.page(Math.max(0, Math.min(start, this.total - limit)), limit)
+  }
+
+  /** Throws when an invariant of the structure does not hold; O(total), for tests. */
+  check(): void {
+    this.#order.check()
+  }
+}
+
+// Anything else would silently break the order for everybody, so a caller's mistake ends here.
+const assertKey = (score: number, tieSequence: number): void => {
+  if (!(Number.isSafeInteger(score) && score >= 0)) {
+    throw new RangeError(`A score must be an integer from 0 to 2^53 - 1, not ${score}`)
+  }
+  if (!(Number.isSafeInteger(tieSequence) && tieSequence >= 0)) {
+    throw new RangeError(`A tie sequence must be an integer from 0 to 2^53 - 1, not ${tieSequence}`)
+  }
+}
+
+/** Collects members with their keys in arrays that double. */
+class Columns {
+  #size = 0
+  #members = new Uint32Array(16)
+  #scores = new Float64Array(16)
+  #ties = new Float64Array(16)
+
+  push(member: number, score: number, tie: number): void {
+    const size = this.#size++
+    if (size === this.#members.length) {
+      const { members, scores, ties } = this.trimmed()
+      this.#members = new Uint32Array(size * 2)
+      this.#members.set(members)
+      this.#scores = new Float64Array(size * 2)
+      this.#scores.set(scores)
+      this.#ties = new Float64Array(size * 2)
+      this.#ties.set(ties)
+    }
+    this.#members[size] = member
+    this.#scores[size] = score
+    this.#ties[size] = tie
+  }
+
+  trimmed(): { members: Uint32Array; scores: Float64Array; ties: Float64Array } {
+    return {
+      members: this.#members.subarray(0, this.#size),
+      scores: this.#scores.subarray(0, this.#size),
+      ties: this.#ties.subarray(0, this.#size),
+    }
+  }
 }
