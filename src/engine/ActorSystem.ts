@@ -1,10 +1,11 @@
 /**
  * Runs actors: mailboxes, activation, supervision.
  *
- * `accept` puts an envelope into an actor's mailbox and starts its fiber if none runs. The fiber loads the
- * actor if it is cold, then takes one envelope after another: decide, apply, append, all in one turn of the
- * event loop, so no other fiber sees a state in between. `apply` runs before the record is appended: a
- * defect there can not reach the journal. The answer goes out when the record is durable (`committed`).
+ * `accept` gives an envelope to an actor. One that is warm and idle takes it at once, in the same turn of
+ * the event loop: decide, apply, append, with no state in between to be seen. When something has to be
+ * waited for (loading a cold actor, looking up an old id, a restart) the actor has a fiber until its mailbox
+ * is empty again, and whatever arrives meanwhile queues there. `apply` runs before the record is appended:
+ * a defect there can not reach the journal. The answer goes out when the record is durable (`committed`).
  *
  * A defect (a throw in decide or apply) is reported once and answered with `internal_error`; the actor's
  * state is thrown away and rebuilt from snapshot and journal before the next envelope, with a growing pause.
@@ -21,12 +22,10 @@ import type { Actor, AnyActor, AnyEnvelope, Envelope } from "./Actor.ts"
 import { decodeRecord, encodeRecord } from "./Codec.ts"
 import type { GroupCommit } from "./GroupCommit.ts"
 import { findByKey, readActorValue } from "./History.ts"
+import type { SnapshotRecord } from "./Snapshotter.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
-export interface CommitEntry {
-  readonly actor: AnyActor
-  readonly record: JournalRecord
-  readonly encoded: string
+export interface CommitEntry extends SnapshotRecord {
   state: unknown
   envelope: AnyEnvelope | undefined
 }
@@ -75,12 +74,17 @@ export class ActorSystem {
       envelope.refused(refusal)
       return
     }
-    actor.mailbox.push(envelope)
     actor.unanswered++
     this.unanswered++
-    if (actor.running) return
-    actor.running = true
-    this.#options.run(this.#drain(actor))
+    if (actor.running || !actor.loaded || actor.crashed) {
+      actor.mailbox.push(envelope)
+      if (!actor.running) {
+        this.#fork(actor, actor.crashed ? this.#rebuild(actor) : this.#activate(actor))
+      }
+      return
+    }
+    const wait = this.#take(actor, envelope)
+    if (wait !== undefined) this.#fork(actor, wait)
   }
 
   #full(actor: AnyActor): LaurelError | undefined {
@@ -143,58 +147,68 @@ export class ActorSystem {
     envelope.refused(error)
   }
 
-  #drain<State, Command>(actor: Actor<State, Command>): Effect.Effect<void> {
+  /** The actor's fiber: waits for `first`, then empties the mailbox. */
+  #fork<State, Command>(actor: Actor<State, Command>, first: Effect.Effect<void, Broken>): void {
     const self = this
-    const { storage } = this.#options
-    return Effect.gen(function* () {
-      if (actor.crashed) yield* self.#rebuild(actor)
-      else if (!actor.loaded) yield* self.#activate(actor)
+    actor.running = true
+    const fiber = Effect.gen(function* () {
+      yield* first
       while (actor.next < actor.mailbox.length) {
         const envelope = actor.mailbox[actor.next++]!
         if (actor.next === actor.mailbox.length) {
           actor.mailbox = []
           actor.next = 0
         }
-        const key = actor.kind.duplicateKey(envelope.command)
-        if (key !== undefined) {
-          let first = actor.recent?.get(key)
-          const stored = actor.kind.duplicateKeys(actor.state) - (actor.recent?.size ?? 0)
-          if (first === undefined && stored > 0) {
-            first = yield* findByKey(storage, actor.subject, key)
-          }
-          if (first !== undefined) {
-            self.#answerDuplicate(actor, envelope, first)
-            continue
-          }
-        }
-        const defect = self.#handle(actor, envelope, key)
-        if (defect !== undefined) yield* self.#restart(actor, defect.error)
+        const wait = self.#take(actor, envelope)
+        if (wait !== undefined) yield* wait
       }
       actor.running = false
-    }).pipe(
-      Effect.catchCause((cause) =>
-        Effect.sync(() => self.#options.onBroken(new Broken({ operation: "run an actor", cause }))),
+    })
+    this.#options.run(
+      Effect.catchCause(fiber, (cause) =>
+        Effect.sync(() => this.#options.onBroken(new Broken({ operation: "run an actor", cause }))),
       ),
     )
+  }
+
+  /** Handles one envelope at once, or returns what has to be waited for until it is handled. */
+  #take<State, Command>(
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+  ): Effect.Effect<void, Broken> | undefined {
+    const { kind, recent } = actor
+    const key = kind.duplicateKey(envelope.command)
+    if (key === undefined) return this.#handle(actor, envelope, key)
+    const first = recent?.get(key)
+    if (first !== undefined) return this.#answerDuplicate(actor, envelope, first)
+    const stored = kind.duplicateKeys(actor.state) - (recent?.size ?? 0)
+    if (stored === 0) return this.#handle(actor, envelope, key)
+    return Effect.flatMap(findByKey(this.#options.storage, actor.subject, key), (record) => {
+      const wait =
+        record === undefined
+          ? this.#handle(actor, envelope, key)
+          : this.#answerDuplicate(actor, envelope, record)
+      return wait ?? Effect.void
+    })
   }
 
   #answerDuplicate<Command>(
     actor: AnyActor,
     envelope: Envelope<Command>,
     first: JournalRecord,
-  ): void {
+  ): undefined {
     this.#options.commit().afterCommit(() => {
       this.#settle(actor)
       envelope.answered(first, true)
     })
   }
 
-  /** One command, in one turn. Returns the defect if there was one. */
+  /** One command, in one turn. What it returns must be waited for: the actor failed and restarts. */
   #handle<State, Command>(
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
     key: string | undefined,
-  ): { readonly error: unknown } | undefined {
+  ): Effect.Effect<void, Broken> | undefined {
     const commit = this.#options.commit()
     const { idempotency } = envelope
     try {
@@ -221,14 +235,14 @@ export class ActorSystem {
         this.#refuse(actor, envelope, laurelError("body_too_large", "The record is too large."))
         return undefined
       }
-      commit.append(encoded, { actor, record, encoded, state, envelope })
+      commit.append(encoded, { actor, record, encoded, key, state, envelope })
       actor.state = state
       if (key !== undefined && refused === undefined) actor.remember(key, record)
       return undefined
     } catch (error) {
       this.defects++
       this.#refuse(actor, envelope, internalError)
-      return { error }
+      return this.#restart(actor, error)
     }
   }
 
@@ -297,8 +311,9 @@ export class ActorSystem {
     const from = Math.min(watermark(), kind.sequenceOf(state)) + 1
     yield* Stream.runForEach(storage.readRecords(from), (records) =>
       Effect.sync(() => {
-        for (const { sequence, body } of records) {
-          const record = decodeRecord(sequence, body)
+        for (const { body } of records) {
+          const record = decodeRecord(body)
+          const { sequence } = record
           if (!sameSubject(record.subject, subject)) continue
           if (sequence > kind.sequenceOf(state)) state = kind.apply(state, record)
           const key = duplicateKey(record.cause)

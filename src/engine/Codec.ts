@@ -17,36 +17,21 @@ import type { Rule } from "../domain/Rule.ts"
 import type { UserState } from "../domain/User.ts"
 import type { Webhook } from "../domain/Webhook.ts"
 
-/** The journal's text of a record; its sequence is its place in the journal. */
-export const encodeRecord = (record: JournalRecord): string => {
-  const { sequence: _, ...body } = record
-  return JSON.stringify(body)
-}
+/** The journal's text of a record. */
+export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
 
-export const decodeRecord = (sequence: number, body: Uint8Array): JournalRecord => ({
-  sequence,
-  ...JSON.parse(textOf(body)),
-})
+export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(textOf(body))
 
 const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
 
 /** A page of one user's records, oldest first, one JSON text a line. */
-export const encodePage = (records: ReadonlyArray<PagedRecord>): string =>
-  records.map(({ record, encoded }) => `${record.sequence} ${encoded}`).join("\n")
-
-export interface PagedRecord {
-  readonly record: JournalRecord
-  readonly encoded: string
-}
+export const encodePage = (encoded: ReadonlyArray<string>): string => encoded.join("\n")
 
 export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
   textOf(page)
     .split("\n")
-    .map((line) => {
-      const space = line.indexOf(" ")
-      return { sequence: Number(line.slice(0, space)), ...JSON.parse(line.slice(space + 1)) }
-    })
+    .map((line) => JSON.parse(line))
 
 const headerBytes = 25
 

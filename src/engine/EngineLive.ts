@@ -8,10 +8,10 @@ import type { JournalRecord } from "../domain/Record.ts"
 import { replyOf, type UserReply } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
 import { Broken, Storage, type StorageError } from "../storage/Storage.ts"
-import type { Actor, Envelope } from "./Actor.ts"
+import type { Actor } from "./Actor.ts"
 import { ActorSystem, type CommitEntry } from "./ActorSystem.ts"
 import { decodeUser } from "./Codec.ts"
-import { type Answer, Engine, type Idempotency, type UserMessage } from "./Engine.ts"
+import { type Answer, Engine, type Idempotency } from "./Engine.ts"
 import { type Domain, domain, Environments, newDirectory, type UserActor } from "./Environments.ts"
 import { type Durability, type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
 import { readActorValue } from "./History.ts"
@@ -105,10 +105,10 @@ export const makeEngine = Effect.fnUntraced(function* (
     directory,
     mark,
     userActor,
-    replayed: (record, encoded, actor) => {
-      actors.observe(record.at)
-      idempotency.committed(record)
-      snapshotter.committed({ record, encoded, actor })
+    replayed: (replayed) => {
+      actors.observe(replayed.record.at)
+      idempotency.committed(replayed.record)
+      snapshotter.committed(replayed)
     },
   })
   options.onRecovered?.(report)
@@ -217,15 +217,15 @@ export const makeEngine = Effect.fnUntraced(function* (
         if (--open === 0) resume(Effect.succeed(outcomes))
       }
       if (open === 0) resume(Effect.succeed(outcomes))
-      messages.forEach((message: UserMessage, index) => {
-        const envelope: Envelope<UserMessage["command"]> = {
-          command: message.command,
+      for (let index = 0; index < messages.length; index++) {
+        const { command, userId } = messages[index]!
+        actors.accept(userActor(environment, userId), {
+          command,
           idempotency: undefined,
           answered: (record, duplicate) => settle(index, replyOf(record, duplicate)),
           refused: (error) => settle(index, error),
-        }
-        actors.accept(userActor(environment, message.userId), envelope)
-      })
+        })
+      }
     })
 
   const askProject: Engine["Service"]["askProject"] = (environment, command, asked) => {

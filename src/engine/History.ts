@@ -12,7 +12,7 @@ import { limits } from "../Limits.ts"
 import { compositeKey, rangeOf } from "../storage/Keys.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../storage/Values.ts"
-import { decodePage, encodePage, type PagedRecord } from "./Codec.ts"
+import { decodePage, encodePage } from "./Codec.ts"
 
 type Store = Storage["Service"]
 
@@ -64,22 +64,24 @@ export const eventIdEntry = (
 export const pageEntries = (
   environment: string,
   userId: string,
-  records: ReadonlyArray<PagedRecord>,
+  records: ReadonlyArray<{ readonly record: JournalRecord; readonly encoded: string }>,
 ): ReadonlyArray<Entry> => {
   const entries: Array<Entry> = []
-  let page: Array<PagedRecord> = []
+  let page: Array<string> = []
+  let first = 0
   let length = 0
   const close = () => {
     if (page.length === 0) return
-    const key = compositeKey(environment, userId, page[0]!.record.sequence)
+    const key = compositeKey(environment, userId, first)
     entries.push({ table: "history", key, value: encodeValue(encodePage(page)) })
     page = []
     length = 0
   }
-  for (const record of records) {
-    if (length + record.encoded.length > limits.historyPageBytesMax) close()
-    page.push(record)
-    length += record.encoded.length
+  for (const { encoded, record } of records) {
+    if (length + encoded.length > limits.historyPageBytesMax) close()
+    if (page.length === 0) first = record.sequence
+    page.push(encoded)
+    length += encoded.length
   }
   close()
   return entries

@@ -100,9 +100,9 @@ export class IdempotencyKeys {
     if (pieces.length === 0) return undefined
     const text = Buffer.concat(pieces)
     const start = text.indexOf(10) + 1
-    const [sequence, length] = text.toString("latin1", 0, start).split(" ").map(Number)
+    const length = Number(text.toString("latin1", 0, start))
     // A longer answer that was kept under this key before may have left pieces behind the end.
-    return decodeRecord(sequence!, text.subarray(start, start + length!))
+    return decodeRecord(text.subarray(start, start + length))
   })
 
   #pieces(environment: string, key: string) {
@@ -118,7 +118,7 @@ export class IdempotencyKeys {
     const { kept, subject } = record
     if (kept === undefined || subject.actor === "directory") return []
     const body = encodeRecord(withoutMetadata(record))
-    const text = Buffer.from(`${record.sequence} ${Buffer.byteLength(body)}\n${body}`)
+    const text = Buffer.from(`${Buffer.byteLength(body)}\n${body}`)
     const entries: Array<Entry> = []
     for (let start = 0; start < text.length; start += limits.historyPageBytesMax) {
       const piece = text.subarray(start, start + limits.historyPageBytesMax)

@@ -5,7 +5,7 @@
  */
 import { Effect, Stream } from "effect"
 import { type BoardScore, Leaderboard } from "../domain/Leaderboard.ts"
-import type { JournalRecord, Subject } from "../domain/Record.ts"
+import type { Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
 import { keyParts, rangeOf } from "../storage/Keys.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
@@ -14,7 +14,7 @@ import type { AnyActor } from "./Actor.ts"
 import { decodeRecord, decodeUserHeader } from "./Codec.ts"
 import type { DirectoryActor, Environments, UserActor } from "./Environments.ts"
 import { readActorValue } from "./History.ts"
-import { type SnapshotMark, snapshotKey } from "./Snapshotter.ts"
+import { type SnapshotMark, type SnapshotRecord, snapshotKey } from "./Snapshotter.ts"
 
 type Store = Storage["Service"]
 
@@ -54,7 +54,7 @@ export interface RecoveryOptions {
   /** The warm actor of a user who is in the journal's tail. */
   readonly userActor: (environment: string, userId: string) => UserActor
   /** A record after the watermark was applied: it awaits the next snapshot. */
-  readonly replayed: (record: JournalRecord, encoded: string, actor: AnyActor) => void
+  readonly replayed: (record: SnapshotRecord) => void
 }
 
 export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
@@ -65,16 +65,16 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
   let recordsReplayed = 0
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (stored) =>
     Effect.gen(function* () {
-      for (const { sequence, body } of stored) {
-        const record = decodeRecord(sequence, body)
+      for (const { body } of stored) {
+        const record = decodeRecord(body)
         const actor = yield* actorOf(options, record.subject)
-        if (sequence > actor.kind.sequenceOf(actor.state)) {
+        if (record.sequence > actor.kind.sequenceOf(actor.state)) {
           actor.load(actor.kind.apply(actor.state, record))
           actor.kind.committed(actor, record)
         }
         const key = duplicateKey(record.cause)
         if (key !== undefined) actor.remember(key, record)
-        options.replayed(record, Buffer.from(body).toString("utf8"), actor)
+        options.replayed({ actor, record, encoded: Buffer.from(body).toString("utf8"), key })
         recordsReplayed++
       }
     }),

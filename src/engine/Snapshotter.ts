@@ -11,13 +11,13 @@
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
 import { Effect, Semaphore } from "effect"
-import { duplicateKey } from "../domain/User.ts"
+import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { compositeKey } from "../storage/Keys.ts"
 import type { Entry, Storage, StorageError } from "../storage/Storage.ts"
 import { encodeValue } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
-import { encodeDirectory, encodeProject, encodeUser, type PagedRecord } from "./Codec.ts"
+import { encodeDirectory, encodeProject, encodeUser } from "./Codec.ts"
 import type { DirectoryActor, ProjectActor, UserActor } from "./Environments.ts"
 import { actorEntry, eventIdEntry, pageEntries } from "./History.ts"
 import type { IdempotencyKeys } from "./Idempotency.ts"
@@ -38,9 +38,12 @@ export interface JournalMark {
   readonly bytes: number
 }
 
-/** A durable record, and the actor whose it is. */
-export interface SnapshotRecord extends PagedRecord {
+/** A durable record, its text, the actor whose it is, and the name under which a repeat is a duplicate. */
+export interface SnapshotRecord {
   readonly actor: AnyActor
+  readonly record: JournalRecord
+  readonly encoded: string
+  readonly key: string | undefined
 }
 
 export const snapshotKey = compositeKey("snapshot")
@@ -159,9 +162,8 @@ export class Snapshotter {
 
   /** What is in the snapshot need not be remembered. */
   #forget(records: ReadonlyArray<SnapshotRecord>): void {
-    for (const { actor, record } of records) {
+    for (const { actor, key, record } of records) {
       this.#options.idempotency.snapshotted(record)
-      const key = duplicateKey(record.cause)
       if (key === undefined || actor.recent === undefined) continue
       actor.recent.delete(key)
       if (actor.recent.size === 0) actor.recent = undefined
@@ -187,12 +189,10 @@ function* entriesOf(
       yield actorEntry(subject, encodeDirectory((actor as DirectoryActor).durable))
     }
   }
-  for (const ofUser of byUser(records)) {
-    const { subject } = ofUser[0]!.record
+  for (const [{ subject }, ofUser] of byActor(records)) {
     if (subject.actor !== "user") continue
     yield* pageEntries(subject.environment, subject.userId, ofUser)
-    for (const { record } of ofUser) {
-      const key = duplicateKey(record.cause)
+    for (const { key, record } of ofUser) {
       if (key === undefined) continue
       yield eventIdEntry(subject.environment, subject.userId, key, record.sequence)
     }
@@ -200,13 +200,15 @@ function* entriesOf(
   for (const { record } of records) yield* idempotency.entries(record)
 }
 
-/** Groups of each user's records, in order. */
-const byUser = (records: ReadonlyArray<SnapshotRecord>): Iterable<ReadonlyArray<PagedRecord>> => {
-  const groups = new Map<AnyActor, Array<PagedRecord>>()
+/** Each actor's records, in order. */
+const byActor = (
+  records: ReadonlyArray<SnapshotRecord>,
+): ReadonlyMap<AnyActor, ReadonlyArray<SnapshotRecord>> => {
+  const groups = new Map<AnyActor, Array<SnapshotRecord>>()
   for (const record of records) {
     const group = groups.get(record.actor)
     if (group === undefined) groups.set(record.actor, [record])
     else group.push(record)
   }
-  return groups.values()
+  return groups
 }

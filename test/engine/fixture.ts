@@ -90,4 +90,4 @@ export const once = (key: string, fingerprint = "same"): Idempotency => ({ key, 
 
 /** The records of a memory state, as recovery would read them. */
 export const recordsOf = (state: MemoryStorage.MemoryState): ReadonlyArray<JournalRecord> =>
-  state.records.map(({ body, sequence }) => decodeRecord(sequence, body))
+  state.records.map(({ body }) => decodeRecord(body))
