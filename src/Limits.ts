@@ -28,6 +28,9 @@ export const limits = {
   pageDefault: 20,
   pageMax: 100,
   requestIdCharactersMax: 128,
+  faultsMax: 100,
+  batchEventFaultsMax: 5,
+  pointerKeyCharactersMax: 100,
 
   // What one environment may hold
   questsMax: 10_000,
@@ -38,6 +41,8 @@ export const limits = {
   mailboxMessagesMax: 16_384,
   activationsConcurrentMax: 64,
   residentUsersMax: 200_000,
+  /** How many more may be resident while the snapshot that makes room is written. */
+  residentUsersOverrunMax: 20_000,
   idlePassivateMs: 10 * 60_000,
   sweepIntervalMs: 1_000,
   sweepActorsMax: 2_000,
@@ -78,6 +83,8 @@ export const limits = {
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 5_000,
   connectionsMax: 20_000,
+  connectionsCheckMs: 1_000,
+  refusedBodyBytesMax: 16 * mebibyte,
   shutdownGraceMs: 10_000,
 } as const
 
@@ -92,6 +99,10 @@ holds(
   "a segment holds the largest batch",
 )
 holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
+holds(
+  limits.batchEventsMax <= limits.residentUsersOverrunMax,
+  "the users of a whole batch find room at once",
+)
 holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
 holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
 holds(

@@ -6,6 +6,7 @@
 export const errorKinds = {
   invalid_json: { status: 400, title: "The body is not valid JSON" },
   invalid_request: { status: 400, title: "The request is invalid" },
+  malformed_request: { status: 400, title: "This is not HTTP as it should be" },
   unauthorized: { status: 401, title: "A valid API key is required" },
   insufficient_scope: { status: 403, title: "The API key may not do this" },
   not_found: { status: 404, title: "Nothing is here" },
@@ -16,6 +17,7 @@ export const errorKinds = {
   project_not_found: { status: 404, title: "No such project" },
   key_not_found: { status: 404, title: "No such API key" },
   method_not_allowed: { status: 405, title: "The method is not allowed here" },
+  request_timeout: { status: 408, title: "The request took too long to arrive" },
   conflict: { status: 409, title: "The request conflicts with the current state" },
   quest_not_active: { status: 409, title: "The quest is not active" },
   balance_overflow: { status: 409, title: "The balance would leave the safe integer range" },
@@ -25,6 +27,7 @@ export const errorKinds = {
   unsupported_media_type: { status: 415, title: "The content type is not supported" },
   idempotency_key_reused: { status: 422, title: "The key was used for another request" },
   rate_limited: { status: 429, title: "Too many requests" },
+  headers_too_large: { status: 431, title: "The header fields are too large" },
   internal_error: { status: 500, title: "Something went wrong here" },
   overloaded: { status: 503, title: "Too much is waiting already" },
   storage_unavailable: { status: 503, title: "The storage takes no writes at the moment" },

@@ -1,0 +1,84 @@
+/**
+ * Reading the body of a request: bounded while it streams, valid UTF-8, valid JSON. Nothing here repeats
+ * what was sent.
+ */
+import { isUtf8 } from "node:buffer"
+import type { IncomingMessage } from "node:http"
+import { Result } from "effect"
+import { type LaurelError, laurelError } from "../domain/Errors.ts"
+import { limits } from "../Limits.ts"
+
+export const bodyTooLarge = (bytesMax: number): LaurelError =>
+  laurelError("body_too_large", `The body may have at most ${bytesMax} bytes.`)
+
+/** Whether the request says of itself that its body is larger than `bytesMax`. */
+export const announcesMoreThan = (request: IncomingMessage, bytesMax: number): boolean =>
+  Number(request.headers["content-length"] ?? 0) > bytesMax
+
+/**
+ * Calls `done` with the whole body, or with `body_too_large` as soon as it has more than `bytesMax`, and never
+ * when the caller goes away before its end.
+ */
+export const readBody = (
+  request: IncomingMessage,
+  bytesMax: number,
+  done: (body: Result.Result<Buffer, LaurelError>) => void,
+): void => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  const take = (chunk: Buffer): void => {
+    bytes += chunk.length
+    if (bytes <= bytesMax) {
+      chunks.push(chunk)
+      return
+    }
+    request.off("data", take)
+    request.off("end", end)
+    discardBody(request, bytes)
+    done(Result.fail(bodyTooLarge(bytesMax)))
+  }
+  const end = (): void => {
+    done(Result.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)))
+  }
+  request.on("data", take)
+  request.on("end", end)
+}
+
+/**
+ * Lets the rest of a body that was refused pass by, so that the caller gets to read the reply; one that goes
+ * on for ever is cut off.
+ */
+export const discardBody = (request: IncomingMessage, bytesBefore = 0): void => {
+  let bytes = bytesBefore
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > limits.refusedBodyBytesMax) request.destroy()
+  })
+}
+
+const invalidJson = (detail: string) => Result.fail(laurelError("invalid_json", detail))
+
+/** The body as text; anything but UTF-8 is refused. */
+export const decodeText = (body: Buffer): Result.Result<string, LaurelError> =>
+  isUtf8(body) ? Result.succeed(body.toString("utf8")) : invalidJson("The body is not UTF-8.")
+
+/** The value of a JSON text. Of members with the same name the last one counts. */
+export const parseJson = (text: string): Result.Result<unknown, LaurelError> => {
+  if (text.length === 0) return invalidJson("The body is empty.")
+  if (text.charCodeAt(0) === byteOrderMark) {
+    return invalidJson("The body begins with a byte order mark.")
+  }
+  try {
+    return Result.succeed(JSON.parse(text))
+  } catch (error) {
+    // The parser's own words quote the text.
+    const position = /at position (\d+)/.exec(String(error))?.[1]
+    return invalidJson(
+      position === undefined
+        ? "The body ends before its JSON does, or holds something else."
+        : `The JSON is broken at character ${position}.`,
+    )
+  }
+}
+
+const byteOrderMark = 0xfeff

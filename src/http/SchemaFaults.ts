@@ -1,0 +1,127 @@
+/**
+ * What Effect Schema found wrong, in the terms of the contract: a fault per place, with a pointer, a stable
+ * code and words that never repeat what was sent. The codes come from the checks (`api/Checks.ts`).
+ */
+import type { SchemaAST, SchemaIssue } from "effect"
+import type { Fault } from "../domain/Errors.ts"
+import { limits } from "../Limits.ts"
+import type { FaultCode } from "./api/Checks.ts"
+
+/** One step of a JSON Pointer. */
+export const pointerStep = (key: PropertyKey): string => {
+  let step = String(key)
+  if (step.length > limits.pointerKeyCharactersMax) {
+    step = `${step.slice(0, limits.pointerKeyCharactersMax)}…`
+  }
+  // A cut or a caller may leave half of a surrogate pair.
+  return `/${step.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`
+}
+
+/**
+ * The faults of `issue`, at most `most`, at most one for each place. Pointers begin with `root`: nothing for
+ * a body, `query` or `path` for those parts of a request.
+ */
+export const schemaFaults = (
+  issue: SchemaIssue.Issue,
+  root: string,
+  most: number = limits.faultsMax,
+): ReadonlyArray<Fault> => {
+  const faults = new Map<string, Fault>()
+  collect(issue, root, faults, most)
+  return [...faults.values()]
+}
+
+const collect = (
+  issue: SchemaIssue.Issue,
+  pointer: string,
+  faults: Map<string, Fault>,
+  most: number,
+): void => {
+  if (faults.size >= most) return
+  const add = (code: FaultCode, detail: string): void => {
+    if (!faults.has(pointer)) faults.set(pointer, { pointer, code, detail })
+  }
+  switch (issue._tag) {
+    case "Pointer": {
+      const deeper = issue.path.reduce<string>((path, key) => path + pointerStep(key), pointer)
+      collect(issue.issue, deeper, faults, most)
+      return
+    }
+    case "Composite":
+      for (const each of issue.issues) collect(each, pointer, faults, most)
+      return
+    case "Encoding":
+      collect(issue.issue, pointer, faults, most)
+      return
+    case "MissingKey":
+      add("missing", "is required")
+      return
+    case "UnexpectedKey":
+      add("unknown_member", "is not known here")
+      return
+    case "Filter": {
+      const { faultCode, message } = issue.filter.annotations ?? {}
+      if (faultCode !== undefined) add(faultCode as FaultCode, message ?? "is not valid")
+      else if (isIntegerCheck(issue.filter)) add("invalid_type", "must be an integer")
+      else collect(issue.issue, pointer, faults, most)
+      return
+    }
+    case "InvalidValue": {
+      const { faultCode = "invalid_value", message } = issue.annotations ?? {}
+      add(faultCode as FaultCode, message ?? "is not valid")
+      return
+    }
+    case "InvalidType":
+      addExpectation(issue.ast, add)
+      return
+    case "AnyOf": {
+      const only = issue.issues.length === 1 ? issue.issues[0] : undefined
+      if (only !== undefined) collect(only, pointer, faults, most)
+      else addExpectation(issue.ast, add)
+      return
+    }
+    default:
+      add("invalid_value", "is not valid")
+  }
+}
+
+const isIntegerCheck = (filter: SchemaAST.Filter<unknown>): boolean =>
+  filter.annotations?.representation?.id === "effect/schema/isInt"
+
+/** Says what type or values `ast` asks for. */
+const addExpectation = (
+  ast: SchemaAST.AST,
+  add: (code: FaultCode, detail: string) => void,
+): void => {
+  switch (ast._tag) {
+    case "Literal":
+      add("invalid_value", `must be ${String(ast.literal)}`)
+      return
+    case "Union": {
+      const values = ast.types.map((type) => (type._tag === "Literal" ? type.literal : undefined))
+      if (values.every((value) => value !== undefined)) {
+        add("invalid_value", `must be one of ${values.join(", ")}`)
+      } else {
+        add("invalid_type", "has the wrong type")
+      }
+      return
+    }
+    case "String":
+      add("invalid_type", "must be a string")
+      return
+    case "Number":
+      add("invalid_type", "must be a number")
+      return
+    case "Boolean":
+      add("invalid_type", "must be true or false")
+      return
+    case "Arrays":
+      add("invalid_type", "must be an array")
+      return
+    case "Objects":
+      add("invalid_type", "must be an object")
+      return
+    default:
+      add("invalid_type", "has the wrong type")
+  }
+}

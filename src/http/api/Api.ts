@@ -1,0 +1,32 @@
+/**
+ * The contract as data: groups of endpoints with their schemas. Everything is derived from it: the server's
+ * routes and decoders, `/openapi.json`, the reference at `/docs`, and typed clients (`HttpApiClient`).
+ */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { Events } from "./Events.ts"
+import { Leaderboard } from "./Leaderboard.ts"
+import { Quests } from "./Quests.ts"
+import { completeReference, introduction } from "./Reference.ts"
+import { Rules } from "./Rules.ts"
+import { System } from "./System.ts"
+import { Users } from "./Users.ts"
+import { Webhooks } from "./Webhooks.ts"
+
+export const Api = HttpApi.make("laurel")
+  .add(Events, Users, Quests, Leaderboard, Rules, Webhooks, System)
+  .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
+  .annotate(HttpApi.ParamsParseOptions, { errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, { errors: "all", onExcessProperty: "error" })
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Laurel",
+      version: "1",
+      description: introduction,
+      license: { name: "MIT" },
+      servers: [
+        { url: "/", description: "Paths as they are written here" },
+        { url: "/api", description: "The same operations under /api/v1" },
+      ],
+      transform: completeReference,
+    }),
+  )

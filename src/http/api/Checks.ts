@@ -1,0 +1,128 @@
+/**
+ * The checks on what callers send. Each carries the stable code and the words of its fault, and what JSON
+ * Schema can say of it, so that the decoder, the problem reports and the reference come from one place.
+ */
+import { type JsonSchema, Schema, SchemaIssue } from "effect"
+import { callerIdFault, characterCount } from "../../domain/Ids.ts"
+import { limits } from "../../Limits.ts"
+import { metadataFault } from "./Metadata.ts"
+
+/** What can be wrong with one place of a request; the `code` of each of a problem's `errors`. */
+export const faultCodes = {
+  missing: "A member that is required is not there.",
+  unknown_member: "A member or parameter that this operation does not know.",
+  invalid_type: "The value is of another JSON type.",
+  invalid_format: "The text does not have the form that is asked for.",
+  invalid_value: "The value is none of those that are allowed.",
+  out_of_range: "The number or time is too small or too large.",
+  too_short: "The text or list has too little.",
+  too_long: "The text or list has too much.",
+  too_large: "The value takes too many bytes.",
+  too_deep: "The value is nested too deeply.",
+  duplicate: "The parameter is there more than once.",
+} as const
+export type FaultCode = keyof typeof faultCodes
+
+/** A check that fails with `code` and `message`. */
+export const check = <T>(
+  code: FaultCode,
+  message: string,
+  holds: (value: T) => boolean,
+  jsonSchema: JsonSchema.JsonSchema = {},
+) =>
+  Schema.makeFilter<T>(holds, {
+    faultCode: code,
+    message,
+    toJsonSchema: () => [{ ...jsonSchema }, true],
+  })
+
+const wellFormed = check<string>("invalid_format", "must be well-formed Unicode", (text) =>
+  text.isWellFormed(),
+)
+
+/** Text of `min` to `max` characters (code points); line breaks only where `lines` says so. */
+export const text = (min: number, max: number, lines: "single" | "multiple" = "single") => {
+  const forbidden = lines === "single" ? controlCharacter : controlCharacterButLayout
+  return Schema.String.check(
+    check("too_short", "must not be empty", (value) => value.length >= min, { minLength: min }),
+    check(
+      "too_long",
+      `must have at most ${max} characters`,
+      (value) => value.length <= max || (value.length <= 2 * max && characterCount(value) <= max),
+      { maxLength: max },
+    ),
+    check(
+      "invalid_format",
+      "must not contain control characters",
+      (value) => !forbidden.test(value),
+    ),
+    wellFormed,
+  )
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const controlCharacterButLayout = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/
+
+/** Text that matches `pattern`; `form` names the form in words. */
+export const pattern = (pattern: RegExp, form: string) =>
+  Schema.String.check(
+    check("invalid_format", `must be ${form}`, (value) => pattern.test(value), {
+      pattern: pattern.source,
+    }),
+  )
+
+/** An integer from `minimum` to `maximum`. */
+export const integer = (minimum: number, maximum: number) =>
+  Schema.Int.check(
+    check(
+      "out_of_range",
+      `must be from ${minimum} to ${maximum}`,
+      (value) => value >= minimum && value <= maximum,
+      { minimum, maximum },
+    ),
+  )
+
+/** One of `values`. */
+export const oneOf = <const Values extends ReadonlyArray<string>>(values: Values) =>
+  Schema.Literals(values)
+
+/** A list of `min` to `max` items. */
+export const list = <S extends Schema.Top>(item: S, min: number, max: number) =>
+  Schema.Array(item).check(
+    check("too_short", `must have at least ${min}`, (value) => value.length >= min, {
+      minItems: min,
+    }),
+    check("too_long", `must have at most ${max}`, (value) => value.length <= max, {
+      maxItems: max,
+    }),
+  )
+
+/** An id that the caller chose. */
+export const callerId = Schema.String.check(
+  Schema.makeFilter<string>(
+    (value) => {
+      const fault = callerIdFault(value)
+      return fault === undefined || issue(idFaultCode(fault), fault)
+    },
+    { toJsonSchema: () => [{ minLength: 1, maxLength: limits.idCharactersMax }, true] },
+  ),
+)
+
+const idFaultCode = (fault: string): FaultCode =>
+  fault.includes("empty") ? "too_short" : fault.includes("at most") ? "too_long" : "invalid_format"
+
+/** Free-form details: an object, bounded in bytes and depth. */
+export const metadata = Schema.Record(Schema.String, Schema.Unknown).check(
+  Schema.makeFilter<{ readonly [key: string]: unknown }>(
+    (value) => {
+      const fault = metadataFault(value)
+      return fault === undefined || issue(fault.code, fault.detail)
+    },
+    { toJsonSchema: () => [{}, true] },
+  ),
+)
+
+const issue = (code: FaultCode, message: string) =>
+  new SchemaIssue.InvalidValue({ message, faultCode: code })

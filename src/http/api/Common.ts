@@ -1,0 +1,120 @@
+/** What the groups of the contract share: ids, times, pages, the key, and who may do what. */
+import { Context, Schema, SchemaTransformation } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import type { Scope } from "../../domain/Directory.ts"
+import { actionPattern } from "../../domain/Ids.ts"
+import { limits } from "../../Limits.ts"
+import { callerId, check, integer, pattern } from "./Checks.ts"
+import { isIsoTime } from "./IsoTime.ts"
+
+/** The scopes that open an endpoint besides `full`; an endpoint without this annotation needs `full`. */
+export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<Scope>>()("http/OpenTo") {}
+
+/** How many bytes the body of an endpoint may have; `bodyBytesMax` where nothing is annotated. */
+export class BodyBytesMax extends Context.Service<BodyBytesMax, number>()("http/BodyBytesMax") {}
+
+/** Declares that an endpoint is called with an API key. */
+export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
+  security: {
+    apiKey: HttpApiSecurity.bearer.pipe(
+      HttpApiSecurity.annotate(
+        OpenApi.Description,
+        "An API key of Laurel: `lk_test_…` opens the sandbox, `lk_live_…` production. `laurel keys create` makes one.",
+      ),
+    ),
+  },
+}) {}
+
+export const UserId = callerId.annotate({
+  description:
+    "The caller's own id of a user: 1 to 128 characters, any Unicode but control characters, compared as it is.",
+  examples: ["user-42"],
+})
+
+export const EventKey = callerId.annotate({
+  description:
+    "The caller's own id of this event or reward. A second one of the same user with the same id changes nothing and answers with the first outcome.",
+  examples: ["lesson-7-user-42"],
+})
+
+export const Action = pattern(
+  actionPattern,
+  "1 to 64 capital letters, digits and underscores, a letter first",
+).annotate({ description: "What the user did.", examples: ["LESSON_DONE"] })
+
+/** A time as callers send it. */
+export const TimeIn = Schema.String.check(
+  check(
+    "invalid_format",
+    "must be a time in ISO 8601 with a zone, such as 2026-11-01T09:30:00Z",
+    isIsoTime,
+    { format: "date-time" },
+  ),
+).annotate({ description: "ISO 8601 with a zone.", examples: ["2026-11-01T09:30:00.000Z"] })
+
+/** A time as Laurel shows it. */
+export const Time = Schema.String.annotate({
+  description: "ISO 8601, UTC, with milliseconds.",
+  format: "date-time",
+  examples: ["2026-11-01T09:30:00.000Z"],
+})
+
+export const Xp = Schema.Int.annotate({ description: "Experience points.", examples: [1250] })
+export const Level = Schema.Int.annotate({
+  description: "The level that the xp make, from 1.",
+  examples: [5],
+})
+
+export const Earned = Schema.Struct({
+  earned: Schema.Int.annotate({ description: "What this request gave.", examples: [50] }),
+  total: Schema.Int.annotate({ description: "The balance afterwards.", examples: [1250] }),
+}).annotate({ identifier: "Earned" })
+
+export const LevelChange = Schema.Struct({ before: Level, after: Level }).annotate({
+  identifier: "LevelChange",
+})
+
+export const EarnedBadge = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  earnedAt: Time,
+}).annotate({ identifier: "EarnedBadge" })
+
+export const Gives = Schema.Struct({
+  xp: integer(0, limits.amountMax).annotate({ description: "Experience points.", examples: [100] }),
+}).annotate({ identifier: "Gives", description: "What it gives." })
+
+const digits = Schema.String.check(
+  check("invalid_type", "must be a whole number", (value) => /^\d{1,16}$/.test(value)),
+)
+const wholeNumber = (minimum: number, maximum: number) =>
+  digits.pipe(
+    Schema.decodeTo(
+      integer(minimum, maximum),
+      SchemaTransformation.transform({ decode: Number, encode: String }),
+    ),
+  )
+
+/** The page of a list. */
+export const pageQuery = {
+  limit: Schema.optionalKey(wholeNumber(1, limits.pageMax)),
+  offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+}
+
+/** What every list says of its page. */
+export const pageFields = {
+  total: Schema.Int.annotate({ description: "How many there are in all." }),
+  limit: Schema.Int,
+  offset: Schema.Int,
+  hasMore: Schema.Boolean.annotate({ description: "Whether there are more after this page." }),
+}
+
+export const idempotencyHeaders = {
+  "idempotency-key": Schema.optionalKey(
+    pattern(/^[\x20-\x7e]{1,255}$/, "1 to 255 printable ASCII characters").annotate({
+      description:
+        "For 24 hours, a repeat of the same request with the same key gets the first reply again (`Idempotency-Replayed: true`) and changes nothing.",
+      examples: ["5f0c1a52"],
+    }),
+  ),
+}

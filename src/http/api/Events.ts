@@ -1,0 +1,131 @@
+/** What users did. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { limits } from "../../Limits.ts"
+import { list, metadata } from "./Checks.ts"
+import {
+  Action,
+  ApiKey,
+  BodyBytesMax,
+  Earned,
+  EarnedBadge,
+  EventKey,
+  idempotencyHeaders,
+  LevelChange,
+  OpenTo,
+  Time,
+  TimeIn,
+  UserId,
+} from "./Common.ts"
+import { BatchConflict, EventConflict, Fault, QuestNotFound, writeProblems } from "./Problems.ts"
+
+export const Event = Schema.Struct({
+  userId: UserId,
+  action: Action,
+  metadata: Schema.optionalKey(
+    metadata.annotate({
+      description: `Details of the event, at most ${limits.metadataBytesMax} bytes as JSON and ${limits.metadataDepthMax} levels deep. With \`QUEST_COMPLETE\`, \`questId\` names the quest.`,
+      examples: [{ lesson: "intro-7", score: 93 }],
+    }),
+  ),
+  id: Schema.optionalKey(EventKey),
+  occurredAt: Schema.optionalKey(TimeIn),
+}).annotate({
+  identifier: "Event",
+  description: "Something that a user did. A user who was never seen is created.",
+  examples: [
+    { userId: "user-42", action: "LESSON_DONE", metadata: { lesson: "intro-7", score: 93 } },
+  ],
+})
+
+export const QuestOutcome = Schema.Struct({
+  questId: Schema.String,
+  title: Schema.String,
+  status: Schema.Literal("completed"),
+  progress: Schema.Finite.annotate({ description: "The share that is done, 0 to 1." }),
+  alreadyCompleted: Schema.Boolean.annotate({
+    description: "The quest had been completed before; nothing was earned this time.",
+  }),
+}).annotate({ identifier: "QuestOutcome" })
+
+export const StreakOutcome = Schema.Struct({
+  key: Schema.String,
+  current: Schema.Int,
+  best: Schema.Int,
+}).annotate({ identifier: "StreakOutcome" })
+
+export const EventOutcome = Schema.Struct({
+  eventId: Schema.String.annotate({
+    description: "Laurel's id of the event.",
+    examples: ["evt_01a1fc1e64c07345932e273286b5ca30"],
+  }),
+  userId: UserId,
+  action: Action,
+  duplicate: Schema.Boolean.annotate({
+    description:
+      "An event with this `id` was there already: nothing changed, this is the first outcome.",
+  }),
+  occurredAt: Time,
+  receivedAt: Time,
+  xp: Earned,
+  points: Earned,
+  level: LevelChange,
+  badges: Schema.Array(EarnedBadge).annotate({ description: "Badges that were earned by it." }),
+  quests: Schema.Array(QuestOutcome).annotate({ description: "Quests that it concerned." }),
+  streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks that it extended." }),
+}).annotate({ identifier: "EventOutcome", description: "What an event did; durable." })
+
+export const EventRefusal = Schema.Struct({
+  status: Schema.Int.annotate({ description: "The status that the event alone would have got." }),
+  code: Schema.String,
+  detail: Schema.String,
+  errors: Schema.Array(Fault),
+}).annotate({ identifier: "EventRefusal", description: "Why an event of a batch was refused." })
+
+export const Batch = Schema.Struct({
+  events: list(Event, 1, limits.batchEventsMax),
+}).annotate({ identifier: "Batch" })
+
+export const BatchOutcome = Schema.Struct({
+  accepted: Schema.Int,
+  duplicates: Schema.Int,
+  rejected: Schema.Int,
+  results: Schema.Array(Schema.Union([EventOutcome, EventRefusal])).annotate({
+    description: "One for each event, in the order of the request.",
+  }),
+}).annotate({ identifier: "BatchOutcome" })
+
+export const Events = HttpApiGroup.make("events")
+  .add(
+    HttpApiEndpoint.post("track", "/v1/events", {
+      headers: idempotencyHeaders,
+      payload: Event,
+      success: EventOutcome,
+      error: [...writeProblems, QuestNotFound, EventConflict],
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Track an event",
+        description:
+          "Applies one event of a user: the rules of its action, or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. The answer comes when the outcome is on disk.",
+      }),
+    ),
+    HttpApiEndpoint.post("trackBatch", "/v1/events/batch", {
+      headers: idempotencyHeaders,
+      payload: [
+        Batch,
+        HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
+      ],
+      success: BatchOutcome,
+      error: [...writeProblems, BatchConflict],
+    })
+      .annotate(BodyBytesMax, limits.batchBodyBytesMax)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Track many events",
+          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event a line; at most ${limits.batchBodyBytesMax} bytes. An event that is refused does not touch the others. A batch of n events counts as n requests.`,
+        }),
+      ),
+  )
+  .annotateEndpoints(OpenTo, ["ingest"])
+  .middleware(ApiKey)
+  .annotateMerge(OpenApi.annotations({ title: "Events", description: "What users did." }))

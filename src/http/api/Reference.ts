@@ -1,0 +1,117 @@
+/** What the OpenAPI document says beyond the schemas: the words at its start, headers, numbers in queries. */
+import { type ErrorCode, errorKinds } from "../../domain/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { faultCodes } from "./Checks.ts"
+
+const errorTable = (Object.keys(errorKinds) as Array<ErrorCode>)
+  .map((code) => `| \`${code}\` | ${errorKinds[code].status} | ${errorKinds[code].title} |`)
+  .join("\n")
+
+const faultTable = Object.entries(faultCodes)
+  .map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
+  .join("\n")
+
+export const introduction = `Gamification from events: xp, levels, badges, quests and leaderboards.
+
+Every operation answers under \`/v1\` and, identically, under \`/api/v1\`. The API key alone picks project and environment.
+
+**Durable.** A 2xx to a write means that it is on disk. Without an answer the outcome is unknown: repeat with the same \`id\` or \`Idempotency-Key\`. Writes to one user are applied in the order in which they were accepted.
+
+**Strict.** Unknown members and parameters are refused, all faults are told at once. Where a JSON object names a member twice, the last one counts. Ids are compared as they are, without normalisation.
+
+**Bounded.** Bodies have at most ${limits.bodyBytesMax} bytes (batches ${limits.batchBodyBytesMax}); \`Content-Encoding\` is not supported. \`HEAD\` answers like \`GET\`, without the body.
+
+**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` tell what remains. A batch of n events counts n. Keys without a limit get no such headers.
+
+## Errors
+
+Errors are \`application/problem+json\` (RFC 9457) with these codes:
+
+| code | status | meaning |
+|---|---|---|
+${errorTable}
+
+Each of a problem's \`errors\` has one of these:
+
+| code | meaning |
+|---|---|
+${faultTable}
+`
+
+const integerHeader = (description: string) => ({ description, schema: { type: "integer" } })
+const textHeader = (description: string) => ({ description, schema: { type: "string" } })
+
+const headers = {
+  "X-Request-Id": textHeader(
+    "The caller's own, if it sent 1 to 128 visible ASCII characters; the log has it too.",
+  ),
+  "RateLimit-Policy": textHeader('The limit: `"free";q=100;w=60`.'),
+  RateLimit: textHeader('What remains, and seconds until it is renewed: `"free";r=99;t=60`.'),
+  "X-RateLimit-Limit": integerHeader("Requests per minute."),
+  "X-RateLimit-Remaining": integerHeader("Requests that remain."),
+  "X-RateLimit-Reset": integerHeader("Seconds until the limit is renewed."),
+  "Retry-After": integerHeader("Seconds to wait before asking again."),
+  Location: textHeader("The path of what was created."),
+  "Idempotency-Replayed": textHeader("`true` when this is the reply to an earlier request."),
+  "WWW-Authenticate": textHeader("`Bearer`"),
+}
+
+type HeaderName = keyof typeof headers
+
+const rateHeaders: ReadonlyArray<HeaderName> = [
+  "RateLimit-Policy",
+  "RateLimit",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+]
+
+const replayable: ReadonlySet<number> = new Set([200, 201, 400, 404, 409])
+
+/** The headers of an operation's reply. */
+const headerNames = (method: string, status: number, keyed: boolean): Array<HeaderName> => {
+  const names: Array<HeaderName> = ["X-Request-Id"]
+  if (keyed && status !== 401) names.push(...rateHeaders)
+  if (status === 401) names.push("WWW-Authenticate")
+  if (status === 429 || status === 503) names.push("Retry-After")
+  if (status === 201) names.push("Location")
+  if (method === "post" && replayable.has(status)) names.push("Idempotency-Replayed")
+  return names
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
+type Json = any
+
+/** Adds the headers, and says that numbers in a query are numbers. */
+export const completeReference = (document: Record<string, Json>): Record<string, Json> => {
+  document.components.headers = headers
+  for (const path of Object.values<Json>(document.paths)) {
+    for (const [method, operation] of Object.entries<Json>(path)) {
+      for (const parameter of operation.parameters) {
+        if (parameter.in === "query") {
+          parameter.schema = pageParameters[parameter.name] ?? parameter.schema
+        }
+        const { description, ...schema } = parameter.schema
+        if (description !== undefined) Object.assign(parameter, { description, schema })
+      }
+      for (const [status, response] of Object.entries<Json>(operation.responses)) {
+        const names = headerNames(method, Number(status), operation.security.length > 0)
+        response.headers = Object.fromEntries(
+          names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+        )
+      }
+    }
+  }
+  return document
+}
+
+const pageParameters: Record<string, Json> = {
+  limit: {
+    type: "integer",
+    minimum: 1,
+    maximum: limits.pageMax,
+    default: limits.pageDefault,
+    description: "How many at most.",
+  },
+  offset: { type: "integer", minimum: 0, default: 0, description: "How many to skip." },
+}

@@ -1,0 +1,31 @@
+/** How the service is; no key is needed. These answer under their own path only. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { oneOf } from "./Checks.ts"
+import { NotReady } from "./Problems.ts"
+
+const Status = Schema.Struct({ status: oneOf(["ok"]) })
+const atRoot = { servers: [{ url: "/" }] }
+
+export const System = HttpApiGroup.make("system")
+  .add(
+    HttpApiEndpoint.get("health", "/healthz", { success: Status }).annotateMerge(
+      OpenApi.annotations({ summary: "Is the process up?", override: atRoot }),
+    ),
+    HttpApiEndpoint.get("ready", "/readyz", { success: Status, error: NotReady }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Does it accept requests?",
+        description: "503 while it starts or shuts down.",
+        override: atRoot,
+      }),
+    ),
+    HttpApiEndpoint.get("openapi", "/openapi.json", {
+      success: Schema.Record(Schema.String, Schema.Unknown),
+    }).annotateMerge(OpenApi.annotations({ summary: "This document", override: atRoot })),
+    HttpApiEndpoint.get("docs", "/docs", {
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "The reference, to read", override: atRoot })),
+  )
+  .annotateMerge(
+    OpenApi.annotations({ title: "System", description: "How the service is. No key is needed." }),
+  )
