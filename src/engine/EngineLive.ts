@@ -75,9 +75,10 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
     admit: () => {
       if (residency.makeRoom()) return undefined
-      // What is in the way awaits a snapshot. Until it is there, memory may run over by a part.
+      // What is in the way awaits a snapshot. Until it is there, memory may run over.
       snapshotter.request()
-      return residency.size > residentUsersMax * residentUsersOverrun ? overloaded : undefined
+      const most = residentUsersMax + limits.residentUsersOverrunMax
+      return residency.size > most ? overloaded : undefined
     },
     onBroken: options.onBroken,
     run: (effect) => {
@@ -300,9 +301,6 @@ const storageUnavailable = laurelError("storage_unavailable", "Nothing was chang
   retryAfterSeconds: 5,
 })
 const overloaded = laurelError("overloaded", "Nothing was changed.", { retryAfterSeconds: 1 })
-
-/** How far beyond `residentUsersMax` memory may run while the snapshot that makes room is written. */
-const residentUsersOverrun = 1.5
 
 /** A loop that never ends by itself; whatever ends it is reported. */
 const forkLoop = (

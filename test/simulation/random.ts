@@ -1,0 +1,39 @@
+/** Seeded random numbers (mulberry32): the same seed gives the same run. */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** A number from 0 (inclusive) to 1 (exclusive). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000
+  }
+
+  /** An integer from `from` to `to`, both inclusive. */
+  integer(from: number, to: number): number {
+    return from + Math.floor(this.next() * (to - from + 1))
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  pick<A>(choices: ReadonlyArray<A>): A {
+    const choice = choices[this.integer(0, choices.length - 1)]
+    if (choice === undefined) throw new Error("nothing to pick from")
+    return choice
+  }
+}
+
+/** The seeds of a run: the one asked for by LAUREL_TEST_SEED, or `count` new ones. */
+export const seeds = (count: number): ReadonlyArray<number> => {
+  const asked = process.env.LAUREL_TEST_SEED
+  if (asked !== undefined) return [Number(asked)]
+  return Array.from({ length: count }, () => Math.floor(Math.random() * 0x1_0000_0000))
+}
