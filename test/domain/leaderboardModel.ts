@@ -91,11 +91,12 @@ export const playModelRun = (run: ModelRun): void => {
     const naive = new NaiveBoard()
     /** Member numbers as an actor would hold them, valid until the user is forgotten. */
     const held = new Map<string, number>()
-    let tie = 1
+    let latest = 1
 
     const change = (userId: string, score: number): void => {
-      // Now and then two users share a sequence, so that the user id decides.
-      if (random() < 0.7) tie++
+      // Now and then two users share a sequence, so that the user id decides, or a late one comes earlier.
+      if (random() < 0.7) latest++
+      const tie = random() < 0.9 ? latest : integer(latest)
       naive.set(userId, score, tie)
       if (random() < 0.5) board.setUser(userId, score, tie)
       else {

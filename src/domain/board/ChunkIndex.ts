@@ -145,7 +145,9 @@ export class ChunkIndex {
       before += size
     }
     const kept = this.#chunks.filter((chunk) => chunk !== noChunk).length
-    if (kept !== this.length) throw new Error("A chunk is lost")
+    if (kept !== this.length || this.#chunks.length !== kept + this.#free.length) {
+      throw new Error("A chunk or its number is lost")
+    }
   }
 
   #notePlaces(from: number): void {

@@ -8,8 +8,8 @@
  * `#homes` leads from a member to its chunk; inside, its number is looked for from slot to slot, which costs
  * less than the cache misses and the 16 bytes of keeping each key a second time by member.
  *
- * Invariants (`check` asserts them): no chunk is empty, entries strictly follow each other within and across
- * chunks, and index and homes agree with the chunks.
+ * Invariants (`check` asserts them): no chunk is empty, no two neighbours are both below a quarter, entries
+ * strictly follow each other within and across chunks, and index and homes agree with the chunks.
  *
  * A chunk starts with 16 slots and grows up to 512 (1,024 on very large boards). Full, it splits in halves;
  * below a quarter it joins a neighbour if both fit into three quarters.
@@ -231,9 +231,15 @@ export class ScoreOrder {
     this.#index.check()
     let total = 0
     let last: readonly [chunk: Chunk, slot: number] | undefined
+    let sizeBefore: number = limits.boardChunkSlotsMax
     for (let place = 0; place < this.#index.length; place++) {
       const chunk = this.#index.chunkAt(place)
-      for (let slot = 0; slot < this.#index.sizes.at(place); slot++, total++) {
+      const size = this.#index.sizes.at(place)
+      if (Math.max(sizeBefore, size) < limits.boardChunkSlotsMax / 4) {
+        throw new Error(`The chunk at ${place} should have been joined`)
+      }
+      sizeBefore = size
+      for (let slot = 0; slot < size; slot++, total++) {
         const member = chunk.members[slot]!
         const score = chunk.scores[slot]!
         if (this.#homes.get(member) !== this.#index.numberAt(place) + 1) {
