@@ -6,7 +6,7 @@
  * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
  *   actor is warm, linked into the order of use (`Residency`).
  * - `dirty`: `durable` has changed since the last snapshot; such an actor is never passivated.
- * - `recent`: the caller's ids that are not in the snapshot's index yet, each with its record.
+ * - `pending`: the records whose caller's ids are not in the snapshot's index yet.
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
@@ -14,6 +14,7 @@ import type { Result } from "effect"
 import type { LaurelError } from "../domain/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../domain/Record.ts"
 import type { Idempotency } from "./Engine.ts"
+import { PendingKeys, type PendingRecord } from "./Pending.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -67,7 +68,7 @@ export class Actor<State, Command> {
   next = 0
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
-  recent: Map<string, JournalRecord> | undefined
+  pending: PendingKeys | undefined
   /** A user's number on the leaderboard. */
   member: number | undefined
   restarts = 0
@@ -91,9 +92,17 @@ export class Actor<State, Command> {
     this.loaded = true
   }
 
-  remember(key: string, record: JournalRecord): void {
-    this.recent ??= new Map()
-    this.recent.set(key, record)
+  /** A record was appended whose caller's id makes a repeat a duplicate. */
+  remember(record: PendingRecord): void {
+    this.pending ??= new PendingKeys()
+    this.pending.add(record)
+  }
+
+  /** The record is in the snapshot. */
+  forget(record: PendingRecord): void {
+    if (record.key === undefined || this.pending === undefined) return
+    this.pending.delete(record)
+    if (this.pending.size === 0) this.pending = undefined
   }
 }
 

@@ -22,10 +22,11 @@ import type { Actor, AnyActor, AnyEnvelope, Envelope } from "./Actor.ts"
 import { decodeRecord, encodeRecord } from "./Codec.ts"
 import type { GroupCommit } from "./GroupCommit.ts"
 import { findByKey, readActorValue } from "./History.ts"
-import type { SnapshotRecord } from "./Snapshotter.ts"
+import type { PendingRecord } from "./Pending.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
-export interface CommitEntry extends SnapshotRecord {
+export interface CommitEntry extends PendingRecord {
+  record: JournalRecord | undefined
   state: unknown
   envelope: AnyEnvelope | undefined
 }
@@ -103,10 +104,11 @@ export class ActorSystem {
   }
 
   /** The record is durable: its state may be seen and its caller answered. */
-  committed(entry: CommitEntry): void {
-    const { actor, envelope, record } = entry
+  committed(entry: CommitEntry, record: JournalRecord): void {
+    const { actor, envelope } = entry
     actor.durable = entry.state
-    // The snapshot keeps the entry for a while, but needs neither.
+    // The entry stays until the next snapshot, which needs none of these.
+    entry.record = undefined
     entry.state = undefined
     entry.envelope = undefined
     actor.kind.committed(actor, record)
@@ -176,12 +178,14 @@ export class ActorSystem {
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
   ): Effect.Effect<void, Broken> | undefined {
-    const { kind, recent } = actor
+    const { kind, pending } = actor
     const key = kind.duplicateKey(envelope.command)
     if (key === undefined) return this.#handle(actor, envelope, key)
-    const first = recent?.get(key)
-    if (first !== undefined) return this.#answerDuplicate(actor, envelope, first)
-    const stored = kind.duplicateKeys(actor.state) - (recent?.size ?? 0)
+    const first = pending?.get(key)
+    if (first !== undefined) {
+      return this.#answerDuplicate(actor, envelope, JSON.parse(first.encoded))
+    }
+    const stored = kind.duplicateKeys(actor.state) - (pending?.size ?? 0)
     if (stored === 0) return this.#handle(actor, envelope, key)
     return Effect.flatMap(findByKey(this.#options.storage, actor.subject, key), (record) => {
       const wait =
@@ -235,9 +239,12 @@ export class ActorSystem {
         this.#refuse(actor, envelope, laurelError("body_too_large", "The record is too large."))
         return undefined
       }
-      commit.append(encoded, { actor, record, encoded, key, state, envelope })
+      const duplicateKey = refused === undefined ? key : undefined
+      const { sequence } = record
+      const entry = { actor, sequence, encoded, key: duplicateKey, record, state, envelope }
+      commit.append(encoded, entry)
       actor.state = state
-      if (key !== undefined && refused === undefined) actor.remember(key, record)
+      if (duplicateKey !== undefined) actor.remember(entry)
       return undefined
     } catch (error) {
       this.defects++
@@ -307,7 +314,7 @@ export class ActorSystem {
     const { kind, subject } = actor
     const value = yield* readActorValue(storage, subject)
     let state = value === undefined ? kind.empty : kind.decode(value)
-    actor.recent = undefined
+    actor.pending = undefined
     const from = Math.min(watermark(), kind.sequenceOf(state)) + 1
     yield* Stream.runForEach(storage.readRecords(from), (records) =>
       Effect.sync(() => {
@@ -317,7 +324,8 @@ export class ActorSystem {
           if (!sameSubject(record.subject, subject)) continue
           if (sequence > kind.sequenceOf(state)) state = kind.apply(state, record)
           const key = duplicateKey(record.cause)
-          if (key !== undefined && sequence > watermark()) actor.remember(key, record)
+          if (key === undefined || sequence <= watermark()) continue
+          actor.remember({ actor, sequence, encoded: encodeRecord(record), key })
         }
       }),
     )

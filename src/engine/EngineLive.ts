@@ -106,10 +106,10 @@ export const makeEngine = Effect.fnUntraced(function* (
     directory,
     mark,
     userActor,
-    replayed: (replayed) => {
-      actors.observe(replayed.record.at)
-      idempotency.committed(replayed.record)
-      snapshotter.committed(replayed)
+    replayed: (pending, record) => {
+      actors.observe(record.at)
+      idempotency.committed(record)
+      snapshotter.committed(pending)
     },
   })
   options.onRecovered?.(report)
@@ -122,10 +122,11 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
     onCommitted: (entries) => {
       for (const entry of entries) {
-        idempotency.committed(entry.record)
+        const record = entry.record!
+        idempotency.committed(record)
         snapshotter.committed(entry)
-        options.onCommitted?.(entry.record)
-        actors.committed(entry)
+        options.onCommitted?.(record)
+        actors.committed(entry, record)
       }
     },
   })

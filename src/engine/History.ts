@@ -8,11 +8,13 @@
  */
 import { Effect, Stream } from "effect"
 import type { JournalRecord, Subject } from "../domain/Record.ts"
+import { duplicateKey } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
 import { compositeKey, rangeOf } from "../storage/Keys.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../storage/Values.ts"
 import { decodePage, encodePage } from "./Codec.ts"
+import type { PendingRecord } from "./Pending.ts"
 
 type Store = Storage["Service"]
 
@@ -48,7 +50,10 @@ export const readActorValue = (
 const eventIdKey = (environment: string, userId: string, key: string): Uint8Array =>
   compositeKey(environment, userId, key)
 
-/** The index entry of a caller's id. */
+/**
+ * The index entry of a caller's id. Its value is the bare sequence, 8 bytes: whether it is right shows when
+ * the record that it names turns out to have that id.
+ */
 export const eventIdEntry = (
   environment: string,
   userId: string,
@@ -57,14 +62,20 @@ export const eventIdEntry = (
 ): Entry => ({
   table: "eventIds",
   key: eventIdKey(environment, userId, key),
-  value: encodeValue(String(sequence)),
+  value: sequenceBytes(sequence),
 })
+
+const sequenceBytes = (sequence: number): Uint8Array => {
+  const bytes = Buffer.allocUnsafe(8)
+  bytes.writeDoubleLE(sequence)
+  return bytes
+}
 
 /** The entries that hold one user's consecutive `records`, oldest first. */
 export const pageEntries = (
   environment: string,
   userId: string,
-  records: ReadonlyArray<{ readonly record: JournalRecord; readonly encoded: string }>,
+  records: ReadonlyArray<PendingRecord>,
 ): ReadonlyArray<Entry> => {
   const entries: Array<Entry> = []
   let page: Array<string> = []
@@ -77,9 +88,9 @@ export const pageEntries = (
     page = []
     length = 0
   }
-  for (const { encoded, record } of records) {
+  for (const { encoded, sequence } of records) {
     if (length + encoded.length > limits.historyPageBytesMax) close()
-    if (page.length === 0) first = record.sequence
+    if (page.length === 0) first = sequence
     page.push(encoded)
     length += encoded.length
   }
@@ -116,13 +127,12 @@ export const findByKey = Effect.fnUntraced(function* (
 ) {
   if (subject.actor !== "user") return undefined
   const { environment, userId } = subject
-  const place = { table: "eventIds", key: eventIdKey(environment, userId, key) } as const
-  const value = yield* storage.readEntry(place.table, place.key)
+  const value = yield* storage.readEntry("eventIds", eventIdKey(environment, userId, key))
   if (value === undefined) return undefined
-  const sequence = Number(Buffer.from(yield* decodeValue(value, place)).toString("latin1"))
+  const sequence = Buffer.from(value.buffer, value.byteOffset).readDoubleLE()
   const record = yield* findRecord(storage, environment, userId, sequence)
-  if (record === undefined) {
-    const cause = `The index names record ${sequence}, which the history does not have`
+  if (record === undefined || duplicateKey(record.cause) !== key) {
+    const cause = `The index leads to record ${sequence}, which is not the one in the history`
     return yield* new Broken({ operation: "read a user's history", cause })
   }
   return record

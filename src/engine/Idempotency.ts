@@ -81,11 +81,11 @@ export class IdempotencyKeys {
     this.#recent.set(`${record.subject.environment}\n${record.kept.key}`, record)
   }
 
-  /** The snapshot has this record. */
-  snapshotted(record: JournalRecord): void {
-    if (record.kept === undefined || record.subject.actor === "directory") return
-    const name = `${record.subject.environment}\n${record.kept.key}`
-    if (this.#recent.get(name) === record) this.#recent.delete(name)
+  /** The snapshot has everything up to this sequence. */
+  snapshotted(watermark: number): void {
+    for (const [name, { sequence }] of this.#recent) {
+      if (sequence <= watermark) this.#recent.delete(name)
+    }
   }
 
   readonly #stored = Effect.fnUntraced(function* (
@@ -113,22 +113,11 @@ export class IdempotencyKeys {
     )
   }
 
-  /** What must be written so that the snapshot has `record`; nothing if it keeps no answer. */
-  entries(record: JournalRecord): ReadonlyArray<Entry> {
-    const { kept, subject } = record
-    if (kept === undefined || subject.actor === "directory") return []
-    const body = encodeRecord(withoutMetadata(record))
-    const text = Buffer.from(`${Buffer.byteLength(body)}\n${body}`)
-    const entries: Array<Entry> = []
-    for (let start = 0; start < text.length; start += limits.historyPageBytesMax) {
-      const piece = text.subarray(start, start + limits.historyPageBytesMax)
-      const key = compositeKey(subject.environment, kept.key, entries.length)
-      entries.push({ table: "idempotency", key, value: encodeValue(piece) })
+  /** What must be written so that the snapshot has the answers up to this sequence. */
+  *entries(watermark: number): Generator<Entry> {
+    for (const record of this.#recent.values()) {
+      if (record.sequence <= watermark) yield* entriesOf(record)
     }
-    const expiresAt = record.at + limits.idempotencyRetentionMs
-    const key = compositeKey(expiresAt, subject.environment, kept.key)
-    entries.push({ table: "expiry", key, value: encodeValue("") })
-    return entries
   }
 
   /** What must be removed because its time is over, at most `limit` answers. */
@@ -157,6 +146,23 @@ const reused = laurelError(
   "idempotency_key_reused",
   "The first request with this key had another method, path or body.",
 )
+
+const entriesOf = (record: JournalRecord): ReadonlyArray<Entry> => {
+  const { kept, subject } = record
+  if (kept === undefined || subject.actor === "directory") return []
+  const body = encodeRecord(withoutMetadata(record))
+  const text = Buffer.from(`${Buffer.byteLength(body)}\n${body}`)
+  const entries: Array<Entry> = []
+  for (let start = 0; start < text.length; start += limits.historyPageBytesMax) {
+    const piece = text.subarray(start, start + limits.historyPageBytesMax)
+    const key = compositeKey(subject.environment, kept.key, entries.length)
+    entries.push({ table: "idempotency", key, value: encodeValue(piece) })
+  }
+  const expiresAt = record.at + limits.idempotencyRetentionMs
+  const key = compositeKey(expiresAt, subject.environment, kept.key)
+  entries.push({ table: "expiry", key, value: encodeValue("") })
+  return entries
+}
 
 /** An answer does not show the metadata, which may be long. */
 const withoutMetadata = (record: JournalRecord): JournalRecord => {

@@ -5,7 +5,7 @@
  */
 import { Effect, Stream } from "effect"
 import { type BoardScore, Leaderboard } from "../domain/Leaderboard.ts"
-import type { Subject } from "../domain/Record.ts"
+import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
 import { keyParts, rangeOf } from "../storage/Keys.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
@@ -14,7 +14,8 @@ import type { AnyActor } from "./Actor.ts"
 import { decodeRecord, decodeUserHeader } from "./Codec.ts"
 import type { DirectoryActor, Environments, UserActor } from "./Environments.ts"
 import { readActorValue } from "./History.ts"
-import { type SnapshotMark, type SnapshotRecord, snapshotKey } from "./Snapshotter.ts"
+import type { PendingRecord } from "./Pending.ts"
+import { type SnapshotMark, snapshotKey } from "./Snapshotter.ts"
 
 type Store = Storage["Service"]
 
@@ -54,7 +55,7 @@ export interface RecoveryOptions {
   /** The warm actor of a user who is in the journal's tail. */
   readonly userActor: (environment: string, userId: string) => UserActor
   /** A record after the watermark was applied: it awaits the next snapshot. */
-  readonly replayed: (record: SnapshotRecord) => void
+  readonly replayed: (pending: PendingRecord, record: JournalRecord) => void
 }
 
 export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
@@ -73,8 +74,10 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
           actor.kind.committed(actor, record)
         }
         const key = duplicateKey(record.cause)
-        if (key !== undefined) actor.remember(key, record)
-        options.replayed({ actor, record, encoded: Buffer.from(body).toString("utf8"), key })
+        const encoded = Buffer.from(body).toString("utf8")
+        const pending = { actor, sequence: record.sequence, encoded, key }
+        if (key !== undefined) actor.remember(pending)
+        options.replayed(pending, record)
         recordsReplayed++
       }
     }),

@@ -1,5 +1,5 @@
 /**
- * Which users are warm. A doubly linked list through the actors, newest use first, gives the exact order of
+ * Which users are warm. A doubly linked list through the actors, newest use first, gives the order of
  * use at the cost of a few pointers. Users are passivated (forgotten by memory, found again in the
  * snapshot) when they were idle for `idlePassivateMs`, and, beyond `residentUsersMax`, oldest first.
  * Never passivated: an actor that runs, has unanswered commands, or is not wholly in the snapshot.
@@ -31,8 +31,11 @@ export class Residency {
     this.size++
   }
 
+  /** The actor was used. Its place is exact to `touchEveryMs`, so that a busy one costs nothing. */
   touch(actor: AnyActor): void {
-    actor.usedAt = this.#options.now()
+    const now = this.#options.now()
+    if (now - actor.usedAt < touchEveryMs) return
+    actor.usedAt = now
     if (actor === this.#newest) return
     this.#unlink(actor)
     this.#link(actor)
@@ -84,3 +87,4 @@ export class Residency {
 }
 
 const passivationsPerActivation = 64
+const touchEveryMs = 1_000

@@ -11,7 +11,6 @@
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
 import { Effect, Semaphore } from "effect"
-import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { compositeKey } from "../storage/Keys.ts"
 import type { Entry, Storage, StorageError } from "../storage/Storage.ts"
@@ -21,6 +20,7 @@ import { encodeDirectory, encodeProject, encodeUser } from "./Codec.ts"
 import type { DirectoryActor, ProjectActor, UserActor } from "./Environments.ts"
 import { actorEntry, eventIdEntry, pageEntries } from "./History.ts"
 import type { IdempotencyKeys } from "./Idempotency.ts"
+import type { PendingRecord } from "./Pending.ts"
 
 /** What a snapshot says about itself, under `snapshotKey` in the table `meta`. */
 export interface SnapshotMark {
@@ -38,14 +38,6 @@ export interface JournalMark {
   readonly bytes: number
 }
 
-/** A durable record, its text, the actor whose it is, and the name under which a repeat is a duplicate. */
-export interface SnapshotRecord {
-  readonly actor: AnyActor
-  readonly record: JournalRecord
-  readonly encoded: string
-  readonly key: string | undefined
-}
-
 export const snapshotKey = compositeKey("snapshot")
 
 export interface SnapshotterOptions {
@@ -58,7 +50,7 @@ export interface SnapshotterOptions {
 export class Snapshotter {
   readonly #options: SnapshotterOptions
   readonly #one = Semaphore.makeUnsafe(1)
-  #records: Array<SnapshotRecord> = []
+  #records: Array<PendingRecord> = []
   #dirty = new Set<AnyActor>()
   #mark: SnapshotMark
   #bytes: number
@@ -80,7 +72,7 @@ export class Snapshotter {
   }
 
   /** A record became durable. */
-  committed(entry: SnapshotRecord): void {
+  committed(entry: PendingRecord): void {
     this.#records.push(entry)
     this.#bytes += entry.encoded.length
     entry.actor.dirty = true
@@ -113,10 +105,10 @@ export class Snapshotter {
     if (records.length === 0 && dirty.size === 0) return Effect.void
     this.#records = []
     this.#dirty = new Set()
-    const watermark = records.at(-1)?.record.sequence ?? this.#mark.watermark
+    const watermark = records.at(-1)?.sequence ?? this.#mark.watermark
     return Effect.gen(function* () {
       let slice: Array<Entry> = []
-      for (const entry of entriesOf(records, dirty, idempotency)) {
+      for (const entry of entriesOf(records, dirty, idempotency, watermark)) {
         slice.push(entry)
         if (slice.length < limits.snapshotSliceEntriesMax) continue
         yield* storage.writeEntries(slice)
@@ -161,22 +153,19 @@ export class Snapshotter {
   }
 
   /** What is in the snapshot need not be remembered. */
-  #forget(records: ReadonlyArray<SnapshotRecord>): void {
-    for (const { actor, key, record } of records) {
-      this.#options.idempotency.snapshotted(record)
-      if (key === undefined || actor.recent === undefined) continue
-      actor.recent.delete(key)
-      if (actor.recent.size === 0) actor.recent = undefined
-    }
+  #forget(records: ReadonlyArray<PendingRecord>): void {
+    for (const record of records) record.actor.forget(record)
+    this.#options.idempotency.snapshotted(this.#mark.watermark)
   }
 }
 
 const journalMarkEveryMs = 3_600_000
 
 function* entriesOf(
-  records: ReadonlyArray<SnapshotRecord>,
+  records: ReadonlyArray<PendingRecord>,
   dirty: ReadonlySet<AnyActor>,
   idempotency: IdempotencyKeys,
+  watermark: number,
 ): Generator<Entry> {
   for (const actor of dirty) {
     const { subject } = actor
@@ -192,19 +181,18 @@ function* entriesOf(
   for (const [{ subject }, ofUser] of byActor(records)) {
     if (subject.actor !== "user") continue
     yield* pageEntries(subject.environment, subject.userId, ofUser)
-    for (const { key, record } of ofUser) {
-      if (key === undefined) continue
-      yield eventIdEntry(subject.environment, subject.userId, key, record.sequence)
+    for (const { key, sequence } of ofUser) {
+      if (key !== undefined) yield eventIdEntry(subject.environment, subject.userId, key, sequence)
     }
   }
-  for (const { record } of records) yield* idempotency.entries(record)
+  yield* idempotency.entries(watermark)
 }
 
 /** Each actor's records, in order. */
 const byActor = (
-  records: ReadonlyArray<SnapshotRecord>,
-): ReadonlyMap<AnyActor, ReadonlyArray<SnapshotRecord>> => {
-  const groups = new Map<AnyActor, Array<SnapshotRecord>>()
+  records: ReadonlyArray<PendingRecord>,
+): ReadonlyMap<AnyActor, ReadonlyArray<PendingRecord>> => {
+  const groups = new Map<AnyActor, Array<PendingRecord>>()
   for (const record of records) {
     const group = groups.get(record.actor)
     if (group === undefined) groups.set(record.actor, [record])
