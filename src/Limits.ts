@@ -61,6 +61,9 @@ export const limits = {
 
   // Journal
   segmentBytes: 64 * mebibyte,
+  journalAllocationBytes: mebibyte,
+  journalReadBytes: mebibyte,
+  journalIndexBytes: 256 * kibibyte,
   commitBatchBytesMax: mebibyte,
   commitPendingBytesMax: 64 * mebibyte,
   commitDeadlineMs: 30_000,
@@ -77,6 +80,12 @@ export const limits = {
   historyPageBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
+
+  // Stored entries
+  mapBytes: 16 * 1024 * mebibyte,
+  writesInFlightMax: 4,
+  readChunkEntriesMax: 1_000,
+  readChunkMs: 2,
 
   // HTTP server
   headersTimeoutMs: 10_000,
@@ -98,6 +107,7 @@ holds(
   limits.commitBatchBytesMax + limits.recordBytesMax < limits.segmentBytes,
   "a segment holds the largest batch",
 )
+holds(limits.journalAllocationBytes <= limits.segmentBytes, "a segment is allocated in steps")
 holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
 holds(
   limits.batchEventsMax <= limits.residentUsersOverrunMax,

@@ -1,0 +1,149 @@
+/** The real disk: `node:fs` with callbacks, since promises and file handles cost on the path of every commit. */
+import fs from "node:fs"
+import path from "node:path"
+import { Effect } from "effect"
+import { type Disk, DiskError, type DiskFile, type OnDisk, type OpenMode } from "./Disk.ts"
+
+type Callback<A> = (error: NodeJS.ErrnoException | null, value: A) => void
+
+const call = <A>(
+  operation: string,
+  where: string,
+  start: (callback: Callback<A>) => void,
+): OnDisk<A> =>
+  Effect.callback<A, DiskError>((resume) => {
+    start((error, value) => {
+      resume(
+        error === null || error === undefined
+          ? Effect.succeed(value)
+          : Effect.fail(
+              new DiskError({ operation, path: where, code: error.code ?? error.message }),
+            ),
+      )
+    })
+  })
+
+const flags = { read: "r", write: "r+", create: "w+" } as const
+
+class NodeFile implements DiskFile {
+  readonly path: string
+  readonly #descriptor: number
+  readonly sync: OnDisk<void>
+  readonly size: OnDisk<number>
+  readonly close: OnDisk<void>
+
+  constructor(where: string, descriptor: number) {
+    this.path = where
+    this.#descriptor = descriptor
+    this.sync = call("sync", where, (callback: Callback<void>) =>
+      fs.fdatasync(descriptor, callback as fs.NoParamCallback),
+    )
+    this.size = Effect.map(
+      call<fs.Stats>("stat", where, (callback) => fs.fstat(descriptor, callback)),
+      (stats) => stats.size,
+    )
+    this.close = call("close", where, (callback: Callback<void>) =>
+      fs.close(descriptor, callback as fs.NoParamCallback),
+    )
+  }
+
+  write(position: number, pieces: ReadonlyArray<Uint8Array>): OnDisk<void> {
+    let total = 0
+    for (const piece of pieces) total += piece.length
+    return call("write", this.path, (callback) => this.#writeAll(position, pieces, total, callback))
+  }
+
+  #writeAll(
+    position: number,
+    pieces: ReadonlyArray<Uint8Array>,
+    total: number,
+    callback: Callback<void>,
+  ): void {
+    fs.writev(this.#descriptor, pieces, position, (error, written) => {
+      if (error !== null) callback(error)
+      else if (written === total) callback(null)
+      else this.#writeAll(position + written, after(pieces, written), total - written, callback)
+    })
+  }
+
+  read(position: number, into: Uint8Array): OnDisk<number> {
+    return call("read", this.path, (callback) => this.#readAll(position, into, 0, callback))
+  }
+
+  #readAll(position: number, into: Uint8Array, done: number, callback: Callback<number>): void {
+    const rest = into.length - done
+    fs.read(this.#descriptor, into, done, rest, position + done, (error, count) => {
+      if (error !== null) callback(error, done)
+      else if (count === 0 || count === rest) callback(null, done + count)
+      else this.#readAll(position, into, done + count, callback)
+    })
+  }
+
+  truncate(bytes: number): OnDisk<void> {
+    return call("truncate", this.path, (callback: Callback<void>) =>
+      fs.ftruncate(this.#descriptor, bytes, callback as fs.NoParamCallback),
+    )
+  }
+}
+
+/** What a short write has left. */
+const after = (pieces: ReadonlyArray<Uint8Array>, written: number): ReadonlyArray<Uint8Array> => {
+  let skip = written
+  const rest: Array<Uint8Array> = []
+  for (const piece of pieces) {
+    if (skip < piece.length) rest.push(piece.subarray(skip))
+    skip = Math.max(0, skip - piece.length)
+  }
+  return rest
+}
+
+const open = (where: string, mode: OpenMode): OnDisk<DiskFile> =>
+  Effect.map(
+    call<number>("open", where, (callback) => fs.open(where, flags[mode], callback)),
+    (descriptor) => new NodeFile(where, descriptor),
+  )
+
+const syncFolder = (where: string): OnDisk<void> =>
+  Effect.acquireUseRelease(
+    call<number>("open", where, (callback) => fs.open(where, "r", callback)),
+    (descriptor) =>
+      call("sync", where, (callback: Callback<void>) =>
+        fs.fsync(descriptor, callback as fs.NoParamCallback),
+      ),
+    (descriptor) =>
+      call("close", where, (callback: Callback<void>) =>
+        fs.close(descriptor, callback as fs.NoParamCallback),
+      ),
+  )
+
+const makeFolder = Effect.fnUntraced(function* (where: string) {
+  const first = yield* call<string | undefined>("make folder", where, (callback) =>
+    fs.mkdir(where, { recursive: true }, callback),
+  )
+  if (first === undefined) return
+  const highest = path.dirname(path.resolve(first))
+  for (let folder = path.resolve(where); folder !== highest; ) {
+    folder = path.dirname(folder)
+    yield* syncFolder(folder)
+  }
+})
+
+export const nodeDisk: Disk = {
+  open,
+  rename: (from, to) =>
+    call("rename", from, (callback: Callback<void>) =>
+      fs.rename(from, to, callback as fs.NoParamCallback),
+    ),
+  remove: (where) =>
+    call("remove", where, (callback: Callback<void>) =>
+      fs.unlink(where, callback as fs.NoParamCallback),
+    ),
+  list: (where) => call<Array<string>>("list", where, (callback) => fs.readdir(where, callback)),
+  makeFolder,
+  syncFolder,
+  freeBytes: (where) =>
+    Effect.map(
+      call<fs.StatsFs>("statfs", where, (callback) => fs.statfs(where, callback)),
+      (stats) => stats.bavail * stats.bsize,
+    ),
+}
