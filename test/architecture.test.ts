@@ -1,0 +1,106 @@
+/** The shape of the house, kept by a test: dependencies point one way, rooms stay small. */
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+import { describe, expect, it } from "vitest"
+
+const root = resolve(import.meta.dirname, "..")
+const source = join(root, "src")
+
+const filesUnder = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+    .map((entry) => join(entry.parentPath, entry.name))
+
+const importsOf = (file: string): ReadonlyArray<string> =>
+  [...readFileSync(file, "utf8").matchAll(/^(?:import|export)\s[\w*{},\s]*?"([^"]+)"/gm)].map(
+    ([, target]) => target!,
+  )
+
+/** From the ground up: a room may import itself and the rooms before it. */
+const rooms = ["domain", "storage", "engine", "webhooks", "accounts", "http", "cli"]
+/** What every room may import. */
+const shared = ["Limits.ts"]
+
+const roomOf = (file: string): string => relative(source, file).split("/")[0]!
+
+const rankOf = (room: string): number => {
+  if (shared.includes(room)) return -1
+  // Config is read where the program is put together.
+  if (room === "Config.ts") return rooms.indexOf("cli")
+  return room === "main.ts" ? rooms.length : rooms.indexOf(room)
+}
+
+describe("src/", () => {
+  const files = filesUnder(source)
+
+  it("has only the known rooms", () => {
+    const unknown = files.filter(
+      (file) => rankOf(roomOf(file)) === -1 && !shared.includes(roomOf(file)),
+    )
+    expect(unknown).toEqual([])
+  })
+
+  it("imports one way: domain, storage, engine, webhooks and accounts, http, cli, main", () => {
+    const wrong = files.flatMap((file) =>
+      importsOf(file)
+        .filter((target) => target.startsWith("."))
+        .map((target) => resolve(dirname(file), target))
+        .filter((target) => {
+          const [from, to] = [roomOf(file), roomOf(target)]
+          const sideways = from === "accounts" && to === "webhooks"
+          return from !== to && (sideways || rankOf(to) >= rankOf(from))
+        })
+        .map((target) => `${relative(source, file)} imports ${relative(source, target)}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it("keeps the contract apart: http/api imports only itself, the domain and Effect", () => {
+    const wrong = filesUnder(join(source, "http/api")).flatMap((file) =>
+      importsOf(file)
+        .filter(
+          (target) => !/^(\.\/|\.\.\/\.\.\/domain\/|\.\.\/\.\.\/Limits\.ts$|effect)/.test(target),
+        )
+        .map((target) => `${relative(source, file)} imports ${target}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it("keeps the domain pure: of Effect only data modules, of Node nothing", () => {
+    const wrong = filesUnder(join(source, "domain")).flatMap((file) => {
+      const text = readFileSync(file, "utf8")
+      const named = /import \{([^}]*)\} from "effect"/.exec(text)?.[1] ?? ""
+      const names = named.split(",").map((name) => name.replace("type ", "").trim())
+      const impure = names.filter(
+        (name) => name !== "" && !["Result", "Schema", "Option"].includes(name),
+      )
+      const outside = importsOf(file).filter((target) => !/^(\.|effect$)/.test(target))
+      return [...impure, ...outside].map((name) => `${relative(source, file)} imports ${name}`)
+    })
+    expect(wrong).toEqual([])
+  })
+
+  it("has one importer of lmdb, and one reader of the environment", () => {
+    const importers = files.filter((file) => importsOf(file).includes("lmdb"))
+    expect(importers.map((file) => relative(source, file))).toEqual(["storage/LmdbStore.ts"])
+    const readers = files.filter((file) => readFileSync(file, "utf8").includes("process.env"))
+    expect(
+      readers.map((file) => relative(source, file)).filter((file) => file !== "Config.ts"),
+    ).toEqual([])
+  })
+
+  it("has no file longer than 350 lines", () => {
+    const long = files
+      .map((file) => ({ file, lines: readFileSync(file, "utf8").split("\n").length - 1 }))
+      .filter(({ lines }) => lines > 350)
+      .map(({ file, lines }) => `${relative(source, file)}: ${lines}`)
+    expect(long).toEqual([])
+  })
+
+  it("never runs a mailbox with Effect.forever, which yields to the event loop each time", () => {
+    const forever = filesUnder(join(source, "engine")).filter((file) =>
+      readFileSync(file, "utf8").includes("Effect.forever"),
+    )
+    expect(forever).toEqual([])
+  })
+})

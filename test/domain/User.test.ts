@@ -1,0 +1,177 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
+import type { Fact, JournalRecord } from "../../src/domain/Record.ts"
+import {
+  applyUser,
+  decideUser,
+  replyOf,
+  type UserCommand,
+  type UserState,
+} from "../../src/domain/User.ts"
+import { limits } from "../../src/Limits.ts"
+
+const now = Date.parse("2026-11-01T12:00:00Z")
+
+const projectWith = (...facts: ReadonlyArray<Fact>): ProjectState =>
+  applyProject(emptyProject, {
+    sequence: 1,
+    at: now,
+    subject: { actor: "project", environment: "p:sandbox" },
+    cause: { kind: "request" },
+    facts,
+  })
+
+const rule = (action: string, xp: number, enabled = true): Fact => ({
+  kind: "rule.created",
+  rule: { id: `rul_${action}${xp}`, action, reward: { xp }, enabled, createdAt: 0, updatedAt: 0 },
+})
+
+const quest = (id: string, xp: number, status: "draft" | "active" = "active"): Fact => ({
+  kind: "quest.created",
+  quest: {
+    id,
+    title: `Quest ${id}`,
+    description: null,
+    status,
+    reward: { xp },
+    createdAt: 0,
+    updatedAt: 0,
+  },
+})
+
+const track = (action: string, more: object = {}): UserCommand => ({
+  kind: "trackEvent",
+  eventId: "evt_1",
+  action,
+  ...more,
+})
+
+const grant = (amount: number): UserCommand => ({
+  kind: "grantReward",
+  rewardId: "rwd_1",
+  type: "xp",
+  amount,
+})
+
+/** Decides and applies, as the actor does. */
+const run = (
+  project: ProjectState,
+  user: UserState | undefined,
+  command: UserCommand,
+  sequence = 2,
+) => {
+  const decision = Result.getOrThrow(decideUser(user, project, command, now))
+  const record: JournalRecord = {
+    sequence,
+    at: now,
+    subject: { actor: "user", environment: "p:sandbox", userId: "u1" },
+    ...decision,
+  }
+  return { record, user: applyUser(user, record)!, reply: replyOf(record, false) }
+}
+
+const refusal = (project: ProjectState, user: UserState | undefined, command: UserCommand) =>
+  Result.getOrThrow(Result.flip(decideUser(user, project, command, now)))
+
+describe("An event", () => {
+  it("earns what every enabled rule with its action gives, and creates the user", () => {
+    const project = projectWith(
+      rule("TAP", 10),
+      rule("TAP", 5),
+      rule("TAP", 7, false),
+      rule("X", 1),
+    )
+    const { record, reply, user } = run(project, undefined, track("TAP"))
+    expect(record.facts.map(({ kind }) => kind)).toEqual([
+      "user.created",
+      "xp.earned",
+      "xp.earned",
+      "event.tracked",
+    ])
+    expect(reply.xp).toEqual({ earned: 15, total: 15 })
+    expect(user).toMatchObject({ id: "u1", xp: 15, createdAt: now, scoreSequence: 2 })
+  })
+
+  it("that no rule knows earns nothing and still is on record", () => {
+    const { record, reply } = run(emptyProject, undefined, track("TAP", { metadata: { a: 1 } }))
+    expect(reply).toMatchObject({ xp: { earned: 0, total: 0 }, level: { before: 1, after: 1 } })
+    expect(record.cause).toMatchObject({ kind: "event", metadata: { a: 1 }, occurredAt: now })
+  })
+
+  it("that lifts a user over several levels says from where to where, once", () => {
+    const { record, reply } = run(projectWith(rule("TAP", 650)), undefined, track("TAP"))
+    expect(record.facts).toContainEqual({ kind: "level.changed", from: 1, to: 4 })
+    expect(reply.level).toEqual({ before: 1, after: 4 })
+  })
+
+  it("may be 30 days old or 5 minutes early, and no more", () => {
+    const at = (occurredAt: number) => track("TAP", { occurredAt })
+    const [oldest, earliest] = [now - limits.occurredAtPastMs, now + limits.occurredAtFutureMs]
+    for (const fine of [oldest, earliest]) {
+      expect(run(emptyProject, undefined, at(fine)).reply).toMatchObject({ occurredAt: fine })
+    }
+    for (const wrong of [oldest - 1, earliest + 1]) {
+      expect(refusal(emptyProject, undefined, at(wrong))).toMatchObject({
+        code: "invalid_request",
+        errors: [{ pointer: "/occurredAt", code: "out_of_range" }],
+      })
+    }
+  })
+})
+
+describe("QUEST_COMPLETE", () => {
+  const project = projectWith(quest("q1", 50), quest("q2", 20, "draft"), rule("QUEST_COMPLETE", 9))
+  const complete = (questId: unknown) => track("QUEST_COMPLETE", { metadata: { questId } })
+
+  it("gives the quest's reward, and no rule's", () => {
+    const { reply, user } = run(project, undefined, complete("q1"))
+    expect(reply).toMatchObject({
+      xp: { earned: 50, total: 50 },
+      quests: [{ questId: "q1", title: "Quest q1", alreadyCompleted: false }],
+    })
+    expect(user.questsCompleted.get("q1")).toBe(now)
+  })
+
+  it("gives it once", () => {
+    const { user } = run(project, undefined, complete("q1"))
+    const again = run(project, user, complete("q1"), 3)
+    expect(again.reply).toMatchObject({
+      xp: { earned: 0, total: 50 },
+      quests: [{ questId: "q1", alreadyCompleted: true }],
+    })
+    expect(again.user).toMatchObject({ xp: 50, scoreSequence: 2, sequence: 3 })
+  })
+
+  it("is refused without a quest's id, for an unknown quest and for one that is not active", () => {
+    for (const command of [complete(undefined), complete(7), track("QUEST_COMPLETE")]) {
+      expect(refusal(project, undefined, command)).toMatchObject({
+        code: "invalid_request",
+        errors: [{ pointer: "/metadata/questId" }],
+      })
+    }
+    expect(refusal(project, undefined, complete("__proto__")).code).toBe("quest_not_found")
+    expect(refusal(project, undefined, complete("q2")).code).toBe("quest_not_active")
+  })
+})
+
+describe("A reward", () => {
+  it("is granted up to the largest balance and refused beyond, changing nothing", () => {
+    const near = { ...run(emptyProject, undefined, grant(1)).user, xp: limits.balanceMax - 10 }
+    expect(run(emptyProject, near, grant(10), 3).user.xp).toBe(limits.balanceMax)
+    expect(refusal(emptyProject, near, grant(11)).code).toBe("balance_overflow")
+  })
+})
+
+describe("replyOf", () => {
+  it("tells the same from a record that went through the journal", () => {
+    const { record, reply } = run(projectWith(rule("TAP", 650)), undefined, track("TAP"))
+    expect(replyOf(JSON.parse(JSON.stringify(record)), false)).toEqual(reply)
+  })
+
+  it("knows no answer to a record of another actor", () => {
+    const { record } = run(emptyProject, undefined, grant(1))
+    const other = { ...record, subject: { actor: "directory" } } as const
+    expect(() => replyOf(other, false)).toThrow("answers no command")
+  })
+})
