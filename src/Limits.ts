@@ -56,7 +56,7 @@ export const limits = {
   boardChunkSlotsMax: 512,
   boardLargeMembersMin: 5_000_000,
   boardLargeChunkSlotsMax: 1_024,
-  boardIdsInOneMapMax: 4_096,
+  boardIdsInOneMapMax: 2_048,
   boardIdMaps: 512,
 
   // Journal
