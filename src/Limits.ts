@@ -75,7 +75,9 @@ export const limits = {
   // Snapshot
   snapshotIntervalMs: 30_000,
   snapshotRecordsMax: 50_000,
-  snapshotSliceEntriesMax: 500,
+  snapshotSliceEntriesMax: 10_000,
+  snapshotTurnEntriesMax: 500,
+  idempotencyExpiredMax: 1_000,
   snapshotPendingRecordsMax: 1_000_000,
   historyPageBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,

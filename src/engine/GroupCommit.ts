@@ -16,6 +16,7 @@
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { Broken, Storage } from "../storage/Storage.ts"
+import { nextTurn } from "./nextTurn.ts"
 
 export type Durability = "fsync" | "relaxed"
 
@@ -74,12 +75,6 @@ class Batch<Entry> {
 }
 
 const initialBytes = 64 * 1024
-
-/** The rest of this turn of the event loop joins the batch. */
-const endOfTurn = Effect.callback<void>((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
-})
 
 /** Starts the commit loop in the surrounding scope. */
 export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
@@ -192,7 +187,8 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     while (true) {
       yield* pending
       if (sealed.length === 0) {
-        yield* endOfTurn
+        // The rest of this turn of the event loop joins the batch.
+        yield* nextTurn
         if (collecting.entries.length > 0) seal()
       }
       flushing = sealed.shift()!

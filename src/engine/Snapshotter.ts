@@ -4,8 +4,9 @@
  *
  * - Written are the dirty actors' durable states, the new records as history pages, the index of callers'
  *   ids, and kept replies; last, in the final slice, the watermark: everything up to it is in the snapshot.
- * - A slice is one transaction of at most `snapshotSliceEntriesMax` entries, between two turns of the event
- *   loop. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
+ * - A slice is one transaction of at most `snapshotSliceEntriesMax` entries: index keys are scattered, and
+ *   in large slices more of them share a page (13 µs an entry by 500, 2.6 by 20,000, nearly all of it off
+ *   the loop). Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
  *   skips the records it already has; pages and index entries are written again as they were.
  * - Only durable states are written, so the snapshot never knows more than the journal.
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
@@ -20,6 +21,7 @@ import { encodeDirectory, encodeProject, encodeUser } from "./Codec.ts"
 import type { DirectoryActor, ProjectActor, UserActor } from "./Environments.ts"
 import { actorEntry, eventIdEntry, pageEntries } from "./History.ts"
 import type { IdempotencyKeys } from "./Idempotency.ts"
+import { nextTurn } from "./nextTurn.ts"
 import type { PendingRecord } from "./Pending.ts"
 
 /** What a snapshot says about itself, under `snapshotKey` in the table `meta`. */
@@ -108,13 +110,15 @@ export class Snapshotter {
     const watermark = records.at(-1)?.sequence ?? this.#mark.watermark
     return Effect.gen(function* () {
       let slice: Array<Entry> = []
+      let prepared = 0
       for (const entry of entriesOf(records, dirty, idempotency, watermark)) {
         slice.push(entry)
+        if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
         if (slice.length < limits.snapshotSliceEntriesMax) continue
         yield* storage.writeEntries(slice)
         slice = []
       }
-      slice.push(...(yield* idempotency.expired(limits.snapshotSliceEntriesMax)))
+      slice.push(...(yield* idempotency.expired(limits.idempotencyExpiredMax)))
       const mark = self.#nextMark(watermark)
       slice.push({
         table: "meta",
