@@ -15,7 +15,7 @@
  * The journal owns its folder; the directory lock keeps others out.
  */
 import path from "node:path"
-import { Effect, Fiber, type Scope, Semaphore, Stream } from "effect"
+import { Effect, Fiber, Semaphore, Stream } from "effect"
 import { limits } from "../Limits.ts"
 import { removeCleanMark, writeCleanMark } from "./CleanMark.ts"
 import { withDeadline } from "./Deadline.ts"
@@ -45,7 +45,7 @@ export interface JournalOptions {
 }
 
 /** The segment that is being filled. It joins `segments` with its first durable batch. */
-interface Current {
+export interface Current {
   readonly file: DiskFile
   readonly segment: Segment
   /** Where the last good batch ends; 0 while the file has no header. */
@@ -287,23 +287,3 @@ export class Journal {
       return Effect.fail(this.#broken)
     })
 }
-
-/** Recovers the journal in `folder` and opens it for the surrounding scope. */
-export const openJournal = Effect.fnUntraced(function* (
-  options: JournalOptions,
-): Effect.fn.Return<Journal, Broken, Scope.Scope> {
-  const { disk, folder } = options
-  const failed = (cause: DiskError) => new Broken({ operation: "open", cause })
-  yield* Effect.mapError(disk.makeFolder(folder), failed)
-  const recovered = yield* recoverJournal(disk, folder)
-  const segment = recovered.segments[recovered.segments.length - 1]
-  let current: Current | undefined
-  if (segment !== undefined) {
-    const file = yield* Effect.mapError(disk.open(segment.path, "write"), failed)
-    const allocated = yield* Effect.mapError(file.size, failed)
-    current = { file, segment, end: segment.end, allocated }
-  }
-  const journal = new Journal(options, recovered, current)
-  yield* Effect.acquireRelease(journal.prepare, () => journal.close)
-  return journal
-})

@@ -1,0 +1,118 @@
+/**
+ * Makes any storage fail on demand: a `Faults` is what a test holds, the layer wraps whatever `Storage` it is
+ * given. Without faults it changes nothing.
+ */
+import { Deferred, Effect, Layer, Stream } from "effect"
+import { Broken, NoSpace, Storage, type StorageError } from "./Storage.ts"
+
+export type Verb = Exclude<keyof Storage["Service"], "lastSequence">
+
+/** `before` leaves nothing done; `after` does the work and loses the answer. */
+export interface Failure {
+  readonly error: "NoSpace" | "Broken"
+  readonly when?: "before" | "after"
+  /** How many calls fail; one by default. */
+  readonly times?: number
+}
+
+/** A call that was held: `reached` when it has come, and it goes on after `release`. */
+export interface Hold {
+  readonly reached: Effect.Effect<void>
+  readonly release: Effect.Effect<void>
+}
+
+interface Planned {
+  readonly verb: Verb
+  readonly before?: Effect.Effect<void, StorageError>
+  readonly after?: Effect.Effect<void, StorageError>
+}
+
+export class Faults {
+  readonly #planned: Array<Planned> = []
+  readonly #calls = new Map<Verb, number>()
+
+  /** The calls of a verb so far. */
+  calls(verb: Verb): number {
+    return this.#calls.get(verb) ?? 0
+  }
+
+  /** Fails the next calls of a verb, after those already planned. A reading verb only knows `Broken`. */
+  fail(verb: Verb, failure: Failure): void {
+    const error = Effect.suspend(() =>
+      Effect.fail(
+        failure.error === "NoSpace"
+          ? new NoSpace({ operation: verb })
+          : new Broken({ operation: verb, cause: new Error("a fault of the test") }),
+      ),
+    )
+    for (let times = failure.times ?? 1; times > 0; times--) {
+      this.#planned.push(
+        failure.when === "after" ? { verb, after: error } : { verb, before: error },
+      )
+    }
+  }
+
+  /** Holds the next call of a verb until it is released; for ever if it never is. */
+  hold(verb: Verb): Hold {
+    const reached = Deferred.makeUnsafe<void>()
+    const released = Deferred.makeUnsafe<void>()
+    const before = Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(released))
+    this.#planned.push({ verb, before })
+    return {
+      reached: Deferred.await(reached),
+      release: Effect.asVoid(Deferred.succeed(released, undefined)),
+    }
+  }
+
+  /** Delays the next call of a verb by the clock, which a test may hold. */
+  delay(verb: Verb, delayMs: number): void {
+    this.#planned.push({ verb, before: Effect.sleep(delayMs) })
+  }
+
+  /** Forgets the faults that have not struck yet. */
+  clear(): void {
+    this.#planned.length = 0
+  }
+
+  /** The fault for this call of a verb. */
+  take(verb: Verb): Planned | undefined {
+    this.#calls.set(verb, this.calls(verb) + 1)
+    const index = this.#planned.findIndex((planned) => planned.verb === verb)
+    return index < 0 ? undefined : this.#planned.splice(index, 1)[0]
+  }
+}
+
+/** Never reached: `Faults` gives reading verbs `Broken` only, unless a test asks for the impossible. */
+const onlyBroken = <A>(effect: Effect.Effect<A, StorageError>): Effect.Effect<A, Broken> =>
+  Effect.catchTag(effect, "NoSpace", (error) => Effect.die(error))
+
+export const make = (storage: Storage["Service"], faults: Faults): Storage["Service"] => {
+  const guarded = <A, E extends StorageError>(
+    verb: Verb,
+    call: Effect.Effect<A, E>,
+  ): Effect.Effect<A, E | StorageError> =>
+    Effect.suspend(() => {
+      const fault = faults.take(verb)
+      if (fault === undefined) return call
+      const struck = Effect.andThen(fault.before ?? Effect.void, call)
+      return Effect.tap(struck, () => fault.after ?? Effect.void)
+    })
+  const streamed = <A>(verb: Verb, stream: Stream.Stream<A, Broken>): Stream.Stream<A, Broken> =>
+    Stream.unwrap(Effect.as(onlyBroken(guarded(verb, Effect.void)), stream))
+  return Storage.of({
+    lastSequence: storage.lastSequence,
+    append: (batch) => guarded("append", storage.append(batch)),
+    readRecords: (sequence) => streamed("readRecords", storage.readRecords(sequence)),
+    writeEntries: (entries) => guarded("writeEntries", storage.writeEntries(entries)),
+    readEntry: (table, key) => onlyBroken(guarded("readEntry", storage.readEntry(table, key))),
+    readEntries: (range) => streamed("readEntries", storage.readEntries(range)),
+    prune: (sequence) => guarded("prune", storage.prune(sequence)),
+  })
+}
+
+/** Wraps the storage that is provided to it. */
+export const layer = (faults: Faults): Layer.Layer<Storage, never, Storage> =>
+  Layer.effect(
+    Storage,
+    Effect.map(Storage, (storage) => make(storage, faults)),
+  )

@@ -1,0 +1,206 @@
+/**
+ * The snapshot's entries in LMDB: one environment, one named database per table. The only importer of `lmdb`.
+ *
+ * - `overlappingSync: false`: a commit shows and is answered after its flush, and one that failed does not
+ *   show. Nothing that weakens durability is set.
+ * - A call's entries are one batch of one transaction; LMDB's own thread writes and flushes it. (An
+ *   asynchronous `transaction` is not used: after a `batch` it spins for ever in 3.5.6.)
+ * - After an error on its meta page LMDB never answers again, so a write has a deadline.
+ * - A range is read in chunks by seeking anew from the last key: no read transaction outlives a turn of the
+ *   event loop, so none pins old pages. A range that changes meanwhile is read as it is when reached.
+ *
+ * Cost, of 200-byte values: about 2 µs of this thread per put, 0.5 µs per value read in order.
+ */
+import { Effect, Option, type Scope, Semaphore, Stream } from "effect"
+import { type Database, open, type RootDatabase } from "lmdb"
+import { limits } from "../Limits.ts"
+import { withDeadline } from "./Deadline.ts"
+import { keyBytesMax } from "./Keys.ts"
+import {
+  Broken,
+  type Entry,
+  NoSpace,
+  type Range,
+  type StorageError,
+  type StoredEntry,
+  type Table,
+  tables,
+} from "./Storage.ts"
+
+type Bytes = Uint8Array
+type Tables = Readonly<Record<Table, Database<Bytes, Bytes>>>
+
+const binary = { encoding: "binary", keyEncoding: "binary" } as const
+
+const attempt = <A>(operation: string, run: () => A): Effect.Effect<A, Broken> =>
+  Effect.try({ try: run, catch: (cause) => new Broken({ operation, cause }) })
+
+/** Lets the event loop serve others. */
+const endOfTurn = Effect.callback<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
+
+/** A failed commit tells its reason in a promise of its own, which kills the process when nobody holds it. */
+const reasonOf = async (error: unknown): Promise<unknown> => {
+  const reason = (error as { readonly commitError?: Promise<unknown> } | undefined)?.commitError
+  if (reason === undefined) return error
+  return reason.then(
+    () => error,
+    (cause) => cause,
+  )
+}
+
+const isFull = (reason: unknown): boolean => {
+  const { code, message } = (reason ?? {}) as { code?: unknown; message?: unknown }
+  return code === 28 || code === "ENOSPC" || /no space left|quota exceeded/i.test(String(message))
+}
+
+export class LmdbStore {
+  readonly #root: RootDatabase<Bytes, Bytes>
+  readonly #tables: Tables
+  readonly #writing = Semaphore.makeUnsafe(limits.writesInFlightMax)
+  #broken: Broken | undefined
+
+  constructor(root: RootDatabase<Bytes, Bytes>) {
+    this.#root = root
+    this.#tables = Object.fromEntries(
+      tables.map((table) => [table, root.openDB<Bytes, Bytes>(table, binary)]),
+    ) as Tables
+  }
+
+  readonly writeEntries = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>
+    withDeadline("write", Semaphore.withPermit(this.#writing, this.#commit(entries)), (expired) => {
+      this.#broken ??= expired
+    })
+
+  readonly readEntry = (table: Table, key: Bytes): Effect.Effect<Bytes | undefined, Broken> =>
+    attempt("read", () =>
+      key.length === 0 || key.length > keyBytesMax ? undefined : this.#tables[table].get(key),
+    )
+
+  readonly readEntries = (range: Range): Stream.Stream<ReadonlyArray<StoredEntry>, Broken> =>
+    Stream.paginate(range, (rest) =>
+      Effect.flatMap(
+        attempt("read", () => this.#chunk(rest)),
+        ([chunk, next]) => {
+          const page = [chunk.length === 0 ? [] : [chunk], Option.fromUndefinedOr(next)] as const
+          return next === undefined ? Effect.succeed(page) : Effect.as(endOfTurn, page)
+        },
+      ),
+    )
+
+  /** Waits for the writes in flight. After `Broken` LMDB may never answer: then nothing is waited for. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.#broken !== undefined) return Effect.void
+    this.#broken = new Broken({ operation: "write", cause: new Error("the store is closed") })
+    return withDeadline(
+      "close",
+      Semaphore.withPermits(
+        this.#writing,
+        limits.writesInFlightMax,
+      )(
+        Effect.tryPromise({
+          try: () => this.#root.close(),
+          catch: (cause) => new Broken({ operation: "close", cause }),
+        }),
+      ),
+      () => {},
+    )
+  }).pipe(Effect.catch((error) => Effect.logWarning("LMDB was not closed cleanly", error)))
+
+  readonly #commit = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>
+    Effect.suspend(() => {
+      if (this.#broken !== undefined) return Effect.fail(this.#broken)
+      const misfit = entries.find(({ key }) => key.length === 0 || key.length > keyBytesMax)
+      if (misfit !== undefined) {
+        const cause = new Error(`a key of ${misfit.key.length} bytes in table ${misfit.table}`)
+        return Effect.fail(new Broken({ operation: "write", cause }))
+      }
+      if (entries.length === 0) return Effect.void
+      return Effect.callback<void, StorageError>((resume) => {
+        this.#batch(entries).then(
+          () => resume(Effect.void),
+          (error) => {
+            reasonOf(error).then((reason) => resume(this.#failed(reason)))
+          },
+        )
+      })
+    })
+
+  /** Rejects also for what `lmdb` throws at once. */
+  async #batch(entries: ReadonlyArray<Entry>): Promise<void> {
+    await this.#root.batch(() => {
+      for (const { table, key, value } of entries) {
+        const database = this.#tables[table]
+        const written = value === null ? database.remove(key) : database.put(key, value)
+        // The batch's own promise reports the failure.
+        written.catch(() => {})
+      }
+    })
+  }
+
+  #failed(reason: unknown): Effect.Effect<never, StorageError> {
+    if (isFull(reason)) return Effect.fail(new NoSpace({ operation: "write" }))
+    this.#broken ??= new Broken({ operation: "write", cause: reason })
+    return Effect.fail(this.#broken)
+  }
+
+  /** What one turn reads of a range, and the range that is left. */
+  #chunk(range: Range): readonly [Array<StoredEntry>, Range | undefined] {
+    const { table, from, until, reverse = false } = range
+    const left = range.limit ?? Number.POSITIVE_INFINITY
+    const chunk: Array<StoredEntry> = []
+    if (left <= 0 || until.length === 0) return [chunk, undefined]
+    const count = Math.min(left, limits.readChunkEntriesMax)
+    const deadline = performance.now() + limits.readChunkMs
+    const bounds = reverse
+      ? { start: until, end: from, reverse, exclusiveStart: true, inclusiveEnd: true }
+      : { start: from, end: until }
+    let more = false
+    for (const { key, value } of this.#tables[table].getRange({ ...bounds, limit: count })) {
+      chunk.push([key, value])
+      more = chunk.length === count || (chunk.length % 32 === 0 && performance.now() > deadline)
+      if (more) break
+    }
+    if (!more || chunk.length === left) return [chunk, undefined]
+    const last = chunk[chunk.length - 1]![0]
+    const limit = left - chunk.length
+    const bounded = Number.isFinite(limit) ? { limit } : {}
+    return [
+      chunk,
+      reverse
+        ? { table, from, until: last, reverse, ...bounded }
+        : { table, from: following(last), until, ...bounded },
+    ]
+  }
+}
+
+/** The key right after this one in byte order. */
+const following = (key: Bytes): Bytes => {
+  const next = new Uint8Array(key.length + 1)
+  next.set(key)
+  return next
+}
+
+/** Opens the environment in an existing folder, for the surrounding scope. */
+export const openLmdbStore = (folder: string): Effect.Effect<LmdbStore, Broken, Scope.Scope> =>
+  Effect.acquireRelease(
+    attempt(
+      "open",
+      () =>
+        new LmdbStore(
+          open<Bytes, Bytes>({
+            ...binary,
+            path: folder,
+            // A folder with a dot in its name is still a folder.
+            noSubdir: false,
+            overlappingSync: false,
+            // Address space only; the file grows as needed.
+            mapSize: limits.mapBytes,
+            maxDbs: 32,
+          }),
+        ),
+    ),
+    (store) => store.close,
+  )
