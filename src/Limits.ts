@@ -37,6 +37,14 @@ export const limits = {
   rulesMax: 10_000,
   webhooksMax: 1_000,
 
+  // Accounts
+  projectsMax: 1_000,
+  keysMax: 10_000,
+  /** Revoked keys that are still listed; the longest revoked go first. */
+  revokedKeysMax: 1_000,
+  rateLimitWindowMs: 60_000,
+  requestsPerMinuteMax: 1_000_000_000,
+
   // Actors
   mailboxMessagesMax: 16_384,
   activationsConcurrentMax: 64,
@@ -95,6 +103,7 @@ export const limits = {
   keepAliveTimeoutMs: 5_000,
   connectionsMax: 20_000,
   connectionsCheckMs: 1_000,
+  lingerMs: 1_000,
   refusedBodyBytesMax: 16 * mebibyte,
   shutdownGraceMs: 10_000,
 } as const

@@ -81,4 +81,10 @@ export const parseJson = (text: string): Result.Result<unknown, LaurelError> => 
   }
 }
 
+/** The JSON value of a whole body. */
+export const parseBody = (body: Buffer): Result.Result<unknown, LaurelError> => {
+  const text = decodeText(body)
+  return Result.isSuccess(text) ? parseJson(text.success) : Result.fail(text.failure)
+}
+
 const byteOrderMark = 0xfeff

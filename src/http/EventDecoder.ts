@@ -1,0 +1,149 @@
+/**
+ * From JSON to events. A structural check passes what the Schema surely accepts, in a fraction of its time;
+ * whatever it doubts goes through the Schema, which alone finds and words faults. The check may doubt what
+ * is right, but must never pass what the Schema refuses (a property test compares them).
+ *
+ * Metadata is handed on as it was parsed: rebuilding it would cost time and trip over `__proto__`.
+ */
+import { Result, Schema, SchemaParser } from "effect"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
+import { actionPattern } from "../domain/Ids.ts"
+import type { Metadata } from "../domain/Record.ts"
+import { limits } from "../Limits.ts"
+import { list } from "./api/Checks.ts"
+import { Event } from "./api/Events.ts"
+import { parseIsoTime } from "./api/IsoTime.ts"
+import { metadataFault } from "./api/Metadata.ts"
+import { decodeText, parseBody, parseJson } from "./Body.ts"
+import { schemaFaults } from "./SchemaFaults.ts"
+
+/** An event as it was sent; `occurredAt` is epoch milliseconds. */
+export interface EventInput {
+  readonly userId: string
+  readonly action: string
+  readonly metadata?: Metadata
+  readonly id?: string
+  readonly occurredAt?: number
+}
+
+type EventJson = typeof Event.Type
+
+const plainId = /^[\x20-\x7e]{1,128}$/
+
+/** Whether `value` is an event without a doubt. */
+export const isPlainEvent = (value: unknown): value is EventJson => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false
+  let required = 0
+  for (const key in value) {
+    const member = (value as Record<string, unknown>)[key]
+    switch (key) {
+      case "userId":
+        if (typeof member !== "string" || !plainId.test(member)) return false
+        required++
+        break
+      case "action":
+        if (typeof member !== "string" || !actionPattern.test(member)) return false
+        required++
+        break
+      case "metadata":
+        if (typeof member !== "object" || member === null || Array.isArray(member)) return false
+        if (metadataFault(member) !== undefined) return false
+        break
+      case "id":
+        if (typeof member !== "string" || !plainId.test(member)) return false
+        break
+      case "occurredAt":
+        if (typeof member !== "string" || parseIsoTime(member) === undefined) return false
+        break
+      default:
+        return false
+    }
+  }
+  return required === 2
+}
+
+const strict = { errors: "all", onExcessProperty: "error" } as const
+const decodeEventSchema = SchemaParser.decodeUnknownResult(Event, strict)
+
+/** The event that `value`, made by `JSON.parse`, is, or its faults; their pointers begin with `root`. */
+export const decodeEvent = (
+  value: unknown,
+  root: string,
+  faultsMax: number,
+): Result.Result<EventInput, ReadonlyArray<Fault>> => {
+  if (!isPlainEvent(value)) {
+    const decoded = decodeEventSchema(value)
+    if (Result.isFailure(decoded)) {
+      return Result.fail(schemaFaults(decoded.failure, root, faultsMax))
+    }
+  }
+  const { occurredAt, ...event } = value as EventJson
+  return Result.succeed(
+    occurredAt === undefined ? event : { ...event, occurredAt: parseIsoTime(occurredAt)! },
+  )
+}
+
+/** The one event of a body. */
+export const decodeEventBody = (body: Buffer): Result.Result<EventInput, LaurelError> => {
+  const value = parseBody(body)
+  if (Result.isFailure(value)) return Result.fail(value.failure)
+  return Result.mapError(decodeEvent(value.success, "", limits.faultsMax), invalidRequest)
+}
+
+/** The events of a batch in their order, each with what is wrong with it, if anything. */
+export interface BatchInput {
+  /** Before the index of an event in the pointers of its faults. */
+  readonly root: string
+  readonly events: ReadonlyArray<EventInput | LaurelError>
+}
+
+export const isRefusal = (event: EventInput | LaurelError): event is LaurelError => "_tag" in event
+
+/** The events of a body: a JSON object with `events`, or a JSON event a line. */
+export const decodeBatchBody = (
+  body: Buffer,
+  mediaType: string,
+): Result.Result<BatchInput, LaurelError> =>
+  mediaType === "application/x-ndjson" ? decodeLines(body) : decodeEnvelope(body)
+
+const Envelope = Schema.Struct({ events: list(Schema.Unknown, 1, limits.batchEventsMax) })
+const decodeEnvelopeSchema = SchemaParser.decodeUnknownResult(Envelope, strict)
+
+const decodeEnvelope = (body: Buffer): Result.Result<BatchInput, LaurelError> => {
+  const value = parseBody(body)
+  if (Result.isFailure(value)) return Result.fail(value.failure)
+  const decoded = decodeEnvelopeSchema(value.success)
+  if (Result.isFailure(decoded)) {
+    return Result.fail(invalidRequest(schemaFaults(decoded.failure, "")))
+  }
+  const root = "/events"
+  const events = decoded.success.events.map((event, index) => decodeMember(event, root, index))
+  return Result.succeed({ root, events })
+}
+
+const decodeLines = (body: Buffer): Result.Result<BatchInput, LaurelError> => {
+  const text = decodeText(body)
+  if (Result.isFailure(text)) return Result.fail(text.failure)
+  const lines = text.success.split(/\r?\n/, limits.batchEventsMax + 2)
+  if (lines.at(-1) === "") lines.pop()
+  if (lines.length === 0) return wrongCount("too_short", "must have at least 1 line")
+  if (lines.length > limits.batchEventsMax) {
+    return wrongCount("too_long", `must have at most ${limits.batchEventsMax} lines`)
+  }
+  const events = lines.map((line, index) => {
+    const value = parseJson(line)
+    return Result.isFailure(value) ? value.failure : decodeMember(value.success, "", index)
+  })
+  return Result.succeed({ root: "", events })
+}
+
+const wrongCount = (code: string, detail: string) =>
+  Result.fail(invalidRequest([{ pointer: "", code, detail }]))
+
+const decodeMember = (value: unknown, root: string, index: number): EventInput | LaurelError => {
+  const event = decodeEvent(value, `${root}/${index}`, limits.batchEventFaultsMax)
+  return Result.isSuccess(event) ? event.success : refusedEvent(event.failure)
+}
+
+const refusedEvent = (faults: ReadonlyArray<Fault>): LaurelError =>
+  laurelError("invalid_request", "The event is invalid.", { errors: faults })

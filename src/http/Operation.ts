@@ -1,0 +1,159 @@
+/**
+ * What stands behind an endpoint of the contract, and how an endpoint is compiled once, at start, to what a
+ * request needs: decoders for each part, who may call it, how large a body it takes.
+ */
+import { Context, type Effect, Result, Schema, SchemaParser } from "effect"
+import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
+import type { Caller } from "../accounts/Accounts.ts"
+import type { Scope } from "../domain/Directory.ts"
+import { type Fault, invalidRequest, type LaurelError } from "../domain/Errors.ts"
+import type { Idempotency } from "../engine/Engine.ts"
+import { limits } from "../Limits.ts"
+import { BodyBytesMax, OpenTo } from "./api/Common.ts"
+import { parseBody } from "./Body.ts"
+import { parseParams, parseQuery } from "./RequestParts.ts"
+import { schemaFaults } from "./SchemaFaults.ts"
+
+/** A decoded request of a known caller. */
+export interface OperationRequest<Params, Query, Payload> {
+  readonly params: Params
+  readonly query: Query
+  readonly payload: Payload
+  readonly caller: Caller
+  readonly idempotency: Idempotency | undefined
+}
+
+/** `location` is the path of what was created, under `/v1`. */
+export interface OperationReply<Body> {
+  readonly body: Body
+  readonly replayed?: boolean
+  readonly location?: string
+}
+
+/** The payload of an endpoint; `undefined` when it takes none. */
+type PayloadOf<Endpoint extends HttpApiEndpoint.Top> = [Endpoint["~Payload"]] extends [never]
+  ? undefined
+  : Endpoint["~Payload"]["Type"]
+
+/** The implementation of one endpoint. Replies are sent as they are, so their schemas must not transform. */
+export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
+  /** Decodes the body instead of the endpoint's Schema. */
+  readonly decode?: (body: Buffer, mediaType: string) => Result.Result<Payload, LaurelError>
+  /** How many requests it counts as; 1 if not given. */
+  readonly cost?: (payload: Payload) => number
+  readonly handle: (
+    request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
+  ) => Effect.Effect<OperationReply<Endpoint["~Success"]["Type"]>, LaurelError>
+}
+
+type Decoded = Result.Result<unknown, ReadonlyArray<Fault>>
+
+/** An endpoint with its operation, ready for requests. */
+export interface CompiledOperation {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly scopes: ReadonlySet<Scope>
+  readonly bodyBytesMax: number
+  /** The media types of its body; empty when it takes none. */
+  readonly mediaTypes: ReadonlySet<string>
+  readonly params: (raw: ReadonlyArray<string>) => Decoded
+  readonly query: (text: string) => Decoded
+  readonly payload: (body: Buffer, mediaType: string) => Result.Result<unknown, LaurelError>
+  readonly cost: ((payload: unknown) => number) | undefined
+  readonly handle: (
+    request: OperationRequest<unknown, unknown, unknown>,
+  ) => Effect.Effect<OperationReply<unknown>, LaurelError>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: endpoints of all kinds are compiled alike
+type AnyOperation = Operation<any, any>
+
+/** An endpoint as `HttpApi.reflect` shows it. */
+export interface ReflectedEndpoint {
+  readonly group: { readonly identifier: string }
+  readonly endpoint: HttpApiEndpoint.Top
+  readonly mergedAnnotations: Context.Context<never>
+  readonly successes: ReadonlyMap<number, unknown>
+}
+
+/** Compiles an endpoint with what stands behind it. */
+export const compileOperation = (
+  { group, endpoint, mergedAnnotations: annotations, successes }: ReflectedEndpoint,
+  operation: AnyOperation,
+): CompiledOperation => {
+  const paramNames = endpoint.path
+    .split("/")
+    .flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []))
+  const [status = 204] = successes.keys()
+  return {
+    name: `${group.identifier}.${endpoint.identifier}`,
+    method: endpoint.method,
+    path: endpoint.path,
+    status,
+    scopes: new Set<Scope>(["full", ...Context.getOrElse(annotations, OpenTo, () => [])]),
+    bodyBytesMax: Context.getOrElse(annotations, BodyBytesMax, () => limits.bodyBytesMax),
+    mediaTypes: new Set(endpoint.payload.keys()),
+    params: partDecoder(endpoint.params, annotations, HttpApi.ParamsParseOptions, "path", (raw) =>
+      parseParams(paramNames, raw),
+    ),
+    query: partDecoder(
+      endpoint.query ?? Schema.Struct({}),
+      annotations,
+      HttpApi.QueryParseOptions,
+      "query",
+      parseQuery,
+    ),
+    payload: operation.decode ?? payloadDecoder(endpoint, annotations),
+    cost: operation.cost,
+    handle: operation.handle,
+  }
+}
+
+type ParseOptionsKey =
+  | typeof HttpApi.ParamsParseOptions
+  | typeof HttpApi.QueryParseOptions
+  | typeof HttpApi.PayloadParseOptions
+
+const schemaDecoder = (
+  schema: Schema.Top,
+  annotations: Context.Context<never>,
+  key: ParseOptionsKey,
+) =>
+  SchemaParser.decodeUnknownResult(
+    schema as unknown as Schema.ConstraintDecoder<unknown>,
+    Context.getOrElse(annotations, key as typeof HttpApi.ParamsParseOptions, () => ({})),
+  )
+
+const partDecoder = <Raw>(
+  schema: Schema.Top | undefined,
+  annotations: Context.Context<never>,
+  key: ParseOptionsKey,
+  root: string,
+  parse: (raw: Raw) => Result.Result<Record<string, string>, ReadonlyArray<Fault>>,
+): ((raw: Raw) => Decoded) => {
+  if (schema === undefined) return () => Result.succeed(undefined)
+  const decode = schemaDecoder(schema, annotations, key)
+  return (raw) => {
+    const parsed = parse(raw)
+    if (Result.isFailure(parsed)) return parsed
+    return Result.mapError(decode(parsed.success), (issue) => schemaFaults(issue, root))
+  }
+}
+
+const payloadDecoder = (
+  endpoint: HttpApiEndpoint.Top,
+  annotations: Context.Context<never>,
+): CompiledOperation["payload"] => {
+  const json = endpoint.payload.get("application/json")
+  if (json === undefined) return () => Result.succeed(undefined)
+  const decode = schemaDecoder(json.schemas[0], annotations, HttpApi.PayloadParseOptions)
+  return (body) => {
+    const value = parseBody(body)
+    if (Result.isFailure(value)) return value
+    return Result.mapError(decode(value.success), (issue) =>
+      invalidRequest(schemaFaults(issue, "")),
+    )
+  }
+}

@@ -1,0 +1,323 @@
+/**
+ * The way of a request: route → key → rate limit → scope → its parts → body → operation → reply. All up to
+ * the operation is plain and synchronous but for the body's arrival; the operation runs as a fiber, which
+ * nobody interrupts when the caller goes away, since what it asked for may be under way already.
+ */
+import { createHash } from "node:crypto"
+import type { IncomingMessage } from "node:http"
+import { Cause, Effect, type Exit, type Fiber, Result } from "effect"
+import type { Accounts } from "../accounts/Accounts.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
+import type { Idempotency } from "../engine/Engine.ts"
+import { Authentication, unauthorized } from "./Authentication.ts"
+import { announcesMoreThan, bodyTooLarge, discardBody, readBody } from "./Body.ts"
+import type { Exchange } from "./Exchange.ts"
+import type { HttpRoute, PlainReply } from "./Interpreter.ts"
+import type { CompiledOperation, OperationReply } from "./Operation.ts"
+import { idempotencyKeyFault, parseMediaType } from "./RequestParts.ts"
+import type { Router } from "./Router.ts"
+
+export interface PipelineParts {
+  readonly router: Router<HttpRoute>
+  readonly accounts: Accounts["Service"]
+  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+}
+
+type Handled = OperationReply<unknown>
+
+export class Pipeline {
+  readonly #router: Router<HttpRoute>
+  readonly #accounts: Accounts["Service"]
+  readonly #authentication: Authentication
+  readonly #run: PipelineParts["run"]
+  /** No new requests are taken any more. */
+  draining = false
+
+  constructor({ accounts, router, run }: PipelineParts) {
+    this.#router = router
+    this.#accounts = accounts
+    this.#authentication = new Authentication(accounts)
+    this.#run = run
+  }
+
+  /** Answers a request; never throws. */
+  handle(exchange: Exchange): void {
+    try {
+      this.#route(exchange)
+    } catch (defect) {
+      this.#failed(exchange, Cause.die(defect))
+    }
+  }
+
+  #route(exchange: Exchange): void {
+    const { path, request } = exchange
+    if (request.httpVersion === "1.1" && request.headers.host === undefined) {
+      exchange.last = true
+      exchange.refuse(laurelError("malformed_request", "The Host header field is missing."))
+      return
+    }
+    const match = this.#router.find(request.method ?? "", path)
+    switch (match.kind) {
+      case "nothing":
+        exchange.refuse(laurelError("not_found", "No operation has this path."))
+        return
+      case "wrongMethod":
+        exchange.refuse(laurelError("method_not_allowed", `Here only: ${match.allow}.`), [
+          "Allow",
+          match.allow,
+        ])
+        return
+      case "found":
+        if (match.route.kind === "operation") {
+          this.#admit(exchange, match.route.operation, match.rawParams)
+        } else {
+          this.#answerPlainly(exchange, match.route)
+        }
+    }
+  }
+
+  #answerPlainly(exchange: Exchange, route: Extract<HttpRoute, { readonly kind: "plain" }>): void {
+    const answer = route.handle(exchange.request.headers)
+    const send = ({ body, contentType, headers, status }: PlainReply) =>
+      exchange.reply(status, contentType, body, headers)
+    if (!Effect.isEffect(answer)) {
+      send(answer)
+      return
+    }
+    this.#run(answer).addObserver((exit) => {
+      if (exit._tag === "Success") send(exit.value)
+      else this.#failed(exchange, exit.cause)
+    })
+  }
+
+  /** Lets only those in who may ask, as often as they may. */
+  #admit(exchange: Exchange, operation: CompiledOperation, rawParams: ReadonlyArray<string>): void {
+    if (this.draining) {
+      exchange.refuse(shuttingDown)
+      return
+    }
+    const caller = this.#authentication.callerOf(exchange.request)
+    if (caller === undefined) {
+      exchange.refuse(unauthorized)
+      return
+    }
+    exchange.caller = caller
+    // What an operation with a cost of its own takes is known when its body is; until then, only look.
+    const state = this.#accounts.consume(caller, operation.cost === undefined ? 1 : 0)
+    exchange.rateLimit = state
+    if (state.limited) {
+      exchange.refuse(rateLimited(state.resetSeconds))
+      return
+    }
+    const open = new OpenRequest(exchange, operation, this.#accounts)
+    if (!operation.scopes.has(caller.scope)) {
+      open.refuse(insufficientScope(caller.scope))
+      return
+    }
+    const params = open.part(operation.params(rawParams))
+    const query = open.part(operation.query(exchange.queryText))
+    const perform = (payload: unknown, idempotency: Idempotency | undefined) =>
+      this.#perform(exchange, operation, { params, query, payload, caller, idempotency })
+    if (operation.mediaTypes.size > 0) this.#withBody(open, params, perform)
+    else if (open.settleFaults()) perform(undefined, undefined)
+  }
+
+  #withBody(
+    open: OpenRequest,
+    params: unknown,
+    perform: (payload: unknown, idempotency: Idempotency | undefined) => void,
+  ): void {
+    const { exchange, operation } = open
+    const { request } = exchange
+    const mediaType = acceptedMediaType(request, operation)
+    if (mediaType === undefined) {
+      open.refuse(unsupportedMediaType(operation), ["Accept-Post", acceptable(operation)])
+      discardBody(request)
+      return
+    }
+    const key = request.headers["idempotency-key"] as string | undefined
+    if (key !== undefined) open.fault(idempotencyKeyFault(key))
+    if (announcesMoreThan(request, operation.bodyBytesMax)) {
+      open.refuse(bodyTooLarge(operation.bodyBytesMax))
+      discardBody(request)
+      return
+    }
+    if (exchange.expectsContinue) exchange.response.writeContinue()
+    readBody(request, operation.bodyBytesMax, (body) => {
+      try {
+        if (Result.isFailure(body)) {
+          open.refuse(body.failure)
+          return
+        }
+        const payload = operation.payload(body.success, mediaType)
+        if (Result.isFailure(payload)) {
+          open.refusePayload(payload.failure)
+          return
+        }
+        if (!open.settleFaults() || !open.pay(payload.success)) return
+        perform(
+          payload.success,
+          key === undefined ? undefined : idempotencyOf(key, operation, params, body.success),
+        )
+      } catch (defect) {
+        this.#failed(exchange, Cause.die(defect))
+      }
+    })
+  }
+
+  #perform(
+    exchange: Exchange,
+    operation: CompiledOperation,
+    request: Parameters<CompiledOperation["handle"]>[0],
+  ): void {
+    this.#run(operation.handle(request)).addObserver((exit) =>
+      this.#settle(exchange, operation, exit),
+    )
+  }
+
+  #settle(
+    exchange: Exchange,
+    operation: CompiledOperation,
+    exit: Exit.Exit<Handled, LaurelError>,
+  ): void {
+    try {
+      if (exit._tag === "Success") {
+        const { body, location, replayed } = exit.value
+        const headers = ["Cache-Control", "no-store"]
+        if (replayed) headers.push("Idempotency-Replayed", "true")
+        if (location !== undefined) headers.push("Location", location)
+        exchange.reply(operation.status, "application/json", JSON.stringify(body), headers)
+        return
+      }
+      const reason = exit.cause.reasons[0]
+      if (reason?._tag === "Fail") exchange.refuse(reason.error)
+      else this.#failed(exchange, exit.cause)
+    } catch (defect) {
+      this.#failed(exchange, Cause.die(defect))
+    }
+  }
+
+  /** Something broke here: the log gets all of it, the caller the request id. */
+  #failed(exchange: Exchange, cause: Cause.Cause<unknown>): void {
+    if (Cause.hasInterruptsOnly(cause)) {
+      exchange.refuse(shuttingDown)
+      return
+    }
+    const { path, request, requestId } = exchange
+    this.#run(
+      Effect.logError("A request failed", cause).pipe(
+        Effect.annotateLogs({ requestId, method: request.method, path }),
+      ),
+    )
+    exchange.refuse(internalError)
+  }
+}
+
+/** A request of a known caller on its way to its operation: collects its faults, and pays for it once. */
+class OpenRequest {
+  readonly exchange: Exchange
+  readonly operation: CompiledOperation
+  readonly #accounts: Accounts["Service"]
+  readonly #faults: Array<Fault> = []
+
+  constructor(exchange: Exchange, operation: CompiledOperation, accounts: Accounts["Service"]) {
+    this.exchange = exchange
+    this.operation = operation
+    this.#accounts = accounts
+  }
+
+  part(decoded: Result.Result<unknown, ReadonlyArray<Fault>>): unknown {
+    if (Result.isSuccess(decoded)) return decoded.success
+    this.#faults.push(...decoded.failure)
+    return undefined
+  }
+
+  fault(fault: Fault | undefined): void {
+    if (fault !== undefined) this.#faults.push(fault)
+  }
+
+  /** Whether no part had faults; else they are told. */
+  settleFaults(): boolean {
+    if (this.#faults.length === 0) return true
+    this.refuse(invalidRequest(this.#faults))
+    return false
+  }
+
+  /** Tells what is wrong with the payload together with the faults of the other parts. */
+  refusePayload(error: LaurelError): void {
+    const together = error.code === "invalid_request" && this.#faults.length > 0
+    const faults = [...this.#faults, ...(error.errors ?? [])]
+    this.refuse(together ? invalidRequest(faults) : error)
+  }
+
+  /** Takes what the payload costs beyond what was taken; `false` when that is more than there is. */
+  pay(payload: unknown): boolean {
+    const { exchange, operation } = this
+    if (operation.cost === undefined) return true
+    const state = this.#accounts.consume(exchange.caller!, operation.cost(payload))
+    exchange.rateLimit = state
+    if (state.limited) exchange.refuse(rateLimited(state.resetSeconds))
+    return !state.limited
+  }
+
+  /** A request that is refused before its cost is known counts as one. */
+  refuse(error: LaurelError, headers?: ReadonlyArray<string>): void {
+    const { exchange, operation } = this
+    if (operation.cost !== undefined) {
+      exchange.rateLimit = this.#accounts.consume(exchange.caller!, 1)
+    }
+    exchange.refuse(error, headers)
+  }
+}
+
+const acceptedMediaType = (
+  { headers }: IncomingMessage,
+  { mediaTypes }: CompiledOperation,
+): string | undefined => {
+  const encoding = headers["content-encoding"]
+  if (encoding !== undefined && encoding !== "identity") return undefined
+  const header = headers["content-type"]
+  if (header === undefined) return undefined
+  if (mediaTypes.has(header)) return header
+  const { charset, essence } = parseMediaType(header)
+  return mediaTypes.has(essence) && charset === "utf-8" ? essence : undefined
+}
+
+const acceptable = ({ mediaTypes }: CompiledOperation): string => [...mediaTypes].join(", ")
+
+/** The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
+const idempotencyOf = (
+  key: string,
+  { method, path }: CompiledOperation,
+  params: unknown,
+  body: Buffer,
+): Idempotency => {
+  const fingerprint = createHash("sha256")
+    .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n`)
+    .update(body)
+    .digest("hex")
+  return { key, fingerprint }
+}
+
+const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
+  retryAfterSeconds: 5,
+})
+
+const internalError = laurelError(
+  "internal_error",
+  "The request failed for a reason of ours; whether it was applied is unknown.",
+)
+
+const rateLimited = (resetSeconds: number): LaurelError =>
+  laurelError("rate_limited", "The key's requests are used up, or too few for this batch.", {
+    retryAfterSeconds: resetSeconds,
+  })
+
+const insufficientScope = (scope: string): LaurelError =>
+  laurelError("insufficient_scope", `A key with the scope ${scope} may not do this.`)
+
+const unsupportedMediaType = (operation: CompiledOperation): LaurelError =>
+  laurelError(
+    "unsupported_media_type",
+    `Send the body as ${acceptable(operation)}, in UTF-8, without a content encoding.`,
+  )

@@ -1,0 +1,101 @@
+/** The parts of a request's target and head that callers control, taken apart strictly. */
+import { Result } from "effect"
+import type { Fault } from "../domain/Errors.ts"
+import { limits } from "../Limits.ts"
+import type { FaultCode } from "./api/Checks.ts"
+import { pointerStep } from "./SchemaFaults.ts"
+
+type Parts = Result.Result<Record<string, string>, ReadonlyArray<Fault>>
+
+const fault = (pointer: string, code: FaultCode, detail: string): Fault => ({
+  pointer,
+  code,
+  detail,
+})
+
+const percentDecode = (text: string): string | undefined => {
+  if (!text.includes("%")) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+const badEscape = "must be percent-encoded UTF-8"
+
+/** The values of the path's parameters by name. */
+export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<string>): Parts => {
+  const params: Record<string, string> = {}
+  const faults: Array<Fault> = []
+  names.forEach((name, index) => {
+    const value = percentDecode(raw[index]!)
+    if (value === undefined) faults.push(fault(`path/${name}`, "invalid_format", badEscape))
+    else params[name] = value
+  })
+  return faults.length === 0 ? Result.succeed(params) : Result.fail(faults)
+}
+
+const noQuery: Parts = Result.succeed({})
+
+/** The parameters of a query (without its `?`) by name, each at most once. */
+export const parseQuery = (text: string): Parts => {
+  if (text === "") return noQuery
+  // Names such as __proto__ must stay ordinary.
+  const query: Record<string, string> = Object.create(null)
+  const faults: Array<Fault> = []
+  for (const pair of text.split("&")) {
+    if (faults.length >= limits.faultsMax) break
+    if (pair === "") continue
+    const equals = pair.indexOf("=")
+    const name = formDecode(equals === -1 ? pair : pair.slice(0, equals))
+    const value = formDecode(equals === -1 ? "" : pair.slice(equals + 1))
+    if (name === undefined) faults.push(fault("query", "invalid_format", badEscape))
+    else {
+      const pointer = `query${pointerStep(name)}`
+      if (value === undefined) faults.push(fault(pointer, "invalid_format", badEscape))
+      else if (name in query) faults.push(fault(pointer, "duplicate", "must be there only once"))
+      else query[name] = value
+    }
+  }
+  return faults.length === 0 ? Result.succeed(query) : Result.fail(faults)
+}
+
+const formDecode = (text: string): string | undefined =>
+  percentDecode(text.includes("+") ? text.replaceAll("+", " ") : text)
+
+const bearer = /^bearer +([\x21-\x7e]+) *$/i
+
+/** The key of an `Authorization` header; `undefined` for another scheme or none. */
+export const bearerKey = (header: string | undefined): string | undefined =>
+  header === undefined ? undefined : bearer.exec(header)?.[1]
+
+export interface MediaType {
+  /** In lower case, without parameters. */
+  readonly essence: string
+  /** In lower case, `utf-8` if not given. */
+  readonly charset: string
+}
+
+/** What a `Content-Type` header says. */
+export const parseMediaType = (header: string): MediaType => {
+  const [essence = "", ...parameters] = header.toLowerCase().split(";")
+  let charset = "utf-8"
+  for (const parameter of parameters) {
+    const [name = "", value = ""] = parameter.split("=")
+    if (name.trim() === "charset") charset = value.trim().replace(/^"(.*)"$/, "$1")
+  }
+  return { essence: essence.trim(), charset }
+}
+
+const printable = /^[\x20-\x7e]{1,255}$/
+
+/** What is wrong with an `Idempotency-Key`, or `undefined`. */
+export const idempotencyKeyFault = (key: string): Fault | undefined =>
+  printable.test(key)
+    ? undefined
+    : fault(
+        "header/idempotency-key",
+        "invalid_format",
+        `must be 1 to ${limits.idempotencyKeyCharactersMax} printable ASCII characters`,
+      )

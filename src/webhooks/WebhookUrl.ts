@@ -1,0 +1,46 @@
+/**
+ * What a webhook's URL may be. The checks are on the URL as parsed and written anew, since parsers accept many
+ * spellings of one address (`2130706433`, `0x7f.1`, full-width digits) and drop tabs and line breaks.
+ */
+import { isIP } from "node:net"
+import { Result } from "effect"
+import { limits } from "../Limits.ts"
+import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
+
+export interface WebhookUrlPolicy {
+  /** Ranges that are allowed though they are not public. */
+  readonly allowed: AllowedRanges
+  /** Whether production insists on https. */
+  readonly requireHttps: boolean
+}
+
+/** The normalised form of `text`, or what is wrong with it. Names are not resolved here. */
+export const parseWebhookUrl = (
+  text: string,
+  { allowed, requireHttps }: WebhookUrlPolicy,
+  production: boolean,
+): Result.Result<string, string> => {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "") {
+    return Result.fail("must be an http or https URL")
+  }
+  if (url.username !== "" || url.password !== "") {
+    return Result.fail("must not contain a user name or password")
+  }
+  if (production && requireHttps && url.protocol !== "https:") {
+    return Result.fail("must be an https URL in production")
+  }
+  if (url.href.length > limits.urlCharactersMax) {
+    return Result.fail(`must have at most ${limits.urlCharactersMax} characters`)
+  }
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
+  if (!isAllowedHost(host, allowed)) return Result.fail("must lead to a public address")
+  url.hash = ""
+  return Result.succeed(url.href)
+}
+
+const isAllowedHost = (host: string, allowed: AllowedRanges): boolean => {
+  if (isIP(host) !== 0) return mayReach(host, allowed)
+  const isLocal = host === "localhost" || host.endsWith(".localhost")
+  return !isLocal || allowed.includes("127.0.0.1") || allowed.includes("::1")
+}
