@@ -1,3 +1,4 @@
+// Used by several suites: extend, do not replace.
 /** Seeded random numbers (mulberry32): the same seed gives the same run. */
 export class Random {
   #state: number
@@ -36,4 +37,10 @@ export const seeds = (count: number): ReadonlyArray<number> => {
   const asked = process.env.LAUREL_TEST_SEED
   if (asked !== undefined) return [Number(asked)]
   return Array.from({ length: count }, () => Math.floor(Math.random() * 0x1_0000_0000))
+}
+
+/** A function that gives the numbers of `Random.next` for `seed`. */
+export const randomOf = (seed: number): (() => number) => {
+  const random = new Random(seed)
+  return () => random.next()
 }
