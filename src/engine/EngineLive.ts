@@ -24,6 +24,7 @@ export interface EngineOptions {
   /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */
   readonly durability?: Durability
   readonly snapshotIntervalMs?: number
+  readonly snapshotSliceEntriesMax?: number
   readonly residentUsersMax?: number
   readonly idlePassivateMs?: number
   /** The storage can not be trusted any more: the process must end at once. */
@@ -50,7 +51,13 @@ export const makeEngine = Effect.fnUntraced(function* (
   const directory = newDirectory()
   const idempotency = new IdempotencyKeys(storage, now)
   const mark = yield* readMark(storage)
-  const snapshotter = new Snapshotter({ storage, idempotency, now, mark })
+  const snapshotter = new Snapshotter({
+    storage,
+    idempotency,
+    now,
+    mark,
+    sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
+  })
   const residentUsersMax = options.residentUsersMax ?? limits.residentUsersMax
   const residency = new Residency({
     residentUsersMax,

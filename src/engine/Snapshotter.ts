@@ -4,7 +4,7 @@
  *
  * - Written are the dirty actors' durable states, the new records as history pages, the index of callers'
  *   ids, and kept replies; last, in the final slice, the watermark: everything up to it is in the snapshot.
- * - A slice is one transaction of at most `snapshotSliceEntriesMax` entries: index keys are scattered, and
+ * - A slice is one transaction of at most `sliceEntriesMax` entries: index keys are scattered, and
  *   in large slices more of them share a page (13 µs an entry by 500, 2.6 by 20,000, nearly all of it off
  *   the loop). Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
  *   skips the records it already has; pages and index entries are written again as they were.
@@ -47,6 +47,7 @@ export interface SnapshotterOptions {
   readonly idempotency: IdempotencyKeys
   readonly now: () => number
   readonly mark: SnapshotMark
+  readonly sliceEntriesMax: number
 }
 
 export class Snapshotter {
@@ -102,7 +103,7 @@ export class Snapshotter {
   #take(): Effect.Effect<void, StorageError> {
     const records = this.#records
     const dirty = this.#dirty
-    const { idempotency, storage } = this.#options
+    const { idempotency, sliceEntriesMax, storage } = this.#options
     const self = this
     if (records.length === 0 && dirty.size === 0) return Effect.void
     this.#records = []
@@ -114,7 +115,7 @@ export class Snapshotter {
       for (const entry of entriesOf(records, dirty, idempotency, watermark)) {
         slice.push(entry)
         if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
-        if (slice.length < limits.snapshotSliceEntriesMax) continue
+        if (slice.length < sliceEntriesMax) continue
         yield* storage.writeEntries(slice)
         slice = []
       }

@@ -7,17 +7,20 @@ import { expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { LaurelError } from "../../src/domain/Errors.ts"
-import type { UserReply } from "../../src/domain/User.ts"
+import { applyUser, type UserReply, type UserState } from "../../src/domain/User.ts"
 import type { Engine, UserMessage } from "../../src/engine/Engine.ts"
+import { nextTurn } from "../../src/engine/nextTurn.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import type { Storage } from "../../src/storage/Storage.ts"
 import {
   event,
   type Fixture,
   quest,
+  recordsOf,
   reward,
   rule,
   sandbox,
-  startInMemory,
+  start,
 } from "../engine/fixture.ts"
 import { Model, type ModelOutcome } from "./Model.ts"
 import { Random } from "./random.ts"
@@ -28,14 +31,24 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   const random = new Random(seed)
   const model = new Model()
   const state = new MemoryStorage.MemoryState()
-  const options = { residentUsersMax: 8, snapshotIntervalMs: 5_000, idlePassivateMs: 20_000 }
+  const options = {
+    residentUsersMax: 8,
+    snapshotIntervalMs: 5_000,
+    snapshotSliceEntriesMax: 4,
+    idlePassivateMs: 20_000,
+  }
   const users = Array.from(
     { length: 24 },
     (_, index) => `${["constructor", "u"][index % 2]}${index}`,
   )
   const questIds: Array<string> = []
   let ids = 0
-  let running = yield* startInMemory({ state }, options)
+  const disk = { appendsLeft: Infinity, lastAppendKept: false, writesLeft: Infinity }
+  const open = Effect.suspend(() => {
+    Object.assign(disk, { appendsLeft: Infinity, writesLeft: Infinity })
+    return start(dyingDisk(MemoryStorage.make({ state }), disk), options)
+  })
+  let running = yield* open
 
   const someId = () =>
     random.chance(0.5)
@@ -76,6 +89,15 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
 
   /** Commands that are on their way when the engine is killed: whatever became of them, a repeat settles it. */
   const crash = Effect.gen(function* () {
+    // The power may fail in the middle of a snapshot, or before or after the journal has a batch.
+    if (random.chance(0.5)) {
+      disk.writesLeft = random.integer(0, 6)
+      yield* TestClock.adjust(options.snapshotIntervalMs)
+    }
+    if (random.chance(0.5)) {
+      disk.appendsLeft = 0
+      disk.lastAppendKept = random.chance(0.5)
+    }
     const sent = Array.from({ length: random.integer(0, 30) }, () => command(true))
     const asked = yield* Effect.forkChild(
       running.engine.askUsers(
@@ -84,10 +106,10 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       ),
       { startImmediately: true },
     )
-    if (random.chance(0.5)) yield* Effect.yieldNow
+    if (random.chance(0.5)) yield* nextTurn
     yield* running.close("kill")
     yield* Fiber.interrupt(asked)
-    running = yield* startInMemory({ state }, options)
+    running = yield* open
     for (const { message, ask } of sent) {
       const outcome = yield* askOne(running.engine, message)
       // It may have been applied before the crash; applied twice, its total would differ.
@@ -112,12 +134,25 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       questIds.push(made.quest.id)
       model.quests.set(made.quest.id, { xp: made.quest.reward.xp, active })
     } else if (kind < 0.1) {
-      yield* TestClock.adjust(random.integer(1, 30_000))
+      // Commands arrive while a snapshot is being written.
+      const sent = Array.from({ length: random.integer(1, 20) }, () => command(false))
+      const [outcomes] = yield* Effect.all(
+        [
+          Effect.forEach(sent, ({ message }) =>
+            Effect.andThen(nextTurn, askOne(running.engine, message)),
+          ),
+          TestClock.adjust(random.integer(1, 30_000)),
+        ],
+        { concurrency: "unbounded" },
+      )
+      sent.forEach(({ ask }, index) => {
+        agree(outcomes[index]!, ask())
+      })
     } else if (kind < 0.13) {
       yield* crash
     } else if (kind < 0.15) {
       yield* running.close()
-      running = yield* startInMemory({ state }, options)
+      running = yield* open
     } else if (kind < 0.3) {
       const sent = Array.from({ length: random.integer(1, 40) }, () => command(false))
       const outcomes = yield* running.engine.askUsers(
@@ -134,7 +169,25 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     if (step % 10 === 0) yield* compare(running, model, users)
   }
   yield* compare(running, model, users)
+  yield* compareToFold(running, state)
   yield* running.close()
+})
+
+/** A disk that answers nothing any more once its calls are used up, as before a power cut. */
+const dyingDisk = (
+  storage: Storage["Service"],
+  disk: { appendsLeft: number; lastAppendKept: boolean; writesLeft: number },
+): Storage["Service"] => ({
+  ...storage,
+  append: (batch) =>
+    Effect.suspend(() => {
+      if (disk.appendsLeft-- > 0) return storage.append(batch)
+      return disk.lastAppendKept
+        ? Effect.andThen(storage.append(batch), Effect.never)
+        : Effect.never
+    }),
+  writeEntries: (entries) =>
+    Effect.suspend(() => (disk.writesLeft-- > 0 ? storage.writeEntries(entries) : Effect.never)),
 })
 
 const askOne = (engine: Engine["Service"], message: UserMessage) =>
@@ -142,6 +195,20 @@ const askOne = (engine: Engine["Service"], message: UserMessage) =>
     onSuccess: ({ reply }): UserReply | LaurelError => reply,
     onFailure: (error) => error,
   })
+
+/** Live state, whatever it went through, is the fold of the whole journal. */
+const compareToFold = Effect.fnUntraced(function* (
+  { engine }: Fixture,
+  state: MemoryStorage.MemoryState,
+) {
+  const users = new Map<string, UserState | undefined>()
+  for (const record of recordsOf(state)) {
+    if (record.subject.actor !== "user") continue
+    const { userId } = record.subject
+    users.set(userId, applyUser(users.get(userId), record))
+  }
+  for (const [userId, user] of users) expect(yield* engine.readUser(sandbox, userId)).toEqual(user)
+})
 
 const compare = Effect.fnUntraced(function* (
   { broken, engine }: Fixture,

@@ -1,0 +1,109 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Latch } from "effect"
+import { type Durability, makeGroupCommit } from "../../src/engine/GroupCommit.ts"
+import { nextTurn } from "../../src/engine/nextTurn.ts"
+import { limits } from "../../src/Limits.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { type Broken, Storage } from "../../src/storage/Storage.ts"
+
+const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
+  const gate = yield* Latch.make(true)
+  const state = new MemoryStorage.MemoryState()
+  const batches: Array<number> = []
+  const committed: Array<string> = []
+  const broken: Array<Broken> = []
+  const storage = MemoryStorage.make({
+    state,
+    onAppend: (batch) => {
+      batches.push(batch.count)
+      return Latch.await(gate)
+    },
+  })
+  const commit = yield* makeGroupCommit<string>({
+    durability,
+    onCommitted: (entries) => committed.push(...entries),
+    onStalled: () => {},
+    onBroken: (cause) => broken.push(cause),
+  }).pipe(Effect.provideService(Storage, storage))
+  const settled = Effect.callback<void>((resume) => {
+    commit.afterCommit(() => resume(Effect.void))
+  })
+  return { batches, broken, commit, committed, gate, settled, state }
+})
+
+describe("Group commit", () => {
+  it.effect("writes what one turn of the event loop brings as one batch, in order", () =>
+    Effect.gen(function* () {
+      const { batches, commit, committed, settled, state } = yield* open()
+      const sequences = ["a", "b", "ü🏆"].map((text) => commit.append(text, text))
+      expect(sequences).toEqual([1, 2, 3])
+      expect(commit.durableSequence).toBe(0)
+      yield* settled
+      expect(batches).toEqual([3])
+      expect(committed).toEqual(["a", "b", "ü🏆"])
+      expect(state.records.map(({ body }) => Buffer.from(body).toString())).toEqual(committed)
+      expect(commit.durableSequence).toBe(3)
+    }),
+  )
+
+  it.effect("collects the next batch while one is being flushed", () =>
+    Effect.gen(function* () {
+      const { batches, commit, committed, gate, settled } = yield* open()
+      yield* Latch.close(gate)
+      commit.append("first", "first")
+      while (batches.length === 0) yield* nextTurn
+      for (let record = 0; record < 5; record++) commit.append("later", "later")
+      yield* nextTurn
+      expect(batches).toEqual([1])
+      expect(committed).toEqual([])
+      yield* Latch.open(gate)
+      yield* settled
+      expect(batches).toEqual([1, 5])
+      expect(committed).toHaveLength(6)
+    }),
+  )
+
+  it.effect("calls back at once when nothing is on its way", () =>
+    Effect.gen(function* () {
+      const { commit } = yield* open()
+      let called = false
+      commit.afterCommit(() => {
+        called = true
+      })
+      expect(called).toBe(true)
+    }),
+  )
+
+  it.effect("seals a batch at commitBatchBytesMax and accepts up to commitPendingBytesMax", () =>
+    Effect.gen(function* () {
+      const { batches, commit, gate, settled } = yield* open()
+      yield* Latch.close(gate)
+      const text = "x".repeat(limits.commitBatchBytesMax / 4)
+      let appended = 0
+      while (commit.accepting) {
+        commit.append(text, "x")
+        appended++
+      }
+      expect(appended * (text.length + 4)).toBeGreaterThanOrEqual(limits.commitPendingBytesMax)
+      expect((appended - 1) * (text.length + 4)).toBeLessThan(limits.commitPendingBytesMax)
+      yield* Latch.open(gate)
+      yield* settled
+      expect(commit.accepting).toBe(true)
+      expect(Math.max(...batches)).toBe(4)
+    }),
+  )
+
+  it.effect("in relaxed durability hands a batch on before the flush, and still flushes it", () =>
+    Effect.gen(function* () {
+      const { batches, commit, committed, gate, settled, state } = yield* open("relaxed")
+      yield* Latch.close(gate)
+      commit.append("a", "a")
+      yield* settled
+      expect(committed).toEqual(["a"])
+      expect(state.records).toEqual([])
+      while (batches.length === 0) yield* nextTurn
+      yield* Latch.open(gate)
+      while (state.records.length === 0) yield* nextTurn
+    }),
+  )
+})
