@@ -43,6 +43,7 @@ export const limits = {
   /** Revoked keys that are still listed; the longest revoked go first. */
   revokedKeysMax: 1_000,
   rateLimitWindowMs: 60_000,
+  directoryCheckMs: 1_000,
   requestsPerMinuteMax: 1_000_000_000,
 
   // Actors

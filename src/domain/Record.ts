@@ -61,6 +61,7 @@ export type Fact =
   | { readonly kind: "quest.created"; readonly quest: Quest }
   | { readonly kind: "rule.created"; readonly rule: Rule }
   | { readonly kind: "webhook.created"; readonly webhook: Webhook }
+  | { readonly kind: "directory.created"; readonly hashSecret: string }
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "key.created"; readonly key: ApiKey }
   | { readonly kind: "key.revoked"; readonly keyId: string }

@@ -1,0 +1,66 @@
+/**
+ * The keys in force, by the hash of their text, rebuilt from the directory whenever that changes. The look-up
+ * finds a candidate by its keyed hash, of which nobody without the secret knows anything; the comparison
+ * after it takes the same time wherever two hashes differ.
+ */
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
+import { type ApiKey, type DirectoryState, environmentId } from "../domain/Directory.ts"
+import type { Caller } from "./Accounts.ts"
+import { isKeyText } from "./KeyText.ts"
+
+/** HMAC-SHA-256 of a key's text under the directory's secret (hex), in hex. */
+export const hashKeyText = (secret: string | KeyObject, text: string): string =>
+  hash(typeof secret === "string" ? secretKey(secret) : secret, text).toString("hex")
+
+const secretKey = (hex: string): KeyObject => createSecretKey(Buffer.from(hex, "hex"))
+
+const hash = (secret: KeyObject, text: string): Buffer =>
+  createHmac("sha256", secret).update(text).digest()
+
+interface IndexedKey {
+  readonly caller: Caller
+  readonly hash: Buffer
+  readonly expiresAt: number
+}
+
+export class KeyIndex {
+  readonly #secret: KeyObject | undefined
+  readonly #keys = new Map<string, IndexedKey>()
+  /** When the next key expires, epoch milliseconds. */
+  readonly nextExpiryAt: number
+
+  /** Indexes the keys that are in force at `now`. */
+  constructor(directory: DirectoryState, now: number) {
+    this.#secret = directory.hashSecret === null ? undefined : secretKey(directory.hashSecret)
+    let nextExpiryAt = Number.POSITIVE_INFINITY
+    for (const key of directory.keys.values()) {
+      const expiresAt = key.expiresAt ?? Number.POSITIVE_INFINITY
+      if (key.revokedAt !== null || expiresAt <= now) continue
+      nextExpiryAt = Math.min(nextExpiryAt, expiresAt)
+      this.#keys.set(key.hash, {
+        caller: callerOf(key),
+        hash: Buffer.from(key.hash, "hex"),
+        expiresAt,
+      })
+    }
+    this.nextExpiryAt = nextExpiryAt
+  }
+
+  /** The caller whose key this is, `undefined` if it is none in force. */
+  find(text: string, now: number): Caller | undefined {
+    if (this.#secret === undefined || !isKeyText(text)) return undefined
+    const asked = hash(this.#secret, text)
+    const found = this.#keys.get(asked.toString("hex"))
+    if (found === undefined || !timingSafeEqual(found.hash, asked)) return undefined
+    return found.expiresAt > now ? found.caller : undefined
+  }
+}
+
+const callerOf = (key: ApiKey): Caller => ({
+  keyId: key.id,
+  projectId: key.projectId,
+  environmentName: key.environment,
+  environment: environmentId(key.projectId, key.environment),
+  scope: key.scope,
+  tier: key.tier,
+})

@@ -1,0 +1,55 @@
+/**
+ * The text of an API key: `lk_test_` (sandbox) or `lk_live_` (production), 43 random characters (256 bits),
+ * and 6 characters of checksum, so that a mistyped or cut key is refused without a look at any secret, and a
+ * scanner for leaked secrets can tell a key from noise.
+ */
+import { randomBytes } from "node:crypto"
+import { crc32 } from "node:zlib"
+import type { EnvironmentName } from "../domain/Directory.ts"
+
+const prefixes: Record<EnvironmentName, string> = { sandbox: "lk_test_", production: "lk_live_" }
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const randomCharacters = 43
+const checksumCharacters = 6
+const prefixCharacters = 8
+const hintCharacters = prefixCharacters + 4
+const keyPattern = new RegExp(
+  `^lk_(?:test|live)_[0-9A-Za-z]{${randomCharacters + checksumCharacters}}$`,
+)
+
+const checksum = (text: string): string => {
+  let rest = crc32(text)
+  let encoded = ""
+  for (let index = 0; index < checksumCharacters; index++) {
+    encoded = alphabet[rest % alphabet.length] + encoded
+    rest = Math.floor(rest / alphabet.length)
+  }
+  return encoded
+}
+
+const randomText = (): string => {
+  let text = ""
+  while (text.length < randomCharacters) {
+    for (const byte of randomBytes(2 * randomCharacters)) {
+      // What is left after the last whole alphabet would favour its beginning.
+      if (byte < 4 * alphabet.length && text.length < randomCharacters) {
+        text += alphabet[byte % alphabet.length]
+      }
+    }
+  }
+  return text
+}
+
+/** A new key for an environment of that name. */
+export const makeKeyText = (environment: EnvironmentName): string => {
+  const text = prefixes[environment] + randomText()
+  return text + checksum(text)
+}
+
+/** Whether `text` has the form and the checksum of a key. */
+export const isKeyText = (text: string): boolean =>
+  keyPattern.test(text) &&
+  checksum(text.slice(0, -checksumCharacters)) === text.slice(-checksumCharacters)
+
+/** The part of a key that may be shown. */
+export const keyHint = (text: string): string => text.slice(0, hintCharacters)
