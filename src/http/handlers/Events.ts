@@ -14,7 +14,7 @@ import {
 } from "../EventDecoder.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { factOf, isoTime } from "./Shapes.ts"
+import { factOf, makeIsoTime } from "./Shapes.ts"
 
 type Outcome = typeof EventOutcome.Type
 type Refusal = typeof EventRefusal.Type
@@ -23,6 +23,50 @@ type BatchReply = typeof BatchOutcome.Type
 export const eventHandlers = (
   engine: Engine["Service"],
 ): Handlers<typeof Events, { readonly track: EventInput; readonly trackBatch: BatchInput }> => {
+  const isoTime = makeIsoTime()
+
+  const eventOutcome = (reply: UserReply): Outcome => {
+    if (reply.kind !== "event") throw new Error("An event was answered as a reward")
+    return {
+      eventId: reply.eventId,
+      userId: reply.userId,
+      action: reply.action,
+      duplicate: reply.duplicate,
+      occurredAt: isoTime(reply.occurredAt),
+      receivedAt: isoTime(reply.receivedAt),
+      xp: reply.xp,
+      points: reply.points,
+      level: reply.level,
+      badges: [],
+      quests: reply.quests.map(({ alreadyCompleted, questId, title }) => ({
+        questId,
+        title,
+        status: "completed",
+        progress: 1,
+        alreadyCompleted,
+      })),
+      streaks: [],
+    }
+  }
+
+  const batchReply = (
+    { events, root }: BatchInput,
+    answers: ReadonlyArray<UserReply | LaurelError>,
+  ): BatchReply => {
+    let accepted = 0
+    let duplicates = 0
+    let answered = 0
+    const results = events.map((event, index): Outcome | Refusal => {
+      if (isRefusal(event)) return refusal(event, "")
+      const answer = answers[answered++]!
+      if ("_tag" in answer) return refusal(answer, `${root}/${index}`)
+      if (answer.duplicate) duplicates++
+      else accepted++
+      return eventOutcome(answer)
+    })
+    return { accepted, duplicates, rejected: events.length - accepted - duplicates, results }
+  }
+
   /** Applies the events of a batch; `keyed` gives those without an id of the caller's one of their own. */
   const apply = (caller: Caller, batch: BatchInput, keyed: string | undefined) => {
     const messages: Array<UserMessage> = []
@@ -89,48 +133,6 @@ const trackMessage = (
  */
 const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
-
-const eventOutcome = (reply: UserReply): Outcome => {
-  if (reply.kind !== "event") throw new Error("An event was answered as a reward")
-  return {
-    eventId: reply.eventId,
-    userId: reply.userId,
-    action: reply.action,
-    duplicate: reply.duplicate,
-    occurredAt: isoTime(reply.occurredAt),
-    receivedAt: isoTime(reply.receivedAt),
-    xp: reply.xp,
-    points: reply.points,
-    level: reply.level,
-    badges: [],
-    quests: reply.quests.map(({ alreadyCompleted, questId, title }) => ({
-      questId,
-      title,
-      status: "completed",
-      progress: 1,
-      alreadyCompleted,
-    })),
-    streaks: [],
-  }
-}
-
-const batchReply = (
-  { events, root }: BatchInput,
-  answers: ReadonlyArray<UserReply | LaurelError>,
-): BatchReply => {
-  let accepted = 0
-  let duplicates = 0
-  let answered = 0
-  const results = events.map((event, index): Outcome | Refusal => {
-    if (isRefusal(event)) return refusal(event, "")
-    const answer = answers[answered++]!
-    if ("_tag" in answer) return refusal(answer, `${root}/${index}`)
-    if (answer.duplicate) duplicates++
-    else accepted++
-    return eventOutcome(answer)
-  })
-  return { accepted, duplicates, rejected: events.length - accepted - duplicates, results }
-}
 
 /** `root` goes before the pointers of faults that the domain found in one event. */
 const refusal = ({ code, detail, errors = [] }: LaurelError, root: string): Refusal => ({

@@ -6,6 +6,20 @@ import { limits } from "../../Limits.ts"
 /** Epoch milliseconds as ISO 8601, UTC, with milliseconds. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
 
+/** `isoTime` for times that mostly lie close together: it keeps the text of the last second. */
+export const makeIsoTime = (): ((ms: number) => string) => {
+  let second = Number.NaN
+  let text = ""
+  return (ms) => {
+    const of = Math.floor(ms / 1_000)
+    if (of !== second) {
+      second = of
+      text = isoTime(of * 1_000).slice(0, -4)
+    }
+    return `${text}${String(ms - of * 1_000).padStart(3, "0")}Z`
+  }
+}
+
 export interface PageQuery {
   readonly limit?: number
   readonly offset?: number
