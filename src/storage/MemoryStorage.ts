@@ -7,6 +7,7 @@
  */
 import { Effect, Layer, Stream } from "effect"
 import { batchRecords } from "./Frames.ts"
+import { keyBytesMax } from "./Keys.ts"
 import {
   Broken,
   type Entry,
@@ -139,8 +140,13 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     })
 
   const writeEntries = (entries: ReadonlyArray<Entry>) =>
-    Effect.sync(() => {
+    Effect.suspend((): Effect.Effect<void, StorageError> => {
+      const misfit = entries.find(({ key }) => key.length === 0 || key.length > keyBytesMax)
+      if (misfit !== undefined) {
+        return Effect.fail(failure("write", `a key of ${misfit.key.length} bytes`))
+      }
       for (const entry of entries) state.table(entry.table).set(entry.key, entry.value)
+      return Effect.void
     })
 
   const prune = (sequence: number) =>

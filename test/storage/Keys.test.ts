@@ -18,7 +18,7 @@ const Part = Schema.Union([
 const Parts = Schema.Array(Part).check(Schema.isMaxLength(5))
 
 const startsWith = (parts: ReadonlyArray<KeyPart>, prefix: ReadonlyArray<KeyPart>) =>
-  prefix.every((part, index) => Object.is(parts[index], part === 0 ? 0 : part))
+  prefix.every((part, index) => parts[index] === part)
 
 describe("compositeKey", () => {
   it.prop("gives its parts back", [Parts], ([parts]) => {

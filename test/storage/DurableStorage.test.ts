@@ -1,0 +1,69 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import path from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as DurableStorage from "../../src/storage/DurableStorage.ts"
+import { appendAll, expectRecords, storageContract } from "./contract.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
+
+storageContract(
+  "DurableStorage",
+  Effect.map(temporaryFolder, (directory) => ({ open: DurableStorage.make({ directory }) })),
+)
+
+storageContract(
+  "DurableStorage with small segments",
+  Effect.map(temporaryFolder, (directory) => ({
+    open: DurableStorage.make({ directory, segmentBytes: 200_000 }),
+  })),
+)
+
+const locker = path.join(import.meta.dirname, "holdDirectory.ts")
+
+/** A process that holds the data directory, once it says so. */
+const otherProcess = (directory: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const child = spawn(process.execPath, [locker, directory], {
+        stdio: ["pipe", "pipe", "inherit"],
+      })
+      await once(child.stdout, "data")
+      return child
+    }),
+    (child) => Effect.sync(() => child.kill("SIGKILL")),
+  )
+
+describe("the lock of a data directory", () => {
+  it.live("keeps a second storage of the same process out, until the first is closed", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryFolder
+      const open = DurableStorage.make({ directory })
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const first = yield* open
+          yield* appendAll(first, [1])
+          const error = yield* Effect.flip(Effect.scoped(open))
+          expect(error.operation).toBe("lock")
+          expect(String(error.cause)).toContain(`${directory} is in use by another process`)
+          yield* expectRecords(first, 1, 1)
+        }),
+      )
+      expect((yield* open).lastSequence).toBe(1)
+    }),
+  )
+
+  it.live("keeps a second process out, and goes with a process that is killed", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryFolder
+      const child = yield* otherProcess(directory)
+      const error = yield* Effect.flip(Effect.scoped(DurableStorage.make({ directory })))
+      expect(error.operation).toBe("lock")
+      const gone = once(child, "exit")
+      child.kill("SIGKILL")
+      yield* Effect.promise(() => gone)
+      const store = yield* DurableStorage.make({ directory })
+      yield* expectRecords(store, 1, 3)
+    }),
+  )
+})

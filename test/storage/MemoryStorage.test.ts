@@ -1,0 +1,43 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { NoSpace } from "../../src/storage/Storage.ts"
+import { expectRecords, numbered, storageContract } from "./contract.ts"
+
+storageContract(
+  "MemoryStorage",
+  Effect.sync(() => {
+    const state = new MemoryStorage.MemoryState()
+    return { open: Effect.sync(() => MemoryStorage.make({ state })) }
+  }),
+)
+
+describe("onAppend", () => {
+  it.effect("holds a batch back: nobody sees it before it is let through", () =>
+    Effect.gen(function* () {
+      const flushed = yield* Deferred.make<void>()
+      const store = MemoryStorage.make({ onAppend: () => Deferred.await(flushed) })
+      const append = yield* Effect.forkChild(store.append(numbered(1, 2)), {
+        startImmediately: true,
+      })
+      yield* expectRecords(store, 1, 0)
+      yield* Deferred.succeed(flushed, undefined)
+      yield* Fiber.join(append)
+      yield* expectRecords(store, 1, 2)
+    }),
+  )
+
+  it.effect("that fails keeps nothing, and the append may be repeated", () =>
+    Effect.gen(function* () {
+      let full = true
+      const store = MemoryStorage.make({
+        onAppend: () => (full ? Effect.fail(new NoSpace({ operation: "append" })) : Effect.void),
+      })
+      expect((yield* Effect.flip(store.append(numbered(1, 1))))._tag).toBe("NoSpace")
+      yield* expectRecords(store, 1, 0)
+      full = false
+      yield* store.append(numbered(1, 1))
+      yield* expectRecords(store, 1, 1)
+    }),
+  )
+})
