@@ -1,0 +1,73 @@
+/**
+ * Processes of a bench. What is measured, what it is compared with and what makes the load never share a
+ * heap or an event loop.
+ */
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+
+const processFile = (name: string): string =>
+  fileURLToPath(new URL(`processes/${name}.ts`, import.meta.url))
+
+const firstMessage = async <Answer>(name: string, child: ChildProcess): Promise<Answer> => {
+  const ended = once(child, "exit").then(([code, signal]) => {
+    throw new Error(`bench/processes/${name}.ts ended early (${signal ?? `exit code ${code}`})`)
+  })
+  const [answer] = await Promise.race([once(child, "message"), ended])
+  ended.catch(() => {})
+  return answer
+}
+
+const start = (name: string, input: unknown): ChildProcess =>
+  fork(processFile(name), [JSON.stringify(input)], {
+    execArgv: ["--expose-gc"],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  })
+
+/** Runs a file of `processes/` to its end; resolves with what it answered. */
+export const inProcess = async <Answer>(name: string, input: unknown = null): Promise<Answer> => {
+  const child = start(name, input)
+  const ended = once(child, "exit")
+  const answer = await firstMessage<Answer>(name, child)
+  child.disconnect()
+  await ended
+  return answer
+}
+
+export interface Running<Answer> {
+  readonly answer: Answer
+  /** The process stands still until `resume`: it costs nothing and catches up on nothing. */
+  readonly pause: () => void
+  readonly resume: () => void
+  readonly stop: () => Promise<void>
+}
+
+/** What one can do with a child that runs until it is told to end. */
+export const controls = (child: ChildProcess): Omit<Running<never>, "answer"> => ({
+  pause: () => void child.kill("SIGSTOP"),
+  resume: () => void child.kill("SIGCONT"),
+  stop: async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, "exit")
+    child.kill("SIGCONT")
+    child.kill("SIGTERM")
+    await ended
+  },
+})
+
+/** Starts a file of `processes/` that goes on after its answer, until it is stopped. */
+export const startProcess = async <Answer>(
+  name: string,
+  input: unknown = null,
+): Promise<Running<Answer>> => {
+  const child = start(name, input)
+  return { answer: await firstMessage<Answer>(name, child), ...controls(child) }
+}
+
+/** In the process: computes the answer to the input. */
+export const answer = async <Input>(
+  compute: (input: Input) => unknown | Promise<unknown>,
+): Promise<void> => {
+  const computed = await compute(JSON.parse(process.argv[2] ?? "null"))
+  process.send!(computed)
+}

@@ -1,0 +1,39 @@
+/**
+ * Events as an app for learning sends them: about 300 bytes, an id that was never used before (UUIDv7), one of
+ * `userCount` users, and six members of metadata.
+ */
+import { randomUUIDv7 } from "node:crypto"
+
+export const lessonAction = "LESSON_DONE"
+/** What the benches' rule gives for one event. */
+export const lessonXp = 10
+export const userCount = 10_000
+
+const courses = ["algebra-1", "spanish-a2", "music-theory", "world-history", "typescript-basics"]
+const devices = ["iphone-15", "pixel-8", "web-chrome", "web-safari", "ipad-air"]
+
+export const newEventId = randomUUIDv7
+
+const any = (below: number): number => Math.floor(Math.random() * below)
+
+/** The id of the `n`-th user. */
+export const userIdAt = (n: number): string => `user_${(n * 7_919 + 1_000_003).toString(36)}_${n}`
+
+export const lessonDone = (userId: string) => ({
+  userId,
+  action: lessonAction,
+  metadata: {
+    lessonId: `lesson-${any(2_000)}`,
+    course: courses[any(courses.length)]!,
+    score: any(101),
+    durationSeconds: 30 + any(1_800),
+    device: devices[any(devices.length)]!,
+    appVersion: `4.${any(20)}.${any(10)}`,
+  },
+})
+
+/** A new event of a random user; without `withId` the service gives it an id of its own. */
+export const randomEvent = (withId = true) => ({
+  ...(withId && { id: newEventId() }),
+  ...lessonDone(userIdAt(any(userCount))),
+})
