@@ -7,12 +7,13 @@ import { createHash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { Cause, Effect, type Exit, type Fiber, Result } from "effect"
 import type { Accounts } from "../accounts/Accounts.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Idempotency } from "../engine/Engine.ts"
 import { Authentication, unauthorized } from "./Authentication.ts"
 import { announcesMoreThan, bodyTooLarge, discardBody, readBody } from "./Body.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { HttpRoute, PlainReply } from "./Interpreter.ts"
+import { OpenRequest, rateLimited } from "./OpenRequest.ts"
 import type { CompiledOperation, OperationReply } from "./Operation.ts"
 import { idempotencyKeyFault, parseMediaType } from "./RequestParts.ts"
 import type { Router } from "./Router.ts"
@@ -213,63 +214,6 @@ export class Pipeline {
   }
 }
 
-/** A request of a known caller on its way to its operation: collects its faults, and pays for it once. */
-class OpenRequest {
-  readonly exchange: Exchange
-  readonly operation: CompiledOperation
-  readonly #accounts: Accounts["Service"]
-  readonly #faults: Array<Fault> = []
-
-  constructor(exchange: Exchange, operation: CompiledOperation, accounts: Accounts["Service"]) {
-    this.exchange = exchange
-    this.operation = operation
-    this.#accounts = accounts
-  }
-
-  part(decoded: Result.Result<unknown, ReadonlyArray<Fault>>): unknown {
-    if (Result.isSuccess(decoded)) return decoded.success
-    this.#faults.push(...decoded.failure)
-    return undefined
-  }
-
-  fault(fault: Fault | undefined): void {
-    if (fault !== undefined) this.#faults.push(fault)
-  }
-
-  /** Whether no part had faults; else they are told. */
-  settleFaults(): boolean {
-    if (this.#faults.length === 0) return true
-    this.refuse(invalidRequest(this.#faults))
-    return false
-  }
-
-  /** Tells what is wrong with the payload together with the faults of the other parts. */
-  refusePayload(error: LaurelError): void {
-    const together = error.code === "invalid_request" && this.#faults.length > 0
-    const faults = [...this.#faults, ...(error.errors ?? [])]
-    this.refuse(together ? invalidRequest(faults) : error)
-  }
-
-  /** Takes what the payload costs beyond what was taken; `false` when that is more than there is. */
-  pay(payload: unknown): boolean {
-    const { exchange, operation } = this
-    if (operation.cost === undefined) return true
-    const state = this.#accounts.consume(exchange.caller!, operation.cost(payload))
-    exchange.rateLimit = state
-    if (state.limited) exchange.refuse(rateLimited(state.resetSeconds))
-    return !state.limited
-  }
-
-  /** A request that is refused before its cost is known counts as one. */
-  refuse(error: LaurelError, headers?: ReadonlyArray<string>): void {
-    const { exchange, operation } = this
-    if (operation.cost !== undefined) {
-      exchange.rateLimit = this.#accounts.consume(exchange.caller!, 1)
-    }
-    exchange.refuse(error, headers)
-  }
-}
-
 const acceptedMediaType = (
   { headers }: IncomingMessage,
   { mediaTypes }: CompiledOperation,
@@ -307,11 +251,6 @@ const internalError = laurelError(
   "internal_error",
   "The request failed for a reason of ours; whether it was applied is unknown.",
 )
-
-const rateLimited = (resetSeconds: number): LaurelError =>
-  laurelError("rate_limited", "The key's requests are used up, or too few for this batch.", {
-    retryAfterSeconds: resetSeconds,
-  })
 
 const insufficientScope = (scope: string): LaurelError =>
   laurelError("insufficient_scope", `A key with the scope ${scope} may not do this.`)

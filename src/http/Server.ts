@@ -139,7 +139,10 @@ const createLimitedServer = (pipeline: Pipeline): Server => {
   return server
 }
 
-const listen = (server: Server, { host, port }: ServeOptions): Effect.Effect<Server, ServeError> =>
+export const listen = (
+  server: Server,
+  { host, port }: ServeOptions,
+): Effect.Effect<Server, ServeError> =>
   Effect.callback((resume) => {
     const failed = (cause: NodeJS.ErrnoException): void => {
       const reason = cause.code === "EADDRINUSE" ? "it is in use" : cause.message
@@ -154,7 +157,7 @@ const listen = (server: Server, { host, port }: ServeOptions): Effect.Effect<Ser
   })
 
 /** Ends when the last connection has. */
-const close = (server: Server): Effect.Effect<void> =>
+export const close = (server: Server): Effect.Effect<void> =>
   Effect.callback((resume) => {
     server.close(() => resume(Effect.void))
   })

@@ -1,0 +1,221 @@
+/** A server of its own for a test file: the real engine on storage in memory, behind a real socket on a free port. */
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http"
+import { connect, type Socket } from "node:net"
+import { Context, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { Accounts, type Caller, type RateLimitState } from "../../src/accounts/Accounts.ts"
+import type { EnvironmentName, Scope as KeyScope, Tier } from "../../src/domain/Directory.ts"
+import { Engine } from "../../src/engine/Engine.ts"
+import { engineLayer } from "../../src/engine/EngineLive.ts"
+import { Readiness } from "../../src/http/Readiness.ts"
+import { type ServeOptions, serveHttp } from "../../src/http/Server.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { assertDeclared } from "./contract.ts"
+
+/** Keys by their text; counts requests without a clock, so that a limit is a number of requests. */
+export class TestAccounts {
+  version = 0
+  authentications = 0
+  readonly #callers = new Map<string, Caller>()
+  readonly #limits = new Map<string, { limit: number; used: number }>()
+
+  addKey(
+    text: string,
+    {
+      environment = "prj_test:sandbox",
+      environmentName = "sandbox",
+      scope = "full",
+      tier = "enterprise",
+      limit,
+    }: {
+      readonly environment?: string
+      readonly environmentName?: EnvironmentName
+      readonly scope?: KeyScope
+      readonly tier?: Tier
+      readonly limit?: number
+    } = {},
+  ): string {
+    this.version++
+    this.#callers.set(text, {
+      keyId: `key_${text}`,
+      projectId: "prj_test",
+      environmentName,
+      environment,
+      scope,
+      tier,
+    })
+    if (limit !== undefined) this.#limits.set(`key_${text}`, { limit, used: 0 })
+    return text
+  }
+
+  revoke(text: string): void {
+    this.version++
+    this.#callers.delete(text)
+  }
+
+  authenticate(text: string): Caller | undefined {
+    this.authentications++
+    return this.#callers.get(text)
+  }
+
+  consume({ keyId, tier }: Caller, amount: number): RateLimitState {
+    const bucket = this.#limits.get(keyId)
+    if (bucket === undefined) {
+      return { limited: false, limit: null, remaining: 0, resetSeconds: 1, tier }
+    }
+    const { limit, used } = bucket
+    const limited = used + Math.max(amount, 1) > limit
+    if (!limited) bucket.used += amount
+    return { limited, limit, remaining: limit - bucket.used, resetSeconds: 30, tier }
+  }
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into replies of all kinds
+  readonly json: any
+}
+
+export interface CallOptions {
+  readonly key?: string | null
+  readonly headers?: Record<string, string>
+  /** Sent as JSON, unless it is bytes or a string. */
+  readonly body?: unknown
+}
+
+export const fullKey = "lk_test_full"
+
+export interface TestServer {
+  readonly port: number
+  readonly url: string
+  readonly accounts: TestAccounts
+  readonly readiness: { ready: boolean }
+  readonly engine: Engine["Service"]
+  /** What was logged as an error. */
+  readonly errors: ReadonlyArray<string>
+  /** Sends a request with the path as it is, and checks the reply against the contract. */
+  readonly call: (method: string, path: string, options?: CallOptions) => Promise<Reply>
+  /** Sends bytes and resolves with all that comes back until the server ends the connection. */
+  readonly raw: (...parts: ReadonlyArray<string | Buffer>) => Promise<string>
+  readonly connect: () => Promise<Socket>
+  readonly stop: () => Promise<void>
+}
+
+export interface TestServerOptions extends Partial<ServeOptions> {
+  /** Puts something in front of the engine. */
+  readonly wrapEngine?: (engine: Engine["Service"]) => Engine["Service"]
+  readonly storage?: MemoryStorage.MemoryState
+}
+
+export const startServer = async ({
+  storage,
+  wrapEngine = (engine) => engine,
+  ...options
+}: TestServerOptions = {}): Promise<TestServer> => {
+  const accounts = new TestAccounts()
+  accounts.addKey(fullKey)
+  const errors: Array<string> = []
+  const collect = Logger.make(({ cause, logLevel, message }) => {
+    if (logLevel === "Error") errors.push(`${String(message)} ${String(cause)}`)
+  })
+  const engine = engineLayer({
+    onBroken: (broken) => errors.push(`broken: ${broken.operation}`),
+  }).pipe(Layer.provide(MemoryStorage.layer(storage === undefined ? {} : { state: storage })))
+  const layers = Layer.mergeAll(
+    Layer.succeed(Accounts, accounts),
+    Readiness.layer,
+    Layer.effect(Engine, Effect.map(Engine, wrapEngine)).pipe(Layer.provide(engine)),
+  ).pipe(Layer.provideMerge(Logger.layer([collect])))
+  const scope = Scope.makeUnsafe()
+  const context = await Effect.runPromise(Scope.provide(Layer.build(layers), scope))
+  const served = await Effect.runPromise(
+    serveHttp({ host: "127.0.0.1", port: 0, ...options }).pipe(
+      Scope.provide(scope),
+      Effect.provide(context),
+    ),
+  )
+  const readiness = Context.get(context, Readiness)
+  readiness.ready = true
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  const { port, url } = served
+  return {
+    port,
+    url,
+    accounts,
+    readiness,
+    engine: Context.get(context, Engine),
+    errors,
+    call: (method, path, callOptions) => call(port, agent, method, path, callOptions),
+    raw: (...parts) => raw(port, parts),
+    connect: () => connectTo(port),
+    stop: async () => {
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+      agent.destroy()
+    },
+  }
+}
+
+const call = (
+  port: number,
+  agent: Agent,
+  method: string,
+  path: string,
+  { body, headers = {}, key = fullKey }: CallOptions = {},
+): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const payload =
+      body === undefined || typeof body === "string" || Buffer.isBuffer(body)
+        ? body
+        : JSON.stringify(body)
+    const sent: Record<string, string> = {}
+    if (key !== null) sent.authorization = `Bearer ${key}`
+    if (payload !== undefined) {
+      sent["content-type"] = "application/json"
+      sent["content-length"] = String(Buffer.byteLength(payload))
+    }
+    const outgoing = httpRequest(
+      { host: "127.0.0.1", port, agent, method, path, headers: { ...sent, ...headers } },
+      (incoming) => {
+        const chunks: Array<Buffer> = []
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+        incoming.on("error", reject)
+        incoming.on("end", () => {
+          const text = Buffer.concat(chunks).toString()
+          const status = incoming.statusCode ?? 0
+          const isJson = /json/.test(incoming.headers["content-type"] ?? "") && text !== ""
+          const json = isJson ? JSON.parse(text) : undefined
+          try {
+            if (isJson) assertDeclared(method, path, status, json)
+            resolve({ status, headers: incoming.headers, text, json })
+          } catch (error) {
+            reject(error)
+          }
+        })
+      },
+    )
+    outgoing.on("error", reject)
+    outgoing.end(payload)
+  })
+
+const connectTo = (port: number): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => resolve(socket))
+    socket.on("error", reject)
+  })
+
+const raw = async (port: number, parts: ReadonlyArray<string | Buffer>): Promise<string> => {
+  const socket = await connectTo(port)
+  const reply = received(socket)
+  for (const part of parts) socket.write(part)
+  return reply
+}
+
+/** All that `socket` receives until its other end closes. */
+export const received = (socket: Socket): Promise<string> =>
+  new Promise((resolve) => {
+    const chunks: Array<Buffer> = []
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk))
+    socket.on("close", () => resolve(Buffer.concat(chunks).toString()))
+    socket.on("end", () => socket.end())
+  })
