@@ -107,6 +107,10 @@ export const limits = {
   lingerMs: 1_000,
   refusedBodyBytesMax: 16 * mebibyte,
   shutdownGraceMs: 10_000,
+  adminGraceMs: 1_000,
+  adminConnectionsMax: 100,
+  /** How long the command line waits for a running server. */
+  adminRequestMs: 40_000,
 } as const
 
 const holds = (relation: boolean, words: string): void => {
