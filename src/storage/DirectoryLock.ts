@@ -10,8 +10,15 @@ import { Broken } from "./Storage.ts"
 
 const busy = 5
 
+/** Whether opening failed because another process has the data directory. */
+export const isInUse = ({ cause }: Broken): boolean =>
+  cause instanceof Error && hasErrorCode(cause.cause, busy)
+
+const hasErrorCode = (error: unknown, code: number): boolean =>
+  (error as { readonly errcode?: unknown } | null | undefined)?.errcode === code
+
 const failure = (directory: string, cause: unknown): Broken => {
-  const taken = (cause as { readonly errcode?: unknown } | null)?.errcode === busy
+  const taken = hasErrorCode(cause, busy)
   const words = taken
     ? `The data directory ${directory} is in use by another process. Stop that one first, or choose another directory.`
     : `The data directory ${directory} can not be locked: ${cause}`

@@ -32,13 +32,14 @@ export const make = Effect.fnUntraced(function* (
     (cause) => new Broken({ operation: "open", cause }),
   )
   yield* lockDirectory(directory)
+  const freeSpaceBytesMin = options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin
   const journal = yield* openJournal({
     disk: options.disk ?? nodeDisk,
     folder: path.join(directory, "journal"),
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
-    freeSpaceBytesMin: options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin,
+    freeSpaceBytesMin,
   })
-  const entries = yield* openLmdbStore(live)
+  const entries = yield* openLmdbStore({ folder: live, freeSpaceBytesMin })
   return Storage.of({
     lastSequence: journal.lastSequence,
     append: journal.append,

@@ -4,18 +4,23 @@
  * - `overlappingSync: false`: a commit shows and is answered after its flush, and one that failed does not
  *   show. Nothing that weakens durability is set.
  * - A call's entries are one batch of one transaction; LMDB's own thread writes and flushes it. (An
- *   asynchronous `transaction` is not used: after a `batch` it spins for ever in 3.5.6.)
+ *   asynchronous `transaction` is not used: after a `batch` it spins for ever in 3.5.6.) Batching by turns of
+ *   the event loop is off: it adds a promise that nobody holds, and its rejection would kill the process.
+ * - LMDB answers `EIO` when the disk is full in the middle of a write, so space is looked at before, and again
+ *   after such an answer. A snapshot may use half of the reserve: it is what lets journal segments go.
  * - After an error on its meta page LMDB never answers again, so a write has a deadline.
  * - A range is read in chunks by seeking anew from the last key: no read transaction outlives a turn of the
  *   event loop, so none pins old pages. A range that changes meanwhile is read as it is when reached.
  *
  * Cost, of 200-byte values: about 2 µs of this thread per put, 0.5 µs per value read in order.
  */
+import os from "node:os"
 import { Effect, Option, type Scope, Semaphore, Stream } from "effect"
 import { type Database, open, type RootDatabase } from "lmdb"
 import { limits } from "../Limits.ts"
 import { withDeadline } from "./Deadline.ts"
 import { keyBytesMax } from "./Keys.ts"
+import { nodeDisk } from "./NodeDisk.ts"
 import {
   Broken,
   type Entry,
@@ -51,19 +56,28 @@ const reasonOf = async (error: unknown): Promise<unknown> => {
   )
 }
 
-const isFull = (reason: unknown): boolean => {
-  const { code, message } = (reason ?? {}) as { code?: unknown; message?: unknown }
-  return code === 28 || code === "ENOSPC" || /no space left|quota exceeded/i.test(String(message))
+const codeOf = (reason: unknown): unknown =>
+  (reason as { readonly code?: unknown } | null | undefined)?.code
+const isFull = (reason: unknown): boolean =>
+  [os.constants.errno.ENOSPC, os.constants.errno.EDQUOT].some((code) => code === codeOf(reason))
+const isInputOutput = (reason: unknown): boolean => codeOf(reason) === os.constants.errno.EIO
+
+export interface LmdbStoreOptions {
+  /** An existing folder. */
+  readonly folder: string
+  readonly freeSpaceBytesMin: number
 }
 
 export class LmdbStore {
   readonly #root: RootDatabase<Bytes, Bytes>
+  readonly #options: LmdbStoreOptions
   readonly #tables: Tables
   readonly #writing = Semaphore.makeUnsafe(limits.writesInFlightMax)
   #broken: Broken | undefined
 
-  constructor(root: RootDatabase<Bytes, Bytes>) {
+  constructor(root: RootDatabase<Bytes, Bytes>, options: LmdbStoreOptions) {
     this.#root = root
+    this.#options = options
     this.#tables = Object.fromEntries(
       tables.map((table) => [table, root.openDB<Bytes, Bytes>(table, binary)]),
     ) as Tables
@@ -118,15 +132,29 @@ export class LmdbStore {
         return Effect.fail(new Broken({ operation: "write", cause }))
       }
       if (entries.length === 0) return Effect.void
-      return Effect.callback<void, StorageError>((resume) => {
-        this.#batch(entries).then(
-          () => resume(Effect.void),
-          (error) => {
-            reasonOf(error).then((reason) => resume(this.#failed(reason)))
-          },
-        )
-      })
+      let bytes = 0
+      for (const { key, value } of entries) bytes += key.length + (value?.length ?? 0)
+      return Effect.flatMap(this.#lacksSpace(2 * bytes), (full) =>
+        full ? Effect.fail(new NoSpace({ operation: "write" })) : this.#written(entries),
+      )
     })
+
+  readonly #written = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>
+    Effect.callback<void, StorageError>((resume) => {
+      this.#batch(entries).then(
+        () => resume(Effect.void),
+        (error) => {
+          reasonOf(error).then((reason) => resume(this.#failed(reason)))
+        },
+      )
+    })
+
+  /** Whether `bytes` more would use up what a snapshot may take. */
+  readonly #lacksSpace = (bytes: number): Effect.Effect<boolean> =>
+    nodeDisk.freeBytes(this.#options.folder).pipe(
+      Effect.map((free) => free < this.#options.freeSpaceBytesMin / 2 + bytes),
+      Effect.orElseSucceed(() => false),
+    )
 
   /** Rejects also for what `lmdb` throws at once. */
   async #batch(entries: ReadonlyArray<Entry>): Promise<void> {
@@ -141,9 +169,14 @@ export class LmdbStore {
   }
 
   #failed(reason: unknown): Effect.Effect<never, StorageError> {
-    if (isFull(reason)) return Effect.fail(new NoSpace({ operation: "write" }))
-    this.#broken ??= new Broken({ operation: "write", cause: reason })
-    return Effect.fail(this.#broken)
+    const noSpace = Effect.fail(new NoSpace({ operation: "write" }))
+    if (isFull(reason)) return noSpace
+    const broken = Effect.suspend(() => {
+      this.#broken ??= new Broken({ operation: "write", cause: reason })
+      return Effect.fail(this.#broken)
+    })
+    if (!isInputOutput(reason)) return broken
+    return Effect.flatMap(this.#lacksSpace(0), (full) => (full ? noSpace : broken))
   }
 
   /** What one turn reads of a range, and the range that is left. */
@@ -183,7 +216,7 @@ const following = (key: Bytes): Bytes => {
   return next
 }
 
-/** Opens the environment in an existing folder, for the surrounding scope. */
+/** Opens the environment for the surrounding scope. */
 export const openLmdbStore = (folder: string): Effect.Effect<LmdbStore, Broken, Scope.Scope> =>
   Effect.acquireRelease(
     attempt(
@@ -192,14 +225,16 @@ export const openLmdbStore = (folder: string): Effect.Effect<LmdbStore, Broken, 
         new LmdbStore(
           open<Bytes, Bytes>({
             ...binary,
-            path: folder,
+            path: options.folder,
             // A folder with a dot in its name is still a folder.
             noSubdir: false,
             overlappingSync: false,
+            eventTurnBatching: false,
             // Address space only; the file grows as needed.
             mapSize: limits.mapBytes,
             maxDbs: 32,
           }),
+          options,
         ),
     ),
     (store) => store.close,
