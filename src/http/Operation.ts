@@ -2,7 +2,7 @@
  * What stands behind an endpoint of the contract, and how an endpoint is compiled once, at start, to what a
  * request needs: decoders for each part, who may call it, how large a body it takes.
  */
-import { Context, type Effect, Result, Schema, SchemaParser } from "effect"
+import { Context, type Effect, Result, type Schema, SchemaParser } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { Scope } from "../domain/Directory.ts"
@@ -11,7 +11,7 @@ import type { Idempotency } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { BodyBytesMax, OpenTo } from "./api/Common.ts"
 import { parseBody } from "./Body.ts"
-import { parseParams, parseQuery } from "./RequestParts.ts"
+import { parseParams, parseQuery, refuseQuery } from "./RequestParts.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
 
 /** A decoded request of a known caller. */
@@ -99,11 +99,11 @@ export const compileOperation = (
       parseParams(paramNames, raw),
     ),
     query: partDecoder(
-      endpoint.query ?? Schema.Struct({}),
+      endpoint.query,
       annotations,
       HttpApi.QueryParseOptions,
       "query",
-      parseQuery,
+      endpoint.query === undefined ? refuseQuery : parseQuery,
     ),
     payload: operation.decode ?? payloadDecoder(endpoint, annotations),
     cost: operation.cost,
@@ -133,11 +133,10 @@ const partDecoder = <Raw>(
   root: string,
   parse: (raw: Raw) => Result.Result<Record<string, string>, ReadonlyArray<Fault>>,
 ): ((raw: Raw) => Decoded) => {
-  if (schema === undefined) return () => Result.succeed(undefined)
-  const decode = schemaDecoder(schema, annotations, key)
+  const decode = schema === undefined ? undefined : schemaDecoder(schema, annotations, key)
   return (raw) => {
     const parsed = parse(raw)
-    if (Result.isFailure(parsed)) return parsed
+    if (Result.isFailure(parsed) || decode === undefined) return parsed
     return Result.mapError(decode(parsed.success), (issue) => schemaFaults(issue, root))
   }
 }

@@ -61,6 +61,16 @@ export const parseQuery = (text: string): Parts => {
   return faults.length === 0 ? Result.succeed(query) : Result.fail(faults)
 }
 
+/** The same for an operation that knows no parameters. */
+export const refuseQuery = (text: string): Parts => {
+  const query = parseQuery(text)
+  if (Result.isFailure(query)) return query
+  const faults = Object.keys(query.success).map((name) =>
+    fault(`query${pointerStep(name)}`, "unknown_member", "is not known here"),
+  )
+  return faults.length === 0 ? query : Result.fail(faults)
+}
+
 const formDecode = (text: string): string | undefined =>
   percentDecode(text.includes("+") ? text.replaceAll("+", " ") : text)
 

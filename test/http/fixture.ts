@@ -172,7 +172,9 @@ const call = (
     if (key !== null) sent.authorization = `Bearer ${key}`
     if (payload !== undefined) {
       sent["content-type"] = "application/json"
-      sent["content-length"] = String(Buffer.byteLength(payload))
+      if (!("transfer-encoding" in headers)) {
+        sent["content-length"] = String(Buffer.byteLength(payload))
+      }
     }
     const outgoing = httpRequest(
       { host: "127.0.0.1", port, agent, method, path, headers: { ...sent, ...headers } },

@@ -50,7 +50,11 @@ const problem = <const Codes extends readonly [ErrorCode, ...ReadonlyArray<Error
   )
 }
 
-export const BadRequest = problem("BadRequest", ["invalid_request", "invalid_json"])
+export const BadRequest = problem("BadRequest", [
+  "invalid_request",
+  "invalid_json",
+  "malformed_request",
+])
 export const Unauthorized = problem("Unauthorized", ["unauthorized"])
 export const InsufficientScope = problem("InsufficientScope", ["insufficient_scope"])
 export const UserNotFound = problem("UserNotFound", ["user_not_found"])
