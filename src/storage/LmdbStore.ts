@@ -176,7 +176,10 @@ export class LmdbStore {
       return Effect.fail(this.#broken)
     })
     if (!isInputOutput(reason)) return broken
-    return Effect.flatMap(this.#lacksSpace(0), (full) => (full ? noSpace : broken))
+    return Effect.flatMap(
+      this.#lacksSpace(0),
+      (full): Effect.Effect<never, StorageError> => (full ? noSpace : broken),
+    )
   }
 
   /** What one turn reads of a range, and the range that is left. */
@@ -217,7 +220,9 @@ const following = (key: Bytes): Bytes => {
 }
 
 /** Opens the environment for the surrounding scope. */
-export const openLmdbStore = (folder: string): Effect.Effect<LmdbStore, Broken, Scope.Scope> =>
+export const openLmdbStore = (
+  options: LmdbStoreOptions,
+): Effect.Effect<LmdbStore, Broken, Scope.Scope> =>
   Effect.acquireRelease(
     attempt(
       "open",

@@ -28,7 +28,11 @@ const otherProcess = (directory: string) =>
       const child = spawn(process.execPath, [locker, directory], {
         stdio: ["pipe", "pipe", "inherit"],
       })
-      await once(child.stdout, "data")
+      const exited = once(child, "exit").then(([code]) => {
+        throw new Error(`the other process ended with ${code}`)
+      })
+      await Promise.race([once(child.stdout, "data"), exited])
+      exited.catch(() => {})
       return child
     }),
     (child) => Effect.sync(() => child.kill("SIGKILL")),
