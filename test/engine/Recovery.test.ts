@@ -1,0 +1,143 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { RecoveryReport } from "../../src/engine/Recovery.ts"
+import { limits } from "../../src/Limits.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { NoSpace } from "../../src/storage/Storage.ts"
+import { production, reward, sandbox, start, startInMemory } from "./fixture.ts"
+
+const reporting = () => {
+  const reports: Array<RecoveryReport> = []
+  return { reports, onRecovered: (report: RecoveryReport) => reports.push(report) }
+}
+
+describe("Recovery", () => {
+  it.effect("replays what the snapshot does not have, and says how much", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, { snapshotIntervalMs: 1_000 })
+      for (const user of ["u1", "u2", "u3"]) yield* first.engine.askUser(sandbox, reward(user, 5))
+      yield* TestClock.adjust(1_000)
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.engine.askUser(production, reward("u9", 5))
+      yield* first.close("kill")
+      const { onRecovered, reports } = reporting()
+      const second = yield* startInMemory({ state }, { onRecovered })
+      expect(reports).toMatchObject([
+        { watermark: 3, lastSequence: 5, users: 3, recordsReplayed: 2 },
+      ])
+      const board = yield* second.engine.readBoard(sandbox, { limit: 10, offset: 0 })
+      expect(board.entries.map(({ rank, userId }) => [rank, userId])).toEqual([
+        [1, "u1"],
+        [2, "u2"],
+        [2, "u3"],
+      ])
+      expect((yield* second.engine.readBoard(production, { limit: 10, offset: 0 })).total).toBe(1)
+    }),
+  )
+
+  it.effect("goes on counting where the journal ended, and never lets time go back", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      yield* TestClock.setTime(1_000_000)
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close("kill")
+      yield* TestClock.setTime(500_000)
+      const second = yield* startInMemory({ state })
+      yield* second.engine.askUser(sandbox, reward("u1", 5))
+      expect(second.committed).toMatchObject([{ sequence: 2, at: 1_000_000 }])
+    }),
+  )
+
+  it.effect("refuses a journal that ends before the snapshot, and says what is missing", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      state.records = []
+      const error = yield* Effect.flip(startInMemory({ state }))
+      expect(String(error._tag === "Broken" && error.cause)).toContain("segments are missing")
+    }),
+  )
+
+  it.effect("never serves a value that is damaged", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      const range = {
+        table: "users",
+        from: new Uint8Array(),
+        until: new Uint8Array([255]),
+      } as const
+      const [[key, value] = []] = state.table("users").entries(range)
+      value![12]! ^= 1
+      state.table("users").set(key!, value!)
+      const error = yield* Effect.flip(startInMemory({ state }))
+      expect(String(error._tag === "Broken" && error.cause)).toMatch(/u1.*damaged/)
+    }),
+  )
+})
+
+describe("The periodic snapshot", () => {
+  it.effect(
+    "without space loses nothing, lets writes go on, and is taken as soon as there is space",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const memory = MemoryStorage.make({ state })
+        const disk = { full: true, refused: 0 }
+        const { broken, close, engine } = yield* start(
+          {
+            ...memory,
+            writeEntries: (entries) =>
+              Effect.suspend(() => {
+                if (!disk.full) return memory.writeEntries(entries)
+                disk.refused++
+                return Effect.fail(new NoSpace({ operation: "write" }))
+              }),
+          },
+          { snapshotIntervalMs: 1_000 },
+        )
+        yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
+        yield* TestClock.adjust(5_000)
+        expect(disk.refused).toBeGreaterThan(1)
+        yield* engine.askUser(sandbox, reward("u1", 5, "r2"))
+        disk.full = false
+        yield* TestClock.adjust(2_000)
+        yield* close("kill")
+        expect(broken).toEqual([])
+        const { onRecovered, reports } = reporting()
+        const second = yield* startInMemory({ state }, { onRecovered })
+        expect(reports).toMatchObject([{ watermark: 2, recordsReplayed: 0 }])
+        const again = yield* second.engine.askUser(sandbox, reward("u1", 5, "r1"))
+        expect(again.reply).toMatchObject({ duplicate: true, xp: { total: 5 } })
+      }),
+  )
+
+  it.effect("keeps the journal for its retention and lets go of what is older", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const pruned: Array<number> = []
+      const { engine } = yield* start({
+        ...memory,
+        prune: (sequence) => {
+          pruned.push(sequence)
+          return memory.prune(sequence)
+        },
+      })
+      const dayMs = 86_400_000
+      const days = limits.journalRetentionMs / dayMs
+      for (let day = 0; day <= days + 1; day++) {
+        yield* engine.askUser(sandbox, reward("u1", 1))
+        yield* TestClock.adjust(limits.snapshotIntervalMs)
+        expect(pruned.at(-1)).toBe(day <= days ? 0 : day - days + 1)
+        yield* TestClock.adjust(dayMs - limits.snapshotIntervalMs)
+      }
+    }),
+  )
+})
