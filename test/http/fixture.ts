@@ -116,8 +116,8 @@ export const startServer = async ({
   const accounts = new TestAccounts()
   accounts.addKey(fullKey)
   const errors: Array<string> = []
-  const collect = Logger.make(({ cause, logLevel, message }) => {
-    if (logLevel === "Error") errors.push(`${String(message)} ${String(cause)}`)
+  const collect = Logger.make((entry) => {
+    if (entry.logLevel === "Error") errors.push(Logger.formatLogFmt.log(entry))
   })
   const engine = engineLayer({
     onBroken: (broken) => errors.push(`broken: ${broken.operation}`),

@@ -1,0 +1,236 @@
+/** Who may ask, how often, and what every reply says about that. */
+import { Cause, Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer({
+    wrapEngine: (engine) => ({
+      ...engine,
+      readUser: (environment, userId) => {
+        if (userId === "defect") return Effect.die(new Error("the inside of the engine"))
+        if (userId === "throw") throw new Error("the inside of the engine")
+        if (userId === "interrupt") return Effect.failCause(Cause.interrupt())
+        return engine.readUser(environment, userId)
+      },
+    }),
+  })
+})
+afterAll(() => server.stop())
+
+const get = (path: string, key?: string | null, headers = {}) =>
+  server.call("GET", path, { ...(key === undefined ? {} : { key }), headers })
+const event = { userId: "u", action: "A" }
+
+describe("a key", () => {
+  it("that is missing, malformed, unknown or revoked gets one and the same answer", async () => {
+    server.accounts.addKey("lk_test_gone")
+    server.accounts.revoke("lk_test_gone")
+    const bodies = new Set<string>()
+    const values = [
+      null,
+      "Bearer",
+      "Bearer ",
+      "Basic dTpw",
+      "lk_test_full",
+      "Bearer lk_test_nobody",
+      "Bearer lk_test_gone",
+      "Bearer lk_test_full x",
+      "Bearer lk_live_full",
+    ]
+    for (const value of values) {
+      const headers = value === null ? {} : { authorization: value }
+      const reply = await get("/v1/leaderboard", null, headers)
+      expect([value, reply.status]).toEqual([value, 401])
+      expect(reply.headers["www-authenticate"]).toBe("Bearer")
+      const { requestId, ...body } = reply.json
+      expect(requestId).toBe(reply.headers["x-request-id"])
+      bodies.add(JSON.stringify(body))
+    }
+    expect(bodies.size).toBe(1)
+    expect([...bodies][0]).not.toContain("lk_")
+  })
+
+  it("may be sent with any case of its scheme", async () => {
+    const reply = await get("/v1/leaderboard", null, { authorization: "bEARER lk_test_full" })
+    expect(reply.status).toBe(200)
+  })
+
+  it("is looked up once for a connection, and again when keys change", async () => {
+    server.accounts.addKey("lk_test_again")
+    const socket = await server.connect()
+    const ask = () =>
+      new Promise<string>((resolve) => {
+        socket.once("data", (data) => resolve(data.toString().slice(9, 12)))
+        socket.write(
+          "GET /v1/leaderboard HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer lk_test_again\r\n\r\n",
+        )
+      })
+    const before = server.accounts.authentications
+    expect([await ask(), await ask(), await ask()]).toEqual(["200", "200", "200"])
+    expect(server.accounts.authentications - before).toBe(1)
+    server.accounts.revoke("lk_test_again")
+    expect(await ask()).toBe("401")
+    socket.destroy()
+  })
+
+  it("opens what its scope allows", async () => {
+    const operations = [
+      ["POST", "/v1/events", event, "ingest"],
+      ["POST", "/v1/events/batch", { events: [event] }, "ingest"],
+      ["GET", "/v1/users/u", undefined, "read"],
+      ["GET", "/v1/users/u/progress", undefined, "read"],
+      ["POST", "/v1/users/u/rewards", { type: "xp", amount: 1 }, "full"],
+      ["GET", "/v1/quests", undefined, "read"],
+      ["POST", "/v1/quests", { title: "T", reward: { xp: 1 } }, "full"],
+      ["GET", "/v1/leaderboard", undefined, "read"],
+      ["GET", "/v1/rules", undefined, "read"],
+      ["POST", "/v1/rules", { action: "A", reward: { xp: 0 } }, "full"],
+      ["GET", "/v1/webhooks", undefined, "read"],
+      ["POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] }, "full"],
+    ] as const
+    for (const scope of ["full", "ingest", "read"] as const) {
+      const key = server.accounts.addKey(`lk_test_${scope}_only`, { scope })
+      for (const [method, path, body, needed] of operations) {
+        const { json, status } = await server.call(method, path, { key, body })
+        const allowed = scope === "full" || scope === needed
+        expect([scope, method, path, status < 300]).toEqual([scope, method, path, allowed])
+        if (!allowed) expect([status, json.code]).toEqual([403, "insufficient_scope"])
+      }
+    }
+  })
+})
+
+describe("a rate limit", () => {
+  it("is told in every reply, and ends in 429 without effect", async () => {
+    const key = server.accounts.addKey("lk_test_free", {
+      tier: "free",
+      limit: 3,
+      environment: "e:f",
+    })
+    const post = () => server.call("POST", "/v1/events", { key, body: event })
+    const first = await post()
+    expect(first.headers).toMatchObject({
+      "ratelimit-policy": '"free";q=3;w=60',
+      ratelimit: '"free";r=2;t=30',
+      "x-ratelimit-limit": "3",
+      "x-ratelimit-remaining": "2",
+      "x-ratelimit-reset": "30",
+    })
+    await server.call("POST", "/v1/events", { key, body: "{" })
+    const notFound = await get("/v1/users/none", key)
+    expect([notFound.status, notFound.headers["x-ratelimit-remaining"]]).toEqual([404, "0"])
+    const refused = await post()
+    expect([refused.status, refused.json.code]).toEqual([429, "rate_limited"])
+    expect(refused.headers).toMatchObject({ "retry-after": "30", ratelimit: '"free";r=0;t=30' })
+  })
+
+  it("counts the events of a batch, and takes nothing for one that is too large", async () => {
+    const key = server.accounts.addKey("lk_test_batch", {
+      tier: "free",
+      limit: 5,
+      environment: "e:b",
+    })
+    const send = (count: number) =>
+      server.call("POST", "/v1/events/batch", { key, body: { events: Array(count).fill(event) } })
+    const tooMany = await send(6)
+    expect([tooMany.status, tooMany.headers["x-ratelimit-remaining"]]).toEqual([429, "5"])
+    expect((await send(4)).headers["x-ratelimit-remaining"]).toBe("1")
+    const invalid = await server.call("POST", "/v1/events/batch", { key, body: { events: [] } })
+    expect([invalid.status, invalid.headers["x-ratelimit-remaining"]]).toEqual([400, "0"])
+    expect((await send(1)).status).toBe(429)
+  })
+
+  it("is not mentioned to a key without one", async () => {
+    const { headers } = await get("/v1/leaderboard")
+    expect(Object.keys(headers).filter((name) => name.includes("ratelimit"))).toEqual([])
+  })
+})
+
+describe("a request id", () => {
+  it("is the caller's own, if it is sane", async () => {
+    for (const id of ["x", "a".repeat(128), "trace/1;b=2"]) {
+      expect((await get("/healthz", null, { "x-request-id": id })).headers["x-request-id"]).toBe(id)
+    }
+    for (const id of ["", "a b", "a".repeat(129), "ü"]) {
+      const { headers } = await get("/healthz", null, { "x-request-id": id })
+      expect(headers["x-request-id"]).toMatch(/^req_[0-9a-f]{32}$/)
+    }
+  })
+})
+
+describe("a path", () => {
+  it("must be exact; nothing is there else, with a key or without", async () => {
+    const paths = [
+      "/",
+      "/v1",
+      "/v1/",
+      "/v2/events",
+      "/V1/leaderboard",
+      "/v1/leaderboard/",
+      "//v1/leaderboard",
+      "/v1//leaderboard",
+      "/v1/users/",
+      "/v1/users//progress",
+      "/v1/users/..",
+      "/v1/users/./progress",
+      "/v1/x/../leaderboard",
+      "/v1/%6Ceaderboard",
+      "/v1/leaderboard%00",
+      "/v1/users/u/unknown",
+      "/api/leaderboard",
+      "/api/healthz",
+      "/api/api/v1/leaderboard",
+    ]
+    for (const path of paths) {
+      for (const key of [undefined, null]) {
+        const { json, status } = await get(path, key)
+        expect([path, status, json.code, json.instance]).toEqual([path, 404, "not_found", path])
+      }
+    }
+  })
+
+  it("that knows other methods says which", async () => {
+    const cases = [
+      ["GET", "/v1/events", "POST"],
+      ["DELETE", "/api/v1/quests", "GET, HEAD, POST"],
+      ["OPTIONS", "/v1/leaderboard", "GET, HEAD"],
+      ["PUT", "/v1/users/u", "GET, HEAD"],
+      ["POST", "/healthz", "GET, HEAD"],
+    ] as const
+    for (const [method, path, allow] of cases) {
+      const { headers, json, status } = await server.call(method, path, { key: null })
+      expect([status, json.code, headers.allow]).toEqual([405, "method_not_allowed", allow])
+    }
+  })
+
+  it("answers HEAD like GET, without the body", async () => {
+    const whole = await get("/v1/leaderboard")
+    const { headers, status, text } = await server.call("HEAD", "/v1/leaderboard")
+    expect([status, text, headers["content-length"]]).toEqual([
+      200,
+      "",
+      whole.headers["content-length"],
+    ])
+  })
+})
+
+describe("a defect", () => {
+  it("answers 500 without its inside, and is logged once with the request id", async () => {
+    for (const user of ["defect", "throw"]) {
+      const before = server.errors.length
+      const { json, status, text } = await get(`/v1/users/${user}`)
+      expect([status, json.code]).toEqual([500, "internal_error"])
+      expect(text).not.toContain("inside")
+      expect(server.errors).toHaveLength(before + 1)
+      expect(server.errors.at(-1)).toContain("the inside of the engine")
+      expect(server.errors.at(-1)).toContain(json.requestId)
+    }
+  })
+
+  it("is not what an interruption at shutdown is", async () => {
+    const { json, status } = await get("/v1/users/interrupt")
+    expect([status, json.code]).toEqual([503, "shutting_down"])
+  })
+})

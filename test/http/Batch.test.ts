@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+  await server.call("POST", "/v1/rules", { body: { action: "DONE", reward: { xp: 10 } } })
+})
+afterAll(() => server.stop())
+
+const path = "/v1/events/batch"
+const event = (userId: string, more: object = {}) => ({ userId, action: "DONE", ...more })
+const send = (events: unknown, more: object = {}) =>
+  server.call("POST", path, { body: { events, ...more } })
+const sendLines = (body: string | Buffer) =>
+  server.call("POST", path, { body, headers: { "content-type": "application/x-ndjson" } })
+const lines = (events: ReadonlyArray<unknown>) =>
+  events.map((each) => JSON.stringify(each)).join("\n")
+const xpOf = async (userId: string) => (await server.call("GET", `/v1/users/${userId}`)).json.xp
+
+describe("a batch", () => {
+  it("answers every event in the order of the request", async () => {
+    const { json, status } = await send([event("a"), event("b"), event("a")])
+    expect(status).toBe(200)
+    const { results, ...counts } = json
+    expect(counts).toEqual({ accepted: 3, duplicates: 0, rejected: 0 })
+    expect(
+      results.map(({ userId, xp }: (typeof json.results)[number]) => [userId, xp.total]),
+    ).toEqual([
+      ["a", 10],
+      ["b", 10],
+      ["a", 20],
+    ])
+  })
+
+  it("goes on past events that are refused, and says where each is wrong", async () => {
+    const { json } = await send([
+      event("mixed"),
+      { userId: "", acton: "DONE" },
+      event("mixed", { action: "QUEST_COMPLETE" }),
+      event("mixed", { action: "QUEST_COMPLETE", metadata: { questId: "qst_none" } }),
+      5,
+      event("mixed", { id: "same" }),
+      event("mixed", { id: "same" }),
+    ])
+    const { accepted, duplicates, rejected, results } = json
+    expect([accepted, duplicates, rejected]).toEqual([2, 1, 4])
+    expect(results[1]).toEqual({
+      status: 400,
+      code: "invalid_request",
+      detail: "The event is invalid.",
+      errors: expect.arrayContaining([
+        { pointer: "/events/1/userId", code: "too_short", detail: "must not be empty" },
+        { pointer: "/events/1/acton", code: "unknown_member", detail: "is not known here" },
+        { pointer: "/events/1/action", code: "missing", detail: "is required" },
+      ]),
+    })
+    expect(results[2].errors[0].pointer).toBe("/events/2/metadata/questId")
+    expect([results[3].status, results[3].code, results[3].errors]).toEqual([
+      404,
+      "quest_not_found",
+      [],
+    ])
+    expect(results[4].errors).toEqual([
+      { pointer: "/events/4", code: "invalid_type", detail: "must be an object" },
+    ])
+    expect([results[5].duplicate, results[6].duplicate]).toEqual([false, true])
+    expect(await xpOf("mixed")).toBe(20)
+  })
+
+  it("has 1 to 1000 events", async () => {
+    const many = (count: number) => Array.from({ length: count }, () => event("many"))
+    expect((await send(many(limits.batchEventsMax))).json.accepted).toBe(1_000)
+    for (const [events, code] of [
+      [[], "too_short"],
+      [many(limits.batchEventsMax + 1), "too_long"],
+      [{}, "invalid_type"],
+      [undefined, "missing"],
+    ] as const) {
+      const { json, status } = await send(events)
+      expect([status, json.errors[0].pointer, json.errors[0].code]).toEqual([400, "/events", code])
+    }
+    expect((await send([event("x")], { evnts: 1 })).json.errors[0].pointer).toBe("/evnts")
+    expect(await xpOf("many")).toBe(10_000)
+  })
+
+  it("has at most 8 MiB, and not a byte more", async () => {
+    const body = JSON.stringify({ events: [event("big")] })
+    const largest = body + " ".repeat(limits.batchBodyBytesMax - body.length)
+    expect((await server.call("POST", path, { body: largest })).status).toBe(200)
+    for (const headers of [{}, { "transfer-encoding": "chunked" }] as const) {
+      const { json, status } = await server.call("POST", path, {
+        body: `${largest} `,
+        headers: { ...headers },
+      })
+      expect([status, json.code]).toEqual([413, "body_too_large"])
+    }
+    expect(await xpOf("big")).toBe(10)
+  })
+
+  it("of nothing but faults stays a small reply", async () => {
+    const name = "ü".repeat(300)
+    const bad = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [i + name, 1]))
+    const { json, text } = await send(Array.from({ length: 1_000 }, () => bad))
+    expect(json.rejected).toBe(1_000)
+    expect(json.results[0].errors).toHaveLength(limits.batchEventFaultsMax)
+    expect(Buffer.byteLength(text)).toBeLessThan(limits.recordBytesMax)
+  })
+})
+
+describe("a batch as NDJSON", () => {
+  it("has an event a line, with any line ending and a blank line at the end or none", async () => {
+    const events = [event("n1"), event("n2")]
+    const bodies = [
+      lines(events),
+      `${lines(events)}\n`,
+      lines(events).replaceAll("\n", "\r\n"),
+      `${lines(events).replaceAll("\n", "\r\n")}\r\n`,
+    ]
+    for (const body of bodies) expect((await sendLines(body)).json.accepted).toBe(2)
+    expect(await xpOf("n1")).toBe(40)
+  })
+
+  it("refuses broken lines alone, pointing at the line", async () => {
+    const body = [
+      JSON.stringify(event("l")),
+      "{broken",
+      "",
+      '{"userId":"l"}',
+      JSON.stringify(event("l", { action: "QUEST_COMPLETE" })),
+    ].join("\n")
+    const { json } = await sendLines(body)
+    const told = json.results.map(({ code, errors }: (typeof json.results)[number]) => [
+      code,
+      errors?.[0]?.pointer,
+    ])
+    expect(told).toEqual([
+      [undefined, undefined],
+      ["invalid_json", undefined],
+      ["invalid_json", undefined],
+      ["invalid_request", "/3/action"],
+      ["invalid_request", "/4/metadata/questId"],
+    ])
+  })
+
+  it("has 1 to 1000 lines of UTF-8", async () => {
+    const many = (count: number) => lines(Array.from({ length: count }, () => event("nd")))
+    expect((await sendLines(many(1_000))).json.accepted).toBe(1_000)
+    expect((await sendLines(`${many(1_000)}\n`)).json.accepted).toBe(1_000)
+    expect((await sendLines(many(1_001))).json.errors[0].code).toBe("too_long")
+    expect((await sendLines("")).json.errors[0].code).toBe("too_short")
+    expect((await sendLines(Buffer.from([0xff]))).json.code).toBe("invalid_json")
+  })
+
+  it("is not taken for a single event", async () => {
+    const { status } = await server.call("POST", "/v1/events", {
+      body: lines([event("x")]),
+      headers: { "content-type": "application/x-ndjson" },
+    })
+    expect(status).toBe(415)
+  })
+})

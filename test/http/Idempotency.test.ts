@@ -1,0 +1,170 @@
+import { Deferred, Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { laurelError } from "../../src/domain/Errors.ts"
+import { MemoryState } from "../../src/storage/MemoryStorage.ts"
+import {
+  type CallOptions,
+  startServer,
+  type TestServer,
+  type TestServerOptions,
+} from "./fixture.ts"
+
+let server: TestServer
+const start = async (options?: TestServerOptions) => {
+  server = await startServer(options)
+  return server
+}
+afterEach(() => server.stop())
+
+const post = (path: string, idempotencyKey: string, body: unknown, options: CallOptions = {}) =>
+  server.call("POST", path, { ...options, body, headers: { "idempotency-key": idempotencyKey } })
+const reward = { type: "xp", amount: 5 }
+const xpOf = async (userId: string) => (await server.call("GET", `/v1/users/${userId}`)).json.xp
+
+describe("an Idempotency-Key", () => {
+  it("gets a repeat the first reply again, and changes nothing", async () => {
+    await start()
+    const requests = [
+      ["/v1/users/u/rewards", reward],
+      ["/v1/events", { userId: "u", action: "A" }],
+      ["/v1/quests", { title: "T", reward: { xp: 1 } }],
+      ["/v1/rules", { action: "OTHER", reward: { xp: 1 } }],
+      ["/v1/webhooks", { url: "https://example.com/", events: ["*"] }],
+      ["/v1/events/batch", { events: [{ userId: "u", action: "A" }, { userId: "" }] }],
+    ] as const
+    for (const [path, body] of requests) {
+      const first = await post(path, `key ${path}`, body)
+      const again = await post(path, `key ${path}`, body)
+      expect([path, again.status, again.json]).toEqual([path, first.status, first.json])
+      expect(first.headers["idempotency-replayed"]).toBeUndefined()
+      expect(again.headers["idempotency-replayed"]).toBe("true")
+      expect(again.headers.location).toBe(first.headers.location)
+    }
+    expect(await xpOf("u")).toBe(5)
+    expect((await server.call("GET", "/v1/quests")).json.total).toBe(1)
+  })
+
+  it("is the same under both forms of the path, and however an id is encoded", async () => {
+    await start()
+    await post("/v1/users/a%2fb/rewards", "k", reward)
+    const again = await post("/api/v1/users/%61%2Fb/rewards", "k", reward)
+    expect(again.headers["idempotency-replayed"]).toBe("true")
+  })
+
+  it("is refused for another body or path", async () => {
+    await start()
+    await post("/v1/users/u/rewards", "k", reward)
+    const others = [
+      post("/v1/users/u/rewards", "k", { ...reward, amount: 6 }),
+      post("/v1/users/v/rewards", "k", reward),
+      post("/v1/events/batch", "k", { events: [{ userId: "u", action: "A" }] }),
+    ]
+    for (const { json, status } of await Promise.all(others)) {
+      expect([status, json.code]).toEqual([422, "idempotency_key_reused"])
+    }
+  })
+
+  it("is each environment's own", async () => {
+    await start()
+    const other = server.accounts.addKey("lk_test_o", { environment: "prj_other:sandbox" })
+    await post("/v1/users/u/rewards", "k", reward)
+    const apart = await post("/v1/users/u/rewards", "k", reward, { key: other })
+    expect(apart.headers["idempotency-replayed"]).toBeUndefined()
+  })
+
+  it("keeps refusals that the engine decided, but not those before it", async () => {
+    await start()
+    const body = { userId: "u", action: "QUEST_COMPLETE", metadata: { questId: "qst_none" } }
+    const first = await post("/v1/events", "k", body)
+    const again = await post("/v1/events", "k", body)
+    expect([first.json.code, again.json.code]).toEqual(["quest_not_found", "quest_not_found"])
+    expect((await post("/v1/events", "early", { userId: "" })).status).toBe(400)
+    expect((await post("/v1/events", "early", { userId: "u", action: "A" })).status).toBe(200)
+  })
+
+  it("has 1 to 255 printable ASCII characters", async () => {
+    await start()
+    for (const key of ["k", "k".repeat(255), "with space!"]) {
+      expect((await post("/v1/users/u/rewards", key, reward)).status).toBe(200)
+    }
+    for (const key of ["", "k".repeat(256), "tab\there", "ü"]) {
+      const { json, status } = await post("/v1/users/u/rewards", key, reward)
+      expect([status, json.errors?.[0].pointer]).toEqual([400, "header/idempotency-key"])
+    }
+  })
+
+  it("of a request that is still running answers 409", async () => {
+    const reached = Deferred.makeUnsafe<void>()
+    const gate = Deferred.makeUnsafe<void>()
+    await start({
+      wrapEngine: (engine) => ({
+        ...engine,
+        askUsers: (environment, messages) =>
+          Deferred.succeed(reached, undefined).pipe(
+            Effect.andThen(Deferred.await(gate)),
+            Effect.andThen(engine.askUsers(environment, messages)),
+          ),
+      }),
+    })
+    const body = { events: [{ userId: "slow", action: "A" }] }
+    const first = post("/v1/events/batch", "k", body)
+    await Effect.runPromise(Deferred.await(reached))
+    const { headers, json, status } = await post("/v1/events/batch", "k", body)
+    expect([status, json.code]).toEqual([409, "idempotency_in_progress"])
+    expect(headers["retry-after"]).toBe("1")
+    Deferred.doneUnsafe(gate, Effect.void)
+    expect((await first).status).toBe(200)
+  })
+
+  it("of a batch that was cut short applies nothing twice", async () => {
+    const storage = new MemoryState()
+    // The process ends after the events and before the answer is kept.
+    await start({
+      storage,
+      wrapEngine: (engine) => ({
+        ...engine,
+        askProject: () => Effect.fail(laurelError("storage_unavailable", "Gone.")),
+      }),
+    })
+    const body = {
+      events: [
+        { userId: "u", action: "DONE" },
+        { userId: "u", action: "DONE" },
+        { userId: "u", action: "DONE", id: "own" },
+      ],
+    }
+    expect((await post("/v1/events/batch", "k", body)).status).toBe(503)
+    await server.stop()
+    await start({ storage })
+    const again = await post("/v1/events/batch", "k", body)
+    expect([again.json.accepted, again.json.duplicates]).toEqual([0, 3])
+    const kept = await post("/v1/events/batch", "k", body)
+    expect(kept.headers["idempotency-replayed"]).toBe("true")
+    expect(kept.json).toEqual(again.json)
+  })
+
+  it("of a batch with a failure of ours tries those events again", async () => {
+    let fails = true
+    await start({
+      wrapEngine: (engine) => ({
+        ...engine,
+        askUsers: (environment, messages) =>
+          Effect.map(engine.askUsers(environment, messages), (answers) =>
+            fails ? [answers[0]!, laurelError("overloaded", "Full.")] : answers,
+          ),
+      }),
+    })
+    const body = {
+      events: [
+        { userId: "a", action: "A" },
+        { userId: "b", action: "A" },
+      ],
+    }
+    const first = await post("/v1/events/batch", "k", body)
+    expect(first.json.results[1].status).toBe(503)
+    fails = false
+    const again = await post("/v1/events/batch", "k", body)
+    expect(again.headers["idempotency-replayed"]).toBeUndefined()
+    expect(again.json.rejected).toBe(0)
+  })
+})
