@@ -25,8 +25,8 @@ const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 
 const rankOf = (room: string): number => {
   if (shared.includes(room)) return -1
-  // Config is read where the program is put together.
-  if (room === "Config.ts") return rooms.indexOf("cli")
+  // Config is read where the program is put together: by the command line, and nothing below it.
+  if (room === "Config.ts") return rooms.indexOf("cli") - 0.5
   return room === "main.ts" ? rooms.length : rooms.indexOf(room)
 }
 

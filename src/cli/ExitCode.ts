@@ -1,0 +1,53 @@
+/**
+ * What a command ends with. The numbers are those of sysexits.h where it has one for the case:
+ *
+ *      0  done; for `serve`: stopped in order by SIGTERM or SIGINT
+ *      1  refused: what was asked for is not possible, and nothing was changed
+ *     64  usage: the arguments are wrong
+ *     65  damaged data: the data directory can not be recovered as it is
+ *     66  no data: there is no data directory
+ *     69  unavailable: an address is in use, or the running server did not answer
+ *     70  a defect of Laurel
+ *     73  the data directory can not be made or written
+ *     74  the disk failed; what was acknowledged is safe, a restart recovers it
+ *     75  the data directory is in use by another process
+ *     78  configuration: a setting is wrong
+ *    128  and the signal's number: ended at once by a second signal
+ */
+import { Data } from "effect"
+import type { ErrorCode, LaurelError } from "../domain/Errors.ts"
+
+export const exitCodes = {
+  done: 0,
+  refused: 1,
+  usage: 64,
+  damagedData: 65,
+  noData: 66,
+  unavailable: 69,
+  defect: 70,
+  cannotWrite: 73,
+  diskFailed: 74,
+  inUse: 75,
+  configuration: 78,
+  signal: 128,
+} as const
+
+/** Ends a command: one line for each thing that is wrong, and the exit code. */
+export class CommandFailed extends Data.TaggedError("CommandFailed")<{
+  readonly exitCode: number
+  readonly lines: ReadonlyArray<string>
+}> {}
+
+export const commandFailed = (exitCode: number, ...lines: ReadonlyArray<string>): CommandFailed =>
+  new CommandFailed({ exitCode, lines })
+
+const exitCodesByError: Partial<Record<ErrorCode, number>> = {
+  storage_unavailable: exitCodes.diskFailed,
+  internal_error: exitCodes.defect,
+  overloaded: exitCodes.unavailable,
+  shutting_down: exitCodes.unavailable,
+}
+
+/** A refusal of the engine as the end of a command. */
+export const refused = ({ code, detail }: LaurelError): CommandFailed =>
+  commandFailed(exitCodesByError[code] ?? exitCodes.refused, detail)

@@ -1,0 +1,61 @@
+/**
+ * The way to the keys: through the running server of the data directory, or, where none runs, by opening
+ * the data directory. Whether one runs is never guessed: the file of a dead or other server is passed by, and
+ * then the lock of the data directory decides.
+ */
+import fs from "node:fs/promises"
+import path from "node:path"
+import { Context, Effect } from "effect"
+import { ApiKeys } from "../accounts/ApiKeys.ts"
+import type { LaurelError } from "../domain/Errors.ts"
+import { type AdminClient, type AdminUnavailable, makeAdminClient } from "./AdminClient.ts"
+import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
+import { loadConfig } from "./LoadConfig.ts"
+import { loggingLayer } from "./Logging.ts"
+import { openEngine } from "./OpenEngine.ts"
+import { readServerFile } from "./ServerFile.ts"
+
+type Use<A> = (keys: AdminClient) => Effect.Effect<A, LaurelError | AdminUnavailable>
+
+/** Runs `use` with the keys of the configured data directory, which is made where `makes` says so. */
+export const withKeys = <A>(
+  use: Use<A>,
+  { makes }: { readonly makes: boolean },
+): Effect.Effect<A, CommandFailed> =>
+  Effect.gen(function* () {
+    const config = yield* loadConfig
+    const directory = config.dataDirectory
+    const server = yield* readServerFile(directory)
+    const offline = Effect.scoped(
+      Effect.gen(function* () {
+        if (!makes) yield* requireData(directory)
+        const { services } = yield* openEngine(config)
+        return yield* use(Context.get(services, ApiKeys))
+      }),
+    )
+    if (server === undefined) return yield* offline
+    return yield* Effect.catchTag(use(makeAdminClient(server)), "AdminUnavailable", (error) =>
+      error.reached ? Effect.fail(error) : offline,
+    )
+  }).pipe(
+    Effect.mapError((error) => {
+      switch (error._tag) {
+        case "CommandFailed":
+          return error
+        case "LaurelError":
+          return refused(error)
+        case "AdminUnavailable":
+          return commandFailed(
+            exitCodes.unavailable,
+            `The running server did not answer as it should (${error.detail}). Whether it did what was asked is not known.`,
+          )
+      }
+    }),
+    Effect.provide(loggingLayer()),
+  )
+
+const requireData = (directory: string): Effect.Effect<void, CommandFailed> =>
+  Effect.tryPromise({
+    try: () => fs.access(path.join(directory, "journal")),
+    catch: () => commandFailed(exitCodes.noData, `There is no data in ${directory}.`),
+  })

@@ -1,0 +1,73 @@
+/**
+ * Everything below HTTP over a data directory: storage, engine, accounts; and what it means for the process
+ * when one of them fails.
+ */
+import { Context, Effect, type Scope } from "effect"
+import type { Accounts } from "../accounts/Accounts.ts"
+import * as AccountsLive from "../accounts/AccountsLive.ts"
+import type { ApiKeys } from "../accounts/ApiKeys.ts"
+import type { Config } from "../Config.ts"
+import { Engine } from "../engine/Engine.ts"
+import { makeEngine } from "../engine/EngineLive.ts"
+import type { RecoveryReport } from "../engine/Recovery.ts"
+import { isInUse } from "../storage/DirectoryLock.ts"
+import { DiskError } from "../storage/Disk.ts"
+import * as DurableStorage from "../storage/DurableStorage.ts"
+import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
+
+export interface Opened {
+  readonly services: Context.Context<Engine | Accounts | ApiKeys>
+  readonly recovered: RecoveryReport
+}
+
+/** Opens and recovers the data directory of `config`; a last snapshot is taken when the scope closes. */
+export const openEngine = (config: Config): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const storage = yield* DurableStorage.make({ directory: config.dataDirectory })
+    const context = yield* Effect.context<never>()
+    let recovered!: RecoveryReport
+    const engine = yield* makeEngine({
+      durability: config.durability,
+      snapshotIntervalMs: config.snapshotIntervalMs,
+      residentUsersMax: config.residentUsersMax,
+      onRecovered: (report) => {
+        recovered = report
+      },
+      onBroken: (broken) => {
+        Effect.runSyncWith(context)(logBroken(broken))
+        // What is on disk is not known any more: not even a snapshot may be written on the way out.
+        process.exit(exitCodes.diskFailed)
+      },
+    }).pipe(Effect.provideService(Storage, storage))
+    yield* Effect.addFinalizer(() => engine.drain)
+    const accounts = yield* Effect.provideService(AccountsLive.make, Engine, engine)
+    return { services: Context.add(accounts, Engine, engine), recovered }
+  }).pipe(Effect.mapError((error) => openFailure(config.dataDirectory, error)))
+
+const logBroken = ({ cause, operation }: Broken): Effect.Effect<void> =>
+  Effect.logFatal(
+    "The disk failed. The process ends; a restart recovers what was acknowledged",
+  ).pipe(Effect.annotateLogs({ operation, cause: String(cause) }))
+
+/** Why a data directory could not be opened, for the operator. */
+const openFailure = (directory: string, error: StorageError): CommandFailed => {
+  if (error._tag === "NoSpace") {
+    return commandFailed(
+      exitCodes.cannotWrite,
+      `No space left for the data directory ${directory}.`,
+    )
+  }
+  const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
+  if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
+  if (error.operation === "lock" || error.cause instanceof DiskError) {
+    return commandFailed(
+      exitCodes.cannotWrite,
+      `Can not use the data directory ${directory}: ${words}`,
+    )
+  }
+  return commandFailed(
+    exitCodes.damagedData,
+    `The data directory ${directory} is damaged: ${words}`,
+  )
+}
