@@ -53,6 +53,8 @@ export const limits = {
   /** How many more may be resident while the snapshot that makes room is written. */
   residentUsersOverrunMax: 20_000,
   idlePassivateMs: 10 * 60_000,
+  /** Room for about 22 million callers' ids at one needless look-up in a hundred. */
+  idFilterBytes: 32 * mebibyte,
   sweepIntervalMs: 1_000,
   sweepActorsMax: 2_000,
   actorRestartsMax: 5,

@@ -20,8 +20,6 @@ export interface UserState {
   /** The sequence of the record that set `xp`: who reached a score first stands first inside a tie. */
   readonly scoreSequence: number
   readonly points: number
-  /** How many of the records carried an id of the caller's. */
-  readonly callerIds: number
   /** When each quest was completed. */
   readonly questsCompleted: ReadonlyMap<string, number>
   readonly createdAt: number
@@ -199,7 +197,6 @@ export const applyUser = (
     xp,
     scoreSequence,
     points,
-    callerIds: (user?.callerIds ?? 0) + (duplicateKey(record.cause) === undefined ? 0 : 1),
     questsCompleted,
     createdAt,
     updatedAt: record.facts.length === 0 ? user!.updatedAt : record.at,

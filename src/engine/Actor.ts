@@ -14,6 +14,7 @@ import type { Result } from "effect"
 import type { LaurelError } from "../domain/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../domain/Record.ts"
 import type { Idempotency } from "./Engine.ts"
+import { idSeed } from "./IdFilter.ts"
 import { PendingKeys, type PendingRecord } from "./Pending.ts"
 
 export interface Decision {
@@ -38,8 +39,6 @@ export interface ActorKind<State, Command> {
   readonly sequenceOf: (state: State) => number
   /** The name under which a repeat of the command is a duplicate; `undefined` where there is none. */
   readonly duplicateKey: (command: Command) => string | undefined
-  /** How many records with such a name are in a state. */
-  readonly duplicateKeys: (state: State) => number
   /** Called when a record is durable, in order. */
   readonly committed: (actor: Actor<State, Command>, record: JournalRecord) => void
 }
@@ -69,6 +68,8 @@ export class Actor<State, Command> {
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
   pending: PendingKeys | undefined
+  /** Where the hashes of this actor's ids begin (`IdFilter`). */
+  readonly idSeed: number
   /** A user's number on the leaderboard. */
   member: number | undefined
   restarts = 0
@@ -81,6 +82,7 @@ export class Actor<State, Command> {
   constructor(subject: Subject, kind: ActorKind<State, Command>) {
     this.subject = subject
     this.kind = kind
+    this.idSeed = subject.actor === "user" ? idSeed(subject.environment, subject.userId) : 0
     this.state = kind.empty
     this.durable = kind.empty
   }

@@ -22,6 +22,7 @@ import type { Actor, AnyActor, AnyEnvelope, Envelope } from "./Actor.ts"
 import { decodeRecord, encodeRecord } from "./Codec.ts"
 import type { GroupCommit } from "./GroupCommit.ts"
 import { findByKey, readActorValue } from "./History.ts"
+import { hashText, type IdFilter } from "./IdFilter.ts"
 import type { PendingRecord } from "./Pending.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
@@ -34,6 +35,7 @@ export interface CommitEntry extends PendingRecord {
 export interface ActorSystemOptions {
   readonly storage: Storage["Service"]
   readonly clock: Clock.Clock
+  readonly idFilter: IdFilter
   readonly commit: () => GroupCommit<CommitEntry>
   /** Everything up to this sequence is in the snapshot. */
   readonly watermark: () => number
@@ -178,15 +180,14 @@ export class ActorSystem {
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
   ): Effect.Effect<void, Broken> | undefined {
-    const { kind, pending } = actor
-    const key = kind.duplicateKey(envelope.command)
-    if (key === undefined) return this.#handle(actor, envelope, key)
-    const first = pending?.get(key)
+    const key = actor.kind.duplicateKey(envelope.command)
+    if (key === undefined || !this.#options.idFilter.mayHave(hashText(key, actor.idSeed))) {
+      return this.#handle(actor, envelope, key)
+    }
+    const first = actor.pending?.get(key)
     if (first !== undefined) {
       return this.#answerDuplicate(actor, envelope, JSON.parse(first.encoded))
     }
-    const stored = kind.duplicateKeys(actor.state) - (pending?.size ?? 0)
-    if (stored === 0) return this.#handle(actor, envelope, key)
     return Effect.flatMap(findByKey(this.#options.storage, actor.subject, key), (record) => {
       const wait =
         record === undefined
@@ -244,7 +245,10 @@ export class ActorSystem {
       const entry = { actor, sequence, encoded, key: duplicateKey, record, state, envelope }
       commit.append(encoded, entry)
       actor.state = state
-      if (duplicateKey !== undefined) actor.remember(entry)
+      if (duplicateKey !== undefined) {
+        this.#options.idFilter.add(hashText(duplicateKey, actor.idSeed))
+        actor.remember(entry)
+      }
       return undefined
     } catch (error) {
       this.defects++

@@ -14,8 +14,9 @@ import { decodeUser } from "./Codec.ts"
 import { type Answer, Engine, type Idempotency } from "./Engine.ts"
 import { type Domain, domain, Environments, newDirectory, type UserActor } from "./Environments.ts"
 import { type Durability, type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
-import { readActorValue } from "./History.ts"
+import { fillIdFilter, readActorValue } from "./History.ts"
 import { IdempotencyKeys } from "./Idempotency.ts"
+import { hashText, IdFilter } from "./IdFilter.ts"
 import { type RecoveryReport, readMark, recover } from "./Recovery.ts"
 import { Residency } from "./Residency.ts"
 import { Snapshotter } from "./Snapshotter.ts"
@@ -27,6 +28,7 @@ export interface EngineOptions {
   readonly snapshotSliceEntriesMax?: number
   readonly residentUsersMax?: number
   readonly idlePassivateMs?: number
+  readonly idFilterBytes?: number
   /** The storage can not be trusted any more: the process must end at once. */
   readonly onBroken: (cause: Broken) => void
   readonly onRecovered?: (report: RecoveryReport) => void
@@ -69,9 +71,11 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
   })
 
+  const idFilter = new IdFilter(options.idFilterBytes ?? limits.idFilterBytes)
   const actors = new ActorSystem({
     storage,
     clock,
+    idFilter,
     commit: () => commit,
     watermark: () => snapshotter.watermark,
     refusal: () => {
@@ -115,6 +119,8 @@ export const makeEngine = Effect.fnUntraced(function* (
     userActor,
     replayed: (pending, record) => {
       actors.observe(record.at)
+      const { actor, key } = pending
+      if (key !== undefined) idFilter.add(hashText(key, actor.idSeed))
       idempotency.committed(record)
       snapshotter.committed(pending)
     },
@@ -138,7 +144,8 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
   })
 
-  yield* forkLoop(
+  yield* forkWatched(options.onBroken, fillIdFilter(storage, idFilter))
+  yield* forkWatched(
     options.onBroken,
     Effect.gen(function* () {
       while (true) {
@@ -153,7 +160,7 @@ export const makeEngine = Effect.fnUntraced(function* (
       }
     }),
   )
-  yield* forkLoop(
+  yield* forkWatched(
     options.onBroken,
     Effect.gen(function* () {
       while (true) {
@@ -310,12 +317,12 @@ const storageUnavailable = laurelError("storage_unavailable", "Nothing was chang
 })
 const overloaded = laurelError("overloaded", "Nothing was changed.", { retryAfterSeconds: 1 })
 
-/** A loop that never ends by itself; whatever ends it is reported. */
-const forkLoop = (
+/** Runs beside the engine; a failure or defect is reported. */
+const forkWatched = (
   onBroken: (cause: Broken) => void,
-  loop: Effect.Effect<never, StorageError>,
+  work: Effect.Effect<void, StorageError>,
 ): Effect.Effect<void, never, Scope.Scope> =>
-  loop.pipe(
+  work.pipe(
     Effect.catchCause((cause) =>
       Effect.sync(() => {
         if (!Cause.hasInterruptsOnly(cause)) {

@@ -54,7 +54,6 @@ export class Environment {
       decode: decodeUser,
       sequenceOf: (state) => state?.sequence ?? 0,
       duplicateKey,
-      duplicateKeys: (state) => state?.callerIds ?? 0,
       committed: (actor) => this.rank(actor),
     }
   }
@@ -83,7 +82,6 @@ const projectKind: ProjectActor["kind"] = {
   decode: decodeProject,
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
-  duplicateKeys: () => 0,
   committed: () => {},
 }
 
@@ -95,7 +93,6 @@ export const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
   decode: decodeDirectory,
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
-  duplicateKeys: () => 0,
   committed: () => {},
 }
 

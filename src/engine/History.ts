@@ -10,10 +10,11 @@ import { Effect, Stream } from "effect"
 import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
-import { compositeKey, rangeOf } from "../storage/Keys.ts"
+import { compositeKey, keyParts, rangeOf } from "../storage/Keys.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../storage/Values.ts"
 import { decodePage, encodePage } from "./Codec.ts"
+import { hashText, type IdFilter, idSeed } from "./IdFilter.ts"
 import type { PendingRecord } from "./Pending.ts"
 
 type Store = Storage["Service"]
@@ -47,8 +48,9 @@ export const readActorValue = (
   )
 }
 
+// The id comes before the user, so that ids which grow with time (UUIDv7, ULID) are written side by side.
 const eventIdKey = (environment: string, userId: string, key: string): Uint8Array =>
-  compositeKey(environment, userId, key)
+  compositeKey(environment, key, userId)
 
 /**
  * The index entry of a caller's id. Its value is the bare sequence, 8 bytes: whether it is right shows when
@@ -137,3 +139,17 @@ export const findByKey = Effect.fnUntraced(function* (
   }
   return record
 })
+
+/** Adds every id that the snapshot has to `filter`, and completes it. */
+export const fillIdFilter = (storage: Store, filter: IdFilter): Effect.Effect<void, Broken> =>
+  storage.readEntries({ table: "eventIds", ...rangeOf(new Uint8Array()) }).pipe(
+    Stream.runForEach((entries) =>
+      Effect.sync(() => {
+        for (const [entryKey] of entries) {
+          const [environment, key, userId] = keyParts(entryKey) as [string, string, string]
+          filter.add(hashText(key, idSeed(environment, userId)))
+        }
+      }),
+    ),
+    Effect.andThen(Effect.sync(() => filter.complete())),
+  )

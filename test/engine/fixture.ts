@@ -31,6 +31,8 @@ export const start = Effect.fnUntraced(function* (
   const engine = yield* makeEngine({
     onBroken: (cause) => broken.push(cause),
     onCommitted: (record) => committed.push(record),
+    // Small, so that look-ups for nothing happen too.
+    idFilterBytes: 256,
     ...options,
   }).pipe(Effect.provideService(Storage, storage), Scope.provide(scope))
   const fixture: Fixture = {
