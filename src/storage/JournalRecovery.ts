@@ -13,6 +13,7 @@
  */
 import path from "node:path"
 import { Clock, Effect } from "effect"
+import { limits } from "../Limits.ts"
 import { readCleanMark } from "./CleanMark.ts"
 import { type Disk, type DiskError, type DiskFile, withFile } from "./Disk.ts"
 import { Segment } from "./Segment.ts"
@@ -50,6 +51,7 @@ class Recovery {
   readonly #disk: Disk
   readonly #folder: string
   readonly #segments: Array<Segment> = []
+  readonly #memory = Buffer.allocUnsafe(limits.journalReadBytes)
   #lastSequence = 0
   #checksum = 0
   #cut: Cut | undefined
@@ -179,7 +181,7 @@ class Recovery {
     } else if (header.previous !== this.#checksum) {
       return yield* this.#damage(file.path, 0, "it does not belong to the segment before it")
     }
-    const reader = new SegmentReader(file, segmentHeaderBytes, size)
+    const reader = new SegmentReader(file, segmentHeaderBytes, size, this.#memory)
     while (true) {
       const batches = yield* reader.next
       if (batches.length === 0) break

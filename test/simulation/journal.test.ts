@@ -71,7 +71,7 @@ const callsOf = (seed: number) =>
   })
 
 describe("the journal", () => {
-  for (const seed of seeds(6)) {
+  for (const seed of seeds(12)) {
     it.effect(
       `loses nothing when the power goes at any call (seed ${seed})`,
       () =>

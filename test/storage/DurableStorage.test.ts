@@ -19,6 +19,23 @@ storageContract(
   })),
 )
 
+describe("a journal of many pieces", () => {
+  it.live("is proved and read whole, wherever the pieces that are read cut its batches", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryFolder
+      const padding = "x".repeat(30_000)
+      const open = DurableStorage.make({ directory, segmentBytes: 5_000_000 })
+      const counts = [10, 1, 60, 3, 100, 7, 33, 34, 35, 36, 1]
+      const last = yield* Effect.scoped(
+        Effect.flatMap(open, (store) => appendAll(store, counts, padding)),
+      )
+      const store = yield* open
+      expect(store.lastSequence).toBe(last)
+      for (const from of [1, 12, 71, 150, last]) yield* expectRecords(store, from, last, padding)
+    }),
+  )
+})
+
 const locker = path.join(import.meta.dirname, "holdDirectory.ts")
 
 /** A process that holds the data directory, once it says so. */
