@@ -13,6 +13,7 @@ import { problemBody, problemHeaders } from "./Problem.ts"
 export type HeaderList = ReadonlyArray<string>
 
 const none: HeaderList = []
+const neverDraining = { draining: false } as const
 
 export class Exchange {
   readonly request: IncomingMessage
@@ -27,8 +28,16 @@ export class Exchange {
   rateLimit: RateLimitState | undefined = undefined
   /** The connection ends with this reply. */
   last = false
+  readonly #server: { readonly draining: boolean }
 
-  constructor(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
+  /** While `server` is draining, every reply ends its connection. */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    expectsContinue: boolean,
+    server: { readonly draining: boolean } = neverDraining,
+  ) {
+    this.#server = server
     this.request = request
     this.response = response
     this.expectsContinue = expectsContinue
@@ -52,7 +61,7 @@ export class Exchange {
       ...more,
     ]
     if (this.rateLimit !== undefined) pushRateLimit(headers, this.rateLimit)
-    if (this.last) headers.push("Connection", "close")
+    if (this.last || this.#server.draining) headers.push("Connection", "close")
     response.writeHead(status, headers)
     response.end(body)
   }

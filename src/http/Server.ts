@@ -31,8 +31,20 @@ export interface ServeOptions {
   /** 0 takes any free port. */
   readonly port: number
   readonly webhookUrls?: WebhookUrlPolicy
-  readonly shutdownGraceMs?: number
+  /** Other bounds than those in `Limits.ts`. */
+  readonly bounds?: Partial<ServerBounds>
 }
+
+/** How long peers may take, and how many may be connected. */
+export type ServerBounds = Record<
+  | "headersTimeoutMs"
+  | "requestTimeoutMs"
+  | "keepAliveTimeoutMs"
+  | "connectionsCheckMs"
+  | "connectionsMax"
+  | "shutdownGraceMs",
+  number
+>
 
 export interface Served {
   readonly port: number
@@ -77,12 +89,12 @@ export const serveHttp = (
       },
     })
 
-    const server = createLimitedServer(pipeline)
+    const bounds: ServerBounds = { ...limits, ...options.bounds }
+    const server = createLimitedServer(pipeline, bounds)
     yield* Effect.acquireRelease(listen(server, options), () =>
       Effect.gen(function* () {
         pipeline.draining = true
-        const grace = options.shutdownGraceMs ?? limits.shutdownGraceMs
-        yield* close(server).pipe(Effect.timeoutOption(grace))
+        yield* close(server).pipe(Effect.timeoutOption(bounds.shutdownGraceMs))
         server.closeAllConnections()
         yield* Fiber.interruptAll(fibers)
       }),
@@ -105,17 +117,17 @@ const notReady = () => ({
   headers: ["Retry-After", "1"],
 })
 
-const createLimitedServer = (pipeline: Pipeline): Server => {
+const createLimitedServer = (pipeline: Pipeline, bounds: ServerBounds): Server => {
   const server = createServer({
-    headersTimeout: limits.headersTimeoutMs,
-    requestTimeout: limits.requestTimeoutMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    connectionsCheckingInterval: limits.connectionsCheckMs,
+    headersTimeout: bounds.headersTimeoutMs,
+    requestTimeout: bounds.requestTimeoutMs,
+    keepAliveTimeout: bounds.keepAliveTimeoutMs,
+    connectionsCheckingInterval: bounds.connectionsCheckMs,
     maxHeaderSize: limits.headerBytesMax,
     // Answered by the pipeline, with a body.
     requireHostHeader: false,
   })
-  server.maxConnections = limits.connectionsMax
+  server.maxConnections = bounds.connectionsMax
 
   /** The last request of each connection. */
   const latest = new WeakMap<Socket, Exchange>()
@@ -124,9 +136,8 @@ const createLimitedServer = (pipeline: Pipeline): Server => {
     response: ServerResponse,
     expectsContinue: boolean,
   ): void => {
-    const exchange = new Exchange(request, response, expectsContinue)
+    const exchange = new Exchange(request, response, expectsContinue, pipeline)
     latest.set(request.socket, exchange)
-    if (pipeline.draining) exchange.last = true
     pipeline.handle(exchange)
   }
   server.on("request", (request, response) => begin(request, response, false))

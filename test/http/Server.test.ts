@@ -1,0 +1,289 @@
+/** What happens on the wire: broken HTTP, peers that stall or leave, and the end of the server. */
+import { once } from "node:events"
+import { Deferred, Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { received, startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
+
+let server: TestServer
+const start = async (options?: TestServerOptions) => {
+  server = await startServer(options)
+  return server
+}
+afterEach(() => server.stop())
+
+const body = '{"userId":"u","action":"A"}'
+const head = (more: string, length: number | string = body.length) =>
+  `POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\n${
+    length === "" ? "" : `Content-Length: ${length}\r\n`
+  }${more}\r\n`
+const closing = head("Connection: close\r\n") + body
+
+/** Status, headers and problem of a raw reply. */
+const parse = (reply: string) => {
+  const [headers = "", text = ""] = reply.split("\r\n\r\n")
+  return {
+    status: Number(headers.slice(9, 12)),
+    headers,
+    json: text === "" ? undefined : JSON.parse(text),
+  }
+}
+
+const eventsOf = async (userId: string) =>
+  (await server.call("GET", `/v1/users/${userId}`)).status === 200
+
+describe("what is not HTTP", () => {
+  it.each([
+    ["nonsense", "hello\r\n\r\n"],
+    ["a broken version", "GET / HTTP/9.9\r\nHost: x\r\n\r\n"],
+    ["a header without a colon", "GET /healthz HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n"],
+    ["a folded header", "GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"],
+    ["a space before the colon", "GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n"],
+    ["no host", "GET /healthz HTTP/1.1\r\n\r\n"],
+    ["two lengths", head("Content-Length: 5\r\n") + body],
+    ["a length that is no number", head("", "5x") + body],
+    ["length and chunks at once", `${head("Transfer-Encoding: chunked\r\n")}0\r\n\r\n`],
+    ["a broken chunk", `${head("Transfer-Encoding: chunked\r\n", "")}zz\r\n`],
+    ["a coding it does not know", `${head("Transfer-Encoding: gzip\r\n", "")}${body}`],
+  ])("is answered with 400 and the end of the connection: %s", async (_, bytes) => {
+    await start()
+    const { headers, json, status } = parse(await server.raw(bytes))
+    expect([status, json.code]).toEqual([400, "malformed_request"])
+    expect(headers).toContain("Content-Type: application/problem+json")
+    expect(headers).toContain("Connection: close")
+    expect(headers).toContain(`X-Request-Id: ${json.requestId}`)
+    expect(await eventsOf("u")).toBe(false)
+  })
+
+  it("also when its headers are too large", async () => {
+    await start()
+    const bytes = `GET /healthz HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(limits.headerBytesMax)}\r\n\r\n`
+    const { json, status } = parse(await server.raw(bytes))
+    expect([status, json.code]).toEqual([431, "headers_too_large"])
+    const target = `GET /${"a".repeat(limits.headerBytesMax)} HTTP/1.1\r\nHost: x\r\n\r\n`
+    expect(parse(await server.raw(target)).status).toBe(431)
+  })
+
+  it("does not take away the reply to the request before it", async () => {
+    await start()
+    const reply = await server.raw(`${head("")}${body}garbage\r\n\r\n`)
+    expect(parse(reply.slice(0, reply.lastIndexOf("}") + 1)).status).toBe(200)
+    expect(await eventsOf("u")).toBe(true)
+  })
+})
+
+describe("a body", () => {
+  it("that ends too early changes nothing", async () => {
+    await start()
+    const socket = await server.connect()
+    const reply = received(socket)
+    socket.end(head("") + body.slice(0, 10))
+    const { json, status } = parse(await reply)
+    expect([status, json.code]).toEqual([400, "malformed_request"])
+    expect(await eventsOf("u")).toBe(false)
+  })
+
+  it("whose sender leaves changes nothing", async () => {
+    await start()
+    const socket = await server.connect()
+    socket.write(head("") + body.slice(0, 10))
+    await server.call("GET", "/healthz")
+    socket.resetAndDestroy()
+    await once(socket, "close")
+    expect(await eventsOf("u")).toBe(false)
+    expect(server.errors).toEqual([])
+  })
+
+  it("may come in single bytes", async () => {
+    await start()
+    const bytes = [...closing].map((byte) => byte)
+    expect(parse(await server.raw(...bytes)).status).toBe(200)
+  })
+
+  it("is asked for only when it will be read", async () => {
+    await start()
+    const expecting = "Expect: 100-continue\r\nConnection: close\r\n"
+    const socket = await server.connect()
+    const reply = received(socket)
+    const [interim] = await Promise.all([
+      once(socket, "data"),
+      Promise.resolve(socket.write(head(expecting))),
+    ])
+    expect(String(interim[0])).toBe("HTTP/1.1 100 Continue\r\n\r\n")
+    socket.write(body)
+    expect(await reply).toMatch(/\r\n\r\nHTTP\/1\.1 200 OK\r\n/)
+    const tooLarge = await server.raw(head(expecting, limits.bodyBytesMax + 1))
+    expect(parse(tooLarge).status).toBe(413)
+    const unauthorized = head(expecting).replace("lk_test_full", "lk_test_nobody")
+    expect(parse(await server.raw(unauthorized)).status).toBe(401)
+  })
+
+  it("that is refused for its size lets the caller read why, though it still sends", async () => {
+    await start()
+    const socket = await server.connect()
+    const reply = received(socket)
+    const size = 4 * 1024 * 1024
+    socket.write(head("Connection: close\r\n", size))
+    socket.write("x".repeat(size))
+    expect(parse(await reply).status).toBe(413)
+  })
+
+  it("that goes on for ever is cut off", async () => {
+    await start()
+    const socket = await server.connect()
+    const reply = received(socket)
+    socket.on("error", () => {})
+    socket.write(head("Transfer-Encoding: chunked\r\n", ""))
+    const chunk = `100000\r\n${"x".repeat(0x100000)}\r\n`
+    const pump = () => {
+      while (!socket.destroyed && socket.write(chunk));
+      if (!socket.destroyed) socket.once("drain", pump)
+    }
+    pump()
+    expect(await reply).toMatch(/^HTTP\/1\.1 413 /)
+  })
+})
+
+describe("connections", () => {
+  const impatient = {
+    bounds: { headersTimeoutMs: 60, requestTimeoutMs: 120, connectionsCheckMs: 20 },
+  }
+
+  it.each([
+    ["a head", head("").slice(0, 30)],
+    ["a body", head("") + body.slice(0, 10)],
+  ])("that take too long over %s end with 408", async (_, bytes) => {
+    await start(impatient)
+    const { headers, json, status } = parse(await server.raw(bytes))
+    expect([status, json.code]).toEqual([408, "request_timeout"])
+    expect(headers).toContain("Connection: close")
+    expect(await eventsOf("u")).toBe(false)
+  })
+
+  it("that stall do not keep others waiting", async () => {
+    await start(impatient)
+    const slow = await Promise.all(Array.from({ length: 300 }, () => server.connect()))
+    const ends = slow.map(received)
+    for (const socket of slow) socket.write(head("").slice(0, 30))
+    const { status } = await server.call("POST", "/v1/events", { body })
+    expect(status).toBe(200)
+    for (const reply of await Promise.all(ends)) expect(parse(reply).status).toBe(408)
+  })
+
+  it("that are idle are closed after a while", async () => {
+    await start({ bounds: { keepAliveTimeoutMs: 30 } })
+    expect(await server.raw(head("") + body)).toContain("200 OK")
+  })
+
+  it("beyond the most are not taken", async () => {
+    await start({ bounds: { connectionsMax: 2 } })
+    const held = [await server.connect(), await server.connect()]
+    const third = await server.connect()
+    expect(await received(third)).toBe("")
+    for (const socket of held) socket.destroy()
+  })
+
+  it("answer pipelined requests in order", async () => {
+    await start()
+    const users = ["a", "b", "c", "d"]
+    const requests = users.map((userId) => head("") + body.replace('"u"', `"${userId}"`))
+    const last = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    const reply = await server.raw([...requests, last].join(""))
+    expect([...reply.matchAll(/"userId":"(.)"/g)].map(([, userId]) => userId)).toEqual(users)
+  })
+
+  it("of HTTP/1.0 work without a host", async () => {
+    await start()
+    expect(parse(await server.raw("GET /healthz HTTP/1.0\r\n\r\n")).json).toEqual({ status: "ok" })
+  })
+})
+
+describe("shutdown", () => {
+  /** A server whose events wait until `gate` opens. */
+  const startGated = async (options?: TestServerOptions) => {
+    const reached = Deferred.makeUnsafe<void>()
+    const gate = Deferred.makeUnsafe<void>()
+    await start({
+      ...options,
+      wrapEngine: (engine) => ({
+        ...engine,
+        askUser: (...args) =>
+          Deferred.succeed(reached, undefined).pipe(
+            Effect.andThen(Deferred.await(gate)),
+            Effect.andThen(engine.askUser(...args)),
+          ),
+      }),
+    })
+    return { reached: Effect.runPromise(Deferred.await(reached)), gate }
+  }
+
+  it("lets requests under way finish, refuses new ones, and closes what is idle", async () => {
+    const { gate, reached } = await startGated()
+    const idle = await server.connect()
+    const idleEnd = received(idle)
+    const late = await server.connect()
+    const lateEnd = received(late)
+    const request = head("") + body
+    late.write(request.slice(0, 20))
+    const busy = await server.connect()
+    const busyEnd = received(busy)
+    busy.write(head("") + body)
+    await reached
+    const stopped = server.stop()
+    expect(await idleEnd).toBe("")
+    await expect(server.connect()).rejects.toThrow(/ECONNREFUSED/)
+    // The rest of a request of which only the start had come.
+    late.write(request.slice(20))
+    const refused = parse(await lateEnd)
+    expect([refused.status, refused.json.code]).toEqual([503, "shutting_down"])
+    expect(refused.headers).toContain("Retry-After: 5")
+    Deferred.doneUnsafe(gate, Effect.void)
+    const reply = await busyEnd
+    expect(reply).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    await stopped
+  })
+
+  it("says so on /readyz, and in the replies that end connections", async () => {
+    const { gate, reached } = await startGated()
+    expect((await server.call("GET", "/readyz")).json).toEqual({ status: "ok" })
+    server.readiness.ready = false
+    const notReady = await server.call("GET", "/readyz")
+    expect([notReady.status, notReady.json.code]).toEqual([503, "shutting_down"])
+    expect((await server.call("GET", "/healthz")).status).toBe(200)
+    const first = await server.connect()
+    const firstEnd = received(first)
+    first.write(head("") + body)
+    await reached
+    // Half of a request is there when the shutdown begins, the rest comes after.
+    const second = await server.connect()
+    const secondEnd = received(second)
+    const request = head("") + body
+    second.write(request.slice(0, -5))
+    await server.call("GET", "/healthz")
+    const stopped = server.stop()
+    second.write(request.slice(-5))
+    Deferred.doneUnsafe(gate, Effect.void)
+    expect(parse(await firstEnd).status).toBe(200)
+    expect(parse(await secondEnd).status).toBe(200)
+    await stopped
+  })
+
+  it("cuts off what does not finish in time", async () => {
+    const { reached } = await startGated({ bounds: { shutdownGraceMs: 50 } })
+    const socket = await server.connect()
+    const end = received(socket)
+    socket.write(head("") + body)
+    await reached
+    await server.stop()
+    expect(await end).not.toContain("200 OK")
+  })
+})
+
+describe("an address", () => {
+  it("that is taken is told in one line", async () => {
+    await start()
+    await expect(startServer({ port: server.port })).rejects.toThrow(
+      `Can not listen on 127.0.0.1:${server.port}: it is in use`,
+    )
+  })
+})
