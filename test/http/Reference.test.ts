@@ -1,0 +1,200 @@
+/** What is derived from the contract: the OpenAPI document, the page that shows it, a typed client. */
+import { Effect, Schema, Stream } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
+import { HttpApi, HttpApiClient } from "effect/http-api"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { errorKinds } from "../../src/domain/Errors.ts"
+import { Api } from "../../src/http/api/Api.ts"
+import { fullKey, startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+const get = (path: string, headers = {}) => server.call("GET", path, { key: null, headers })
+
+describe("/openapi.json", () => {
+  it("names every operation that the server has, and no other", async () => {
+    const { json } = await get("/openapi.json")
+    expect(json.openapi).toBe("3.1.0")
+    expect(Object.keys(json.paths).toSorted()).toEqual([
+      "/docs",
+      "/healthz",
+      "/openapi.json",
+      "/readyz",
+      "/v1/events",
+      "/v1/events/batch",
+      "/v1/leaderboard",
+      "/v1/quests",
+      "/v1/rules",
+      "/v1/users/{id}",
+      "/v1/users/{id}/progress",
+      "/v1/users/{id}/rewards",
+      "/v1/webhooks",
+    ])
+    for (const [path, item] of Object.entries<object>(json.paths)) {
+      const real = path.replace("{id}", "x")
+      const methods = Object.keys(item).map((method) => method.toUpperCase())
+      const prefixes = path.startsWith("/v1") ? ["", "/api"] : [""]
+      for (const prefix of prefixes) {
+        const { headers } = await server.call("TRACE", prefix + real, { key: null })
+        const allowed = String(headers.allow).split(", ")
+        expect([path, allowed.filter((method) => method !== "HEAD")]).toEqual([
+          path,
+          methods.toSorted(),
+        ])
+      }
+    }
+  })
+
+  it("resolves all its references, and says which operations need a key", async () => {
+    const { json, text } = await get("/openapi.json")
+    for (const [, path] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      const found = path!.split("/").reduce((node, step) => node?.[step], json)
+      expect([path, found]).toEqual([path, expect.anything()])
+    }
+    for (const [path, item] of Object.entries<Record<string, (typeof json.paths)[string]>>(
+      json.paths,
+    )) {
+      for (const operation of Object.values(item)) {
+        expect([path, operation.security]).toEqual([
+          path,
+          path.startsWith("/v1") ? [{ apiKey: [] }] : [],
+        ])
+        expect(operation.summary).toEqual(expect.any(String))
+      }
+    }
+  })
+
+  it("tells the bounds of what callers send", async () => {
+    const { json } = await get("/openapi.json")
+    const { Event, RewardGrant } = json.components.schemas
+    expect(Event.required.toSorted()).toEqual(["action", "userId"])
+    expect(Event.properties.action.pattern).toBe("^[A-Z][A-Z0-9_]{0,63}$")
+    expect(JSON.stringify(Event.properties.userId)).toContain('"maxLength":128')
+    expect(JSON.stringify(RewardGrant.properties.amount)).toContain('"maximum":1000000000')
+    const [limit, offset] = ["limit", "offset"].map((name) =>
+      json.paths["/v1/leaderboard"].get.parameters.find(
+        (each: { name: string }) => each.name === name,
+      ),
+    )
+    expect(limit.schema).toEqual({ type: "integer", minimum: 1, maximum: 100, default: 20 })
+    expect(offset.schema).toEqual({ type: "integer", minimum: 0, default: 0 })
+  })
+
+  it("documents every error code", async () => {
+    const { json } = await get("/openapi.json")
+    for (const code of Object.keys(errorKinds)) {
+      expect(json.info.description).toContain(`\`${code}\``)
+    }
+  })
+
+  it("has examples that its own schemas accept", () => {
+    let examples = 0
+    HttpApi.reflect(Api, {
+      onGroup: () => {},
+      onEndpoint: ({ endpoint }) => {
+        for (const { schemas } of endpoint.payload.values()) {
+          const [schema] = schemas
+          const given = Schema.resolveAnnotations(schema)?.examples as ReadonlyArray<unknown>
+          for (const example of given ?? []) {
+            examples++
+            const decode = Schema.decodeUnknownSync(
+              schema as unknown as Schema.ConstraintDecoder<unknown>,
+              { onExcessProperty: "error" },
+            )
+            expect(decode(example)).toEqual(example)
+          }
+        }
+      },
+    })
+    expect(examples).toBeGreaterThanOrEqual(5)
+  })
+})
+
+describe("/docs", () => {
+  it("loads nothing from elsewhere", async () => {
+    const page = await get("/docs")
+    expect(page.headers["content-type"]).toBe("text/html; charset=utf-8")
+    expect(page.headers["content-security-policy"]).toContain("default-src 'none'")
+    const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source)
+    expect(sources).toEqual(["/openapi.json", expect.stringMatching(/^\/docs\/reference\.js\?v=/)])
+  })
+
+  it("has a script that browsers keep", async () => {
+    const page = await get("/docs")
+    const path = /src="([^"]+)"/.exec(page.text)![1]!
+    const script = await get(path)
+    expect(script.headers["content-type"]).toBe("text/javascript; charset=utf-8")
+    expect(script.headers["cache-control"]).toContain("immutable")
+    expect(script.text).toContain("Scalar.createApiReference")
+    expect(() => new Function(script.text)).not.toThrow()
+    const known = await get(path, { "if-none-match": script.headers.etag })
+    expect([known.status, known.text]).toEqual([304, ""])
+    const response = await fetch(server.url + path, { headers: { "accept-encoding": "gzip" } })
+    expect(response.headers.get("content-encoding")).toBe("gzip")
+    expect(Number(response.headers.get("content-length"))).toBeLessThan(script.text.length / 3)
+    expect(await response.text()).toBe(script.text)
+  })
+})
+
+describe("the typed client", () => {
+  const clientOf = (key: string) =>
+    HttpApiClient.make(Api, {
+      baseUrl: server.url,
+      transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(key)),
+    })
+  const run = <A, E>(effect: Effect.Effect<A, E, HttpClient.HttpClient>) =>
+    Effect.runPromise(Effect.provide(effect, FetchHttpClient.layer))
+
+  it("speaks with the server", async () => {
+    const result = await run(
+      Effect.gen(function* () {
+        const client = yield* clientOf(fullKey)
+        yield* client.rules.create({
+          headers: {},
+          payload: { action: "LESSON_DONE", reward: { xp: 50 } },
+        })
+        const event = { userId: "typed/ü", action: "LESSON_DONE" }
+        const tracked = yield* client.events.track({ headers: {}, payload: event })
+        const batch = yield* client.events.trackBatch({ headers: {}, payload: { events: [event] } })
+        const stream = yield* client.events.trackBatch({
+          headers: { "idempotency-key": "k" },
+          payload: Stream.make(event, event),
+        })
+        const user = yield* client.users.get({ params: { id: "typed/ü" } })
+        const board = yield* client.leaderboard.get({ query: { limit: 1 } })
+        const quest = yield* client.quests.create({
+          headers: {},
+          payload: { title: "T", reward: { xp: 5 } },
+        })
+        const quests = yield* client.quests.list({ query: { status: "active", offset: 0 } })
+        return { tracked, batch, stream, user, board, quest, quests }
+      }),
+    )
+    expect(result.tracked.xp).toEqual({ earned: 50, total: 50 })
+    expect([result.batch.accepted, result.stream.accepted]).toEqual([1, 2])
+    expect(result.user.xp).toBe(200)
+    expect(result.board.entries[0]).toMatchObject({ rank: 1, userId: "typed/ü", xp: 200 })
+    expect(result.quests.quests).toEqual([result.quest])
+  })
+
+  it("gets errors as typed values", async () => {
+    const notFound = await run(
+      Effect.gen(function* () {
+        const client = yield* clientOf(fullKey)
+        return yield* Effect.flip(client.users.get({ params: { id: "nobody" } }))
+      }),
+    )
+    expect(notFound).toMatchObject({ status: 404, code: "user_not_found" })
+    const unauthorized = await run(
+      Effect.gen(function* () {
+        const client = yield* clientOf("lk_test_nobody")
+        return yield* Effect.flip(client.leaderboard.get({ query: {} }))
+      }),
+    )
+    expect(unauthorized).toMatchObject({ status: 401, code: "unauthorized" })
+  })
+})
