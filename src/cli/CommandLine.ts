@@ -3,13 +3,14 @@ import { NodeServices } from "@effect/platform-node"
 import { Cause, Effect, Exit, Runtime } from "effect"
 import { CliConfig, type CliError, Command, GlobalFlag } from "effect/cli"
 import manifest from "../../package.json" with { type: "json" }
+import { demo } from "./demo.ts"
 import { CommandFailed, exitCodes } from "./ExitCode.ts"
 import { keys } from "./keys.ts"
 import { serve } from "./serve.ts"
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that people run themselves"),
-  Command.withSubcommands([serve, keys]),
+  Command.withSubcommands([serve, keys, demo]),
 )
 
 const program = (args: ReadonlyArray<string>) =>

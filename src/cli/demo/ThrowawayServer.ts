@@ -1,0 +1,144 @@
+/**
+ * A real server in a process of its own, on a free port, with a data directory that is removed with it. It
+ * takes nothing from this process's `LAUREL_` settings.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { watch } from "node:fs"
+import fs from "node:fs/promises"
+import os from "node:os"
+import path from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect, Schedule, type Scope } from "effect"
+import { type CommandFailed, commandFailed, exitCodes } from "../ExitCode.ts"
+import { readServerFile } from "../ServerFile.ts"
+
+export interface ThrowawayServer {
+  readonly url: string
+  /** A key without limits. */
+  readonly key: string
+  readonly process: ChildProcess
+}
+
+const program = fileURLToPath(new URL("../../main.ts", import.meta.url))
+const stopGraceMs = 10_000
+const readyEveryMs = 20
+const readyTries = 250
+
+const environmentOf = (directory: string): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([variable]) => !variable.startsWith("LAUREL_")),
+  ),
+  LAUREL_DATA_DIR: directory,
+  LAUREL_PORT: "0",
+  LAUREL_ADMIN_PORT: "0",
+  LAUREL_LOG_LEVEL: "warn",
+})
+
+interface Laurel {
+  readonly process: ChildProcess
+  readonly ended: Promise<unknown>
+  /** What it has printed, and the end of what it has complained about. */
+  readonly printed: () => string
+  readonly complaint: () => string
+}
+
+/** Starts the command line in a process that ends with the scope. */
+const startLaurel = (
+  directory: string,
+  args: ReadonlyArray<string>,
+): Effect.Effect<Laurel, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn(process.execPath, [program, ...args], {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: environmentOf(directory),
+      })
+      let printed = ""
+      let complaint = ""
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        printed += text
+      })
+      child.stderr.setEncoding("utf8").on("data", (text: string) => {
+        complaint = (complaint + text).slice(-4_000)
+      })
+      const ended = new Promise((resolve) => child.once("error", resolve).once("close", resolve))
+      return {
+        process: child,
+        ended,
+        printed: () => printed,
+        complaint: () => complaint.trim(),
+      }
+    }),
+    ({ ended, process }) =>
+      Effect.promise(async () => {
+        if (process.exitCode !== null || process.signalCode !== null) return
+        process.kill("SIGCONT")
+        process.kill("SIGTERM")
+        const force = setTimeout(() => process.kill("SIGKILL"), stopGraceMs)
+        await ended
+        clearTimeout(force)
+      }),
+  )
+
+const didNotStart = ({ complaint, process }: Laurel): CommandFailed =>
+  commandFailed(
+    exitCodes.unavailable,
+    `The server did not start (${process.signalCode ?? `exit code ${process.exitCode}`}).`,
+    ...complaint().split("\n"),
+  )
+
+const createKey = (directory: string): Effect.Effect<string, CommandFailed> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const wish =
+        "--project throwaway --environment sandbox --tier enterprise --rate-limit none --json"
+      const laurel = yield* startLaurel(directory, ["keys", "create", ...wish.split(" ")])
+      yield* Effect.promise(() => laurel.ended)
+      if (laurel.process.exitCode !== 0) return yield* didNotStart(laurel)
+      return (JSON.parse(laurel.printed()) as { readonly key: string }).key
+    }),
+  )
+
+/** The server's address, as soon as it has written its file. */
+const addressOf = (directory: string, laurel: Laurel): Effect.Effect<string, CommandFailed> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => watch(directory)),
+    (watcher) =>
+      Effect.callback<string, CommandFailed>((resume) => {
+        const look = async (): Promise<void> => {
+          const file = await Effect.runPromise(readServerFile(directory))
+          if (file !== undefined) resume(Effect.succeed(file.url))
+        }
+        watcher.on("change", look)
+        void look()
+        void laurel.ended.then(() => resume(Effect.fail(didNotStart(laurel))))
+      }),
+    (watcher) => Effect.sync(() => watcher.close()),
+  )
+
+const ready = (url: string): Effect.Effect<void, CommandFailed> =>
+  Effect.tryPromise({
+    try: async () => {
+      const { status } = await fetch(`${url}/readyz`)
+      if (status !== 200) throw new Error(`status ${status}`)
+    },
+    catch: (error) => commandFailed(exitCodes.unavailable, `The server is not ready: ${error}`),
+  }).pipe(Effect.retry({ schedule: Schedule.spaced(readyEveryMs), times: readyTries }))
+
+/** Starts a server that ends, and whose data goes, with the scope. */
+export const startThrowawayServer: Effect.Effect<ThrowawayServer, CommandFailed, Scope.Scope> =
+  Effect.gen(function* () {
+    const directory = yield* Effect.acquireRelease(
+      Effect.tryPromise({
+        try: () => fs.mkdtemp(path.join(os.tmpdir(), "laurel-throwaway-")),
+        catch: (error) =>
+          commandFailed(exitCodes.cannotWrite, `Can not make a temporary folder: ${error}`),
+      }),
+      (folder) => Effect.promise(() => fs.rm(folder, { recursive: true, force: true })),
+    )
+    const key = yield* createKey(directory)
+    const laurel = yield* startLaurel(directory, ["serve"])
+    const url = yield* addressOf(directory, laurel)
+    yield* ready(url)
+    return { url, key, process: laurel.process }
+  })
