@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import { expectRecords, numbered } from "../storage/contract.ts"
 import { journalOn } from "../storage/journalOn.ts"
+import { expectRecords, numbered } from "../storage/records.ts"
 import { Random, seeds } from "./random.ts"
 import { SimulatedDisk } from "./SimulatedDisk.ts"
 

@@ -4,7 +4,8 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as DurableStorage from "../../src/storage/DurableStorage.ts"
-import { appendAll, expectRecords, storageContract } from "./contract.ts"
+import { storageContract } from "./contract.ts"
+import { appendAll, expectRecords } from "./records.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
 storageContract(

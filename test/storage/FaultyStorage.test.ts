@@ -4,7 +4,8 @@ import { TestClock } from "effect/testing"
 import * as FaultyStorage from "../../src/storage/FaultyStorage.ts"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { expectRecords, numbered, storageContract } from "./contract.ts"
+import { storageContract } from "./contract.ts"
+import { expectRecords, numbered } from "./records.ts"
 
 storageContract(
   "FaultyStorage without faults",

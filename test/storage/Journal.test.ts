@@ -4,8 +4,8 @@ import { TestClock } from "effect/testing"
 import { limits } from "../../src/Limits.ts"
 import { segmentName } from "../../src/storage/SegmentFormat.ts"
 import { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
-import { expectRecords, numbered, recordsFrom } from "./contract.ts"
 import { appendBatches, folder, journalOn } from "./journalOn.ts"
+import { expectRecords, numbered, recordsFrom } from "./records.ts"
 
 const segmentsOn = (disk: SimulatedDisk) =>
   [...disk.files(folder).keys()].filter((name) => /^\d/.test(name)).sort()

@@ -6,8 +6,8 @@ import {
   segmentName,
 } from "../../src/storage/SegmentFormat.ts"
 import { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
-import { expectRecords, numbered } from "./contract.ts"
 import { appendBatches, folder, journalOn } from "./journalOn.ts"
+import { expectRecords, numbered } from "./records.ts"
 
 type Files = Map<string, Buffer>
 

@@ -7,7 +7,7 @@ import { Effect, Stream } from "effect"
 import { limits } from "../../src/Limits.ts"
 import { compositeKey, rangeOf } from "../../src/storage/Keys.ts"
 import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
-import { text } from "./contract.ts"
+import { text } from "./records.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
 const put = (n: number, value: string) => ({

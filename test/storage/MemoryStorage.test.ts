@@ -2,7 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { NoSpace } from "../../src/storage/Storage.ts"
-import { expectRecords, numbered, storageContract } from "./contract.ts"
+import { storageContract } from "./contract.ts"
+import { expectRecords, numbered } from "./records.ts"
 
 storageContract(
   "MemoryStorage",

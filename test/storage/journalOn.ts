@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { openJournal } from "../../src/storage/OpenJournal.ts"
 import type { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
-import { numbered } from "./contract.ts"
+import { numbered } from "./records.ts"
 
 export const folder = "/data/journal"
 

@@ -1,0 +1,181 @@
+/** What every storage promises of its entries. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, type Scope, Stream } from "effect"
+import { compositeKey, keyBytesMax, rangeOf } from "../../src/storage/Keys.ts"
+import type { Range, Storage, Table } from "../../src/storage/Storage.ts"
+import { over, type Place } from "./place.ts"
+import { text } from "./records.ts"
+
+type Store = Storage["Service"]
+
+const put = (table: Table, key: Uint8Array, value: string) => ({
+  table,
+  key,
+  value: Buffer.from(value),
+})
+
+const entriesOf = (store: Store, range: Range) =>
+  Effect.map(Stream.runCollect(store.readEntries(range)), (chunks) =>
+    chunks.flat().map(([key, value]) => [Buffer.from(key).toString("hex"), text(value)]),
+  )
+
+export const entriesContract = (
+  name: string,
+  makePlace: Effect.Effect<Place, never, Scope.Scope>,
+): void => {
+  const withStore = over(makePlace)
+
+  describe(`${name}: entries`, () => {
+    const key = compositeKey
+
+    it.effect(
+      "a value is read by its key, in its table only",
+      withStore((store) =>
+        Effect.gen(function* () {
+          yield* store.writeEntries([put("users", key("a"), "ada"), put("meta", key("b"), "bob")])
+          expect(text(yield* store.readEntry("users", key("a")))).toBe("ada")
+          expect(text(yield* store.readEntry("meta", key("b")))).toBe("bob")
+          expect(yield* store.readEntry("users", key("b"))).toBeUndefined()
+          expect(yield* store.readEntry("expiry", key("a"))).toBeUndefined()
+        }),
+      ),
+    )
+
+    it.effect(
+      "of several entries with one key the last one counts",
+      withStore((store) =>
+        Effect.gen(function* () {
+          yield* store.writeEntries([
+            put("users", key("a"), "1"),
+            put("users", key("a"), "2"),
+            put("users", key("b"), "1"),
+            { table: "users", key: key("b"), value: null },
+          ])
+          expect(text(yield* store.readEntry("users", key("a")))).toBe("2")
+          expect(yield* store.readEntry("users", key("b"))).toBeUndefined()
+          yield* store.writeEntries([{ table: "users", key: key("a"), value: null }])
+          yield* store.writeEntries([{ table: "users", key: key("never"), value: null }])
+          expect(yield* store.readEntry("users", key("a"))).toBeUndefined()
+        }),
+      ),
+    )
+
+    it.effect(
+      "what was read is the reader's to keep",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const long = "x".repeat(20_000)
+          yield* store.writeEntries([put("users", key("a"), "old"), put("users", key("l"), long)])
+          const value = yield* store.readEntry("users", key("a"))
+          const large = yield* store.readEntry("users", key("l"))
+          const [entry] = (yield* Stream.runCollect(
+            store.readEntries({ table: "users", ...rangeOf(key("a")) }),
+          )).flat()
+          yield* store.writeEntries([put("users", key("a"), "new"), put("users", key("l"), "")])
+          yield* store.readEntry("users", key("a"))
+          expect(text(value)).toBe("old")
+          expect(text(large)).toBe(long)
+          expect(text(entry?.[1])).toBe("old")
+          value!.fill(0)
+          expect(text(yield* store.readEntry("users", key("a")))).toBe("new")
+        }),
+      ),
+    )
+
+    it.effect(
+      "values may be empty, and large",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const large = "x".repeat(3_000_000)
+          yield* store.writeEntries([put("users", key("e"), ""), put("users", key("l"), large)])
+          expect((yield* store.readEntry("users", key("e")))?.length).toBe(0)
+          expect(text(yield* store.readEntry("users", key("l")))).toBe(large)
+        }),
+      ),
+    )
+
+    it.effect(
+      "a range is read in byte order, both ways, with its bounds and its limit",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const count = 2_500
+          const at = (n: number) => key("env", n)
+          const hex = (n: number) => Buffer.from(at(n)).toString("hex")
+          yield* store.writeEntries([
+            ...Array.from({ length: count }, (_, n) => put("history", at(n), `${n}`)).reverse(),
+            put("history", key("en"), "before"),
+            put("history", key("env2", 1), "after"),
+          ])
+          const all = Array.from({ length: count }, (_, n) => [hex(n), `${n}`])
+          const whole = { table: "history", ...rangeOf(key("env")) } as const
+          expect(yield* entriesOf(store, whole)).toEqual(all)
+          expect(yield* entriesOf(store, { ...whole, reverse: true })).toEqual(all.toReversed())
+          const part = { table: "history", from: at(10), until: at(20) } as const
+          expect(yield* entriesOf(store, part)).toEqual(all.slice(10, 20))
+          expect(yield* entriesOf(store, { ...part, reverse: true })).toEqual(
+            all.slice(10, 20).toReversed(),
+          )
+          for (const limit of [0, 1, 999, 1_000, 1_001, 2_000, count, count + 5]) {
+            expect(yield* entriesOf(store, { ...whole, limit })).toEqual(all.slice(0, limit))
+            expect(yield* entriesOf(store, { ...whole, limit, reverse: true })).toEqual(
+              all.toReversed().slice(0, limit),
+            )
+          }
+          expect(yield* entriesOf(store, { ...part, from: at(20) })).toEqual([])
+          const everything = { table: "history", ...rangeOf(new Uint8Array(0)) } as const
+          expect((yield* entriesOf(store, everything)).length).toBe(count + 2)
+        }),
+      ),
+    )
+
+    it.effect(
+      "a key of the largest size works",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const long = key("x".repeat(keyBytesMax - 2))
+          yield* store.writeEntries([put("users", long, "long"), put("users", key("y"), "short")])
+          expect(text(yield* store.readEntry("users", long))).toBe("long")
+          const range = { table: "users", ...rangeOf(new Uint8Array(0)) } as const
+          expect((yield* entriesOf(store, range)).map(([, value]) => value)).toEqual([
+            "short",
+            "long",
+          ])
+        }),
+      ),
+    )
+
+    it.effect(
+      "one key too long, or empty, and none of the entries is written",
+      withStore((store) =>
+        Effect.gen(function* () {
+          for (const size of [0, keyBytesMax + 1]) {
+            const entries = [
+              put("users", key("a"), "a"),
+              put("users", new Uint8Array(size), "wrong"),
+            ]
+            const error = yield* Effect.flip(store.writeEntries(entries))
+            expect(error._tag).toBe("Broken")
+            expect(yield* store.readEntry("users", key("a"))).toBeUndefined()
+            expect(yield* store.readEntry("users", new Uint8Array(size))).toBeUndefined()
+          }
+          yield* store.writeEntries([put("users", key("a"), "a")])
+          expect(text(yield* store.readEntry("users", key("a")))).toBe("a")
+        }),
+      ),
+    )
+
+    it.effect("entries are there after a restart", () =>
+      Effect.gen(function* () {
+        const place = yield* makePlace
+        yield* Effect.scoped(
+          Effect.flatMap(place.open, (store) =>
+            store.writeEntries([put("users", key("a"), "ada"), put("expiry", key(1), "")]),
+          ),
+        )
+        const store = yield* place.open
+        expect(text(yield* store.readEntry("users", key("a")))).toBe("ada")
+        expect((yield* store.readEntry("expiry", key(1)))?.length).toBe(0)
+      }),
+    )
+  })
+}
