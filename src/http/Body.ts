@@ -11,6 +11,9 @@ import { limits } from "../Limits.ts"
 export const bodyTooLarge = (bytesMax: number): LaurelError =>
   laurelError("body_too_large", `The body may have at most ${bytesMax} bytes.`)
 
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
+
 /** Whether the request says of itself that its body is larger than `bytesMax`. */
 export const announcesMoreThan = (request: IncomingMessage, bytesMax: number): boolean =>
   Number(request.headers["content-length"] ?? 0) > bytesMax
@@ -34,7 +37,6 @@ export const readBody = (
     }
     request.off("data", take)
     request.off("end", end)
-    discardBody(request, bytes)
     done(Result.fail(bodyTooLarge(bytesMax)))
   }
   const end = (): void => {
@@ -48,8 +50,8 @@ export const readBody = (
  * Lets the rest of a body that was refused pass by, so that the caller gets to read the reply; one that goes
  * on for ever is cut off.
  */
-export const discardBody = (request: IncomingMessage, bytesBefore = 0): void => {
-  let bytes = bytesBefore
+export const discardBody = (request: IncomingMessage): void => {
+  let bytes = 0
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes > limits.refusedBodyBytesMax) request.destroy()

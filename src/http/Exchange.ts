@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Caller, RateLimitState } from "../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../domain/Errors.ts"
 import { problemContentType } from "./api/Problems.ts"
+import { discardBody, hasBody } from "./Body.ts"
 import { requestIdOf } from "./Ids.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
 
@@ -28,6 +29,7 @@ export class Exchange {
   rateLimit: RateLimitState | undefined = undefined
   /** The connection ends with this reply. */
   last = false
+  #bodyAskedFor = false
   readonly #server: { readonly draining: boolean }
 
   /** While `server` is draining, every reply ends its connection. */
@@ -66,7 +68,19 @@ export class Exchange {
     response.end(body)
   }
 
+  /** Tells the caller that it may send its body, if it waits for that. */
+  askForBody(): void {
+    if (this.expectsContinue) this.response.writeContinue()
+    this.#bodyAskedFor = true
+  }
+
   refuse(error: LaurelError, more: HeaderList = none): void {
+    const { request } = this
+    if (!request.complete && hasBody(request)) {
+      // A caller that was not told to go on may send its body or may not: what comes next is uncertain.
+      if (this.expectsContinue && !this.#bodyAskedFor) this.last = true
+      discardBody(request)
+    }
     const body = problemBody(error, this.path, this.requestId)
     const headers = [...problemHeaders(error), "Cache-Control", "no-store", ...more]
     this.reply(errorKinds[error.code].status, problemContentType, body, headers)

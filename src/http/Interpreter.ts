@@ -7,6 +7,7 @@
  */
 import type { Effect } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup } from "effect/http-api"
+import type { LaurelError } from "../domain/Errors.ts"
 import { ApiKey } from "./api/Common.ts"
 import { type CompiledOperation, compileOperation, type Operation } from "./Operation.ts"
 import { Router } from "./Router.ts"
@@ -31,7 +32,7 @@ export interface PlainReply {
 /** Answers a request for which no key is needed, from its header fields. */
 export type PlainHandler = (
   headers: NodeJS.Dict<string | string[]>,
-) => PlainReply | Effect.Effect<PlainReply>
+) => PlainReply | LaurelError | Effect.Effect<PlainReply>
 
 export type HttpRoute = { readonly method: string; readonly path: string } & (
   | { readonly kind: "operation"; readonly operation: CompiledOperation }

@@ -21,17 +21,16 @@ export const refuseConnection = (
     socket.destroy()
     return
   }
-  if (latest !== undefined && !latest.response.writableFinished) {
-    if (latest.request.complete) {
-      // The fault lies behind a request that is still being answered.
-      latest.last = true
-      latest.response.once("close", () => socket.destroy())
-      return
-    }
+  if (latest?.request.complete === false) {
     if (latest.response.headersSent) {
       socket.destroy()
       return
     }
+  } else if (latest !== undefined && !latest.response.writableFinished) {
+    // The fault lies behind a request that is still being answered.
+    latest.last = true
+    latest.response.once("close", () => socket.destroy())
+    return
   }
   const path = latest?.request.complete === false ? latest.path : ""
   socket.end(rawReply(codeOf(error.code), path))

@@ -10,7 +10,7 @@ import type { Accounts } from "../accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Idempotency } from "../engine/Engine.ts"
 import { Authentication, unauthorized } from "./Authentication.ts"
-import { announcesMoreThan, bodyTooLarge, discardBody, readBody } from "./Body.ts"
+import { announcesMoreThan, bodyTooLarge, readBody } from "./Body.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { HttpRoute, PlainReply } from "./Interpreter.ts"
 import { OpenRequest, rateLimited } from "./OpenRequest.ts"
@@ -82,7 +82,8 @@ export class Pipeline {
     const send = ({ body, contentType, headers, status }: PlainReply) =>
       exchange.reply(status, contentType, body, headers)
     if (!Effect.isEffect(answer)) {
-      send(answer)
+      if ("_tag" in answer) exchange.refuse(answer)
+      else send(answer)
       return
     }
     this.#run(answer).addObserver((exit) => {
@@ -133,17 +134,15 @@ export class Pipeline {
     const mediaType = acceptedMediaType(request, operation)
     if (mediaType === undefined) {
       open.refuse(unsupportedMediaType(operation), ["Accept-Post", acceptable(operation)])
-      discardBody(request)
       return
     }
     const key = request.headers["idempotency-key"] as string | undefined
     if (key !== undefined) open.fault(idempotencyKeyFault(key))
     if (announcesMoreThan(request, operation.bodyBytesMax)) {
       open.refuse(bodyTooLarge(operation.bodyBytesMax))
-      discardBody(request)
       return
     }
-    if (exchange.expectsContinue) exchange.response.writeContinue()
+    exchange.askForBody()
     readBody(request, operation.bodyBytesMax, (body) => {
       try {
         if (Result.isFailure(body)) {

@@ -15,15 +15,12 @@ import { limits } from "../Limits.ts"
 import { AllowedRanges } from "../webhooks/AddressGuard.ts"
 import type { WebhookUrlPolicy } from "../webhooks/WebhookUrl.ts"
 import { Api } from "./api/Api.ts"
-import { problemContentType } from "./api/Problems.ts"
 import { makeDocs } from "./Docs.ts"
 import { Exchange } from "./Exchange.ts"
 import { handlersOf } from "./handlers/Handlers.ts"
-import { makeId } from "./Ids.ts"
 import { compileRoutes, type PlainHandler } from "./Interpreter.ts"
 import { refuseConnection } from "./Malformed.ts"
 import { Pipeline } from "./Pipeline.ts"
-import { problemBody } from "./Problem.ts"
 import { Readiness } from "./Readiness.ts"
 
 export interface ServeOptions {
@@ -31,6 +28,7 @@ export interface ServeOptions {
   /** 0 takes any free port. */
   readonly port: number
   readonly webhookUrls?: WebhookUrlPolicy
+  readonly shutdownGraceMs?: number
   /** Other bounds than those in `Limits.ts`. */
   readonly bounds?: Partial<ServerBounds>
 }
@@ -41,8 +39,7 @@ export type ServerBounds = Record<
   | "requestTimeoutMs"
   | "keepAliveTimeoutMs"
   | "connectionsCheckMs"
-  | "connectionsMax"
-  | "shutdownGraceMs",
+  | "connectionsMax",
   number
 >
 
@@ -70,7 +67,7 @@ export const serveHttp = (
     const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
 
     const health: PlainHandler = () => okay
-    const ready: PlainHandler = () => (readiness.ready && !pipeline.draining ? okay : notReady())
+    const ready: PlainHandler = () => (readiness.ready && !pipeline.draining ? okay : notReady)
     const policy = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
     const pipeline = new Pipeline({
       router: compileRoutes(
@@ -94,7 +91,8 @@ export const serveHttp = (
     yield* Effect.acquireRelease(listen(server, options), () =>
       Effect.gen(function* () {
         pipeline.draining = true
-        yield* close(server).pipe(Effect.timeoutOption(bounds.shutdownGraceMs))
+        const grace = options.shutdownGraceMs ?? limits.shutdownGraceMs
+        yield* close(server).pipe(Effect.timeoutOption(grace))
         server.closeAllConnections()
         yield* Fiber.interruptAll(fibers)
       }),
@@ -106,15 +104,8 @@ export const serveHttp = (
 
 const okay = { status: 200, contentType: "application/json", body: '{"status":"ok"}' }
 
-const notReady = () => ({
-  status: 503,
-  contentType: problemContentType,
-  body: problemBody(
-    laurelError("shutting_down", "The service is starting or shutting down."),
-    "/readyz",
-    makeId("req"),
-  ),
-  headers: ["Retry-After", "1"],
+const notReady = laurelError("shutting_down", "The service is starting or shutting down.", {
+  retryAfterSeconds: 1,
 })
 
 const createLimitedServer = (pipeline: Pipeline, bounds: ServerBounds): Server => {

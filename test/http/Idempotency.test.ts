@@ -167,4 +167,24 @@ describe("an Idempotency-Key", () => {
     expect(again.headers["idempotency-replayed"]).toBeUndefined()
     expect(again.json.rejected).toBe(0)
   })
+
+  it("of a batch that could not be taken at all gets the failure, and another chance", async () => {
+    let fails = true
+    await start({
+      wrapEngine: (engine) => ({
+        ...engine,
+        askUsers: (environment, messages) =>
+          fails
+            ? Effect.succeed(
+                messages.map(() => laurelError("overloaded", "Full.", { retryAfterSeconds: 1 })),
+              )
+            : engine.askUsers(environment, messages),
+      }),
+    })
+    const body = { events: [{ userId: "a", action: "A" }, { userId: "" }] }
+    const { headers, json, status } = await post("/v1/events/batch", "k", body)
+    expect([status, json.code, headers["retry-after"]]).toEqual([503, "overloaded", "1"])
+    fails = false
+    expect((await post("/v1/events/batch", "k", body)).json.accepted).toBe(1)
+  })
 })

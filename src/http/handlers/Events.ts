@@ -75,9 +75,13 @@ export const eventHandlers = (
       const id = keyed === undefined ? undefined : `${keyed}.${index}`
       messages.push(trackMessage(event, id))
     })
-    return Effect.map(engine.askUsers(caller.environment, messages), (answers) =>
-      batchReply(batch, answers),
-    )
+    return Effect.flatMap(engine.askUsers(caller.environment, messages), (answers) => {
+      const [first] = answers
+      // Where nothing could be taken at all, the whole request should be asked again.
+      return first !== undefined && answers.every(isOurFailure)
+        ? Effect.fail(first as LaurelError)
+        : Effect.succeed(batchReply(batch, answers))
+    })
   }
 
   const applyOnce = (caller: Caller, batch: BatchInput, idempotency: Idempotency) =>
@@ -133,6 +137,9 @@ const trackMessage = (
  */
 const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
+
+const isOurFailure = (answer: UserReply | LaurelError): boolean =>
+  "_tag" in answer && errorKinds[answer.code].status >= 500
 
 /** `root` goes before the pointers of faults that the domain found in one event. */
 const refusal = ({ code, detail, errors = [] }: LaurelError, root: string): Refusal => ({
