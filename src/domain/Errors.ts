@@ -50,6 +50,8 @@ export interface LaurelError {
   readonly detail: string
   readonly errors?: ReadonlyArray<Fault>
   readonly retryAfterSeconds?: number
+  /** It is the first answer again, to the same Idempotency-Key. */
+  readonly replayed?: boolean
 }
 
 export const laurelError = (

@@ -3,15 +3,15 @@
  * offers them as `Engine`. It owns all state above the storage; nothing of it lives outside this scope.
  */
 import { Cause, Clock, Effect, Fiber, Layer, type Scope } from "effect"
-import { type LaurelError, laurelError } from "../domain/Errors.ts"
+import { laurelError } from "../domain/Errors.ts"
 import type { JournalRecord } from "../domain/Record.ts"
 import { replyOf, type UserReply } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
 import { Broken, Storage, type StorageError } from "../storage/Storage.ts"
-import type { Actor } from "./Actor.ts"
 import { ActorSystem, type CommitEntry } from "./ActorSystem.ts"
+import { type Answered, Asks } from "./Asks.ts"
 import { decodeUser } from "./Codec.ts"
-import { type Answer, Engine, type Idempotency } from "./Engine.ts"
+import { type Answer, Engine } from "./Engine.ts"
 import { type Domain, domain, Environments, newDirectory, type UserActor } from "./Environments.ts"
 import { type Durability, type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
 import { fillIdFilter, readActorValue } from "./History.ts"
@@ -28,6 +28,7 @@ export interface EngineOptions {
   readonly snapshotSliceEntriesMax?: number
   readonly residentUsersMax?: number
   readonly idlePassivateMs?: number
+  readonly sweepIntervalMs?: number
   readonly idFilterBytes?: number
   /** The storage can not be trusted any more: the process must end at once. */
   readonly onBroken: (cause: Broken) => void
@@ -164,92 +165,27 @@ export const makeEngine = Effect.fnUntraced(function* (
     options.onBroken,
     Effect.gen(function* () {
       while (true) {
-        yield* Effect.sleep(limits.sweepIntervalMs)
+        yield* Effect.sleep(options.sweepIntervalMs ?? limits.sweepIntervalMs)
         residency.sweep(limits.sweepActorsMax)
       }
     }),
   )
 
-  const ask = <State, Command>(
-    actor: () => Actor<State, Command>,
-    command: Command,
-    idempotency: Idempotency | undefined,
-  ): Effect.Effect<Answered, LaurelError> =>
-    Effect.callback((resume) => {
-      actors.accept(actor(), {
-        command,
-        idempotency,
-        answered: (record, duplicate) =>
-          resume(Effect.succeed({ record, duplicate, replayed: false })),
-        refused: (error) => resume(Effect.fail(error)),
-      })
-    })
-
-  const brokenToError = (broken: Broken): LaurelError => {
-    options.onBroken(broken)
-    return storageUnavailable
-  }
-
-  const reserve: Engine["Service"]["reserve"] = (environment, asked) =>
-    Effect.mapError(idempotency.reserve(environment, asked), (error) =>
-      error._tag === "Broken" ? brokenToError(error) : error,
-    )
-
-  /** Once per Idempotency-Key: an earlier answer, or the command's own. */
-  const askOnce = <State, Command>(
-    environment: string,
-    actor: () => Actor<State, Command>,
-    command: Command,
-    asked: Idempotency,
-  ): Effect.Effect<Answered, LaurelError> =>
-    Effect.flatMap(reserve(environment, asked), (reservation) => {
-      if (reservation.fresh) {
-        // A caller that goes away must not free the key while its command runs.
-        return Effect.uninterruptible(
-          Effect.ensuring(ask(actor, command, asked), Effect.sync(reservation.release)),
-        )
-      }
-      const { record } = reservation
-      return record.kept?.error === undefined
-        ? Effect.succeed({ record, duplicate: false, replayed: true })
-        : Effect.fail(record.kept.error)
-    })
+  const asks = new Asks(actors, idempotency, options.onBroken)
 
   const askUser: Engine["Service"]["askUser"] = (environment, { command, userId }, asked) => {
     const actor = () => userActor(environment, userId)
     const answered =
-      asked === undefined
-        ? ask(actor, command, undefined)
-        : askOnce(environment, actor, command, asked)
+      asked === undefined ? asks.one(actor, command) : asks.once(environment, actor, command, asked)
     return Effect.map(answered, toReply)
   }
-
-  const askUsers: Engine["Service"]["askUsers"] = (environment, messages) =>
-    Effect.callback((resume) => {
-      const outcomes = new Array<UserReply | LaurelError>(messages.length)
-      let open = messages.length
-      const settle = (index: number, outcome: UserReply | LaurelError) => {
-        outcomes[index] = outcome
-        if (--open === 0) resume(Effect.succeed(outcomes))
-      }
-      if (open === 0) resume(Effect.succeed(outcomes))
-      for (let index = 0; index < messages.length; index++) {
-        const { command, userId } = messages[index]!
-        actors.accept(userActor(environment, userId), {
-          command,
-          idempotency: undefined,
-          answered: (record, duplicate) => settle(index, replyOf(record, duplicate)),
-          refused: (error) => settle(index, error),
-        })
-      }
-    })
 
   const askProject: Engine["Service"]["askProject"] = (environment, command, asked) => {
     const actor = () => environments.of(environment).project
     const answered =
       asked === undefined || command.kind === "keepBatch"
-        ? ask(actor, command, asked)
-        : askOnce(environment, actor, command, asked)
+        ? asks.one(actor, command, asked)
+        : asks.once(environment, actor, command, asked)
     return Effect.map(answered, ({ record, replayed }) => ({ reply: record, replayed }))
   }
 
@@ -263,7 +199,7 @@ export const makeEngine = Effect.fnUntraced(function* (
       const value = readActorValue(storage, { actor: "user", environment, userId })
       return Effect.mapError(
         Effect.map(value, (body) => (body === undefined ? undefined : decodeUser(body))),
-        brokenToError,
+        (broken) => asks.broken(broken),
       )
     })
 
@@ -279,11 +215,12 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   return Engine.of({
     askUser,
-    askUsers,
+    askUsers: (environment, messages) =>
+      asks.many(messages, (userId) => userActor(environment, userId)),
     askProject,
     askDirectory: (command) =>
       Effect.map(
-        ask(() => directory, command, undefined),
+        asks.one(() => directory, command),
         ({ record }) => record,
       ),
     readUser,
@@ -293,16 +230,10 @@ export const makeEngine = Effect.fnUntraced(function* (
       Effect.sync(() => environments.of(environment).board.page(offset, limit)),
     readRank: (environment, userId) =>
       Effect.sync(() => environments.of(environment).board.rankOf(userId)),
-    reserve,
+    reserve: (environment, asked) => asks.reserve(environment, asked),
     drain,
   })
 })
-
-interface Answered {
-  readonly record: JournalRecord
-  readonly duplicate: boolean
-  readonly replayed: boolean
-}
 
 const toReply = ({ duplicate, record, replayed }: Answered): Answer<UserReply> => ({
   reply: replyOf(record, duplicate),

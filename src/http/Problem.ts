@@ -24,5 +24,6 @@ export const problemHeaders = (error: LaurelError): Array<string> => {
   if (error.retryAfterSeconds !== undefined) {
     headers.push("Retry-After", String(error.retryAfterSeconds))
   }
+  if (error.replayed) headers.push("Idempotency-Replayed", "true")
   return headers
 }

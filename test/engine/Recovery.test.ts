@@ -123,20 +123,23 @@ describe("The periodic snapshot", () => {
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       const pruned: Array<number> = []
-      const { engine } = yield* start({
-        ...memory,
-        prune: (sequence) => {
-          pruned.push(sequence)
-          return memory.prune(sequence)
+      const { engine } = yield* start(
+        {
+          ...memory,
+          prune: (sequence) => {
+            pruned.push(sequence)
+            return memory.prune(sequence)
+          },
         },
-      })
+        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000 },
+      )
       const dayMs = 86_400_000
       const days = limits.journalRetentionMs / dayMs
       for (let day = 0; day <= days + 1; day++) {
         yield* engine.askUser(sandbox, reward("u1", 1))
-        yield* TestClock.adjust(limits.snapshotIntervalMs)
+        yield* TestClock.adjust(60_000)
         expect(pruned.at(-1)).toBe(day <= days ? 0 : day - days + 1)
-        yield* TestClock.adjust(dayMs - limits.snapshotIntervalMs)
+        yield* TestClock.adjust(dayMs - 60_000)
       }
     }),
   )

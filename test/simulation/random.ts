@@ -32,11 +32,12 @@ export class Random {
   }
 }
 
-/** The seeds of a run: the one asked for by LAUREL_TEST_SEED, or `count` new ones. */
+/** The seeds of a suite: the one asked for by LAUREL_TEST_SEED, or LAUREL_TEST_RUNS (else `count`) new ones. */
 export const seeds = (count: number): ReadonlyArray<number> => {
   const asked = process.env.LAUREL_TEST_SEED
   if (asked !== undefined) return [Number(asked)]
-  return Array.from({ length: count }, () => Math.floor(Math.random() * 0x1_0000_0000))
+  const length = Number(process.env.LAUREL_TEST_RUNS ?? count)
+  return Array.from({ length }, () => Math.floor(Math.random() * 0x1_0000_0000))
 }
 
 /** A function that gives the numbers of `Random.next` for `seed`. */

@@ -1,0 +1,139 @@
+/** The ways to ask actors and wait for the durable answer. */
+import { Effect } from "effect"
+import { type LaurelError, laurelError } from "../domain/Errors.ts"
+import type { JournalRecord } from "../domain/Record.ts"
+import { replyOf, type UserCommand, type UserReply } from "../domain/User.ts"
+import type { Broken } from "../storage/Storage.ts"
+import type { Actor, Envelope } from "./Actor.ts"
+import type { ActorSystem } from "./ActorSystem.ts"
+import type { Idempotency } from "./Engine.ts"
+import type { UserActor } from "./Environments.ts"
+import type { IdempotencyKeys, Reservation } from "./Idempotency.ts"
+
+/** `duplicate`: the record is an earlier one's with the same id; `replayed`: of the same Idempotency-Key. */
+export interface Answered {
+  readonly record: JournalRecord
+  readonly duplicate: boolean
+  readonly replayed: boolean
+}
+
+export class Asks {
+  readonly #actors: ActorSystem
+  readonly #idempotency: IdempotencyKeys
+  readonly #onBroken: (cause: Broken) => void
+
+  constructor(
+    actors: ActorSystem,
+    idempotency: IdempotencyKeys,
+    onBroken: (cause: Broken) => void,
+  ) {
+    this.#actors = actors
+    this.#idempotency = idempotency
+    this.#onBroken = onBroken
+  }
+
+  /** `actor` is found when the command is on its way, so that it can not be passivated before. */
+  one<State, Command>(
+    actor: () => Actor<State, Command>,
+    command: Command,
+    idempotency?: Idempotency,
+  ): Effect.Effect<Answered, LaurelError> {
+    return Effect.callback((resume) => {
+      this.#actors.accept(actor(), {
+        command,
+        idempotency,
+        answered: (record, duplicate) =>
+          resume(Effect.succeed({ record, duplicate, replayed: false })),
+        refused: (error) => resume(Effect.fail(error)),
+      })
+    })
+  }
+
+  /** Once per Idempotency-Key: an earlier answer, or the command's own. */
+  once<State, Command>(
+    environment: string,
+    actor: () => Actor<State, Command>,
+    command: Command,
+    idempotency: Idempotency,
+  ): Effect.Effect<Answered, LaurelError> {
+    return Effect.flatMap(this.reserve(environment, idempotency), (reservation) => {
+      if (reservation.fresh) {
+        // A caller that goes away must not free the key while its command runs.
+        return Effect.uninterruptible(
+          Effect.ensuring(this.one(actor, command, idempotency), Effect.sync(reservation.release)),
+        )
+      }
+      const { record } = reservation
+      return record.kept?.error === undefined
+        ? Effect.succeed({ record, duplicate: false, replayed: true })
+        : Effect.fail({ ...record.kept.error, replayed: true })
+    })
+  }
+
+  /** Many at once; one that is refused does not touch the rest. Outcomes are in the order of `messages`. */
+  many(
+    messages: ReadonlyArray<{ readonly userId: string; readonly command: UserCommand }>,
+    actorOf: (userId: string) => UserActor,
+  ): Effect.Effect<ReadonlyArray<UserReply | LaurelError>> {
+    return Effect.callback((resume) => {
+      const gathered = new Gathered(messages.length, (outcomes) => resume(Effect.succeed(outcomes)))
+      messages.forEach(({ command, userId }, index) => {
+        this.#actors.accept(actorOf(userId), new OneOfMany(gathered, index, command))
+      })
+    })
+  }
+
+  reserve(environment: string, idempotency: Idempotency): Effect.Effect<Reservation, LaurelError> {
+    return Effect.mapError(this.#idempotency.reserve(environment, idempotency), (error) =>
+      error._tag === "Broken" ? this.broken(error) : error,
+    )
+  }
+
+  /** What a caller is told when the storage is broken; the process ends. */
+  broken(cause: Broken): LaurelError {
+    this.#onBroken(cause)
+    return laurelError("storage_unavailable", "The storage is broken; the server ends.", {
+      retryAfterSeconds: 5,
+    })
+  }
+}
+
+/** The outcomes of many commands, until the last is there. */
+class Gathered {
+  readonly #outcomes: Array<UserReply | LaurelError>
+  readonly #done: (outcomes: ReadonlyArray<UserReply | LaurelError>) => void
+  #open: number
+
+  constructor(count: number, done: (outcomes: ReadonlyArray<UserReply | LaurelError>) => void) {
+    this.#outcomes = new Array(count)
+    this.#open = count
+    this.#done = done
+    if (count === 0) done(this.#outcomes)
+  }
+
+  settle(index: number, outcome: UserReply | LaurelError): void {
+    this.#outcomes[index] = outcome
+    if (--this.#open === 0) this.#done(this.#outcomes)
+  }
+}
+
+class OneOfMany implements Envelope<UserCommand> {
+  readonly command: UserCommand
+  readonly idempotency = undefined
+  readonly #gathered: Gathered
+  readonly #index: number
+
+  constructor(gathered: Gathered, index: number, command: UserCommand) {
+    this.#gathered = gathered
+    this.#index = index
+    this.command = command
+  }
+
+  answered(record: JournalRecord, duplicate: boolean): void {
+    this.#gathered.settle(this.#index, replyOf(record, duplicate))
+  }
+
+  refused(error: LaurelError): void {
+    this.#gathered.settle(this.#index, error)
+  }
+}
