@@ -1,6 +1,8 @@
 /**
- * Asks without HTTP and without a disk: decide, apply, encode for the journal, group commit, answer. The
- * reference does the least that any implementation does: it adds to a user in a Map, at once.
+ * Asks without HTTP and without a disk: decide, apply, encode for the journal, group commit, snapshots,
+ * answer. The storage is the one in memory, except that it forgets what is written: keeping it all on the
+ * heap would cost more than the engine does. The reference does the least that any implementation does: it
+ * adds to a user in a Map, at once.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Engine, UserMessage } from "../../src/engine/Engine.ts"
@@ -30,6 +32,12 @@ const newMessages = (): ReadonlyArray<UserMessage> =>
     const { userId, ...event } = randomEvent()
     return { userId, command: { kind: "trackEvent", eventId: `evt_${event.id}`, ...event } }
   })
+
+const forgetful = (): Storage["Service"] => ({
+  ...MemoryStorage.make(),
+  append: () => Effect.void,
+  writeEntries: () => Effect.void,
+})
 
 type Run = (engine: Engine["Service"], messages: ReadonlyArray<UserMessage>) => Effect.Effect<void>
 
@@ -64,7 +72,7 @@ const ours = (run: Run): Promise<number> =>
       onBroken: (cause) => {
         throw cause
       },
-    }).pipe(Effect.provideService(Storage, MemoryStorage.make()), Scope.provide(scope))
+    }).pipe(Effect.provideService(Storage, forgetful()), Scope.provide(scope))
     yield* engine.askProject(environment, {
       kind: "createRule",
       rule: { id: "rul_1", action: lessonAction, reward: { xp: lessonXp }, enabled: true },

@@ -62,7 +62,7 @@ class PreparedRequest {
 
   /** Gives every event an id that was never used. Only when the last reply is in: the socket may hold the bytes until then. */
   renew(): Buffer {
-    for (const offset of this.#idOffsets) this.bytes.latin1Write(newEventId(), offset)
+    for (const offset of this.#idOffsets) this.bytes.write(newEventId(), offset, "latin1")
     return this.bytes
   }
 }
@@ -104,14 +104,14 @@ const readReplies = (socket: Socket, onReply: (status: number, start: string) =>
       head = undefined
       chunk = received
       at = end + 4
-      const text = received.latin1Slice(0, at)
+      const text = received.toString("latin1", 0, at)
       const length = /\r\ncontent-length: *(\d+)/i.exec(text)
       if (length === null) throw new Error(`A reply without Content-Length: ${text}`)
       status = Number(text.slice(9, 12))
       left = Number(length[1])
       start = ""
     }
-    if (start.length < startLength) start += chunk.latin1Slice(at, at + startLength)
+    if (start.length < startLength) start += chunk.toString("latin1", at, at + startLength)
     left -= chunk.length - at
     if (left < 0) throw new Error("A reply is longer than its Content-Length")
     if (left === 0) onReply(status, start)

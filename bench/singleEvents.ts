@@ -1,0 +1,97 @@
+/** Single events over HTTP, each durable before its reply, beside a server that only parses and answers. */
+import { inProcess, type Running, startProcess } from "./children.ts"
+import { checkTotal, startLaurel } from "./laurel.ts"
+import { type BenchLine, formatLine } from "./Line.ts"
+import type { LoadOptions, LoadReport } from "./processes/load.ts"
+import { median } from "./statistics.ts"
+
+const rounds = 5
+
+const load = (target: Pick<LoadOptions, "key" | "port">): Promise<LoadReport> =>
+  inProcess("load", {
+    ...target,
+    path: "/v1/events",
+    connections: 64,
+    eventsPerRequest: 1,
+    withIds: true,
+    warmUpMs: 1_000,
+    measureMs: 4_000,
+  } satisfies LoadOptions)
+
+/** Loads one of two servers while the other stands still, so that no work of it falls into this round. */
+const alone = async <A>(
+  running: Running<unknown>,
+  other: Running<unknown>,
+  use: () => Promise<A>,
+): Promise<A> => {
+  other.pause()
+  try {
+    return await use()
+  } finally {
+    other.resume()
+    running.resume()
+  }
+}
+
+/** Measures all lines; about 70 seconds. */
+export const singleEvents = async (): Promise<ReadonlyArray<BenchLine>> => {
+  const laurel = await startLaurel()
+  try {
+    // The first round only warms up; it also gives the reply that the bare server answers.
+    const first = await load(laurel.answer)
+    const bare = await startProcess<{ readonly port: number }>("bareServer", {
+      reply: first.reply,
+    })
+    try {
+      const bareTarget = { ...bare.answer, key: "none" }
+      await alone(bare, laurel, () => load(bareTarget))
+      const ours: Array<LoadReport> = []
+      const reference: Array<LoadReport> = []
+      for (let round = 0; round < rounds; round++) {
+        ours.push(await alone(laurel, bare, () => load(laurel.answer)))
+        reference.push(await alone(bare, laurel, () => load(bareTarget)))
+      }
+      await checkTotal(
+        laurel,
+        [first, ...ours].reduce((sum, { eventsInAll }) => sum + eventsInAll, 0),
+      )
+      const of = (reports: ReadonlyArray<LoadReport>, pick: (report: LoadReport) => number) =>
+        median(reports.map(pick))
+      const line = (
+        question: string,
+        unit: string,
+        pick: (report: LoadReport) => number,
+        goal?: string,
+      ): BenchLine => ({
+        question,
+        value: of(ours, pick),
+        unit,
+        reference: { name: "bare node:http", value: of(reference, pick), unit },
+        ratio: of(ours, pick) / of(reference, pick),
+        ...(goal !== undefined && { goal }),
+      })
+      return [
+        line(
+          "single events: durable, 64 connections",
+          "/s",
+          ({ durationMs, events }) => (events * 1_000) / durationMs,
+          "≥ 0.5×, aim 0.7×",
+        ),
+        line("single events: median latency", "ms", ({ p50Ms }) => p50Ms),
+        line("single events: 99 % answered within", "ms", ({ p99Ms }) => p99Ms),
+        line(
+          "single events: share of time the load was busy",
+          "%",
+          ({ utilization }) => utilization * 100,
+          "< 90 %, else it is the limit",
+        ),
+      ]
+    } finally {
+      await bare.stop()
+    }
+  } finally {
+    await laurel.stop()
+  }
+}
+
+if (import.meta.main) for (const line of await singleEvents()) console.log(formatLine(line))
