@@ -11,11 +11,20 @@ import { Context, Data, type Effect, type Stream } from "effect"
  * `NoSpace`: nothing was written and the same call may succeed once there is space.
  * `Broken`: what is on disk is unknown or wrong; the process must end and recover.
  */
-export class NoSpace extends Data.TaggedError("NoSpace")<{ readonly operation: string }> {}
+export class NoSpace extends Data.TaggedError("NoSpace")<{ readonly operation: string }> {
+  override get message(): string {
+    return `No space: ${this.operation}`
+  }
+}
 export class Broken extends Data.TaggedError("Broken")<{
   readonly operation: string
   readonly cause: unknown
-}> {}
+}> {
+  override get message(): string {
+    const { cause } = this
+    return `Storage failed to ${this.operation}: ${cause instanceof Error ? cause.message : cause}`
+  }
+}
 export type StorageError = NoSpace | Broken
 
 /**
