@@ -2,17 +2,10 @@ import { Result, SchemaParser } from "effect"
 import { describe, expect, it } from "vitest"
 import { Event } from "../../src/http/api/Events.ts"
 import { decodeEvent, isPlainEvent } from "../../src/http/EventDecoder.ts"
+import { randomOf } from "./random.ts"
 
 const strict = { errors: "all", onExcessProperty: "error" } as const
 const accepts = SchemaParser.decodeUnknownResult(Event, strict)
-
-/** A repeatable stream of numbers from 0 to 1. */
-const randomOf = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-}
 
 class Generator {
   readonly #random: () => number
