@@ -1,4 +1,6 @@
 /** A server of its own for a test file: the real engine on storage in memory, behind a real socket on a free port. */
+// The program runs with it, and faults must be the same.
+import "effect/schema/SchemaJITCompiler/enable"
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http"
 import { connect, type Socket } from "node:net"
 import { Context, Effect, Exit, Layer, Logger, Scope } from "effect"
