@@ -1,7 +1,7 @@
 /** The command line: its commands, and how each of them ends the process. */
 import { NodeServices } from "@effect/platform-node"
 import { Cause, Effect, Exit, Runtime } from "effect"
-import { CliConfig, type CliError, Command, GlobalFlag } from "effect/cli"
+import { CliConfig, type CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import manifest from "../../package.json" with { type: "json" }
 import { demo } from "./demo.ts"
 import { CommandFailed, exitCodes } from "./ExitCode.ts"
@@ -13,10 +13,22 @@ const laurel = Command.make("laurel").pipe(
   Command.withSubcommands([serve, keys, demo]),
 )
 
+/** Help goes out as it is; what is wrong with the arguments as lines, without the help around them. */
+const presenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? Effect.sync(() => {
+          for (const { message } of event.errors) console.error(`laurel: ${message}`)
+          console.error(`laurel: see ${event.commandPath.join(" ")} --help`)
+        })
+      : CliOutput.defaultPresenter.present(event),
+}
+
 const program = (args: ReadonlyArray<string>) =>
   Command.runWith(laurel, { version: manifest.version })(args).pipe(
     Effect.provide([
       NodeServices.layer,
+      CliOutput.layerPresenter(presenter),
       CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] }),
     ]),
   )
@@ -33,7 +45,7 @@ const report = (exit: Exit.Exit<void, Failure>): number => {
   }
   const tag = (error as { readonly _tag?: unknown } | null)?._tag
   if (tag === "ShowHelp") {
-    // The help was asked for, or it came with what is wrong; either is printed already.
+    // Help that was asked for, or wrong arguments; the presenter has said what.
     return (error as CliError.ShowHelp).errors.length === 0 ? exitCodes.done : exitCodes.usage
   }
   console.error(`laurel: a defect, please report it:\n${Cause.pretty(exit.cause)}`)

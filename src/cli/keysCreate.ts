@@ -2,8 +2,15 @@
 import { Clock, Console, Duration, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import type { CreatedKey } from "../accounts/ApiKeys.ts"
-import { environmentNames, projectNamePattern, scopes, tiers } from "../domain/Directory.ts"
+import {
+  environmentNames,
+  projectNamePattern,
+  scopes,
+  tierRequestsPerMinute,
+  tiers,
+} from "../domain/Directory.ts"
 import { limits } from "../Limits.ts"
+import { commandFailed, exitCodes } from "./ExitCode.ts"
 import { withKeys } from "./KeyAccess.ts"
 import { rateLimitText } from "./KeyWords.ts"
 
@@ -64,6 +71,11 @@ export const createKey = Command.make(
   "create",
   { project, environment, scope, tier, rateLimit, expiresIn, json },
   Effect.fnUntraced(function* ({ expiresIn, json, rateLimit, ...wish }) {
+    if (Option.isSome(rateLimit) && wish.tier !== "enterprise") {
+      const fixed = rateLimitText(tierRequestsPerMinute[wish.tier])
+      const words = `--rate-limit goes with --tier enterprise only; ${wish.tier} has ${fixed}.`
+      return yield* commandFailed(exitCodes.usage, words)
+    }
     const now = yield* Clock.currentTimeMillis
     const created = yield* withKeys(
       (keys) =>
