@@ -77,9 +77,11 @@ export const decodeEvent = (
       return Result.fail(schemaFaults(decoded.failure, root, faultsMax))
     }
   }
-  const { occurredAt, ...event } = value as EventJson
+  const event = value as EventJson
   return Result.succeed(
-    occurredAt === undefined ? event : { ...event, occurredAt: parseIsoTime(occurredAt)! },
+    event.occurredAt === undefined
+      ? (event as Omit<EventJson, "occurredAt">)
+      : { ...event, occurredAt: parseIsoTime(event.occurredAt)! },
   )
 }
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
-import type { UserReply } from "../../domain/User.ts"
+import type { UserCommand, UserReply } from "../../domain/User.ts"
 import type { Engine, Idempotency, UserMessage } from "../../engine/Engine.ts"
 import type { BatchOutcome, EventOutcome, EventRefusal, Events } from "../api/Events.ts"
 import {
@@ -121,13 +121,20 @@ export const eventHandlers = (
   }
 }
 
-const trackMessage = (
-  { userId, ...event }: EventInput,
-  derivedId: string | undefined,
-): UserMessage => {
-  const command = { kind: "trackEvent", eventId: makeId("evt"), ...event } as const
-  const keyed = derivedId !== undefined && event.id === undefined
-  return { userId, command: keyed ? { ...command, id: derivedId } : command }
+type TrackEvent = Extract<UserCommand, { readonly kind: "trackEvent" }>
+
+/** `derivedId` is for an event without an id of the caller's. Member by member, since spreads cost more than all else here. */
+const trackMessage = (event: EventInput, derivedId: string | undefined): UserMessage => {
+  const command: { -readonly [Member in keyof TrackEvent]: TrackEvent[Member] } = {
+    kind: "trackEvent",
+    eventId: makeId("evt"),
+    action: event.action,
+  }
+  const id = event.id ?? derivedId
+  if (id !== undefined) command.id = id
+  if (event.metadata !== undefined) command.metadata = event.metadata
+  if (event.occurredAt !== undefined) command.occurredAt = event.occurredAt
+  return { userId: event.userId, command }
 }
 
 /**
