@@ -13,9 +13,7 @@ export interface Laurel extends Running<Pick<LoadOptions, "key" | "port">> {
 /** Starts a server on an empty data directory whose one rule gives xp for each lesson. */
 export const startLaurel = async (): Promise<Laurel> => {
   const scope = await Effect.runPromise(Scope.make())
-  const { key, process, url } = await Effect.runPromise(
-    Scope.provide(startThrowawayServer, scope),
-  )
+  const { key, process, url } = await Effect.runPromise(Scope.provide(startThrowawayServer, scope))
   const request = async (path: string, body?: unknown): Promise<unknown> => {
     const response = await fetch(url + path, {
       ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),

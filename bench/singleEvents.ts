@@ -1,7 +1,7 @@
 /** Single events over HTTP, each durable before its reply, beside a server that only parses and answers. */
 import { inProcess, type Running, startProcess } from "./children.ts"
-import { checkTotal, startLaurel } from "./laurel.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
+import { checkTotal, startLaurel } from "./laurel.ts"
 import type { LoadOptions, LoadReport } from "./processes/load.ts"
 import { median } from "./statistics.ts"
 
