@@ -30,7 +30,7 @@ const together = 1_000
 const newMessages = (): ReadonlyArray<UserMessage> =>
   Array.from({ length: asksPerRound }, () => {
     const { userId, ...event } = randomEvent()
-    return { userId, command: { kind: "trackEvent", eventId: `evt_${event.id}`, ...event } }
+    return { userId, command: { kind: "event", eventId: `evt_${event.id}`, ...event } }
   })
 
 const forgetful = (): Storage["Service"] => ({

@@ -21,7 +21,7 @@ const message = (n: number): UserMessage =>
     JSON.stringify({
       userId: userIdAt(n),
       command: {
-        kind: "trackEvent",
+        kind: "event",
         eventId: `evt_${newEventId()}`,
         id: newEventId(),
         ...lessonDone(userIdAt(n)),

@@ -13,25 +13,31 @@ import type { Webhook } from "./Webhook.ts"
 
 export type Metadata = { readonly [key: string]: unknown }
 
-/** Why a record exists. Times are epoch milliseconds. `id` is the caller's own id, which makes a repeat a duplicate. */
-export type Cause =
-  | {
-      readonly kind: "event"
-      readonly eventId: string
-      readonly id?: string
-      readonly action: string
-      readonly occurredAt: number
-      readonly metadata?: Metadata
-    }
-  | {
-      readonly kind: "reward"
-      readonly rewardId: string
-      readonly id?: string
-      readonly type: "xp"
-      readonly amount: number
-      readonly reason?: string
-    }
-  | { readonly kind: "request" }
+/**
+ * What a client sent: both the command to the user's actor and the cause of what it decides. Times are epoch
+ * milliseconds; `id` is the caller's own id, which makes a repeat a duplicate. An event without `occurredAt`
+ * occurred when it was decided.
+ */
+export interface TrackedEvent {
+  readonly kind: "event"
+  readonly eventId: string
+  readonly id?: string | undefined
+  readonly action: string
+  readonly occurredAt?: number | undefined
+  readonly metadata?: Metadata | undefined
+}
+
+export interface GrantedReward {
+  readonly kind: "reward"
+  readonly rewardId: string
+  readonly id?: string | undefined
+  readonly type: "xp"
+  readonly amount: number
+  readonly reason?: string | undefined
+}
+
+/** Why a record exists. */
+export type Cause = TrackedEvent | GrantedReward | { readonly kind: "request" }
 
 /** What gave xp: a rule, a quest, or a reward granted by hand. */
 export type XpSource =
@@ -80,6 +86,12 @@ export type Subject =
   | { readonly actor: "user"; readonly environment: string; readonly userId: string }
   | { readonly actor: "project"; readonly environment: string }
   | { readonly actor: "directory" }
+
+export const sameSubject = (one: Subject, other: Subject): boolean =>
+  one.actor === other.actor &&
+  (one.actor === "directory" ||
+    (one.environment === (other as typeof one).environment &&
+      (one.actor === "project" || one.userId === (other as typeof one).userId)))
 
 export interface JournalRecord {
   readonly sequence: number

@@ -9,7 +9,7 @@ import { invalidRequest, type LaurelError, laurelError } from "./Errors.ts"
 import { questCompleteAction } from "./Ids.ts"
 import { levelAt } from "./Level.ts"
 import type { ProjectState } from "./Project.ts"
-import type { Cause, Fact, JournalRecord, XpSource } from "./Record.ts"
+import type { Cause, Fact, GrantedReward, JournalRecord, TrackedEvent, XpSource } from "./Record.ts"
 
 /** Times are epoch milliseconds. */
 export interface UserState {
@@ -26,32 +26,18 @@ export interface UserState {
   readonly updatedAt: number
 }
 
-type CommandOf<C extends Cause> = Omit<C, "kind" | "occurredAt">
-
-export type UserCommand =
-  | ({ readonly kind: "trackEvent"; readonly occurredAt?: number } & CommandOf<
-      Extract<Cause, { readonly kind: "event" }>
-    >)
-  | ({ readonly kind: "grantReward" } & CommandOf<Extract<Cause, { readonly kind: "reward" }>>)
+export type UserCommand = TrackedEvent | GrantedReward
 
 export interface Decision {
   readonly cause: Cause
   readonly facts: ReadonlyArray<Fact>
 }
 
-/** The id that makes a repeat of this cause or command a duplicate, in a namespace of its kind; `undefined` for none. */
-export const duplicateKey = (of: Cause | UserCommand): string | undefined => {
-  switch (of.kind) {
-    case "event":
-    case "trackEvent":
-      return of.id === undefined ? undefined : `e${of.id}`
-    case "reward":
-    case "grantReward":
-      return of.id === undefined ? undefined : `r${of.id}`
-    default:
-      return undefined
-  }
-}
+/** The name that makes a repeat of this a duplicate, in a namespace of its kind; `undefined` for none. */
+export const duplicateKey = (cause: Cause): string | undefined =>
+  cause.kind === "request" || cause.id === undefined
+    ? undefined
+    : (cause.kind === "event" ? "e" : "r") + cause.id
 
 /** Collects the facts of one decision and the balances they lead to. */
 class Balance {
@@ -74,9 +60,10 @@ class Balance {
     this.facts.push({ kind: "xp.earned", amount, total: this.xp, source })
   }
 
-  finish(
-    kind: "event.tracked" | "reward.granted",
-  ): Result.Result<ReadonlyArray<Fact>, LaurelError> {
+  decide(
+    cause: Cause,
+    summary: "event.tracked" | "reward.granted",
+  ): Result.Result<Decision, LaurelError> {
     // Sums of two safe integers are exact or visibly too large.
     if (this.xp > limits.balanceMax) {
       return Result.fail(
@@ -89,8 +76,8 @@ class Balance {
     const from = levelAt(this.#project.levelCurve, this.#xpBefore)
     const level = this.xp === this.#xpBefore ? from : levelAt(this.#project.levelCurve, this.xp)
     if (level !== from) this.facts.push({ kind: "level.changed", from, to: level })
-    this.facts.push({ kind, xp: this.xp, points: this.points, level })
-    return Result.succeed(this.facts)
+    this.facts.push({ kind: summary, xp: this.xp, points: this.points, level })
+    return Result.succeed({ cause, facts: this.facts })
   }
 }
 
@@ -106,32 +93,28 @@ export const decideUser = (
 ): Result.Result<Decision, LaurelError> => {
   const balance = new Balance(user, project)
   switch (command.kind) {
-    case "trackEvent": {
-      const occurredAt = command.occurredAt ?? now
-      const untimely = occurredAtFault(occurredAt, now)
+    case "event": {
+      const untimely = occurredAtFault(command.occurredAt, now)
       if (untimely !== undefined) return Result.fail(untimely)
       if (command.action === questCompleteAction) {
         const refusal = completeQuest(user, project, command.metadata?.questId, balance)
         if (refusal !== undefined) return Result.fail(refusal)
       } else {
-        for (const rule of project.rulesByAction.get(command.action) ?? []) {
-          balance.earnXp(rule.reward.xp, { ruleId: rule.id })
+        const rules = project.rulesByAction.get(command.action)
+        if (rules !== undefined) {
+          for (const rule of rules) balance.earnXp(rule.reward.xp, { ruleId: rule.id })
         }
       }
-      const { kind: _, ...given } = command
-      const cause: Cause = { kind: "event", ...given, occurredAt }
-      return Result.map(balance.finish("event.tracked"), (facts) => ({ cause, facts }))
+      return balance.decide(command, "event.tracked")
     }
-    case "grantReward": {
+    case "reward":
       balance.earnXp(command.amount, { rewardId: command.rewardId })
-      const { kind: _, ...given } = command
-      const cause: Cause = { kind: "reward", ...given }
-      return Result.map(balance.finish("reward.granted"), (facts) => ({ cause, facts }))
-    }
+      return balance.decide(command, "reward.granted")
   }
 }
 
-const occurredAtFault = (occurredAt: number, now: number): LaurelError | undefined => {
+const occurredAtFault = (occurredAt: number | undefined, now: number): LaurelError | undefined => {
+  if (occurredAt === undefined) return undefined
   const detail =
     occurredAt > now + limits.occurredAtFutureMs
       ? "must be at most 5 minutes in the future"
@@ -262,7 +245,7 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
     const { rewardId, type, amount } = cause
     return { kind: "reward", ...common, rewardId, type, amount }
   }
-  const { eventId, action, occurredAt } = cause
+  const { action, eventId, occurredAt = record.at } = cause
   return { kind: "event", ...common, eventId, action, occurredAt, receivedAt: record.at, quests }
 }
 

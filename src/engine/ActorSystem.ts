@@ -14,16 +14,16 @@
  */
 import { type Clock, Effect, Result, Semaphore, Stream } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
-import type { JournalRecord, Subject } from "../domain/Record.ts"
+import { type JournalRecord, sameSubject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
 import type { Actor, AnyActor, AnyEnvelope, Envelope } from "./Actor.ts"
 import { decodeRecord, encodeRecord } from "./Codec.ts"
-import type { GroupCommit } from "./GroupCommit.ts"
+import { type GroupCommit, nowhere } from "./GroupCommit.ts"
 import { findByKey, readActorValue } from "./History.ts"
 import { hashText, type IdFilter } from "./IdFilter.ts"
-import type { PendingRecord } from "./Pending.ts"
+import { decodePending, type PendingRecord, pendingOf } from "./Pending.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
 export interface CommitEntry extends PendingRecord {
@@ -186,7 +186,7 @@ export class ActorSystem {
     }
     const first = actor.pending?.get(key)
     if (first !== undefined) {
-      return this.#answerDuplicate(actor, envelope, JSON.parse(first.encoded))
+      return this.#answerDuplicate(actor, envelope, decodePending(first))
     }
     return Effect.flatMap(findByKey(this.#options.storage, actor.subject, key), (record) => {
       const wait =
@@ -241,8 +241,17 @@ export class ActorSystem {
         return undefined
       }
       const duplicateKey = refused === undefined ? key : undefined
-      const { sequence } = record
-      const entry = { actor, sequence, encoded, key: duplicateKey, record, state, envelope }
+      const entry: CommitEntry = {
+        actor,
+        sequence: record.sequence,
+        key: duplicateKey,
+        text: nowhere,
+        textStart: 0,
+        textBytes: 0,
+        record,
+        state,
+        envelope,
+      }
       commit.append(encoded, entry)
       actor.state = state
       if (duplicateKey !== undefined) {
@@ -329,7 +338,7 @@ export class ActorSystem {
           if (sequence > kind.sequenceOf(state)) state = kind.apply(state, record)
           const key = duplicateKey(record.cause)
           if (key === undefined || sequence <= watermark()) continue
-          actor.remember({ actor, sequence, encoded: encodeRecord(record), key })
+          actor.remember(pendingOf(actor, record, key, Buffer.from(body)))
         }
       }),
     )
@@ -344,9 +353,3 @@ const internalError = laurelError(
   "internal_error",
   "Nothing was changed. The log has the cause under the request's id.",
 )
-
-export const sameSubject = (one: Subject, other: Subject): boolean =>
-  one.actor === other.actor &&
-  (one.actor === "directory" ||
-    (one.environment === (other as typeof one).environment &&
-      (one.actor === "project" || one.userId === (other as typeof one).userId)))

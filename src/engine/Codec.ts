@@ -16,6 +16,7 @@ import type { JournalRecord } from "../domain/Record.ts"
 import type { Rule } from "../domain/Rule.ts"
 import type { UserState } from "../domain/User.ts"
 import type { Webhook } from "../domain/Webhook.ts"
+import type { PendingRecord } from "./Pending.ts"
 
 /** The journal's text of a record. */
 export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
@@ -25,8 +26,18 @@ export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(text
 const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
 
-/** A page of one user's records, oldest first, one JSON text a line. */
-export const encodePage = (encoded: ReadonlyArray<string>): string => encoded.join("\n")
+/** A page of one user's records, oldest first, one JSON text a line; `bytes` is what their texts take. */
+export const encodePage = (records: ReadonlyArray<PendingRecord>, bytes: number): Uint8Array => {
+  const page = Buffer.allocUnsafe(bytes + records.length - 1)
+  let at = 0
+  for (const { text, textBytes, textStart } of records) {
+    if (at > 0) at = page.writeUInt8(newline, at)
+    at += text.bytes.copy(page, at, textStart, textStart + textBytes)
+  }
+  return page
+}
+
+const newline = 10
 
 export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
   textOf(page)

@@ -11,12 +11,15 @@
  * - Any other failure: `onBroken`, and nothing is committed any more. The process must end.
  * - Relaxed durability hands a batch to `onCommitted` before the flush.
  *
- * Cost: one copy of each record into the batch's buffer, and two timers of the event loop per batch.
+ * Cost: each record is written once into the batch's buffer, and the batch copied once when it is durable, so
+ * that what keeps a record's text holds on to no more than that.
  */
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
+import { frameLengthBytes } from "../storage/Frames.ts"
 import { Broken, Storage } from "../storage/Storage.ts"
 import { nextTurn } from "./nextTurn.ts"
+import type { RecordText } from "./Pending.ts"
 
 export type Durability = "fsync" | "relaxed"
 
@@ -45,7 +48,17 @@ export interface GroupCommitOptions<Entry> {
   readonly onBroken: (cause: Broken) => void
 }
 
-class Batch<Entry> {
+/** An entry is told where the text of its record is. */
+export interface Located {
+  text: RecordText
+  textStart: number
+  textBytes: number
+}
+
+/** Before an entry is appended. */
+export const nowhere: RecordText = { bytes: Buffer.alloc(0) }
+
+class Batch<Entry extends Located> implements RecordText {
   readonly firstSequence: number
   readonly entries: Array<Entry> = []
   readonly callbacks: Array<() => void> = []
@@ -60,24 +73,36 @@ class Batch<Entry> {
 
   add(encoded: string, entry: Entry): number {
     // A UTF-16 unit takes at most three bytes of UTF-8.
-    const needed = this.length + 4 + encoded.length * 3
+    const needed = this.length + frameLengthBytes + encoded.length * 3
     if (needed > this.bytes.length) {
       const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.bytes.length))
       this.bytes.copy(larger, 0, 0, this.length)
       this.bytes = larger
     }
-    const written = this.bytes.write(encoded, this.length + 4, "utf8")
+    const start = this.length + frameLengthBytes
+    const written = this.bytes.write(encoded, start, "utf8")
     this.bytes.writeUInt32LE(written, this.length)
-    this.length += 4 + written
+    this.length = start + written
+    entry.text = this
+    entry.textStart = start
+    entry.textBytes = written
     this.entries.push(entry)
-    return 4 + written
+    return frameLengthBytes + written
+  }
+
+  /** Keeps only what is used, and gives its buffer away. */
+  release(): Buffer {
+    const { bytes } = this
+    this.bytes = Buffer.allocUnsafeSlow(this.length)
+    bytes.copy(this.bytes, 0, 0, this.length)
+    return bytes
   }
 }
 
 const initialBytes = 64 * 1024
 
 /** Starts the commit loop in the surrounding scope. */
-export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
+export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Located>(
   options: GroupCommitOptions<Entry>,
 ): Effect.fn.Return<GroupCommit<Entry>, never, Storage | Scope.Scope> {
   const storage = yield* Storage
@@ -195,8 +220,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       if (options.durability === "relaxed") announce(flushing)
       yield* append(flushing)
       pendingBytes -= flushing.length
+      const buffer = flushing.release()
       // Buffers of usual size are used again; larger ones were for a burst.
-      if (flushing.bytes.length <= 4 * initialBytes) spare = flushing.bytes
+      if (buffer.length <= 4 * initialBytes) spare = buffer
       if (options.durability === "fsync") announce(flushing)
       flushing = undefined
     }

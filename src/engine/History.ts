@@ -80,21 +80,19 @@ export const pageEntries = (
   records: ReadonlyArray<PendingRecord>,
 ): ReadonlyArray<Entry> => {
   const entries: Array<Entry> = []
-  let page: Array<string> = []
-  let first = 0
-  let length = 0
+  let page: Array<PendingRecord> = []
+  let bytes = 0
   const close = () => {
     if (page.length === 0) return
-    const key = compositeKey(environment, userId, first)
-    entries.push({ table: "history", key, value: encodeValue(encodePage(page)) })
+    const key = compositeKey(environment, userId, page[0]!.sequence)
+    entries.push({ table: "history", key, value: encodeValue(encodePage(page, bytes)) })
     page = []
-    length = 0
+    bytes = 0
   }
-  for (const { encoded, sequence } of records) {
-    if (length + encoded.length > limits.historyPageBytesMax) close()
-    if (page.length === 0) first = sequence
-    page.push(encoded)
-    length += encoded.length
+  for (const record of records) {
+    if (bytes + record.textBytes > limits.historyPageBytesMax) close()
+    page.push(record)
+    bytes += record.textBytes
   }
   close()
   return entries

@@ -1,17 +1,44 @@
 /**
- * Records that are durable, or about to be, and not in the snapshot yet. Kept as their journal text: one
- * string costs the garbage collector less than the tree of a record, and is what the history stores.
+ * Records that are durable, or about to be, and not in the snapshot yet. Their text stays as the bytes that
+ * went into the journal, in one buffer per batch outside the heap: a tree of objects or a string for each
+ * would cost the garbage collector more than all else that is done for an event.
  */
+import type { JournalRecord } from "../domain/Record.ts"
 import type { AnyActor } from "./Actor.ts"
+import { decodeRecord } from "./Codec.ts"
+
+/** Where a record's text is. `bytes` is shared by the records of a batch. */
+export interface RecordText {
+  readonly bytes: Buffer
+}
 
 export interface PendingRecord {
   readonly actor: AnyActor
   readonly sequence: number
-  /** The record's text in the journal. */
-  readonly encoded: string
   /** The name under which a repeat of its command is a duplicate. */
   readonly key: string | undefined
+  text: RecordText
+  textStart: number
+  textBytes: number
 }
+
+export const decodePending = ({ text, textBytes, textStart }: PendingRecord): JournalRecord =>
+  decodeRecord(text.bytes.subarray(textStart, textStart + textBytes))
+
+/** A record that was read back from the journal, whose text is `bytes`. */
+export const pendingOf = (
+  actor: AnyActor,
+  { sequence }: JournalRecord,
+  key: string | undefined,
+  bytes: Buffer,
+): PendingRecord => ({
+  actor,
+  sequence,
+  key,
+  text: { bytes },
+  textStart: 0,
+  textBytes: bytes.length,
+})
 
 /** One actor's pending records that have such a name. Few as a rule: a list until `listMax`, then a map. */
 export class PendingKeys {

@@ -14,7 +14,7 @@ import type { AnyActor } from "./Actor.ts"
 import { decodeRecord, decodeUserHeader } from "./Codec.ts"
 import type { DirectoryActor, Environments, UserActor } from "./Environments.ts"
 import { readActorValue } from "./History.ts"
-import type { PendingRecord } from "./Pending.ts"
+import { type PendingRecord, pendingOf } from "./Pending.ts"
 import { type SnapshotMark, snapshotKey } from "./Snapshotter.ts"
 
 type Store = Storage["Service"]
@@ -74,8 +74,7 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
           actor.kind.committed(actor, record)
         }
         const key = duplicateKey(record.cause)
-        const encoded = Buffer.from(body).toString("utf8")
-        const pending = { actor, sequence: record.sequence, encoded, key }
+        const pending = pendingOf(actor, record, key, Buffer.from(body))
         if (key !== undefined) actor.remember(pending)
         options.replayed(pending, record)
         recordsReplayed++

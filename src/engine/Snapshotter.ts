@@ -77,7 +77,7 @@ export class Snapshotter {
   /** A record became durable. */
   committed(entry: PendingRecord): void {
     this.#records.push(entry)
-    this.#bytes += entry.encoded.length
+    this.#bytes += entry.textBytes
     entry.actor.dirty = true
     this.#dirty.add(entry.actor)
     if (this.#records.length >= limits.snapshotRecordsMax) this.request()

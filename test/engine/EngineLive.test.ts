@@ -242,7 +242,7 @@ describe("Rule 6: a defect in one actor crashes that actor only", () => {
   const failing = {
     domain: {
       decideUser: ((user, project, command, now) => {
-        if (command.kind === "trackEvent") explode(user, command.action)
+        if (command.kind === "event") explode(user, command.action)
         return decideUser(user, project, command, now)
       }) as typeof decideUser,
       applyUser: ((user, record) => {

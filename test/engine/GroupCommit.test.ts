@@ -1,10 +1,19 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
-import { type Durability, makeGroupCommit } from "../../src/engine/GroupCommit.ts"
+import {
+  type Durability,
+  type Located,
+  makeGroupCommit,
+  nowhere,
+} from "../../src/engine/GroupCommit.ts"
 import { nextTurn } from "../../src/engine/nextTurn.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
+
+interface Entry extends Located {
+  readonly name: string
+}
 
 const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const gate = yield* Latch.make(true)
@@ -19,23 +28,25 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
       return Latch.await(gate)
     },
   })
-  const commit = yield* makeGroupCommit<string>({
+  const commit = yield* makeGroupCommit<Entry>({
     durability,
-    onCommitted: (entries) => committed.push(...entries),
+    onCommitted: (entries) => committed.push(...entries.map(({ name }) => name)),
     onStalled: () => {},
     onBroken: (cause) => broken.push(cause),
   }).pipe(Effect.provideService(Storage, storage))
   const settled = Effect.callback<void>((resume) => {
     commit.afterCommit(() => resume(Effect.void))
   })
-  return { batches, broken, commit, committed, gate, settled, state }
+  const append = (encoded: string, name: string) =>
+    commit.append(encoded, { name, text: nowhere, textStart: 0, textBytes: 0 })
+  return { append, batches, broken, commit, committed, gate, settled, state }
 })
 
 describe("Group commit", () => {
   it.effect("writes what one turn of the event loop brings as one batch, in order", () =>
     Effect.gen(function* () {
-      const { batches, commit, committed, settled, state } = yield* open()
-      const sequences = ["a", "b", "ü🏆"].map((text) => commit.append(text, text))
+      const { append, batches, commit, committed, settled, state } = yield* open()
+      const sequences = ["a", "b", "ü🏆"].map((text) => append(text, text))
       expect(sequences).toEqual([1, 2, 3])
       expect(commit.durableSequence).toBe(0)
       yield* settled
@@ -48,11 +59,11 @@ describe("Group commit", () => {
 
   it.effect("collects the next batch while one is being flushed", () =>
     Effect.gen(function* () {
-      const { batches, commit, committed, gate, settled } = yield* open()
+      const { append, batches, committed, gate, settled } = yield* open()
       yield* Latch.close(gate)
-      commit.append("first", "first")
+      append("first", "first")
       while (batches.length === 0) yield* nextTurn
-      for (let record = 0; record < 5; record++) commit.append("later", "later")
+      for (let record = 0; record < 5; record++) append("later", "later")
       yield* nextTurn
       expect(batches).toEqual([1])
       expect(committed).toEqual([])
@@ -76,12 +87,12 @@ describe("Group commit", () => {
 
   it.effect("seals a batch at commitBatchBytesMax and accepts up to commitPendingBytesMax", () =>
     Effect.gen(function* () {
-      const { batches, commit, gate, settled } = yield* open()
+      const { append, batches, commit, gate, settled } = yield* open()
       yield* Latch.close(gate)
       const text = "x".repeat(limits.commitBatchBytesMax / 4)
       let appended = 0
       while (commit.accepting) {
-        commit.append(text, "x")
+        append(text, "x")
         appended++
       }
       expect(appended * (text.length + 4)).toBeGreaterThanOrEqual(limits.commitPendingBytesMax)
@@ -95,9 +106,9 @@ describe("Group commit", () => {
 
   it.effect("in relaxed durability hands a batch on before the flush, and still flushes it", () =>
     Effect.gen(function* () {
-      const { batches, commit, committed, gate, settled, state } = yield* open("relaxed")
+      const { append, batches, committed, gate, settled, state } = yield* open("relaxed")
       yield* Latch.close(gate)
-      commit.append("a", "a")
+      append("a", "a")
       yield* settled
       expect(committed).toEqual(["a"])
       expect(state.records).toEqual([])

@@ -60,7 +60,7 @@ export const event = (
 ) => ({
   userId,
   command: {
-    kind: "trackEvent",
+    kind: "event",
     eventId: newId("evt"),
     action,
     ...(more as { readonly id?: string }),
@@ -70,7 +70,7 @@ export const event = (
 export const reward = (userId: string, amount: number, id?: string) => ({
   userId,
   command: {
-    kind: "grantReward",
+    kind: "reward",
     rewardId: newId("rwd"),
     type: "xp",
     amount,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
-import type { UserCommand, UserReply } from "../../domain/User.ts"
+import type { UserReply } from "../../domain/User.ts"
 import type { Engine, Idempotency, UserMessage } from "../../engine/Engine.ts"
 import type { BatchOutcome, EventOutcome, EventRefusal, Events } from "../api/Events.ts"
 import {
@@ -121,21 +121,18 @@ export const eventHandlers = (
   }
 }
 
-type TrackEvent = Extract<UserCommand, { readonly kind: "trackEvent" }>
-
-/** `derivedId` is for an event without an id of the caller's. Member by member, since spreads cost more than all else here. */
-const trackMessage = (event: EventInput, derivedId: string | undefined): UserMessage => {
-  const command: { -readonly [Member in keyof TrackEvent]: TrackEvent[Member] } = {
-    kind: "trackEvent",
+/** `derivedId` is for an event without an id of the caller's. */
+const trackMessage = (event: EventInput, derivedId: string | undefined): UserMessage => ({
+  userId: event.userId,
+  command: {
+    kind: "event",
     eventId: makeId("evt"),
+    id: event.id ?? derivedId,
     action: event.action,
-  }
-  const id = event.id ?? derivedId
-  if (id !== undefined) command.id = id
-  if (event.metadata !== undefined) command.metadata = event.metadata
-  if (event.occurredAt !== undefined) command.occurredAt = event.occurredAt
-  return { userId: event.userId, command }
-}
+    occurredAt: event.occurredAt,
+    metadata: event.metadata,
+  },
+})
 
 /**
  * The start of the ids that a batch's events get from its Idempotency-Key. If the process ends between the

@@ -39,7 +39,7 @@ export const userHandlers = (engine: Engine["Service"]): Handlers<typeof Users> 
     },
     reward: {
       handle: ({ caller, idempotency, params, payload }) => {
-        const command = { kind: "grantReward", rewardId: makeId("rwd"), ...payload } as const
+        const command = { kind: "reward", rewardId: makeId("rwd"), ...payload } as const
         const message = { userId: params.id, command }
         return Effect.map(engine.askUser(caller.environment, message, idempotency), rewardReply)
       },
