@@ -1,0 +1,83 @@
+import { execFile } from "node:child_process"
+import { readdir } from "node:fs/promises"
+import { promisify } from "node:util"
+import { describe, expect, it } from "vitest"
+import { patience, run, Server, temporaryFolder } from "./program.ts"
+
+const shell = (command: string) => promisify(execFile)("sh", ["-c", command])
+
+describe("The first start", patience, () => {
+  it("prints a key and three commands that work as they stand, and only the first start does", async () => {
+    const folder = await temporaryFolder()
+    const first = await Server.start(folder)
+    await first.stdout.waitFor(/leaderboard\n/)
+    const commands = first.stdout.text.split("\n").filter((line) => /^\s*curl /.test(line))
+    expect(commands).toHaveLength(3)
+    const replies = []
+    for (const command of commands) {
+      replies.push(JSON.parse((await shell(`${command.trim()} --silent --fail-with-body`)).stdout))
+    }
+    expect(replies[0]).toMatchObject({ action: "LESSON_DONE", reward: { xp: 50 } })
+    expect(replies[1]).toMatchObject({ userId: "ada", xp: { earned: 50, total: 50 } })
+    expect(replies[2].entries).toMatchObject([{ rank: 1, userId: "ada", xp: 50 }])
+    expect(await first.stop()).toBe(0)
+
+    const again = await Server.start(folder)
+    expect(await again.stop()).toBe(0)
+    expect(again.stdout.text).toBe("")
+  })
+
+  it("makes a sandbox key of the enterprise tier without a limit", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const { stdout } = await run(["keys", "list", "--json"], folder)
+    expect(JSON.parse(stdout)).toMatchObject([
+      {
+        project: "demo",
+        environment: "sandbox",
+        scope: "full",
+        tier: "enterprise",
+        rateLimit: null,
+      },
+    ])
+    expect(key.startsWith(JSON.parse(stdout)[0].hint)).toBe(true)
+  })
+
+  it("leaves keys, tokens and secrets out of the log", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder, { LAUREL_LOG_LEVEL: "trace" })
+    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    await server.request(key, "GET", "/v1/leaderboard")
+    await server.request("lk_test_wrong", "GET", "/v1/leaderboard")
+    await server.stop()
+    expect(server.stderr.text).not.toMatch(/lk_test|Bearer|token|secret/i)
+  })
+
+  it("gives no demo project to a data directory that has keys already", async () => {
+    const folder = await temporaryFolder()
+    const created = await run(
+      ["keys", "create", "--project", "shop", "--environment", "production"],
+      folder,
+    )
+    expect(created.stdout).toMatch(/^lk_live_\w{49}\n$/)
+    const server = await Server.start(folder)
+    await server.stop()
+    expect(server.stdout.text).toBe("")
+  })
+
+  it("keeps in the data directory what its README says, and nothing else", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
+      "journal",
+      "live",
+      "server.json",
+    ])
+    await server.stop()
+    expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
+      "journal",
+      "live",
+    ])
+  })
+})

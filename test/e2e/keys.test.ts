@@ -1,0 +1,141 @@
+import { stat, writeFile } from "node:fs/promises"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { createKey, patience, readServerFile, run, Server, temporaryFolder } from "./program.ts"
+
+const statusWith = async (server: Server, key: string) =>
+  (await server.request(key, "GET", "/v1/leaderboard")).status
+
+describe("Keys on the command line, beside a running server", patience, () => {
+  it("work at once, and are gone at once", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const { id, key } = await createKey(folder)
+    expect(await statusWith(server, key)).toBe(200)
+    const revoked = await run(["keys", "revoke", id], folder)
+    expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `${id} is revoked.\n` })
+    expect(await statusWith(server, key)).toBe(401)
+    const again = await run(["keys", "revoke", id], folder)
+    expect(again).toMatchObject({ code: 1, stderr: "laurel: No key in force has this id.\n" })
+  })
+
+  it("have the scope, tier and limit that was asked for", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const { key } = await createKey(folder, "--scope", "read", "--rate-limit", "2")
+    const post = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
+    expect([post.status, post.body.code]).toEqual([403, "insufficient_scope"])
+    const statuses = []
+    for (let asked = 0; asked < 4; asked++) statuses.push(await statusWith(server, key))
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(2)
+    expect(statuses.at(-1)).toBe(429)
+    const other = await createKey(folder, "--rate-limit", "none")
+    expect(await statusWith(server, other.key)).toBe(200)
+  })
+
+  it("are printed as the JSON that scripts rely on", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const args = ["keys", "create", "--project", "shop", "--environment", "production"]
+    const { stdout } = await run([...args, "--tier", "pro", "--json"], folder)
+    expect(JSON.parse(stdout)).toEqual({
+      key: expect.stringMatching(/^lk_live_\w{49}$/),
+      id: expect.stringMatching(/^key_[0-9a-f]{32}$/),
+      project: "shop",
+      environment: "production",
+      scope: "full",
+      tier: "pro",
+      rateLimit: 1000,
+      createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      expiresAt: null,
+    })
+    const plain = await run(args, folder)
+    expect(plain.stdout).toMatch(/^lk_live_\w{49}\n$/)
+    expect(await statusWith(server, plain.stdout.trim())).toBe(200)
+  })
+
+  it("are refused to whoever lacks the token, and the file with it is the owner's alone", async () => {
+    const folder = await temporaryFolder()
+    await Server.start(folder)
+    const { adminUrl, token } = await readServerFile(folder)
+    expect((await stat(join(folder, "server.json"))).mode & 0o777).toBe(0o600)
+    const statuses = []
+    for (const authorization of ["", "Bearer x", `Bearer ${token}x`, `Basic ${token}`]) {
+      const reply = await fetch(`${adminUrl}/admin/keys`, { headers: { authorization } })
+      statuses.push(reply.status)
+    }
+    expect(statuses).toEqual([401, 401, 401, 401])
+    const headers = { authorization: `Bearer ${token}` }
+    expect((await fetch(`${adminUrl}/admin/keys`, { headers })).status).toBe(200)
+  })
+})
+
+describe("Keys on the command line, without a server", patience, () => {
+  it("can be created, listed and revoked, and the next server knows it", async () => {
+    const folder = await temporaryFolder()
+    const kept = await createKey(folder)
+    const ended = await createKey(folder, "--expires-in", "30 days")
+    expect((await run(["keys", "revoke", ended.id], folder)).code).toBe(0)
+    const table = await run(["keys", "list"], folder)
+    expect(table.stdout.split("\n").map((line) => line.split(/\s{2,}/))).toEqual([
+      ["ID", "PROJECT", "ENVIRONMENT", "SCOPE", "TIER", "LIMIT", "KEY", "CREATED", "STATUS"],
+      [kept.id, "shop", "sandbox", "full", "enterprise", "no limit", ...rest("in force")],
+      [ended.id, "shop", "sandbox", "full", "enterprise", "no limit", ...rest("revoked ")],
+      [""],
+    ])
+    const server = await Server.start(folder)
+    expect(await statusWith(server, kept.key)).toBe(200)
+    expect(await statusWith(server, ended.key)).toBe(401)
+  })
+
+  it("are not looked for where there is no data", async () => {
+    const folder = await temporaryFolder()
+    for (const args of [
+      ["keys", "list"],
+      ["keys", "revoke", "key_1"],
+    ]) {
+      const { code, stderr } = await run(args, join(folder, "nothing"))
+      expect([code, stderr]).toEqual([66, `laurel: There is no data in ${folder}/nothing.\n`])
+    }
+  })
+
+  it("are not confused by what a killed server left behind", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    expect(await server.stop("SIGKILL")).toBe("SIGKILL")
+    expect((await readServerFile(folder)).pid).toBe(server.process.pid)
+    const { id, key } = await createKey(folder)
+    const again = await Server.start(folder)
+    expect(await statusWith(again, key)).toBe(200)
+    expect((await run(["keys", "revoke", id], folder)).code).toBe(0)
+    expect(await statusWith(again, key)).toBe(401)
+  })
+
+  it("are not confused by another process at the place and under the id of a killed server", async () => {
+    const folder = await temporaryFolder()
+    await createKey(folder)
+    const asked: Array<string> = []
+    const other = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`)
+      response.writeHead(401).end('{"code":"unauthorized","detail":""}')
+    })
+    await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening))
+    onTestFinished(() => {
+      other.close()
+    })
+    const adminUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    const stale = { pid: process.pid, url: "", adminUrl, token: "t", startedAt: "" }
+    await writeFile(join(folder, "server.json"), JSON.stringify(stale))
+    const { code, stdout } = await run(["keys", "list", "--json"], folder)
+    expect([code, JSON.parse(stdout).length]).toEqual([0, 1])
+    expect(asked).toEqual(["GET /admin/keys"])
+  })
+})
+
+const rest = (status: string) => [
+  expect.stringMatching(/^lk_test_\w{4}…$/),
+  expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+  expect.stringContaining(status),
+]

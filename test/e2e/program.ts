@@ -1,0 +1,159 @@
+/** The real program in a process of its own: servers that listen on any free port, and commands. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { onTestFinished } from "vitest"
+
+const main = resolve(import.meta.dirname, "../../src/main.ts")
+
+/** Time for tests that start many processes on a busy machine. */
+export const patience = { timeout: 120_000 } as const
+
+type Variables = { readonly [variable: string]: string }
+
+/** A folder that is gone when the test is. */
+export const temporaryFolder = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), "laurel-"))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Text that grows; whoever waits for a pattern hears when it is there, or when no more will come. */
+class Output {
+  text = ""
+  #ended = false
+  readonly #waiting = new Set<() => void>()
+
+  constructor(stream: NodeJS.ReadableStream) {
+    stream.setEncoding("utf8")
+    stream.on("data", (chunk: string) => {
+      this.text += chunk
+      for (const look of this.#waiting) look()
+    })
+    stream.on("close", () => {
+      this.#ended = true
+      for (const look of this.#waiting) look()
+    })
+  }
+
+  waitFor(pattern: RegExp): Promise<RegExpExecArray> {
+    return new Promise((found, failed) => {
+      const look = () => {
+        const match = pattern.exec(this.text)
+        if (match === null && !this.#ended) return
+        this.#waiting.delete(look)
+        if (match !== null) found(match)
+        else failed(new Error(`The output ended without ${pattern}:\n${this.text}`))
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+}
+
+export class Running {
+  readonly process: ChildProcess
+  readonly stdout: Output
+  readonly stderr: Output
+  /** The exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>
+
+  constructor(args: ReadonlyArray<string>, variables: Variables) {
+    const env = { PATH: process.env.PATH ?? "", ...variables }
+    this.process = spawn(process.execPath, [main, ...args], { env, stdio: "pipe" })
+    this.stdout = new Output(this.process.stdout!)
+    this.stderr = new Output(this.process.stderr!)
+    this.ended = new Promise((ended) => {
+      this.process.on("close", (code, signal) => ended(code ?? signal!))
+    })
+    onTestFinished(async () => {
+      this.process.kill("SIGKILL")
+      await this.ended
+    })
+  }
+
+  /** Sends a signal and waits for the end. */
+  stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | NodeJS.Signals> {
+    this.process.kill(signal)
+    return this.ended
+  }
+}
+
+export interface ServerFile {
+  readonly pid: number
+  readonly url: string
+  readonly adminUrl: string
+  readonly token: string
+}
+
+export const readServerFile = async (directory: string): Promise<ServerFile> =>
+  JSON.parse(await readFile(join(directory, "server.json"), "utf8"))
+
+export interface Reply {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: each test says what it expects
+  readonly body: any
+}
+
+export class Server extends Running {
+  url = ""
+
+  constructor(directory: string, variables: Variables = {}) {
+    super(["serve"], {
+      LAUREL_PORT: "0",
+      LAUREL_ADMIN_PORT: "0",
+      LAUREL_DATA_DIR: directory,
+      ...variables,
+    })
+  }
+
+  /** Starts a server and waits until it is ready. */
+  static async start(directory: string, variables: Variables = {}): Promise<Server> {
+    const server = new Server(directory, variables)
+    await server.stderr.waitFor(/"message":"Ready".*\n/)
+    server.url = (await readServerFile(directory)).url
+    return server
+  }
+
+  async request(key: string, method: string, path: string, body?: unknown): Promise<Reply> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+  }
+}
+
+export interface Ended {
+  readonly code: number | NodeJS.Signals
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command to its end. */
+export const run = async (
+  args: ReadonlyArray<string>,
+  directory: string,
+  variables: Variables = {},
+): Promise<Ended> => {
+  const running = new Running(args, { LAUREL_DATA_DIR: directory, ...variables })
+  const code = await running.ended
+  return { code, stdout: running.stdout.text, stderr: running.stderr.text }
+}
+
+/** Creates a key with the command line. */
+export const createKey = async (
+  directory: string,
+  ...more: ReadonlyArray<string>
+): Promise<{ readonly key: string; readonly id: string }> => {
+  const wish = ["--project", "shop", "--environment", "sandbox", "--tier", "enterprise"]
+  const { code, stderr, stdout } = await run(
+    ["keys", "create", ...wish, "--json", ...more],
+    directory,
+  )
+  if (code !== 0) throw new Error(`keys create ended with ${code}: ${stderr}`)
+  return JSON.parse(stdout)
+}

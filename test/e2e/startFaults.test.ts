@@ -1,0 +1,102 @@
+import { mkdir, readdir, writeFile } from "node:fs/promises"
+import type { AddressInfo } from "node:net"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { patience, run, Server, temporaryFolder } from "./program.ts"
+
+/** A port of this machine that is taken until the test ends. */
+const takenPort = async (): Promise<string> => {
+  const server = createServer()
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+  onTestFinished(() => {
+    server.close()
+  })
+  return String((server.address() as AddressInfo).port)
+}
+
+const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
+
+describe("A start that can not be", patience, () => {
+  it("tells all wrong settings at once, a line each, and warns of misspelt ones", async () => {
+    const folder = join(await temporaryFolder(), "data")
+    const { code, stderr, stdout } = await run(["serve"], folder, {
+      LAUREL_PORT: "eighty",
+      LAUREL_DURABILITY: "maybe",
+      LAUREL_DATADIR: "x",
+    })
+    expect(code).toBe(78)
+    expect(stdout).toBe("")
+    expect(stderr.split("\n")).toEqual([
+      "laurel: warning: LAUREL_DATADIR is no setting and has no effect; is it misspelt?",
+      'laurel: LAUREL_PORT is "eighty": it must be a whole number from 0 to 65535.',
+      'laurel: LAUREL_DURABILITY is "maybe": it must be one of fsync, relaxed.',
+      "",
+    ])
+    expect(await readdir(join(folder, ".."))).toEqual([])
+  })
+
+  it("names the address that is in use, and leaves nothing behind", async () => {
+    const folder = await temporaryFolder()
+    const port = await takenPort()
+    for (const variable of ["LAUREL_PORT", "LAUREL_ADMIN_PORT"]) {
+      const ended = await run(["serve"], join(folder, "data"), { ...anyPorts, [variable]: port })
+      expect(ended).toEqual({
+        code: 69,
+        stdout: "",
+        stderr: `laurel: Can not listen on 127.0.0.1:${port}: it is in use.\n`,
+      })
+    }
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  it("says that the data directory can not be used when a file is in its place", async () => {
+    const folder = await temporaryFolder()
+    const file = join(folder, "data")
+    await writeFile(file, "")
+    const { code, stderr } = await run(["serve"], file, anyPorts)
+    expect(code).toBe(73)
+    expect(stderr).toMatch(/^laurel: Can not use the data directory \S+: .*ENOTDIR\n$/)
+  })
+
+  it("says so too when the lock can not be taken", async () => {
+    const folder = await temporaryFolder()
+    await mkdir(join(folder, "lock"))
+    const { code, stderr } = await run(["serve"], folder, anyPorts)
+    expect(code).toBe(73)
+    expect(stderr).toMatch(/^laurel: Can not use the data directory .*\n$/)
+  })
+
+  it("is refused while another server has the data directory, which goes on unharmed", async () => {
+    const folder = await temporaryFolder()
+    const first = await Server.start(folder)
+    const [key] = await first.stdout.waitFor(/lk_test_\w+/)
+    const second = await run(["serve"], folder, anyPorts)
+    expect(second.code).toBe(75)
+    expect(second.stderr).toMatch(
+      /^laurel: The data directory \S+ is in use by another process\. .*\n$/,
+    )
+    expect((await first.request(key, "GET", "/v1/leaderboard")).status).toBe(200)
+    expect((await run(["keys", "list"], folder)).code).toBe(0)
+    expect(await first.stop()).toBe(0)
+  })
+
+  it("tells damaged data from a disk that can not be written", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    await server.stop()
+    for (const name of await readdir(join(folder, "journal"))) {
+      await writeFile(join(folder, "journal", name), "no journal")
+    }
+    const { code, stderr } = await run(["serve"], folder, anyPorts)
+    expect(code).toBe(65)
+    expect(stderr).toMatch(/^laurel: The data directory \S+ is damaged: .*\n$/m)
+  })
+})
+
+describe("A start with relaxed durability", patience, () => {
+  it("says so loudly", async () => {
+    const server = await Server.start(await temporaryFolder(), { LAUREL_DURABILITY: "relaxed" })
+    expect(server.stderr.text).toMatch(/"message":"DURABILITY RELAXED.*"level":"WARN"/)
+  })
+})
