@@ -83,10 +83,12 @@ describe("src/", () => {
   it("has one importer of lmdb, and one reader of the environment", () => {
     const importers = files.filter((file) => importsOf(file).includes("lmdb"))
     expect(importers.map((file) => relative(source, file))).toEqual(["storage/LmdbStore.ts"])
-    const readers = files.filter((file) => readFileSync(file, "utf8").includes("process.env"))
-    expect(
-      readers.map((file) => relative(source, file)).filter((file) => file !== "Config.ts"),
-    ).toEqual([])
+    // The demo hands its environment on to the processes that it starts.
+    const readers = files
+      .filter((file) => readFileSync(file, "utf8").includes("process.env"))
+      .map((file) => relative(source, file))
+      .filter((file) => !file.startsWith("cli/demo/"))
+    expect(readers).toEqual(["Config.ts"])
   })
 
   it("has no file longer than 350 lines", () => {

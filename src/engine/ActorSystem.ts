@@ -12,18 +12,18 @@
  * After `actorRestartsMax` in `actorRestartWindowMs` the actor refuses everything for that long. Nothing is
  * replayed that could do the same again: what failed was never appended.
  */
-import { type Clock, Effect, Result, Semaphore, Stream } from "effect"
+import { type Clock, Effect, Result, Semaphore } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
-import { type JournalRecord, sameSubject } from "../domain/Record.ts"
-import { duplicateKey } from "../domain/User.ts"
+import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
 import type { Actor, AnyActor, AnyEnvelope, Envelope } from "./Actor.ts"
-import { decodeRecord, encodeRecord } from "./Codec.ts"
+import { encodeRecord } from "./Codec.ts"
 import { type GroupCommit, nowhere } from "./GroupCommit.ts"
 import { findByKey, readActorValue } from "./History.ts"
 import { hashText, type IdFilter } from "./IdFilter.ts"
-import { decodePending, type PendingRecord, pendingOf } from "./Pending.ts"
+import { decodePending, type PendingRecord } from "./Pending.ts"
+import { rebuildActor } from "./Rebuild.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
 export interface CommitEntry extends PendingRecord {
@@ -318,33 +318,11 @@ export class ActorSystem {
     this.#refuseAll(actor, internalError)
   }
 
-  /** Folds the snapshot's value and the journal after it, as recovery does. */
-  readonly #rebuild = Effect.fnUntraced(function* <State, Command>(
-    this: ActorSystem,
-    actor: Actor<State, Command>,
-  ) {
-    const { storage, watermark } = this.#options
-    const { kind, subject } = actor
-    const value = yield* readActorValue(storage, subject)
-    let state = value === undefined ? kind.empty : kind.decode(value)
-    actor.pending = undefined
-    const from = Math.min(watermark(), kind.sequenceOf(state)) + 1
-    yield* Stream.runForEach(storage.readRecords(from), (records) =>
-      Effect.sync(() => {
-        for (const { body } of records) {
-          const record = decodeRecord(body)
-          const { sequence } = record
-          if (!sameSubject(record.subject, subject)) continue
-          if (sequence > kind.sequenceOf(state)) state = kind.apply(state, record)
-          const key = duplicateKey(record.cause)
-          if (key === undefined || sequence <= watermark()) continue
-          actor.remember(pendingOf(actor, record, key, Buffer.from(body)))
-        }
-      }),
+  #rebuild(actor: AnyActor): Effect.Effect<void, Broken> {
+    return Effect.suspend(() =>
+      rebuildActor(this.#options.storage, this.#options.watermark(), actor),
     )
-    actor.load(state)
-    actor.crashed = false
-  })
+  }
 }
 
 const nothingDecided = { cause: { kind: "request" }, facts: [] } as const

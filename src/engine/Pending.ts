@@ -71,7 +71,8 @@ export class PendingKeys {
       this.#map!.delete(record.key!)
       return
     }
-    const index = this.#list.indexOf(record)
+    // By its number: a rebuilt actor remembers the record as another object.
+    const index = this.#list.findIndex(({ sequence }) => sequence === record.sequence)
     if (index >= 0) this.#list.splice(index, 1)
   }
 }
