@@ -1,4 +1,5 @@
 /** Managing keys through the admin address of a running server. */
+import { request } from "node:http"
 import { Data, Effect, Schema } from "effect"
 import { CreatedKey, KeyDetails, type KeyRequest } from "../accounts/ApiKeys.ts"
 import { type ErrorCode, errorKinds, type LaurelError, laurelError } from "../domain/Errors.ts"
@@ -27,29 +28,44 @@ const strange = (detail: string) => new AdminUnavailable({ reached: true, detail
 
 const notConnected = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL"])
 
-const failureOf = (error: unknown): AdminUnavailable => {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  const code = (cause as NodeJS.ErrnoException | null)?.code
-  const reached = code === undefined || !notConnected.has(code)
-  return new AdminUnavailable({ reached, detail: cause instanceof Error ? cause.message : "" })
+interface RawReply {
+  readonly status: number
+  readonly text: string
 }
+
+/** One request; not by `fetch`, which refuses ports that an operator may choose. */
+const send = (
+  method: string,
+  url: string,
+  token: string,
+  body: unknown,
+): Effect.Effect<RawReply, AdminUnavailable> =>
+  Effect.callback((resume) => {
+    const failed = (error: NodeJS.ErrnoException): void => {
+      const reached = !notConnected.has(error.code ?? "")
+      resume(Effect.fail(new AdminUnavailable({ reached, detail: error.message })))
+    }
+    const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }
+    const signal = AbortSignal.timeout(limits.adminRequestMs)
+    const asked = request(url, { method, headers, signal, agent: false }, (reply) => {
+      let text = ""
+      reply.setEncoding("utf8")
+      reply.on("data", (chunk: string) => {
+        text += chunk
+      })
+      reply.on("error", failed)
+      reply.on("end", () => resume(Effect.succeed({ status: reply.statusCode ?? 0, text })))
+    })
+    asked.on("error", failed)
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
+    return Effect.sync(() => asked.destroy())
+  })
 
 /** A client of the server that wrote `file`. */
 export const makeAdminClient = ({ adminUrl, token }: ServerFile): AdminClient => {
   const ask = (method: string, path: string, body?: unknown): Managed<unknown> =>
     Effect.gen(function* () {
-      const { status, text } = yield* Effect.tryPromise({
-        try: async (signal) => {
-          const response = await fetch(`${adminUrl}${path}`, {
-            method,
-            headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
-            signal: AbortSignal.any([signal, AbortSignal.timeout(limits.adminRequestMs)]),
-            ...(body !== undefined && { body: JSON.stringify(body) }),
-          })
-          return { status: response.status, text: await response.text() }
-        },
-        catch: failureOf,
-      })
+      const { status, text } = yield* send(method, `${adminUrl}${path}`, token, body)
       if (status === 204) return undefined
       const value = yield* Effect.try({
         try: (): unknown => JSON.parse(text),

@@ -56,9 +56,13 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   fiber.addObserver((exit) => teardown(exit, (code) => process.exit(code)))
 })
 
-/** Runs a command and ends the process. */
-export const runCommandLine = (args: ReadonlyArray<string>): void =>
+const ownerOnly = 0o077
+
+/** Runs a command and ends the process. What it writes is for the eyes of its owner alone. */
+export const runCommandLine = (args: ReadonlyArray<string>): void => {
+  process.umask(ownerOnly)
   runMain(program(args), {
     disableErrorReporting: true,
     teardown: (exit, onExit) => onExit(report(exit as Exit.Exit<void, Failure>)),
   })
+}

@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process"
-import { readdir } from "node:fs/promises"
+import { readdir, stat } from "node:fs/promises"
+import { join } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { patience, run, Server, temporaryFolder } from "./program.ts"
@@ -64,6 +65,17 @@ describe("The first start", patience, () => {
     const server = await Server.start(folder)
     await server.stop()
     expect(server.stdout.text).toBe("")
+  })
+
+  it("writes nothing that others on the machine can read", async () => {
+    const folder = join(await temporaryFolder(), "data")
+    const server = await Server.start(folder)
+    await server.stop()
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      const { mode } = await stat(join(entry.parentPath, entry.name))
+      expect([entry.name, mode & 0o077]).toEqual([entry.name, 0])
+    }
+    expect((await stat(folder)).mode & 0o077).toBe(0)
   })
 
   it("keeps in the data directory what its README says, and nothing else", async () => {

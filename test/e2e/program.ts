@@ -59,9 +59,12 @@ export class Running {
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>
 
-  constructor(args: ReadonlyArray<string>, variables: Variables) {
+  /** `prepare` is a shell command that runs before it in the same process, such as `ulimit`. */
+  constructor(args: ReadonlyArray<string>, variables: Variables, prepare = ":") {
     const env = { PATH: process.env.PATH ?? "", ...variables }
-    this.process = spawn(process.execPath, [main, ...args], { env, stdio: "pipe" })
+    const command = [process.execPath, main, ...args]
+    const shell = ["-c", `${prepare}; exec "$@"`, "sh", ...command]
+    this.process = spawn("sh", shell, { env, stdio: "pipe" })
     this.stdout = new Output(this.process.stdout!)
     this.stderr = new Output(this.process.stderr!)
     this.ended = new Promise((ended) => {
@@ -99,18 +102,18 @@ export interface Reply {
 export class Server extends Running {
   url = ""
 
-  constructor(directory: string, variables: Variables = {}) {
-    super(["serve"], {
-      LAUREL_PORT: "0",
-      LAUREL_ADMIN_PORT: "0",
-      LAUREL_DATA_DIR: directory,
-      ...variables,
-    })
+  constructor(directory: string, variables: Variables = {}, prepare?: string) {
+    const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
+    super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare)
   }
 
   /** Starts a server and waits until it is ready. */
-  static async start(directory: string, variables: Variables = {}): Promise<Server> {
-    const server = new Server(directory, variables)
+  static async start(
+    directory: string,
+    variables: Variables = {},
+    prepare?: string,
+  ): Promise<Server> {
+    const server = new Server(directory, variables, prepare)
     await server.stderr.waitFor(/"message":"Ready".*\n/)
     server.url = (await readServerFile(directory)).url
     return server
