@@ -83,12 +83,14 @@ describe("Accounts", () => {
     Effect.gen(function* () {
       const first = yield* startAccounts()
       const kept = yield* first.keys.create(wish)
+      yield* TestClock.adjust(1)
       const ended = yield* first.keys.create({ ...wish, environment: "production" })
       yield* first.keys.revoke(ended.id)
       yield* first.close("kill")
       const second = yield* startAccounts(first.state)
       expect(second.accounts.authenticate(kept.key)?.keyId).toBe(kept.id)
       expect(second.accounts.authenticate(ended.key)).toBeUndefined()
+      yield* TestClock.adjust(1)
       const more = yield* second.keys.create(wish)
       expect(second.accounts.authenticate(more.key)?.projectId).toBe(
         second.accounts.authenticate(kept.key)?.projectId,
