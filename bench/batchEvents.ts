@@ -60,7 +60,7 @@ const measure = async (withIds: boolean): Promise<ReadonlyArray<BenchLine>> => {
         goal: "≥ 0.3×",
       },
       {
-        question: `${question}: 99 % of batches answered within`,
+        question: `${question}: 99 % answered within`,
         value: median(reports.map(({ p99Ms }) => p99Ms)),
         unit: "ms",
       },

@@ -33,6 +33,8 @@ const alone = async <A>(
   }
 }
 
+const busyPercent = ({ utilization }: LoadReport): number => utilization * 100
+
 /** Measures all lines; about 70 seconds. */
 export const singleEvents = async (): Promise<ReadonlyArray<BenchLine>> => {
   const laurel = await startLaurel()
@@ -79,12 +81,13 @@ export const singleEvents = async (): Promise<ReadonlyArray<BenchLine>> => {
         ),
         line("single events: median latency", "ms", ({ p50Ms }) => p50Ms),
         line("single events: 99 % answered within", "ms", ({ p99Ms }) => p99Ms),
-        line(
-          "single events: share of time the load was busy",
-          "%",
-          ({ utilization }) => utilization * 100,
-          "< 90 %, else it is the limit",
-        ),
+        {
+          question: "single events: share of time the load was busy",
+          value: of(ours, busyPercent),
+          unit: "%",
+          reference: { name: "bare node:http", value: of(reference, busyPercent), unit: "%" },
+          goal: "< 90 %, else it is the limit",
+        },
       ]
     } finally {
       await bare.stop()
