@@ -76,6 +76,7 @@ export const limits = {
   journalReadBytes: mebibyte,
   journalIndexBytes: 256 * kibibyte,
   commitBatchBytesMax: mebibyte,
+  commitTurnsMax: 4,
   commitPendingBytesMax: 64 * mebibyte,
   commitDeadlineMs: 30_000,
   noSpaceRetryMs: 250,
@@ -85,7 +86,7 @@ export const limits = {
 
   // Snapshot
   snapshotIntervalMs: 30_000,
-  snapshotRecordsMax: 50_000,
+  snapshotRecordsMax: 200_000,
   snapshotSliceEntriesMax: 10_000,
   snapshotTurnEntriesMax: 500,
   idempotencyExpiredMax: 1_000,

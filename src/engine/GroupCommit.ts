@@ -211,11 +211,13 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
   yield* Effect.gen(function* () {
     while (true) {
       yield* pending
-      if (sealed.length === 0) {
-        // The rest of this turn of the event loop joins the batch.
+      // As long as more records come with every turn of the event loop, they join the batch.
+      for (let turn = 0; turn < limits.commitTurnsMax && sealed.length === 0; turn++) {
+        const before = collecting.entries.length
         yield* nextTurn
-        if (collecting.entries.length > 0) seal()
+        if (collecting.entries.length === before) break
       }
+      if (sealed.length === 0) seal()
       flushing = sealed.shift()!
       if (options.durability === "relaxed") announce(flushing)
       yield* append(flushing)
