@@ -77,6 +77,9 @@ export const limits = {
   journalIndexBytes: 256 * kibibyte,
   commitBatchBytesMax: mebibyte,
   commitTurnsMax: 4,
+  commitBuffersFreeMax: 4,
+  recordSlabBytes: 4 * mebibyte,
+  recordSlabsFreeMax: 32,
   commitPendingBytesMax: 64 * mebibyte,
   commitDeadlineMs: 30_000,
   noSpaceRetryMs: 250,
@@ -111,6 +114,7 @@ export const limits = {
   refusedBodyBytesMax: 16 * mebibyte,
   shutdownGraceMs: 10_000,
   adminGraceMs: 1_000,
+  signalEchoMs: 500,
   adminConnectionsMax: 100,
   /** How long the command line waits for a running server. */
   adminRequestMs: 40_000,
@@ -131,6 +135,10 @@ holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a who
 holds(
   limits.batchEventsMax <= limits.residentUsersOverrunMax,
   "the users of a whole batch find room at once",
+)
+holds(
+  limits.commitBatchBytesMax + limits.recordBytesMax <= 2 * limits.recordSlabBytes,
+  "slabs fit batches",
 )
 holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
 holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")

@@ -19,8 +19,11 @@ export const temporaryFolder = async (): Promise<string> => {
   return folder
 }
 
+/** The folder of package.json. */
+export const root = resolve(import.meta.dirname, "../..")
+
 /** Text that grows; whoever waits for a pattern hears when it is there, or when no more will come. */
-class Output {
+export class Output {
   text = ""
   #ended = false
   readonly #waiting = new Set<() => void>()

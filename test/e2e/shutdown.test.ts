@@ -1,6 +1,7 @@
+import { spawn } from "node:child_process"
 import { request } from "node:http"
-import { describe, expect, it } from "vitest"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { Output, patience, readServerFile, root, Server, temporaryFolder } from "./program.ts"
 
 const eventsSent = 50
 
@@ -85,6 +86,30 @@ describe("A server that is told to stop", patience, () => {
     expect(await server.stop("SIGINT")).toBe(130)
     const again = await Server.start(folder)
     expect((await again.request(key, "GET", "/v1/users/u")).status).toBe(200)
+  })
+
+  it("hears the signal that npm gets", async () => {
+    const folder = await temporaryFolder()
+    const env = {
+      PATH: process.env.PATH ?? "",
+      LAUREL_DATA_DIR: folder,
+      LAUREL_PORT: "0",
+      LAUREL_ADMIN_PORT: "0",
+    }
+    const npm = spawn("npm", ["start"], { cwd: root, env, stdio: "pipe" })
+    const log = new Output(npm.stderr)
+    const ended = new Promise((code) => npm.on("close", code))
+    await log.waitFor(/"message":"Ready".*\n/)
+    const { pid } = await readServerFile(folder)
+    onTestFinished(() => {
+      // Gone already, unless the signal stayed with npm.
+      try {
+        process.kill(pid, "SIGKILL")
+      } catch {}
+    })
+    npm.kill("SIGTERM")
+    expect(await ended).toBe(0)
+    expect(log.text).toContain('"message":"Stopped"')
   })
 
   it("can be told so before it is ready", async () => {
