@@ -17,6 +17,7 @@ import { type Durability, type GroupCommit, makeGroupCommit } from "./GroupCommi
 import { fillIdFilter, readActorValue } from "./History.ts"
 import { IdempotencyKeys } from "./Idempotency.ts"
 import { hashText, IdFilter } from "./IdFilter.ts"
+import { RecordTexts } from "./RecordTexts.ts"
 import { type RecoveryReport, readMark, recover } from "./Recovery.ts"
 import { Residency } from "./Residency.ts"
 import { Snapshotter } from "./Snapshotter.ts"
@@ -54,8 +55,10 @@ export const makeEngine = Effect.fnUntraced(function* (
   const directory = newDirectory()
   const idempotency = new IdempotencyKeys(storage, now)
   const mark = yield* readMark(storage)
+  const texts = new RecordTexts()
   const snapshotter = new Snapshotter({
     storage,
+    texts,
     idempotency,
     now,
     mark,
@@ -130,6 +133,7 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   commit = yield* makeGroupCommit<CommitEntry>({
     durability: options.durability ?? "fsync",
+    texts,
     onBroken: options.onBroken,
     onStalled: (entries) => {
       for (const entry of entries) actors.abandon(entry)

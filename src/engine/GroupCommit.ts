@@ -11,15 +11,14 @@
  * - Any other failure: `onBroken`, and nothing is committed any more. The process must end.
  * - Relaxed durability hands a batch to `onCommitted` before the flush.
  *
- * Cost: each record is written once into the batch's buffer, and the batch copied once when it is durable, so
- * that what keeps a record's text holds on to no more than that.
+ * Cost: each record is written once into the batch's buffer, and the batch copied once into `texts`.
  */
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { frameLengthBytes } from "../storage/Frames.ts"
 import { Broken, Storage } from "../storage/Storage.ts"
 import { nextTurn } from "./nextTurn.ts"
-import type { RecordText } from "./Pending.ts"
+import type { RecordText, RecordTexts } from "./RecordTexts.ts"
 
 export type Durability = "fsync" | "relaxed"
 
@@ -42,6 +41,8 @@ export interface GroupCommit<Entry> {
 
 export interface GroupCommitOptions<Entry> {
   readonly durability: Durability
+  /** Where the texts of durable records stay. */
+  readonly texts: RecordTexts
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
   /** The callers of these entries have waited too long for space. */
   readonly onStalled: (entries: ReadonlyArray<Entry>) => void
@@ -90,16 +91,20 @@ class Batch<Entry extends Located> implements RecordText {
     return frameLengthBytes + written
   }
 
-  /** Keeps only what is used, and gives its buffer away. */
-  release(): Buffer {
-    const { bytes } = this
-    this.bytes = Buffer.allocUnsafeSlow(this.length)
-    bytes.copy(this.bytes, 0, 0, this.length)
+  /** Moves the texts to where they stay, and gives its buffer away. */
+  release(texts: RecordTexts): Buffer {
+    const { bytes, entries, firstSequence, length } = this
+    const { at, text } = texts.store(bytes.subarray(0, length), firstSequence + entries.length - 1)
+    for (const entry of entries) {
+      entry.text = text
+      entry.textStart += at
+    }
     return bytes
   }
 }
 
-const initialBytes = 64 * 1024
+/** A batch is sealed by the record that goes beyond the bound. */
+const bufferBytes = 2 * limits.commitBatchBytesMax
 
 /** Starts the commit loop in the surrounding scope. */
 export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Located>(
@@ -112,16 +117,16 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
   let pendingBytes = 0
   let appendedBytes = 0
   let stalled = false
-  let spare: Buffer | undefined
-  let collecting = new Batch<Entry>(nextSequence, Buffer.allocUnsafe(initialBytes))
+  const free: Array<Buffer> = []
+  const buffer = () => free.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
+  let collecting = new Batch<Entry>(nextSequence, buffer())
   const sealed: Array<Batch<Entry>> = []
   let flushing: Batch<Entry> | undefined
   let wake: (() => void) | undefined
 
   const seal = () => {
     sealed.push(collecting)
-    collecting = new Batch(nextSequence, spare ?? Buffer.allocUnsafe(initialBytes))
-    spare = undefined
+    collecting = new Batch(nextSequence, buffer())
   }
 
   const commit: GroupCommit<Entry> = {
@@ -222,9 +227,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
       if (options.durability === "relaxed") announce(flushing)
       yield* append(flushing)
       pendingBytes -= flushing.length
-      const buffer = flushing.release()
-      // Buffers of usual size are used again; larger ones were for a burst.
-      if (buffer.length <= 4 * initialBytes) spare = buffer
+      const used = flushing.release(options.texts)
+      const usual = used.length === bufferBytes
+      if (usual && free.length < limits.commitBuffersFreeMax) free.push(used)
       if (options.durability === "fsync") announce(flushing)
       flushing = undefined
     }

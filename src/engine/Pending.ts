@@ -6,11 +6,7 @@
 import type { JournalRecord } from "../domain/Record.ts"
 import type { AnyActor } from "./Actor.ts"
 import { decodeRecord } from "./Codec.ts"
-
-/** Where a record's text is. `bytes` is shared by the records of a batch. */
-export interface RecordText {
-  readonly bytes: Buffer
-}
+import type { RecordText } from "./RecordTexts.ts"
 
 export interface PendingRecord {
   readonly actor: AnyActor

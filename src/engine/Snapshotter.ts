@@ -23,6 +23,7 @@ import { actorEntry, eventIdEntry, pageEntries } from "./History.ts"
 import type { IdempotencyKeys } from "./Idempotency.ts"
 import { nextTurn } from "./nextTurn.ts"
 import type { PendingRecord } from "./Pending.ts"
+import type { RecordTexts } from "./RecordTexts.ts"
 
 /** What a snapshot says about itself, under `snapshotKey` in the table `meta`. */
 export interface SnapshotMark {
@@ -44,6 +45,7 @@ export const snapshotKey = compositeKey("snapshot")
 
 export interface SnapshotterOptions {
   readonly storage: Storage["Service"]
+  readonly texts: RecordTexts
   readonly idempotency: IdempotencyKeys
   readonly now: () => number
   readonly mark: SnapshotMark
@@ -161,6 +163,7 @@ export class Snapshotter {
   #forget(records: ReadonlyArray<PendingRecord>): void {
     for (const record of records) record.actor.forget(record)
     this.#options.idempotency.snapshotted(this.#mark.watermark)
+    this.#options.texts.release(this.#mark.watermark)
   }
 }
 

@@ -7,6 +7,7 @@ import {
   nowhere,
 } from "../../src/engine/GroupCommit.ts"
 import { nextTurn } from "../../src/engine/nextTurn.ts"
+import { RecordTexts } from "../../src/engine/RecordTexts.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
@@ -30,6 +31,7 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   })
   const commit = yield* makeGroupCommit<Entry>({
     durability,
+    texts: new RecordTexts(),
     onCommitted: (entries) => committed.push(...entries.map(({ name }) => name)),
     onStalled: () => {},
     onBroken: (cause) => broken.push(cause),
