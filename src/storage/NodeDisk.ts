@@ -116,17 +116,40 @@ const syncFolder = (where: string): OnDisk<void> =>
       ),
   )
 
-const makeFolder = Effect.fnUntraced(function* (where: string) {
-  const first = yield* call<string | undefined>("make folder", where, (callback) =>
-    fs.mkdir(where, { recursive: true }, callback),
+const isFolder = (where: string): Effect.Effect<boolean> =>
+  call<fs.Stats>("stat", where, (callback) => fs.stat(where, callback)).pipe(
+    Effect.match({ onFailure: () => false, onSuccess: (stats) => stats.isDirectory() }),
   )
-  if (first === undefined) return
-  const highest = path.dirname(path.resolve(first))
-  for (let folder = path.resolve(where); folder !== highest; ) {
-    folder = path.dirname(folder)
-    yield* syncFolder(folder)
-  }
-})
+
+/** Makes a folder where its parent is; tells whether it was missing. */
+const makeOneFolder = (folder: string): OnDisk<boolean> =>
+  call("make folder", folder, (callback: Callback<void>) =>
+    fs.mkdir(folder, callback as fs.NoParamCallback),
+  ).pipe(
+    Effect.as(true),
+    Effect.catch((failure) =>
+      Effect.flatMap(isFolder(folder), (isThere) =>
+        isThere ? Effect.succeed(false) : Effect.fail(failure),
+      ),
+    ),
+  )
+
+/**
+ * Not Node's recursive mkdir: that tries forever where a folder can not be made although the one above it
+ * is there, as in `/proc`.
+ */
+const makeFolder = (where: string): OnDisk<void> => {
+  const folder = path.resolve(where)
+  const parent = path.dirname(folder)
+  const make = makeOneFolder(folder)
+  return make.pipe(
+    Effect.catchIf(
+      ({ code }) => code === "ENOENT" && parent !== folder,
+      () => Effect.andThen(makeFolder(parent), make),
+    ),
+    Effect.flatMap((wasMissing) => (wasMissing ? syncFolder(parent) : Effect.void)),
+  )
+}
 
 export const nodeDisk: Disk = {
   open,

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { mkdir, readdir, writeFile } from "node:fs/promises"
 import type { AddressInfo } from "node:net"
 import { createServer } from "node:net"
@@ -58,6 +59,18 @@ describe("A start that can not be", patience, () => {
     expect(code).toBe(73)
     expect(stderr).toMatch(/^laurel: Can not use the data directory \S+: .*ENOTDIR\n$/)
   })
+
+  it.skipIf(!existsSync("/proc/self"))(
+    "says so too where the system lets nobody make folders",
+    async () => {
+      expect(await run(["serve"], "/proc/nope", anyPorts)).toEqual({
+        code: 73,
+        stdout: "",
+        stderr:
+          "laurel: Can not use the data directory /proc/nope: make folder /proc/nope: ENOENT\n",
+      })
+    },
+  )
 
   it("says so too when the lock can not be taken", async () => {
     const folder = await temporaryFolder()
