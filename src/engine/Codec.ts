@@ -16,6 +16,7 @@ import type { JournalRecord } from "../domain/Record.ts"
 import type { Rule } from "../domain/Rule.ts"
 import type { UserState } from "../domain/User.ts"
 import type { Webhook } from "../domain/Webhook.ts"
+import { asBuffer } from "../storage/Keys.ts"
 import type { PendingRecord } from "./Pending.ts"
 
 /** The journal's text of a record. */
@@ -23,8 +24,7 @@ export const encodeRecord = (record: JournalRecord): string => JSON.stringify(re
 
 export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(textOf(body))
 
-const textOf = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")
+const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 
 /** A page of one user's records, oldest first, one JSON text a line; `bytes` is what their texts take. */
 export const encodePage = (records: ReadonlyArray<PendingRecord>, bytes: number): Uint8Array => {
@@ -64,18 +64,20 @@ export interface UserHeader {
   readonly scoreSequence: number
 }
 
-export const decodeUserHeader = (value: Uint8Array): UserHeader => {
-  const view = new DataView(value.buffer, value.byteOffset, value.byteLength)
-  return {
-    sequence: view.getFloat64(0, true),
-    xp: view.getFloat64(8, true),
-    scoreSequence: view.getFloat64(16, true),
-  }
-}
+/** The numbers at the head of a user's body, which begins at `at`. */
+export const decodeUserHeader = (bytes: Buffer, at = 0): UserHeader => ({
+  sequence: bytes.readDoubleLE(at),
+  xp: bytes.readDoubleLE(at + 8),
+  scoreSequence: bytes.readDoubleLE(at + 16),
+})
 
 export const decodeUser = (value: Uint8Array): UserState => {
   const rest = JSON.parse(textOf(value.subarray(headerBytes)))
-  return { ...rest, ...decodeUserHeader(value), questsCompleted: new Map(rest.questsCompleted) }
+  return {
+    ...rest,
+    ...decodeUserHeader(asBuffer(value)),
+    questsCompleted: new Map(rest.questsCompleted),
+  }
 }
 
 interface StoredProject {

@@ -4,12 +4,12 @@
  * as in live operation: a record is applied to every actor whose value is older than the record.
  */
 import { Effect, Stream } from "effect"
-import { type BoardScore, Leaderboard } from "../domain/Leaderboard.ts"
+import { BoardBuilder } from "../domain/Leaderboard.ts"
 import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
-import { keyParts, rangeOf } from "../storage/Keys.ts"
+import { asBuffer, compositeKey, hasPrefix, keyParts, rangeOf, textAfter } from "../storage/Keys.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
-import { decodeValue } from "../storage/Values.ts"
+import { decodeValue, isWhole, valueBodyAt } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
 import { decodeRecord, decodeUserHeader } from "./Codec.ts"
 import type { DirectoryActor, Environments, UserActor } from "./Environments.ts"
@@ -110,26 +110,29 @@ const loadActors = Effect.fnUntraced(function* (options: RecoveryOptions) {
 /** Builds each environment's board from the numbers at the head of its users' values. */
 const loadBoards = Effect.fnUntraced(function* (storage: Store, environments: Environments) {
   let users = 0
-  const scores = new Map<string, Array<BoardScore>>()
+  const boards = new Map<string, BoardBuilder>()
+  // Keys of one environment stand together.
+  let prefix: Uint8Array = Uint8Array.of(255)
+  let board = new BoardBuilder()
   const range = { table: "users", ...rangeOf(new Uint8Array()) } as const
   yield* Stream.runForEach(storage.readEntries(range), (entries) =>
     Effect.gen(function* () {
-      for (const [key, value] of entries) {
-        const body = yield* decodeValue(value, { table: "users", key })
-        const [environment, userId] = keyParts(key) as [string, string]
-        const { scoreSequence, xp } = decodeUserHeader(body)
+      for (const [key, stored] of entries) {
+        const value = asBuffer(stored)
+        if (!isWhole(value)) yield* decodeValue(value, { table: "users", key })
+        if (!hasPrefix(prefix, key)) {
+          const environment = keyParts(key)[0] as string
+          prefix = compositeKey(environment)
+          board = new BoardBuilder()
+          boards.set(environment, board)
+        }
+        const { scoreSequence, xp } = decodeUserHeader(value, valueBodyAt)
+        board.add(textAfter(prefix, key), xp, scoreSequence)
         users++
-        if (xp === 0) continue
-        const score = { userId, score: xp, tieSequence: scoreSequence }
-        const ofEnvironment = scores.get(environment)
-        if (ofEnvironment === undefined) scores.set(environment, [score])
-        else ofEnvironment.push(score)
       }
     }),
   )
-  for (const [environment, ofEnvironment] of scores) {
-    environments.of(environment).board = Leaderboard.fromEntries(ofEnvironment)
-  }
+  for (const [environment, builder] of boards) environments.of(environment).board = builder.build()
   return users
 })
 

@@ -53,9 +53,26 @@ const writeString = (key: Buffer, value: string, at: number): number => {
   return start + written
 }
 
+/** `bytes` as a Buffer over the same memory. */
+export const asBuffer = (bytes: Uint8Array): Buffer =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** The text of a key's last part, which follows the parts that `prefix` has. */
+export const textAfter = (prefix: Uint8Array, key: Uint8Array): string =>
+  asBuffer(key).toString("utf8", prefix.length + lengthBytes)
+
+/** Whether `key` begins with the bytes of `prefix`. */
+export const hasPrefix = (prefix: Uint8Array, key: Uint8Array): boolean => {
+  if (key.length < prefix.length) return false
+  for (let index = 0; index < prefix.length; index++) {
+    if (key[index] !== prefix[index]) return false
+  }
+  return true
+}
+
 /** The parts of a key that `compositeKey` made. Throws a RangeError for other bytes. */
 export const keyParts = (key: Uint8Array): ReadonlyArray<KeyPart> => {
-  const bytes = Buffer.from(key.buffer, key.byteOffset, key.byteLength)
+  const bytes = asBuffer(key)
   const parts: Array<KeyPart> = []
   let at = 0
   while (at < bytes.length) {
