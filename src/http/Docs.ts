@@ -40,6 +40,7 @@ export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constrai
     ])
   })
 
+/** The reader tries whether it may use eval, which browsers report, and does without. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -60,6 +61,7 @@ const showPage = ({ tag }: Script): PlainReply => ({
   <head>
     <meta charset="utf-8">
     <title>Laurel API reference</title>
+    <link rel="icon" href="data:,">
     <meta name="viewport" content="width=device-width, initial-scale=1">
   </head>
   <body>
@@ -110,6 +112,13 @@ Scalar.createApiReference("#reference", {
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,
+  showDeveloperTools: "never",
+  defaultOpenAllTags: true,
+  authentication: { preferredSecurityScheme: "apiKey" },
+  customCss: \`
+    .markdown td:first-child code { white-space: nowrap; }
+    .markdown-summary, .markdown-summary *, .property-detail, .property-detail * { line-height: 1.5 !important; }
+  \`,
 });
 `
 

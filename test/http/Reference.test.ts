@@ -84,6 +84,26 @@ describe("/openapi.json", () => {
     expect(offset.schema).toEqual({ type: "integer", minimum: 0, default: 0 })
   })
 
+  it("says only what tells readers something, in words that they know", async () => {
+    const { json, text } = await get("/openapi.json")
+    expect(text).not.toContain(String(Number.MAX_SAFE_INTEGER))
+    expect(text).not.toMatch(/"anyOf":\[\{[^{}]*\}\]/)
+    expect(json.components.securitySchemes.apiKey).toMatchObject({ type: "http", scheme: "bearer" })
+    const names = Object.keys(json.components.schemas)
+    expect(names).toEqual(names.toSorted())
+    for (const [path, item] of Object.entries<Record<string, (typeof json.paths)[string]>>(
+      json.paths,
+    )) {
+      if (!path.startsWith("/v1")) continue
+      for (const operation of Object.values(item)) {
+        expect([path, operation.description]).toEqual([path, expect.any(String)])
+        for (const { description } of Object.values<{ description: string }>(operation.responses)) {
+          expect([path, description]).toEqual([path, expect.stringMatching(/ /)])
+        }
+      }
+    }
+  })
+
   it("documents every error code", async () => {
     const { json } = await get("/openapi.json")
     for (const code of Object.keys(errorKinds)) {
@@ -120,7 +140,11 @@ describe("/docs", () => {
     expect(page.headers["content-type"]).toBe("text/html; charset=utf-8")
     expect(page.headers["content-security-policy"]).toContain("default-src 'none'")
     const sources = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source)
-    expect(sources).toEqual(["/openapi.json", expect.stringMatching(/^\/docs\/reference\.js\?v=/)])
+    expect(sources).toEqual([
+      "data:,",
+      "/openapi.json",
+      expect.stringMatching(/^\/docs\/reference\.js\?v=/),
+    ])
   })
 
   it("has a script that browsers keep", async () => {

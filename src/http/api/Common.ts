@@ -75,8 +75,8 @@ export const LevelChange = Schema.Struct({ before: Level, after: Level }).annota
 })
 
 export const EarnedBadge = Schema.Struct({
-  id: Schema.String,
-  name: Schema.String,
+  id: Schema.String.annotate({ examples: ["first-lesson"] }),
+  name: Schema.String.annotate({ examples: ["First lesson"] }),
   earnedAt: Time,
 }).annotate({ identifier: "EarnedBadge" })
 
@@ -103,18 +103,20 @@ export const pageQuery = {
 
 /** What every list says of its page. */
 export const pageFields = {
-  total: Schema.Int.annotate({ description: "How many there are in all." }),
-  limit: Schema.Int,
-  offset: Schema.Int,
-  hasMore: Schema.Boolean.annotate({ description: "Whether there are more after this page." }),
+  total: Schema.Int.annotate({ description: "How many there are in all.", examples: [1] }),
+  limit: Schema.Int.annotate({ description: "How many this page has at most.", examples: [20] }),
+  offset: Schema.Int.annotate({ description: "How many come before this page.", examples: [0] }),
+  hasMore: Schema.Boolean.annotate({
+    description: "Whether there are more after this page.",
+    examples: [false],
+  }),
 }
 
 export const idempotencyHeaders = {
   "idempotency-key": Schema.optionalKey(
     pattern(/^[\x20-\x7e]{1,255}$/, "1 to 255 printable ASCII characters").annotate({
       description:
-        "For 24 hours, a repeat of the same request with the same key gets the first reply again (`Idempotency-Replayed: true`) and changes nothing.",
-      examples: ["5f0c1a52"],
+        "For 24 hours, a repeat of the same request with the same key gets the first reply again (`Idempotency-Replayed: true`) and changes nothing. Take a new one, such as a UUID, for every other request.",
     }),
   ),
 }

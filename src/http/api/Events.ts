@@ -39,19 +39,20 @@ export const Event = Schema.Struct({
 })
 
 export const QuestOutcome = Schema.Struct({
-  questId: Schema.String,
-  title: Schema.String,
+  questId: Schema.String.annotate({ examples: ["qst_01a1fc1e64c07345932e273286b5ca30"] }),
+  title: Schema.String.annotate({ examples: ["First steps"] }),
   status: Schema.Literal("completed"),
   progress: Schema.Finite.annotate({ description: "The share that is done, 0 to 1." }),
   alreadyCompleted: Schema.Boolean.annotate({
     description: "The quest had been completed before; nothing was earned this time.",
+    examples: [false],
   }),
 }).annotate({ identifier: "QuestOutcome" })
 
 export const StreakOutcome = Schema.Struct({
-  key: Schema.String,
-  current: Schema.Int,
-  best: Schema.Int,
+  key: Schema.String.annotate({ examples: ["daily"] }),
+  current: Schema.Int.annotate({ description: "How long it is now.", examples: [3] }),
+  best: Schema.Int.annotate({ description: "How long it ever was.", examples: [7] }),
 }).annotate({ identifier: "StreakOutcome" })
 
 export const EventOutcome = Schema.Struct({
@@ -64,6 +65,7 @@ export const EventOutcome = Schema.Struct({
   duplicate: Schema.Boolean.annotate({
     description:
       "An event with this `id` was there already: nothing changed, this is the first outcome.",
+    examples: [false],
   }),
   occurredAt: Time,
   receivedAt: Time,
@@ -77,23 +79,29 @@ export const EventOutcome = Schema.Struct({
 
 export const EventRefusal = Schema.Struct({
   status: Schema.Int.annotate({ description: "The status that the event alone would have got." }),
-  code: Schema.String,
-  detail: Schema.String,
+  code: Schema.String.annotate({ description: "The code of the error, as in a problem." }),
+  detail: Schema.String.annotate({ description: "What happened, for people." }),
   errors: Schema.Array(Fault),
 }).annotate({ identifier: "EventRefusal", description: "Why an event of a batch was refused." })
 
 export const Batch = Schema.Struct({
   events: list(Event, 1, limits.batchEventsMax),
-}).annotate({ identifier: "Batch" })
+}).annotate({
+  identifier: "Batch",
+  examples: [{ events: [{ userId: "user-42", action: "LESSON_DONE" }] }],
+})
 
 export const BatchOutcome = Schema.Struct({
-  accepted: Schema.Int,
-  duplicates: Schema.Int,
-  rejected: Schema.Int,
+  accepted: Schema.Int.annotate({ description: "Events that were applied.", examples: [1] }),
+  duplicates: Schema.Int.annotate({
+    description: "Events that were there already.",
+    examples: [0],
+  }),
+  rejected: Schema.Int.annotate({ description: "Events that were refused.", examples: [0] }),
   results: Schema.Array(Schema.Union([EventOutcome, EventRefusal])).annotate({
     description: "One for each event, in the order of the request.",
   }),
-}).annotate({ identifier: "BatchOutcome" })
+}).annotate({ identifier: "BatchOutcome", description: "What a batch did; durable." })
 
 export const Events = HttpApiGroup.make("events")
   .add(

@@ -26,7 +26,7 @@ export const LeaderboardPage = Schema.Struct({
     }).annotate({ identifier: "LeaderboardEntry" }),
   ),
   ...pageFields,
-}).annotate({ identifier: "LeaderboardPage" })
+}).annotate({ identifier: "LeaderboardPage", description: "A page of the leaderboard." })
 
 export const Leaderboard = HttpApiGroup.make("leaderboard")
   .add(

@@ -16,6 +16,8 @@ export const Fault = Schema.Struct({
   detail: Schema.String.annotate({ description: "What, for people." }),
 }).annotate({ identifier: "Fault", description: "One thing wrong with a request." })
 
+const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
+
 export const problemContentType = "application/problem+json"
 
 /** The `type` of a problem: a URI that names its code. */
@@ -25,7 +27,17 @@ const problem = <const Codes extends readonly [ErrorCode, ...ReadonlyArray<Error
   identifier: string,
   codes: Codes,
 ) => {
-  const { status } = errorKinds[codes[0]]
+  const [code] = codes
+  const { status, title } = errorKinds[code]
+  const example = {
+    type: problemType(code),
+    title,
+    status,
+    detail: code === "invalid_request" ? `${fault.pointer}: ${fault.detail}` : `${title}.`,
+    instance: "/v1/events",
+    code,
+    requestId: "req_01a1fc1e64c07345932e273286b5ca30",
+  }
   return Schema.Struct({
     type: Schema.String.annotate({ description: "A URI that names the code." }),
     title: Schema.String.annotate({ description: "The code in a few words." }),
@@ -45,6 +57,7 @@ const problem = <const Codes extends readonly [ErrorCode, ...ReadonlyArray<Error
     (schema) =>
       schema.annotate({
         identifier,
+        examples: [code === "invalid_request" ? { ...example, errors: [fault] } : example],
         description: codes.map((code) => `\`${code}\`: ${errorKinds[code].title}`).join(". "),
       }),
   )

@@ -24,18 +24,21 @@ export const NewQuest = Schema.Struct({
 
 export const Quest = Schema.Struct({
   id: Schema.String.annotate({ examples: ["qst_01a1fc1e64c07345932e273286b5ca30"] }),
-  title: Schema.String,
-  description: Schema.NullOr(Schema.String),
-  status: oneOf(questStatuses),
-  reward: Schema.Struct({ xp: Schema.Int }),
+  title: Schema.String.annotate({ examples: ["First steps"] }),
+  description: Schema.NullOr(Schema.String).annotate({ examples: ["Finish the first lesson"] }),
+  status: oneOf(questStatuses).annotate({ examples: ["active"] }),
+  reward: Schema.Struct({ xp: Schema.Int.annotate({ examples: [100] }) }),
   createdAt: Time,
   updatedAt: Time,
-}).annotate({ identifier: "Quest" })
+}).annotate({
+  identifier: "Quest",
+  description: "What users can complete, with what it gives.",
+})
 
 export const QuestPage = Schema.Struct({
   quests: Schema.Array(Quest).annotate({ description: "In the order of their creation." }),
   ...pageFields,
-}).annotate({ identifier: "QuestPage" })
+}).annotate({ identifier: "QuestPage", description: "A page of the quests." })
 
 export const Quests = HttpApiGroup.make("quests")
   .add(
@@ -46,7 +49,13 @@ export const Quests = HttpApiGroup.make("quests")
       error: [...writeProblems, DefinitionConflict],
     })
       .annotate(OpenTo, [])
-      .annotateMerge(OpenApi.annotations({ summary: "Create a quest" })),
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Create a quest",
+          description:
+            "While it is active, each user can complete it once, with a `QUEST_COMPLETE` event that names it.",
+        }),
+      ),
     HttpApiEndpoint.get("list", "/v1/quests", {
       query: { status: Schema.optionalKey(oneOf(questStatuses)), ...pageQuery },
       success: QuestPage,

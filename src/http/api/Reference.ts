@@ -82,15 +82,22 @@ const headerNames = (method: string, status: number, keyed: boolean): Array<Head
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
 type Json = any
 
-/** Adds the headers, and says that numbers in a query are numbers. */
+/** Adds the headers, says that numbers in a query are numbers, and leaves out what tells readers nothing. */
 export const completeReference = (document: Record<string, Json>): Record<string, Json> => {
+  simplify(document)
   document.components.headers = headers
+  document.components.schemas = Object.fromEntries(
+    Object.entries(document.components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  )
+  // Any case is right, but the reader takes other words than the registered `bearer` for a password.
+  document.components.securitySchemes.apiKey.scheme = "bearer"
   for (const path of Object.values<Json>(document.paths)) {
     for (const [method, operation] of Object.entries<Json>(path)) {
       for (const parameter of operation.parameters) {
         if (parameter.in === "query") {
           parameter.schema = pageParameters[parameter.name] ?? parameter.schema
         }
+        if (parameter.in === "header") parameter.examples = leftOut
         const { description, ...schema } = parameter.schema
         if (description !== undefined) Object.assign(parameter, { description, schema })
       }
@@ -103,6 +110,23 @@ export const completeReference = (document: Record<string, Json>): Record<string
     }
   }
   return document
+}
+
+/** Drops bounds that every integer in JSON has, and alternatives of which there is one. */
+const simplify = (node: Json): void => {
+  if (typeof node !== "object" || node === null) return
+  if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
+  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
+  if (node.anyOf?.length === 1) {
+    Object.assign(node, node.anyOf[0])
+    delete node.anyOf
+  }
+  for (const child of Object.values(node)) simplify(child)
+}
+
+/** An example of a header that the reader shows; in its own requests it is off until someone wants it. */
+const leftOut = {
+  default: { value: "5f0c1a52-6f4e-4a0b-9d55-0c5b8e1f7a31", "x-disabled": true },
 }
 
 const pageParameters: Record<string, Json> = {

@@ -25,16 +25,16 @@ export const NewRule = Schema.Struct({
 export const Rule = Schema.Struct({
   id: Schema.String.annotate({ examples: ["rul_01a1fc1e64c07345932e273286b5ca30"] }),
   action: Action,
-  reward: Schema.Struct({ xp: Schema.Int }),
+  reward: Schema.Struct({ xp: Schema.Int.annotate({ examples: [50] }) }),
   enabled: Schema.Boolean,
   createdAt: Time,
   updatedAt: Time,
-}).annotate({ identifier: "Rule" })
+}).annotate({ identifier: "Rule", description: "What every event with an action earns." })
 
 export const RulePage = Schema.Struct({
   rules: Schema.Array(Rule).annotate({ description: "In the order of their creation." }),
   ...pageFields,
-}).annotate({ identifier: "RulePage" })
+}).annotate({ identifier: "RulePage", description: "A page of the rules." })
 
 export const Rules = HttpApiGroup.make("rules")
   .add(
@@ -57,7 +57,12 @@ export const Rules = HttpApiGroup.make("rules")
       error: readProblems,
     })
       .annotate(OpenTo, ["read"])
-      .annotateMerge(OpenApi.annotations({ summary: "List rules" })),
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List rules",
+          description: "The rules of the key's project and environment.",
+        }),
+      ),
   )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Rules", description: "What actions are worth." }))

@@ -18,7 +18,10 @@ import {
 } from "./Common.ts"
 import { BalanceConflict, readProblems, UserNotFound, writeProblems } from "./Problems.ts"
 
-export const Points = Schema.Int.annotate({ description: "A balance beside the xp." })
+export const Points = Schema.Int.annotate({
+  description: "A balance beside the xp.",
+  examples: [300],
+})
 
 export const User = Schema.Struct({
   id: UserId,
@@ -34,8 +37,8 @@ export const User = Schema.Struct({
   points: Points,
   badges: Schema.Array(
     Schema.Struct({
-      id: Schema.String,
-      name: Schema.String,
+      id: Schema.String.annotate({ examples: ["first-lesson"] }),
+      name: Schema.String.annotate({ examples: ["First lesson"] }),
       description: Schema.NullOr(Schema.String),
       icon: Schema.NullOr(Schema.String),
       earnedAt: Time,
@@ -43,18 +46,26 @@ export const User = Schema.Struct({
   ),
   createdAt: Time,
   updatedAt: Time,
-}).annotate({ identifier: "User" })
+}).annotate({ identifier: "User", description: "A user, and what they have." })
 
 export const LevelProgress = Schema.Struct({
-  xpAtStart: Schema.Int.annotate({ description: "The xp at which the level begins." }),
+  xpAtStart: Schema.Int.annotate({
+    description: "The xp at which the level begins.",
+    examples: [1000],
+  }),
   xpAtNext: Schema.NullOr(Schema.Int).annotate({
     description: "The xp at which the next level begins; null on the top level.",
+    examples: [1500],
   }),
-  xpInto: Schema.Int.annotate({ description: "The xp since the level began." }),
+  xpInto: Schema.Int.annotate({ description: "The xp since the level began.", examples: [250] }),
   xpToNext: Schema.NullOr(Schema.Int).annotate({
     description: "The xp that are missing to the next level; null on the top level.",
+    examples: [250],
   }),
-  ratio: Schema.Finite.annotate({ description: "The share of the level that is done, 0 to 1." }),
+  ratio: Schema.Finite.annotate({
+    description: "The share of the level that is done, 0 to 1.",
+    examples: [0.5],
+  }),
 }).annotate({ identifier: "LevelProgress" })
 
 export const Progress = Schema.Struct({
@@ -68,17 +79,17 @@ export const Progress = Schema.Struct({
   points: Points,
   badges: Schema.Array(
     Schema.Struct({
-      id: Schema.String,
-      name: Schema.String,
-      current: Schema.Int,
-      target: Schema.Int,
+      id: Schema.String.annotate({ examples: ["ten-lessons"] }),
+      name: Schema.String.annotate({ examples: ["Ten lessons"] }),
+      current: Schema.Int.annotate({ examples: [7] }),
+      target: Schema.Int.annotate({ examples: [10] }),
       earnedAt: Schema.NullOr(Time),
     }).annotate({ identifier: "BadgeProgress" }),
   ),
   quests: Schema.Array(
     Schema.Struct({
-      questId: Schema.String,
-      title: Schema.String,
+      questId: Schema.String.annotate({ examples: ["qst_01a1fc1e64c07345932e273286b5ca30"] }),
+      title: Schema.String.annotate({ examples: ["First steps"] }),
       status: oneOf(["not_started", "in_progress", "completed", "expired"]),
       steps: Schema.Array(
         Schema.Struct({ key: Schema.String, current: Schema.Int, target: Schema.Int }),
@@ -96,7 +107,7 @@ export const Progress = Schema.Struct({
       freezes: Schema.Int,
     }).annotate({ identifier: "StreakProgress" }),
   ),
-}).annotate({ identifier: "Progress" })
+}).annotate({ identifier: "Progress", description: "How far a user is." })
 
 export const RewardGrant = Schema.Struct({
   type: oneOf(["xp"]).annotate({ description: "The kind of reward." }),

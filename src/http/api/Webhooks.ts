@@ -9,10 +9,7 @@ import { DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
 
 export const KindPattern = Schema.String.check(
   check("invalid_value", "must be a known kind, a family such as quest.*, or *", isKindPattern),
-).annotate({
-  description: `A kind of message, all of a family (\`quest.*\`), or all (\`*\`). Kinds: ${messageKinds.map((kind) => `\`${kind}\``).join(", ")}.`,
-  examples: ["xp.earned"],
-})
+).annotate({ examples: ["xp.earned"] })
 
 export const NewWebhook = Schema.Struct({
   url: text(1, limits.urlCharactersMax).annotate({
@@ -20,7 +17,9 @@ export const NewWebhook = Schema.Struct({
       "Where messages are sent: http or https (for production, https), a public address, no user name or password.",
     examples: ["https://example.com/laurel"],
   }),
-  events: list(KindPattern, 1, limits.webhookKindsMax),
+  events: list(KindPattern, 1, limits.webhookKindsMax).annotate({
+    description: `Which messages are sent: kinds, families (\`quest.*\`), or all (\`*\`). Kinds: ${messageKinds.map((kind) => `\`${kind}\``).join(", ")}.`,
+  }),
   description: Schema.optionalKey(text(0, limits.descriptionCharactersMax, "multiple")),
 }).annotate({
   identifier: "NewWebhook",
@@ -29,26 +28,29 @@ export const NewWebhook = Schema.Struct({
 
 const fields = {
   id: Schema.String.annotate({ examples: ["whk_01a1fc1e64c07345932e273286b5ca30"] }),
-  url: Schema.String,
-  events: Schema.Array(Schema.String),
-  description: Schema.NullOr(Schema.String),
+  url: Schema.String.annotate({ examples: ["https://example.com/laurel"] }),
+  events: Schema.Array(Schema.String).annotate({ examples: [["xp.earned"]] }),
+  description: Schema.NullOr(Schema.String).annotate({ examples: ["Badges on the wall"] }),
   status: oneOf(["enabled", "disabled"]),
   createdAt: Time,
 }
 
-export const Webhook = Schema.Struct(fields).annotate({ identifier: "Webhook" })
+export const Webhook = Schema.Struct(fields).annotate({
+  identifier: "Webhook",
+  description: "An address that Laurel sends messages to.",
+})
 
 export const CreatedWebhook = Schema.Struct({
   ...fields,
   secret: Schema.String.annotate({
     description: "Signs the messages (`whsec_…`). It is shown this once.",
   }),
-}).annotate({ identifier: "CreatedWebhook" })
+}).annotate({ identifier: "CreatedWebhook", description: "The webhook, with its secret." })
 
 export const WebhookPage = Schema.Struct({
   webhooks: Schema.Array(Webhook).annotate({ description: "In the order of their creation." }),
   ...pageFields,
-}).annotate({ identifier: "WebhookPage" })
+}).annotate({ identifier: "WebhookPage", description: "A page of the webhooks." })
 
 export const Webhooks = HttpApiGroup.make("webhooks")
   .add(
@@ -59,7 +61,12 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       error: [...writeProblems, DefinitionConflict],
     })
       .annotate(OpenTo, [])
-      .annotateMerge(OpenApi.annotations({ summary: "Register a webhook" })),
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Register a webhook",
+          description: "The reply has the secret that signs its messages; it is not shown again.",
+        }),
+      ),
     HttpApiEndpoint.get("list", "/v1/webhooks", {
       query: pageQuery,
       success: WebhookPage,
@@ -69,7 +76,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List webhooks",
-          description: "Without their secrets.",
+          description: "The webhooks of the key's project and environment, without their secrets.",
         }),
       ),
   )
