@@ -94,7 +94,9 @@ export const limits = {
   snapshotTurnEntriesMax: 500,
   idempotencyExpiredMax: 1_000,
   snapshotPendingRecordsMax: 1_000_000,
-  historyPageBytesMax: 1_600,
+  /** With what surrounds it, one page of LMDB. Larger than what LMDB should delete often; history is not deleted. */
+  historyPageBytesMax: 4_000,
+  idempotencyPieceBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 

@@ -153,8 +153,8 @@ const entriesOf = (record: JournalRecord): ReadonlyArray<Entry> => {
   const body = encodeRecord(withoutMetadata(record))
   const text = Buffer.from(`${Buffer.byteLength(body)}\n${body}`)
   const entries: Array<Entry> = []
-  for (let start = 0; start < text.length; start += limits.historyPageBytesMax) {
-    const piece = text.subarray(start, start + limits.historyPageBytesMax)
+  for (let start = 0; start < text.length; start += limits.idempotencyPieceBytesMax) {
+    const piece = text.subarray(start, start + limits.idempotencyPieceBytesMax)
     const key = compositeKey(subject.environment, kept.key, entries.length)
     entries.push({ table: "idempotency", key, value: encodeValue(piece) })
   }
