@@ -54,7 +54,6 @@ export class ActorSystem {
   #whenIdle: (() => void) | undefined
   /** Commands accepted and not answered yet, of all actors. */
   unanswered = 0
-  defects = 0
 
   constructor(options: ActorSystemOptions) {
     this.#options = options
@@ -260,7 +259,6 @@ export class ActorSystem {
       }
       return undefined
     } catch (error) {
-      this.defects++
       this.#refuse(actor, envelope, internalError)
       return this.#restart(actor, error)
     }

@@ -59,6 +59,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   const snapshotter = new Snapshotter({
     storage,
     texts,
+    written: Effect.suspend(() => commit.written),
     idempotency,
     now,
     mark,

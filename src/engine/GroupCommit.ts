@@ -31,12 +31,12 @@ export interface GroupCommit<Entry> {
   readonly stalled: boolean
   /** Whether there is room for another record. */
   readonly accepting: boolean
-  /** Bytes appended since the start, for accounts of the journal's size. */
-  readonly appendedBytes: number
   /** Queues the record whose text is `encoded`; returns its sequence. */
   readonly append: (encoded: string, entry: Entry) => number
   /** Calls back when everything appended so far is durable; at once if it is. */
   readonly afterCommit: (callback: () => void) => void
+  /** Ends when all that was handed to `onCommitted` is in the journal: at once, but for relaxed durability. */
+  readonly written: Effect.Effect<void>
 }
 
 export interface GroupCommitOptions<Entry> {
@@ -44,7 +44,7 @@ export interface GroupCommitOptions<Entry> {
   /** Where the texts of durable records stay. */
   readonly texts: RecordTexts
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
-  /** The callers of these entries have waited too long for space. */
+  /** The callers of these entries have waited too long for space. Called again as long as they wait. */
   readonly onStalled: (entries: ReadonlyArray<Entry>) => void
   readonly onBroken: (cause: Broken) => void
 }
@@ -65,7 +65,9 @@ class Batch<Entry extends Located> implements RecordText {
   readonly callbacks: Array<() => void> = []
   bytes: Buffer
   length = 0
-  answered = false
+  /** It was handed to `onCommitted`. */
+  announced = false
+  readonly whenWritten: Array<() => void> = []
 
   constructor(firstSequence: number, bytes: Buffer) {
     this.firstSequence = firstSequence
@@ -115,7 +117,6 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
   let durableSequence = storage.lastSequence
   let nextSequence = durableSequence + 1
   let pendingBytes = 0
-  let appendedBytes = 0
   let stalled = false
   const free: Array<Buffer> = []
   const buffer = () => free.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
@@ -142,13 +143,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
     get accepting() {
       return pendingBytes < limits.commitPendingBytesMax
     },
-    get appendedBytes() {
-      return appendedBytes
-    },
     append(encoded, entry) {
       const added = collecting.add(encoded, entry)
       pendingBytes += added
-      appendedBytes += added
       const sequence = nextSequence++
       if (collecting.length >= limits.commitBatchBytesMax) seal()
       if (wake !== undefined) {
@@ -160,9 +157,13 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
     afterCommit(callback) {
       const last =
         collecting.entries.length > 0 ? collecting : (sealed[sealed.length - 1] ?? flushing)
-      if (last === undefined) callback()
+      if (last === undefined || last.announced) callback()
       else last.callbacks.push(callback)
     },
+    written: Effect.callback((resume) => {
+      if (flushing?.announced) flushing.whenWritten.push(() => resume(Effect.void))
+      else resume(Effect.void)
+    }),
   }
 
   const pending = Effect.callback<void>((resume) => {
@@ -171,6 +172,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
   })
 
   const announce = (batch: Batch<Entry>) => {
+    batch.announced = true
     durableSequence = batch.firstSequence + batch.entries.length - 1
     options.onCommitted(batch.entries)
     for (const callback of batch.callbacks) callback()
@@ -200,10 +202,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
         )
       }
       if (now - stalledSince >= limits.stalledAnswerMs) {
-        for (const waiting of [batch, ...sealed, collecting]) {
-          if (!waiting.answered) options.onStalled(waiting.entries)
-          waiting.answered = true
-        }
+        for (const waiting of [batch, ...sealed, collecting]) options.onStalled(waiting.entries)
       }
       yield* Effect.sleep(limits.noSpaceRetryMs)
     }
@@ -231,7 +230,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
       const usual = used.length === bufferBytes
       if (usual && free.length < limits.commitBuffersFreeMax) free.push(used)
       if (options.durability === "fsync") announce(flushing)
+      const { whenWritten } = flushing
       flushing = undefined
+      for (const callback of whenWritten) callback()
     }
   }).pipe(
     Effect.catchCause((cause) =>

@@ -8,7 +8,8 @@
  *   in large slices more of them share a page (13 µs an entry by 500, 2.6 by 20,000, nearly all of it off
  *   the loop). Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
  *   skips the records it already has; pages and index entries are written again as they were.
- * - Only durable states are written, so the snapshot never knows more than the journal.
+ * - The snapshot never knows more than the journal: only states that were committed are written, and in
+ *   relaxed durability not before the journal has them.
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
 import { Effect, Semaphore } from "effect"
@@ -46,6 +47,8 @@ export const snapshotKey = compositeKey("snapshot")
 export interface SnapshotterOptions {
   readonly storage: Storage["Service"]
   readonly texts: RecordTexts
+  /** Ends when the journal has every record that this was told of. */
+  readonly written: Effect.Effect<void>
   readonly idempotency: IdempotencyKeys
   readonly now: () => number
   readonly mark: SnapshotMark
@@ -118,7 +121,7 @@ export class Snapshotter {
         slice.push(entry)
         if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
         if (slice.length < sliceEntriesMax) continue
-        yield* storage.writeEntries(slice)
+        yield* self.#write(slice)
         slice = []
       }
       slice.push(...(yield* idempotency.expired(limits.idempotencyExpiredMax)))
@@ -128,11 +131,10 @@ export class Snapshotter {
         key: snapshotKey,
         value: encodeValue(JSON.stringify(mark)),
       })
-      yield* storage.writeEntries(slice)
+      yield* self.#write(slice)
       self.#mark = mark
       for (const actor of dirty) if (!self.#dirty.has(actor)) actor.dirty = false
       self.#forget(records)
-      yield* storage.prune(mark.journal[0]?.sequence ?? 0)
     }).pipe(
       Effect.onError(() =>
         Effect.sync(() => {
@@ -140,7 +142,15 @@ export class Snapshotter {
           for (const actor of dirty) this.#dirty.add(actor)
         }),
       ),
+      // The snapshot stands, whatever becomes of this.
+      Effect.andThen(Effect.suspend(() => storage.prune(this.#mark.journal[0]?.sequence ?? 0))),
     )
+  }
+
+  /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
+  #write(slice: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> {
+    const { storage, written } = this.#options
+    return Effect.andThen(written, storage.writeEntries(slice))
   }
 
   /** The journal before the oldest mark is let go of: it is older than its retention, or too large. */

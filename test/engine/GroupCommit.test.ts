@@ -119,4 +119,20 @@ describe("Group commit", () => {
       while (state.records.length === 0) yield* nextTurn
     }),
   )
+
+  it.effect("in relaxed durability calls back at once for what was handed on already", () =>
+    Effect.gen(function* () {
+      const { append, batches, commit, gate, settled } = yield* open("relaxed")
+      yield* Latch.close(gate)
+      append("a", "a")
+      yield* settled
+      while (batches.length === 0) yield* nextTurn
+      let called = false
+      commit.afterCommit(() => {
+        called = true
+      })
+      expect(called).toBe(true)
+      yield* Latch.open(gate)
+    }),
+  )
 })

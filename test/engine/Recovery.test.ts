@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
+import { nextTurn } from "../../src/engine/nextTurn.ts"
 import type { RecoveryReport } from "../../src/engine/Recovery.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
@@ -141,6 +142,58 @@ describe("The periodic snapshot", () => {
         expect(pruned.at(-1)).toBe(day <= days ? 0 : day - days + 1)
         yield* TestClock.adjust(dayMs - 60_000)
       }
+    }),
+  )
+
+  it.effect("in relaxed durability never knows more than the journal", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const gate = yield* Latch.make(false)
+      const { engine } = yield* startInMemory(
+        { state, onAppend: () => Latch.await(gate) },
+        { durability: "relaxed", snapshotIntervalMs: 1_000 },
+      )
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* TestClock.adjust(5_000)
+      for (let turn = 0; turn < 20; turn++) yield* nextTurn
+      const range = {
+        table: "users",
+        from: new Uint8Array(),
+        until: new Uint8Array([255]),
+      } as const
+      expect(state.records).toEqual([])
+      expect(state.table("users").entries(range)).toEqual([])
+      yield* Latch.open(gate)
+      while (state.table("users").entries(range).length === 0) yield* nextTurn
+      expect(state.records).toHaveLength(1)
+    }),
+  )
+
+  it.effect("that could not prune is complete all the same, and the next one goes on from it", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const memory = MemoryStorage.make({ state })
+      const disk = { full: true }
+      const { close, engine } = yield* start(
+        {
+          ...memory,
+          prune: (sequence) =>
+            Effect.suspend(() =>
+              disk.full ? Effect.fail(new NoSpace({ operation: "prune" })) : memory.prune(sequence),
+            ),
+        },
+        { snapshotIntervalMs: 1_000 },
+      )
+      const first = yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
+      yield* TestClock.adjust(1_000)
+      yield* engine.askUser(sandbox, reward("u2", 7, "r2"))
+      yield* TestClock.adjust(1_000)
+      disk.full = false
+      yield* TestClock.adjust(2_000)
+      yield* close()
+      const second = yield* startInMemory({ state })
+      const again = yield* second.engine.askUser(sandbox, reward("u1", 5, "r1"))
+      expect(again.reply).toEqual({ ...first.reply, duplicate: true })
     }),
   )
 })
