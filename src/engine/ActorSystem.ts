@@ -325,7 +325,4 @@ export class ActorSystem {
 
 const nothingDecided = { cause: { kind: "request" }, facts: [] } as const
 
-const internalError = laurelError(
-  "internal_error",
-  "Nothing was changed. The log has the cause under the request's id.",
-)
+const internalError = laurelError("internal_error", "Nothing was changed. The log has the cause.")
