@@ -19,10 +19,22 @@ export const limits = {
   amountMax: 1_000_000_000,
   balanceMax: Number.MAX_SAFE_INTEGER,
   reasonCharactersMax: 500,
+  displayNameCharactersMax: 200,
+  attributesMax: 50,
+  attributeNameCharactersMax: 64,
+  attributeTextCharactersMax: 500,
+  searchCharactersMax: 128,
+  /** Thresholds of a level curve that is a table. */
+  levelThresholdsMax: 1_000,
+  /** By what each level of a geometric curve takes more than the one before it: at least this, so that it has some 3,000 levels at most. */
+  levelFactorMin: 1.01,
+  levelFactorMax: 100,
   titleCharactersMax: 200,
   descriptionCharactersMax: 2_000,
   urlCharactersMax: 2_048,
   webhookKindsMax: 50,
+  messageBytesMax: 20 * kibibyte,
+  messageLevelsMax: 1_000,
   idempotencyKeyCharactersMax: 255,
   idempotencyRetentionMs: 86_400_000,
   pageDefault: 20,
@@ -32,9 +44,39 @@ export const limits = {
   batchEventFaultsMax: 5,
   pointerKeyCharactersMax: 100,
 
-  // What one environment may hold
+  // What is remembered of a user
+  /** Periods of a rule's limit; late events for older ones gain nothing. */
+  rulePeriodsMax: 32,
+  /** Past runs of a streak that a late event can lengthen or join. */
+  streakRunsMax: 16,
+
+  // Definitions
+  questStepsMax: 20,
+  prerequisitesMax: 20,
+  conditionsMax: 10,
+  conditionPathCharactersMax: 200,
+  conditionTextCharactersMax: 500,
+  conditionListMax: 50,
+  /** What a step or a badge can ask for. */
+  targetMax: Number.MAX_SAFE_INTEGER,
+  /** Keys of steps and streaks. */
+  keyCharactersMax: 64,
+  multiplierMax: 1_000_000,
+  limitTimesMax: 1_000_000,
+  cooldownSecondsMax: 366 * 86_400,
+  iconCharactersMax: 2_048,
+  streakActionsMax: 50,
+  streakFreezesMax: 366,
+  streakEveryDaysMax: 366,
+
+  // What one environment may hold; what is archived does not count
   questsMax: 10_000,
   rulesMax: 10_000,
+  badgesMax: 1_000,
+  streaksMax: 20,
+  /** Archived definitions that are still known by name; the longest archived go first. */
+  archivedQuestsMax: 10_000,
+  archivedBadgesMax: 10_000,
   webhooksMax: 1_000,
 
   // Accounts
@@ -61,14 +103,49 @@ export const limits = {
   actorRestartBackoffMs: 100,
   actorRestartWindowMs: 60_000,
 
+  // Lists of users
+  listTurnMs: 2,
+  listsConcurrentMax: 2,
+  sortTurnItemsMax: 2_048,
+
+  // Backfills of badges
+  backfillTurnUsersMax: 100,
+  backfillUsersConcurrentMax: 100,
+  /** How often a user is counted again who goes on meanwhile. */
+  backfillTriesMax: 100,
+  /** The pause before what was refused for now is asked again. */
+  backfillRetryMs: 1_000,
+
   // Leaderboard
   boardChunkSlotsMin: 16,
   boardChunkSlotsStep: 64,
   boardChunkSlotsMax: 512,
   boardLargeMembersMin: 5_000_000,
   boardLargeChunkSlotsMax: 1_024,
-  boardIdsInOneMapMax: 2_048,
-  boardIdMaps: 512,
+  boardIdsInOneTableMax: 2_048,
+  boardIdTables: 512,
+  /** How many windows before the open one can be read. */
+  boardDailyWindowsKept: 31,
+  boardWeeklyWindowsKept: 12,
+  boardMonthlyWindowsKept: 12,
+  /** Boards are deleted in the end, which LMDB bears only with small values. */
+  boardPageBytesMax: 1_600,
+  boardBucketUsers: 100,
+  /** What is prepared and written of a board in one turn of the event loop: about 1 ms each. */
+  boardTurnRowsMax: 1_000,
+  boardTurnSortMax: 20_000,
+  boardTurnBucketsMax: 100,
+  boardSliceEntriesMax: 250,
+  /** How often the clock is looked at, in case it was set. */
+  clockCheckMs: 60_000,
+  windowClosesConcurrentMax: 64,
+  windowCloseRetryMs: 1_000,
+  /** Users whose due time has come are looked at in groups of so many, with a pause after each. */
+  agendaGroupUsersMax: 200,
+  agendaPauseMs: 100,
+  agendaRetryMs: 5_000,
+  /** How many members an agenda goes through in one turn when all must be looked at again. */
+  agendaScanMembersMax: 20_000,
 
   // Journal
   segmentBytes: 64 * mebibyte,
@@ -96,15 +173,97 @@ export const limits = {
   snapshotPendingRecordsMax: 1_000_000,
   /** With what surrounds it, one page of LMDB. Larger than what LMDB should delete often; history is not deleted. */
   historyPageBytesMax: 4_000,
+  /** What a reader of histories decodes in one turn of the event loop: about 2 ms. */
+  historyTurnBytesMax: 256 * kibibyte,
+  historyTurnRecordsMax: 2_000,
+  historyReadPagesMax: 32,
+  /** What a page of a history looks through for facts of one kind. */
+  historyScanRecordsMax: 10_000,
   idempotencyPieceBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
+  /** By when an erased user is gone from journal and archives. */
+  erasureMs: 10 * 86_400_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
+
+  // Feed
+  /** What is kept for those who follow at the head. */
+  feedRecordsMax: 20_000,
+  feedBytesMax: 8 * mebibyte,
+  feedReadersMax: 4,
+  journalHeldBytesMax: 32 * 1024 * mebibyte,
 
   // Stored entries
   mapBytes: 16 * 1024 * mebibyte,
   writesInFlightMax: 4,
   readChunkEntriesMax: 1_000,
   readChunkMs: 2,
+
+  // Webhooks
+  webhookGraceSeconds: 86_400,
+  webhookGraceSecondsMax: 604_800,
+  webhookTimeoutMs: 15_000,
+  webhookConnectTimeoutMs: 10_000,
+  webhookKeepAliveMs: 4_000,
+  webhookHeaderBytesMax: 16 * kibibyte,
+  webhookReplyReadBytesMax: 16 * kibibyte,
+  webhookReplyKeptBytesMax: kibibyte,
+  webhookAttemptsMax: 20,
+  /** At once: to one endpoint, and to all. */
+  webhookConcurrencyMax: 10,
+  webhookAttemptsAtOnceMax: 2_048,
+  /** After so long an attempt counts as slow. */
+  webhookSlowMs: 1_000,
+  webhookBreakerFailures: 5,
+  webhookBreakerOpenMs: 30_000,
+  webhookBreakerOpenMsMax: 10 * 60_000,
+  webhookBreakerPauseMsMax: 3_600_000,
+  /** Nothing but failures for so long disables an endpoint. What passes between two attempts counts up to a bound, whatever the clock does. */
+  webhookFailingMs: 5 * 86_400_000,
+  webhookFailingStepMsMax: 30 * 3_600_000,
+  /** In memory, to be sent: of one endpoint, and of all, with what their records take. */
+  webhookReadyMax: 256,
+  /** As long as it does not answer. */
+  webhookReadyFailingMax: 4,
+  webhookReadersMax: 4,
+  webhookCrowdedMs: 100,
+  webhookReadyTotalMax: 100_000,
+  webhookReadyBytesMax: 64 * mebibyte,
+  /** Between two attempts. */
+  webhookPauseMsMax: 7 * 86_400_000,
+  webhookRetryAfterMsMax: 86_400_000,
+  /** Deliveries are written this often, or when so many wait; making the write gives way to others. */
+  webhookFlushIntervalMs: 200,
+  outboxTakeRecordsMax: 500,
+  /** Pending deliveries: of one endpoint, and of all. */
+  webhookPendingMax: 1_000_000,
+  webhookPendingTotalMax: 10_000_000,
+  /** Ended deliveries that are kept of each endpoint and status, and how many more before they are pruned. */
+  webhookLogMax: 10_000,
+  webhookLogSlack: 500,
+  webhookRetentionMs: 6 * 86_400_000,
+  webhookSweepIntervalMs: 600_000,
+  webhookRecoverPendingMax: 10_000,
+  webhookJobBatch: 250,
+  webhookRestartMs: 1_000,
+  webhookRestartMsMax: 60_000,
+  webhookShutdownGraceMs: 5_000,
+  webhookFlushDeliveries: 1_000,
+  webhookFlushTurnDeliveries: 250,
+  webhookUnwrittenMax: 5_000,
+  webhookCursorIntervalMs: 5_000,
+  dnsTimeoutMs: 3_000,
+  dnsTries: 2,
+  hostsFileCheckMs: 5_000,
+  // Archives
+  archiveIntervalMs: 3_600_000,
+  /** After one that failed. */
+  archiveRetryMs: 10 * 60_000,
+  archivesHourly: 24,
+  archivesDaily: 7,
+  archivesKeptMax: 10_000,
+  verificationFaultsMax: 20,
+  /** A process that says nothing for so long is given up. */
+  workerSilenceMs: 10 * 60_000,
 
   // HTTP server
   headersTimeoutMs: 10_000,
@@ -113,11 +272,34 @@ export const limits = {
   connectionsMax: 20_000,
   connectionsCheckMs: 1_000,
   lingerMs: 1_000,
+  /** How long the caller of a reply that is sent in pieces may take nothing of it. */
+  streamStallMs: 30_000,
+  // Streams of messages
+  streamsMax: 2_000,
+  streamsOfEnvironmentMax: 200,
+  /** At once: live, of which all messages fit a stream's queue; and from the journal. */
+  streamHubTakeRecordsMax: 16,
+  streamTakeRecordsMax: 1_000,
+  streamPieceCharactersMax: 256 * kibibyte,
+  streamQueueBytesMax: mebibyte,
+  streamCoalesceMs: 20,
+  streamHeartbeatMs: 15_000,
+  /** How soon a client that was cut off comes back. */
+  streamRetryMs: 1_000,
   refusedBodyBytesMax: 16 * mebibyte,
   shutdownGraceMs: 10_000,
   adminGraceMs: 1_000,
   signalEchoMs: 500,
   adminConnectionsMax: 100,
+  /** How often a start that takes long says in the log what it is at. */
+  startLogEveryMs: 5_000,
+  otlpLogsEveryMs: 1_000,
+  otlpLogsBatchMax: 1_000,
+  otlpMetricsEveryMs: 15_000,
+  /** How long the end of the process may take to export what is left. */
+  otlpShutdownMs: 2_000,
+  /** How often the event loop's delay is looked at. */
+  eventLoopSampleMs: 20,
   /** How long the command line waits for a running server. */
   adminRequestMs: 40_000,
 } as const
@@ -142,14 +324,23 @@ holds(
   limits.commitBatchBytesMax + limits.recordBytesMax <= 2 * limits.recordSlabBytes,
   "slabs fit batches",
 )
+holds(
+  limits.amountMax * limits.multiplierMax <= limits.balanceMax,
+  "what a rule gives is exact, however it is multiplied",
+)
+holds(
+  20 + 4 * limits.idCharactersMax < limits.boardPageBytesMax,
+  "a page of a board holds the longest user id",
+)
 holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
+holds(limits.journalRetentionMs < limits.erasureMs, "what is erased leaves the journal in time")
 holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
 holds(
   [
     limits.boardChunkSlotsMin,
     limits.boardChunkSlotsMax,
     limits.boardLargeChunkSlotsMax,
-    limits.boardIdMaps,
+    limits.boardIdTables,
   ].every((count) => Number.isInteger(Math.log2(count))) && limits.boardChunkSlotsMin >= 4,
   "chunks double up to their largest size, and maps are told apart by bits",
 )

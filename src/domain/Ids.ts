@@ -14,23 +14,75 @@ export const characterCount = (text: string): number => {
   return count
 }
 
-/** What is wrong with `text` as an id of a caller's (1–128 characters, no control characters, well-formed), or `undefined`. */
-export const callerIdFault = (text: string): string | undefined => {
+/**
+ * What is wrong with `text` as an id or a name of a caller's (1 to `charactersMax` characters, no control
+ * characters, well-formed), or `undefined`.
+ */
+export const callerIdFault = (
+  text: string,
+  charactersMax: number = limits.idCharactersMax,
+): string | undefined => {
   if (text.length === 0) return "must not be empty"
   if (
-    text.length > limits.idCharactersMax &&
-    (text.length > 2 * limits.idCharactersMax || characterCount(text) > limits.idCharactersMax)
+    text.length > charactersMax &&
+    (text.length > 2 * charactersMax || characterCount(text) > charactersMax)
   ) {
-    return `must have at most ${limits.idCharactersMax} characters`
+    return `must have at most ${charactersMax} characters`
   }
   if (controlCharacter.test(text)) return "must not contain control characters"
   if (!text.isWellFormed()) return "must be well-formed Unicode"
   return undefined
 }
 
+/** Orders texts by code points, as their UTF-8 sorts byte by byte; below 0: `one` comes first. */
+export const compareCodePoints = (one: string, other: string): number => {
+  const length = Math.min(one.length, other.length)
+  for (let index = 0; index < length; index++) {
+    const unit = one.charCodeAt(index)
+    const otherUnit = other.charCodeAt(index)
+    if (unit !== otherUnit) return rankOfUnit(unit) - rankOfUnit(otherUnit)
+  }
+  return one.length - other.length
+}
+
+/** Surrogates stand for what comes after U+FFFF. */
+const rankOfUnit = (unit: number): number =>
+  unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
+
 export const actionPattern = /^[A-Z][A-Z0-9_]{0,63}$/
 
 /** The action that asks for a quest's reward; every other action is left to the rules. */
 export const questCompleteAction = "QUEST_COMPLETE"
 
-export type IdPrefix = "evt" | "rwd" | "qst" | "rul" | "whk" | "prj" | "key" | "req"
+export type IdPrefix = "evt" | "rwd" | "qst" | "rul" | "bdg" | "whk" | "prj" | "key" | "req"
+
+/** The part of a record that its id names. */
+export interface RecordName {
+  readonly sequence: number
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+const timeDigits = 9
+
+/** What is named by a record. */
+type RecordPrefix = "evt" | "rwd" | "msg" | "dlv"
+
+/**
+ * Laurel's id of the event or reward that a record is about, such as `evt_0mi8k3f2a4c92`: its time and its
+ * sequence, both in base 36. It leads to the record without an index. The time is there because a data
+ * directory that was restored to an earlier point gives a sequence a second time.
+ */
+export const recordId = (prefix: RecordPrefix, { at, sequence }: RecordName): string =>
+  `${prefix}_${at.toString(36).padStart(timeDigits, "0")}${sequence.toString(36)}`
+
+/** The record that an id made by `recordId` names; `undefined` for any other text. */
+export const recordNameOf = (prefix: RecordPrefix, id: string): RecordName | undefined => {
+  const digits = id.slice(prefix.length + 1)
+  if (!id.startsWith(`${prefix}_`) || !/^[0-9a-z]{10,20}$/.test(digits)) return undefined
+  const name = {
+    at: Number.parseInt(digits.slice(0, timeDigits), 36),
+    sequence: Number.parseInt(digits.slice(timeDigits), 36),
+  }
+  return Number.isSafeInteger(name.sequence) && recordId(prefix, name) === id ? name : undefined
+}

@@ -17,20 +17,6 @@ import { Members } from "./board/Members.ts"
 import { ScoreOrder } from "./board/ScoreOrder.ts"
 import { sortEntries } from "./board/sortEntries.ts"
 
-export interface BoardEntry {
-  readonly rank: number
-  readonly userId: string
-  readonly score: number
-}
-
-export interface BoardPage {
-  readonly entries: ReadonlyArray<BoardEntry>
-  /** How many members the whole board lists. */
-  readonly total: number
-  /** The position of the first entry, from 0; as asked for, also when it is past the end. */
-  readonly offset: number
-}
-
 /** What sets a place on a board: an integer score from 0 to 2^53 - 1, and the sequence that breaks ties. */
 export interface BoardScore {
   readonly userId: string
@@ -122,30 +108,27 @@ export class Leaderboard {
     return 1 + this.#order.countAbove(score)
   }
 
-  /** Up to `limit` entries from position `offset` on (both integers ≥ 0); none when that is past the end. */
-  page(offset: number, limit: number): BoardPage {
-    const entries: Array<BoardEntry> = []
+  /** How many members stand before `member`; `undefined` when it is not listed. */
+  positionOf(member: number): number | undefined {
+    return this.#order.scoreOf(member) === 0 ? undefined : this.#order.positionOf(member)
+  }
+
+  /** Calls `visit` for up to `limit` members (both integers ≥ 0) in order, from position `offset` on. */
+  visit(
+    offset: number,
+    limit: number,
+    visit: (member: number, score: number, rank: number) => void,
+  ): void {
     let rank = 0
     let scoreBefore = 0
     let position = offset
     this.#order.visit(offset, limit, (member, score) => {
       position++
-      // The page may begin inside a tie; from then on a new score begins at its own position.
+      // It may begin inside a tie; from then on a new score begins at its own position.
       if (score !== scoreBefore) rank = scoreBefore === 0 ? this.rankOfScore(score) : position
       scoreBefore = score
-      entries.push({ rank, userId: this.members.idOf(member), score })
+      visit(member, score, rank)
     })
-    return { entries, total: this.total, offset }
-  }
-
-  /**
-   * The page of `limit` entries that has `member` in its middle, moved where the board ends so that it stays
-   * full; `null` when the member is not listed. With an even limit one more stands before it than after.
-   */
-  around(member: number, limit: number): BoardPage | null {
-    if (this.#order.scoreOf(member) === 0) return null
-    const start = this.#order.positionOf(member) - Math.floor(limit / 2)
-    return this.page(Math.max(0, Math.min(start, this.total - limit)), limit)
   }
 
   /** Throws when an invariant of the structure does not hold; O(total), for tests. */
@@ -164,7 +147,6 @@ const assertKey = (score: number, tieSequence: number): void => {
   }
 }
 
-/** Collects members with their keys in arrays that double. */
 /**
  * Builds a board from scores in any order, each user at most once; `build` throws on a user named twice. It
  * takes 0.5 to 0.9 s for a million, half of it for the ids in `add`; to build one without holding the loop,
@@ -180,8 +162,27 @@ export class BoardBuilder {
 
   /** Throws on a score or sequence out of range. A score of 0 is not listed. */
   add(userId: string, score: number, tieSequence: number): void {
+    if (score > 0) this.addMember(this.#members.admit(userId), score, tieSequence)
+    else assertKey(score, tieSequence)
+  }
+
+  /** `add` for who has a number already, with a score above 0. */
+  addMember(member: number, score: number, tieSequence: number): void {
     assertKey(score, tieSequence)
-    if (score > 0) this.#columns.push(this.#members.admit(userId), score, tieSequence)
+    this.#columns.push(member, score, tieSequence)
+  }
+
+  /** `add` for a user id whose UTF-8 stands in `bytes` from `start` to `end`. */
+  addBytes(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    score: number,
+    tieSequence: number,
+  ): void {
+    assertKey(score, tieSequence)
+    if (score === 0) return
+    this.#columns.push(this.#members.admitBytes(bytes, start, end), score, tieSequence)
   }
 
   build(): Leaderboard {
@@ -192,6 +193,7 @@ export class BoardBuilder {
   }
 }
 
+/** Collects members with their keys in arrays that double. */
 class Columns {
   #size = 0
   #members = new Uint32Array(16)

@@ -12,8 +12,8 @@ vi.mock(import("../../src/Limits.ts"), async (original) => {
     boardChunkSlotsMax: 8,
     boardLargeMembersMin: 300,
     boardLargeChunkSlotsMax: 16,
-    boardIdsInOneMapMax: 50,
-    boardIdMaps: 8,
+    boardIdsInOneTableMax: 50,
+    boardIdTables: 8,
   }
   return { limits: { ...limits, ...small } as unknown as typeof limits }
 })

@@ -1,15 +1,19 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
+import { applyUser } from "../../src/domain/applyUser.ts"
+import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
-import type { Fact, JournalRecord } from "../../src/domain/Record.ts"
-import {
-  applyUser,
-  decideUser,
-  replyOf,
-  type UserCommand,
-  type UserState,
-} from "../../src/domain/User.ts"
+import type {
+  Fact,
+  GrantedReward,
+  JournalRecord,
+  TrackedEvent,
+  UserCommand,
+} from "../../src/domain/Record.ts"
+import type { UserState } from "../../src/domain/User.ts"
+import { type ReplyTo, replyOf } from "../../src/domain/UserReply.ts"
 import { limits } from "../../src/Limits.ts"
+import { questWith, ruleWith } from "./definitions.ts"
 
 const now = Date.parse("2026-11-01T12:00:00Z")
 
@@ -24,41 +28,36 @@ const projectWith = (...facts: ReadonlyArray<Fact>): ProjectState =>
 
 const rule = (action: string, xp: number, enabled = true): Fact => ({
   kind: "rule.created",
-  rule: { id: `rul_${action}${xp}`, action, reward: { xp }, enabled, createdAt: 0, updatedAt: 0 },
+  rule: ruleWith({ id: `rul_${action}${xp}`, action, reward: { xp }, enabled }),
 })
 
 const quest = (id: string, xp: number, status: "draft" | "active" = "active"): Fact => ({
   kind: "quest.created",
-  quest: {
+  quest: questWith({
     id,
     title: `Quest ${id}`,
-    description: null,
-    status,
+    set: status === "active" ? "published" : status,
     reward: { xp },
-    createdAt: 0,
-    updatedAt: 0,
-  },
+  }),
 })
 
-const track = (action: string, more: object = {}): UserCommand => ({
+const track = (action: string, more: object = {}): TrackedEvent => ({
   kind: "event",
-  eventId: "evt_1",
   action,
   ...more,
 })
 
-const grant = (amount: number): UserCommand => ({
+const grant = (amount: number): GrantedReward => ({
   kind: "reward",
-  rewardId: "rwd_1",
   type: "xp",
   amount,
 })
 
 /** Decides and applies, as the actor does. */
-const run = (
+const run = <Command extends UserCommand>(
   project: ProjectState,
   user: UserState | undefined,
-  command: UserCommand,
+  command: Command,
   sequence = 2,
 ) => {
   const decision = Result.getOrThrow(decideUser(user, project, command, now))
@@ -68,7 +67,11 @@ const run = (
     subject: { actor: "user", environment: "p:sandbox", userId: "u1" },
     ...decision,
   }
-  return { record, user: applyUser(user, record)!, reply: replyOf(record, false) }
+  return {
+    record,
+    user: applyUser(user, record)!,
+    reply: replyOf(record, false) as ReplyTo<Command>,
+  }
 }
 
 const refusal = (project: ProjectState, user: UserState | undefined, command: UserCommand) =>
@@ -87,6 +90,7 @@ describe("An event", () => {
       "user.created",
       "xp.earned",
       "xp.earned",
+      "windows.credited",
       "event.tracked",
     ])
     expect(reply.xp).toEqual({ earned: 15, total: 15 })
@@ -130,7 +134,7 @@ describe("QUEST_COMPLETE", () => {
       xp: { earned: 50, total: 50 },
       quests: [{ questId: "q1", title: "Quest q1", alreadyCompleted: false }],
     })
-    expect(user.questsCompleted.get("q1")).toBe(now)
+    expect(user.quests.get("q1")).toMatchObject({ completedAt: now, times: 1 })
   })
 
   it("gives it once", () => {

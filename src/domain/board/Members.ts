@@ -6,81 +6,114 @@
  * Numbers count from 0; those given back are used again first. Whoever gives one back must have taken it
  * off every board, and whoever holds it must forget it.
  *
- * A plain Map of a million strings stops the loop for up to 200 ms when it doubles, an array for 30 ms. So
- * the ids spread over many Maps, and lists are pages that never move. What is left is V8's own table of
- * strings, which every id enters as a key of any Map: 4, 8, 17 ms as it doubles on the way to a million.
- * The spread uses a simple hash of ours; ids made to collide in it only share one Map, whose own hash is seeded.
+ * A million ids as strings in Maps cost a second and a half of a start and keep the garbage collector busy. So
+ * ids lie as UTF-8 in large buffers (`MemberIds`), and typed arrays lead from a keyed hash to the number:
+ * about 40 bytes a member for ids of 20. A start gives the bytes that it has at hand, and a string is
+ * made only for an id that is shown, and then kept. Tables of a few thousand entries each double one at a
+ * time (a tenth of a millisecond), buffers never move once they are large: nothing stops the loop.
  */
 import { limits } from "../../Limits.ts"
-
-const pageBits = 12
-const pageMask = (1 << pageBits) - 1
+import { halfSipHash } from "./halfSipHash.ts"
+import { MemberIds } from "./MemberIds.ts"
+import { MemberSlots } from "./MemberSlots.ts"
 
 export class Members {
-  /** One Map while small, then `boardIdMaps` of them. */
-  #maps: Array<Map<string, number>> = [new Map()]
-  readonly #pages: Array<Array<string | undefined>> = []
+  readonly #ids = new MemberIds()
+  /** One table while small, then `boardIdTables` of them, told apart by the high bits of the hash. */
+  #tables: Array<MemberSlots> = [new MemberSlots()]
   readonly #free: Array<number> = []
+  readonly #key0: number
+  readonly #key1: number
   #next = 0
+
+  /** The keys of the hash are random unless given. */
+  constructor(key0 = randomWord(), key1 = randomWord()) {
+    this.#key0 = key0
+    this.#key1 = key1
+  }
 
   /** How many ids have a number. */
   get size(): number {
     return this.#next - this.#free.length
   }
 
-  /** The number of `userId`, or `undefined` when it has none. */
+  /** The number of `userId` (well-formed Unicode), or `undefined` when it has none. */
   find(userId: string): number | undefined {
-    return this.#mapOf(userId).get(userId)
+    const length = encodeId(userId)
+    const hash = this.#hash(scratch, 0, length)
+    return this.#tableOf(hash).find(hash, this.#ids, scratch, 0, length)
   }
 
-  /** The number of `userId`; a new one when it has none. */
+  /** The number of `userId` (well-formed Unicode); a new one when it has none. */
   admit(userId: string): number {
-    const map = this.#mapOf(userId)
-    const known = map.get(userId)
+    return this.admitBytes(scratch, 0, encodeId(userId))
+  }
+
+  /** `admit` for an id whose UTF-8 stands in `bytes` from `start` to `end`; the bytes are copied. */
+  admitBytes(bytes: Uint8Array, start: number, end: number): number {
+    const hash = this.#hash(bytes, start, end)
+    const table = this.#tableOf(hash)
+    const known = table.find(hash, this.#ids, bytes, start, end)
     if (known !== undefined) return known
     const member = this.#free.pop() ?? this.#next++
-    map.set(userId, member)
-    const pageNumber = member >>> pageBits
-    let page = this.#pages[pageNumber]
-    if (page === undefined) page = this.#pages[pageNumber] = []
-    page[member & pageMask] = userId
-    if (this.#maps.length === 1 && map.size > limits.boardIdsInOneMapMax) this.#spread(map)
+    this.#ids.put(member, bytes, start, end)
+    table.add(hash, member)
+    if (this.#tables.length === 1 && table.used > limits.boardIdsInOneTableMax) this.#spread(table)
     return member
   }
 
   /** The user id of `member`; only for a number that is in use. */
   idOf(member: number): string {
-    const userId = this.#pages[member >>> pageBits]?.[member & pageMask]
-    if (userId === undefined) throw new RangeError(`No member has the number ${member}`)
-    return userId
+    return this.#ids.textOf(member)
+  }
+
+  /** Copies the user id of `member`, as UTF-8, to `at` in `target`; answers where it ends. */
+  copyId(member: number, target: Buffer, at: number): number {
+    return this.#ids.copy(member, target, at)
   }
 
   /** Gives the number of `userId` back, to be used again; the member must be off every board. */
   release(userId: string): void {
-    const map = this.#mapOf(userId)
-    const member = map.get(userId)
+    const length = encodeId(userId)
+    const hash = this.#hash(scratch, 0, length)
+    const member = this.#tableOf(hash).remove(hash, this.#ids, scratch, 0, length)
     if (member === undefined) return
-    map.delete(userId)
-    this.#pages[member >>> pageBits]![member & pageMask] = undefined
+    this.#ids.erase(member)
     this.#free.push(member)
   }
 
-  #mapOf(userId: string): Map<string, number> {
-    const maps = this.#maps
-    return maps.length === 1 ? maps[0]! : maps[spreadHash(userId) & (maps.length - 1)]!
+  #hash(bytes: Uint8Array, start: number, end: number): number {
+    return halfSipHash(bytes, start, end, this.#key0, this.#key1)
   }
 
-  #spread(from: ReadonlyMap<string, number>): void {
-    this.#maps = Array.from({ length: limits.boardIdMaps }, () => new Map())
-    for (const [userId, member] of from) this.#mapOf(userId).set(userId, member)
+  #tableOf(hash: number): MemberSlots {
+    const tables = this.#tables
+    return tables.length === 1 ? tables[0]! : tables[hash >>> tableShift]!
+  }
+
+  #spread(from: MemberSlots): void {
+    this.#tables = Array.from({ length: limits.boardIdTables }, () => new MemberSlots())
+    from.forEach((hash, member) => {
+      this.#tableOf(hash).add(hash, member)
+    })
   }
 }
 
-const spreadHash = (text: string): number => {
-  let hash = text.length
-  for (let index = 0; index < text.length; index++) {
-    hash = (Math.imul(hash, 31) + text.charCodeAt(index)) | 0
+const tableShift = 32 - Math.log2(limits.boardIdTables)
+
+const randomWord = (): number => Math.floor(Math.random() * 0x1_0000_0000)
+
+const encoder = new TextEncoder()
+/** Where a string that is looked for is put as UTF-8; used within one call only. */
+let scratch = new Uint8Array(1_024)
+
+/** Writes `id` as UTF-8 to the start of `scratch`, and answers its length. */
+const encodeId = (id: string): number => {
+  if (scratch.length < id.length * 3) scratch = new Uint8Array(id.length * 3)
+  for (let index = 0; index < id.length; index++) {
+    const code = id.charCodeAt(index)
+    if (code > 0x7f) return encoder.encodeInto(id, scratch).written
+    scratch[index] = code
   }
-  hash ^= hash >>> 15
-  return Math.imul(hash, 0x2c1b3c6d) >>> 16
+  return id.length
 }

@@ -1,0 +1,136 @@
+/**
+ * Days, weeks and months as people count them: in a time zone. A local day is a number, counted from
+ * 1970-01-01; weeks are ISO weeks, from Monday; each kind of window has an index that grows by one from
+ * window to window, so that "the next" and "the same" are plain arithmetic, whatever daylight saving does.
+ *
+ * `Temporal` knows the zones but takes 4 µs a call; a `Zone` remembers the local day it found last, with
+ * its bounds, and most questions are about that one.
+ */
+export const windowKinds = ["daily", "weekly", "monthly"] as const
+export type WindowKind = (typeof windowKinds)[number]
+
+/** The time zone of the IANA database that `name` means, in whatever case, as it is written there; `undefined` for none that this machine knows. */
+export const canonicalTimeZone = (name: string): string | undefined => {
+  // An offset such as `+02:00` would do for Temporal, but has no daylight saving.
+  if (!/^[A-Za-z]/.test(name)) return undefined
+  try {
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId
+  } catch {
+    return undefined
+  }
+}
+
+export const isTimeZone = (name: string): boolean => canonicalTimeZone(name) !== undefined
+
+const epoch = Temporal.PlainDate.from("1970-01-01")
+
+/** The date of a local day as `2026-11-01`. */
+export const dateOf = (day: number): string => epoch.add({ days: day }).toString()
+
+/** The local day of a date such as `2026-11-01`; `undefined` for other text. */
+export const dayOf = (date: string): number | undefined => {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return undefined
+  try {
+    return epoch.until(Temporal.PlainDate.from(date, { overflow: "reject" })).days
+  } catch {
+    return undefined
+  }
+}
+
+export class Zone {
+  readonly name: string
+  #day = 0
+  #from = 0
+  #until = 0
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** The local day at `ms` (epoch milliseconds): the latest that has begun. */
+  dayAt(ms: number): number {
+    if (ms >= this.#from && ms < this.#until) return this.#day
+    const date = Temporal.Instant.fromEpochMilliseconds(ms)
+      .toZonedDateTimeISO(this.name)
+      .toPlainDate()
+    let day = epoch.until(date).days
+    let from = this.startOfDay(day)
+    let until = this.startOfDay(day + 1)
+    // A clock that goes back over midnight does not bring the day before back: days follow each other.
+    if (ms >= until) {
+      day++
+      from = until
+      until = this.startOfDay(day + 1)
+    }
+    this.#day = day
+    this.#from = from
+    this.#until = until
+    return day
+  }
+
+  /** When the local day begins, epoch milliseconds: its first moment, also where midnight is skipped. */
+  startOfDay(day: number): number {
+    if (day === this.#day && this.#until > 0) return this.#from
+    return epoch.add({ days: day }).toZonedDateTime(this.name).epochMilliseconds
+  }
+
+  /** The index of the window of `kind` at `ms`. */
+  windowAt(kind: WindowKind, ms: number): number {
+    return windowOfDay(kind, this.dayAt(ms))
+  }
+
+  /** When a window begins, and when the next one does: epoch milliseconds. */
+  windowBounds(
+    kind: WindowKind,
+    index: number,
+  ): { readonly startsAt: number; readonly endsAt: number } {
+    return {
+      startsAt: this.startOfDay(firstDayOf(kind, index)),
+      endsAt: this.startOfDay(firstDayOf(kind, index + 1)),
+    }
+  }
+}
+
+/** The index of the window of `kind` that has this local day. 1970-01-01 was a Thursday, in week 0. */
+export const windowOfDay = (kind: WindowKind, day: number): number => {
+  switch (kind) {
+    case "daily":
+      return day
+    case "weekly":
+      return Math.floor((day + 3) / 7)
+    case "monthly": {
+      if (day >= month.from && day < month.until) return month.index
+      const { year, month: ofYear } = epoch.add({ days: day })
+      const index = (year - 1970) * 12 + ofYear - 1
+      month = { index, from: firstDayOf("monthly", index), until: firstDayOf("monthly", index + 1) }
+      return index
+    }
+  }
+}
+
+// A memory of the last answer, not a state: any other gives the same.
+let month = { index: 0, from: 0, until: 31 }
+
+/** The first local day of a window. */
+export const firstDayOf = (kind: WindowKind, index: number): number => {
+  switch (kind) {
+    case "daily":
+      return index
+    case "weekly":
+      return index * 7 - 3
+    case "monthly":
+      return epoch.until(epoch.add({ months: index })).days
+  }
+}
+
+const zones = new Map<string, Zone>()
+
+/** The zone with this name, which `isTimeZone` accepts; one for all who ask. */
+export const zoneOf = (name: string): Zone => {
+  let zone = zones.get(name)
+  if (zone === undefined) {
+    zone = new Zone(name)
+    zones.set(name, zone)
+  }
+  return zone
+}

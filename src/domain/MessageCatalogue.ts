@@ -1,0 +1,186 @@
+/** The catalogue of messages: for each kind, when it is sent, its schema and an example. */
+import { Schema } from "effect"
+import { type MessageData, messageSchema } from "./MessageData.ts"
+import type { MessageKind } from "./MessageKind.ts"
+
+const event = { kind: "event", id: "evt_0mi8k3f2a4c92" } as const
+const clock = { kind: "clock", id: null } as const
+const of = { sequence: 204_878, userId: "user-42", cause: event }
+const first = { questId: "qst_01a1fc1e64c07345932e273286b5ca30", title: "Finish five lessons" }
+const rule = { kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" } as const
+const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
+const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
+const lesson = { badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }
+const definition = {
+  id: first.questId,
+  title: first.title,
+  status: "active",
+  reward: { xp: 100, points: 0, badgeId: null },
+  recurrence: "none",
+  startsAt: null,
+  endsAt: "2026-12-01T00:00:00.000Z",
+  createdAt: "2026-11-01T09:30:00.000Z",
+  updatedAt: "2026-11-01T09:30:00.000Z",
+} as const
+
+interface Entry<Kind extends MessageKind> {
+  /** When it is sent. */
+  readonly description: string
+  readonly example: MessageData[Kind]
+}
+
+const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
+  "event.tracked": {
+    description: "An event was accepted. What it gave is told by messages of its own, too.",
+    example: {
+      ...of,
+      eventId: event.id,
+      action: "LESSON_DONE",
+      occurredAt: "2026-11-01T09:30:00.000Z",
+      receivedAt: "2026-11-01T09:30:00.000Z",
+      metadata: { lesson: 7 },
+      xp: { earned: 50, total: 1_250 },
+      points: { earned: 5, total: 340 },
+      level: { before: 4, after: 5 },
+    },
+  },
+  "xp.earned": {
+    description: "A user got xp, from one source.",
+    example: { ...of, amount: 50, total: 1_250, source: rule },
+  },
+  "xp.revoked": {
+    description: "Xp were taken back with an event or a reward.",
+    example: { ...of, cause: taken, amount: 50, total: 1_200 },
+  },
+  "points.earned": {
+    description: "A user got points, from one source.",
+    example: { ...of, amount: 5, total: 340, source: rule },
+  },
+  "points.revoked": {
+    description: "Points were taken back with an event or a reward.",
+    example: { ...of, cause: taken, amount: 5, total: 335 },
+  },
+  "level.changed": {
+    description: "A user's level rose or fell: one message, however many levels.",
+    example: { ...of, from: 3, to: 5, levels: [4, 5] },
+  },
+  "badge.earned": {
+    description: "A user got a badge.",
+    example: { ...of, ...lesson, source: { kind: "criteria", id: null } },
+  },
+  "badge.revoked": {
+    description: "A badge was taken back.",
+    example: { ...of, cause: taken, ...lesson },
+  },
+  "streak.extended": {
+    description: "A user's streak got another day.",
+    example: { ...of, key: "daily", current: 7, best: 12 },
+  },
+  "streak.broken": {
+    description: "A user missed a day that no freeze forgave.",
+    example: { ...of, cause: clock, key: "daily", length: 7, best: 12 },
+  },
+  "quest.started": {
+    description: "The first event counted for one of a quest's steps.",
+    example: { ...of, ...first },
+  },
+  "quest.progressed": {
+    description: "An event counted for a step of a quest.",
+    example: { ...of, ...first, step: "lessons", current: 2, target: 5, progress: 0.4 },
+  },
+  "quest.completed": {
+    description: "A user completed a quest.",
+    example: { ...of, ...first, times: 1 },
+  },
+  "quest.expired": {
+    description: "A quest, or its period, ended before a user who had begun completed it.",
+    example: { ...of, cause: clock, ...first },
+  },
+  "quest.created": {
+    description: "A quest was defined.",
+    example: { sequence: of.sequence, quest: definition },
+  },
+  "quest.updated": {
+    description: "A quest's definition was changed or archived.",
+    example: { sequence: of.sequence, quest: { ...definition, status: "archived" } },
+  },
+  "reward.granted": {
+    description: "A reward was granted by hand.",
+    example: {
+      ...of,
+      cause: { kind: "reward", id: taken.id },
+      rewardId: taken.id,
+      type: "xp",
+      amount: 50,
+      badgeId: null,
+      reason: "Helped a friend",
+      xp: { earned: 50, total: 1_250 },
+      points: { earned: 0, total: 340 },
+      level: { before: 4, after: 5 },
+    },
+  },
+  "reward.revoked": {
+    description: "A reward was taken back.",
+    example: {
+      ...of,
+      cause: taken,
+      rewardId: taken.id,
+      xp: { earned: -50, total: 1_200 },
+      points: { earned: 0, total: 340 },
+      level: { before: 5, after: 4 },
+      shortfall: { xp: 0, points: 0 },
+    },
+  },
+  "leaderboard.window_closed": {
+    description: "A day, week or month of the leaderboard is over.",
+    example: {
+      sequence: of.sequence,
+      window: "weekly",
+      startsAt: "2026-10-26T00:00:00.000Z",
+      endsAt: "2026-11-02T00:00:00.000Z",
+      total: 1_432,
+    },
+  },
+  "user.created": { description: "A user was seen for the first time.", example: of },
+  "user.deleted": {
+    description:
+      "A user was erased. Messages about the user that were not delivered yet are dropped.",
+    example: { sequence: of.sequence, userId: of.userId },
+  },
+  "webhook.disabled": {
+    description: "Laurel has given up on a webhook; told to the others.",
+    example: {
+      sequence: of.sequence,
+      webhookId,
+      description: "Badges on the wall",
+      reason: "failing",
+      disabledAt: "2026-11-01T09:30:00.000Z",
+    },
+  },
+  "webhook.test": {
+    description: "A test was asked for; told to the webhook that is tested, whatever it asks for.",
+    example: { sequence: of.sequence, webhookId },
+  },
+}
+
+/** The whole message around an example of its data. */
+const exampleOf = (type: MessageKind, data: MessageData[MessageKind]) => ({
+  id: "msg_0mi8k3f2a4c92_1",
+  type,
+  timestamp: "2026-11-01T09:30:00.000Z",
+  project: "prj_01a1fc1e64c07345932e273286b5ca30",
+  environment: "production",
+  data,
+})
+
+/** What a kind says: when, as a JSON Schema (draft 2020-12), and by an example. */
+export const describeMessage = (kind: MessageKind) => {
+  const { description, example } = entries[kind]
+  const { definitions, schema } = Schema.toJsonSchemaDocument(messageSchema(kind))
+  return {
+    kind,
+    description,
+    schema: Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions },
+    example: exampleOf(kind, example),
+  }
+}

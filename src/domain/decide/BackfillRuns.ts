@@ -1,0 +1,40 @@
+/** What commands about runs of a badge's award decide; what one user gets of a run is in `Badges.ts`. */
+import { Result } from "effect"
+import { type LaurelError, laurelError } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Fact } from "../Record.ts"
+
+export type BackfillCommand =
+  | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }
+  /** All users were looked at. */
+  | {
+      readonly kind: "finishBackfill"
+      readonly badgeId: string
+      readonly checked: number
+      readonly awarded: number
+    }
+
+export const decideBackfillRun = (
+  { backfills, badges }: ProjectState,
+  command: BackfillCommand,
+): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+  const { badgeId } = command
+  const run = backfills.get(badgeId)
+  const underWay = run !== undefined && run.finishedAt === null
+  if (command.kind === "finishBackfill") {
+    const { awarded, checked } = command
+    return underWay
+      ? Result.succeed([{ kind: "backfill.finished", badgeId, checked, awarded }])
+      : refuse("conflict", "No backfill of this badge is under way.")
+  }
+  const badge = badges.get(badgeId)
+  if (badge === undefined) return refuse("badge_not_found", "No badge of this project has this id.")
+  if (badge.archived) return refuse("invalid_transition", "The badge is archived.")
+  if (badge.criteria.kind === "manual") {
+    return refuse("conflict", "The badge has no criteria by which users could qualify.")
+  }
+  if (underWay) return refuse("conflict", "A backfill of this badge is under way.")
+  return Result.succeed([{ kind: "backfill.started", badgeId, notify: command.notify }])
+}
+
+const refuse = (code: LaurelError["code"], detail: string) => Result.fail(laurelError(code, detail))

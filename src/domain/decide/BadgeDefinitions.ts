@@ -1,0 +1,118 @@
+/** What commands about badges decide. How users earn them is in `Badges.ts`. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import type { Badge, Criterion, CriterionKind } from "../Badge.ts"
+import type { Condition } from "../Condition.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Fact } from "../Record.ts"
+import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
+import { badgeInUse, streakReferenceFaults } from "./References.ts"
+
+/** A criterion as callers send it: the members of all kinds side by side. */
+export interface CriterionParts {
+  readonly kind?: CriterionKind
+  readonly target?: number
+  readonly action?: string
+  readonly where?: ReadonlyArray<Condition> | null
+  readonly streak?: string | null
+}
+
+type Fields = Pick<Badge, "name" | "description" | "icon" | "secret">
+
+/** The members to change, as a merge patch has them: `criteria` member by member, unless its kind changes. */
+export interface BadgeChange extends Partial<Fields> {
+  readonly criteria?: CriterionParts
+}
+
+export type BadgeCommand =
+  | {
+      readonly kind: "createBadge"
+      readonly badge: Fields & { readonly id: string; readonly criteria: CriterionParts }
+    }
+  | { readonly kind: "updateBadge"; readonly badgeId: string; readonly change: BadgeChange }
+  /** Archives it. */
+  | { readonly kind: "deleteBadge"; readonly badgeId: string }
+
+type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
+
+export const decideBadge = (state: ProjectState, command: BadgeCommand, now: number): Decided => {
+  if (command.kind === "createBadge") return create(state, command.badge, now)
+  const badge = state.badges.get(command.badgeId)
+  if (badge === undefined || (command.kind === "deleteBadge" && badge.archived)) {
+    return Result.fail(laurelError("badge_not_found", "No badge of this project has this id."))
+  }
+  if (command.kind === "updateBadge") return update(state, badge, command.change, now)
+  const refusal = badgeInUse(state, badge.id)
+  return refusal === undefined
+    ? Result.succeed([
+        { kind: "badge.updated", badge: { ...badge, archived: true, updatedAt: now } },
+      ])
+    : Result.fail(refusal)
+}
+
+const create = (
+  state: ProjectState,
+  { criteria, ...fields }: Extract<BadgeCommand, { readonly kind: "createBadge" }>["badge"],
+  now: number,
+): Decided =>
+  Result.flatMap(criterionOf(state, criteria), (criteria): Decided => {
+    let live = 0
+    for (const { archived } of state.badges.values()) if (!archived) live++
+    if (live >= limits.badgesMax) {
+      const detail = `An environment holds at most ${limits.badgesMax} badges.`
+      return Result.fail(laurelError("quota_exceeded", detail))
+    }
+    const badge = { ...fields, criteria, archived: false, createdAt: now, updatedAt: now }
+    return Result.succeed([{ kind: "badge.created", badge }])
+  })
+
+const update = (
+  state: ProjectState,
+  badge: Badge,
+  { criteria, ...change }: BadgeChange,
+  now: number,
+): Decided => {
+  if (badge.archived) {
+    const detail = "The badge is archived, and stays as it is."
+    return Result.fail(laurelError("invalid_transition", detail))
+  }
+  const criterion =
+    criteria === undefined
+      ? Result.succeed(badge.criteria)
+      : criterionOf(state, patchedParts<CriterionParts>(badge.criteria, criteria))
+  return Result.map(criterion, (criteria) => [
+    { kind: "badge.updated", badge: { ...badge, ...change, criteria, updatedAt: now } },
+  ])
+}
+
+const target = { required: ["target"] }
+const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
+  xp: target,
+  level: target,
+  points: target,
+  quest_count: target,
+  action_count: { required: ["target", "action"], optional: ["where"] },
+  streak: { required: ["target"], optional: ["streak"] },
+  manual: { required: [] },
+}
+
+const criterionOf = (
+  state: ProjectState,
+  parts: CriterionParts,
+): Result.Result<Criterion, LaurelError> => {
+  const { action, kind, streak = null, target, where } = parts
+  const faults: ReadonlyArray<Fault> = [
+    ...partFaults(parts, kindMembers, "/criteria"),
+    ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
+  ]
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  // What the kind requires is there now.
+  const criterion = {
+    kind,
+    ...(kind !== "manual" && { target }),
+    ...(kind === "action_count" && { action, where: where ?? [] }),
+    ...(kind === "streak" && { streak }),
+  }
+  return Result.succeed(criterion as Criterion)
+}

@@ -1,0 +1,124 @@
+/** Which badges a decision earns by their criteria. */
+import { Result } from "effect"
+import { type ActionEntry, crossedBy, type Thresholds } from "../ActionIndex.ts"
+import type { Badge } from "../Badge.ts"
+import { holds } from "../Condition.ts"
+import { type LaurelError, laurelError } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Backfill, TrackedEvent } from "../Record.ts"
+import type { UserState } from "../User.ts"
+import { type Decision, Draft } from "./Draft.ts"
+
+/** Counts the event for the badges that count actions, and gives those whose target it reaches. */
+export const countAction = (draft: Draft, { badges }: ActionEntry, event: TrackedEvent): void => {
+  for (const { badge, criteria } of badges) {
+    if (draft.hasBadge(badge.id)) continue
+    if (criteria.where.length > 0 && !holds(criteria.where, event.metadata)) continue
+    const current = (draft.user?.badgeCounts.get(badge.id) ?? 0) + 1
+    draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
+    if (current >= criteria.target) draft.giveBadge(badge.id, "criteria", criteria.target)
+  }
+}
+
+/** Gives the badges whose targets the balances and counts of the decision have passed. */
+export const awardBadges = (draft: Draft): void => {
+  const { index, points, questsCompleted, user, xp } = draft
+  const { thresholds } = index
+  award(draft, thresholds.xp, user?.xp ?? 0, xp)
+  award(draft, thresholds.points, user?.points ?? 0, points)
+  award(draft, thresholds.quest_count, user?.questsCompleted ?? 0, questsCompleted)
+  if (thresholds.level.targets.length > 0) {
+    // Level 1 is where everybody begins: it is reached by the first event.
+    const before = user === undefined ? 0 : draft.levelOf(user.xp)
+    award(draft, thresholds.level, before, draft.levelOf(xp))
+  }
+}
+
+/** Gives the badges for a streak that went from `before` days to `after`. */
+export const awardStreakBadges = (
+  draft: Draft,
+  key: string,
+  before: number,
+  after: number,
+): void => {
+  const { streakThresholds } = draft.index
+  for (const name of [key, ""]) {
+    const thresholds = streakThresholds.get(name)
+    if (thresholds !== undefined) award(draft, thresholds, before, after)
+  }
+}
+
+const award = (draft: Draft, thresholds: Thresholds, before: number, after: number): void => {
+  for (const badge of crossedBy(thresholds, before, after)) {
+    draft.giveBadge(badge.id, "criteria", targetOf(badge))
+  }
+}
+
+const targetOf = ({ criteria }: Badge): number => (criteria.kind === "manual" ? 0 : criteria.target)
+
+/** The number by which `badge` is earned, as it stands for a user; `undefined` for one that only a hand gives. */
+export const criterionNumber = (
+  { criteria, id }: Badge,
+  user: UserState,
+  levelOf: (xp: number) => number,
+): number | undefined => {
+  switch (criteria.kind) {
+    case "xp":
+      return user.xp
+    case "points":
+      return user.points
+    case "level":
+      return levelOf(user.xp)
+    case "quest_count":
+      return user.questsCompleted
+    case "action_count":
+      return user.badgeCounts.get(id) ?? 0
+    case "streak": {
+      if (criteria.streak !== null) return user.streaks.get(criteria.streak)?.best ?? 0
+      let best = 0
+      for (const streak of user.streaks.values()) best = Math.max(best, streak.best)
+      return best
+    }
+    case "manual":
+      return undefined
+  }
+}
+
+/** Whether a user does not have `badge` and its number has reached the target. */
+export const qualifies = (
+  badge: Badge,
+  user: UserState,
+  levelOf: (xp: number) => number,
+): boolean => {
+  if (user.badges.has(badge.id)) return false
+  const reached = criterionNumber(badge, user, levelOf)
+  return reached !== undefined && reached >= targetOf(badge)
+}
+
+/** Gives one badge to a user who qualifies already; decides nothing for who does not, or has it. */
+export const decideBackfill = (
+  user: UserState | undefined,
+  project: ProjectState,
+  command: Backfill,
+  now: number,
+): Result.Result<Decision, LaurelError> => {
+  const badge = project.badges.get(command.badgeId)
+  if (user === undefined || badge === undefined || badge.archived) {
+    return Result.fail(laurelError("conflict", "The user or the badge is gone."))
+  }
+  const draft = new Draft(user, project, now)
+  if (draft.hasBadge(badge.id)) return Result.succeed({ cause: command, facts: draft.facts })
+  const { counted } = command
+  if (counted !== undefined && command.countedUpTo !== user.sequence) {
+    return Result.fail(laurelError("conflict", "The user has gone on since it was counted."))
+  }
+  const target = targetOf(badge)
+  let reached = criterionNumber(badge, user, (xp) => draft.levelOf(xp))
+  if (counted !== undefined) {
+    const current = Math.min(counted, target)
+    if (current !== reached) draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
+    reached = current
+  }
+  if (reached !== undefined && reached >= target) draft.giveBadge(badge.id, "criteria", target)
+  return Result.succeed({ cause: command, facts: draft.facts })
+}

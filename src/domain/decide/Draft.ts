@@ -1,0 +1,162 @@
+/**
+ * A decision while it is made: the facts so far, and the balances they lead to. What concerns one subject
+ * (rules, quests, streaks, badges) adds to it in its own file; `Decide.ts` has the order.
+ */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import { type ActionIndex, actionIndexOf } from "../ActionIndex.ts"
+import { windowKinds, windowOfDay, type Zone, zoneOf } from "../Calendar.ts"
+import { type LaurelError, laurelError } from "../Errors.ts"
+import { levelAt } from "../Level.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Cause, Fact, Source } from "../Record.ts"
+import type { Gives } from "../Rule.ts"
+import { noWindows, type UserState } from "../User.ts"
+
+export interface Decision {
+  readonly cause: Cause
+  readonly facts: ReadonlyArray<Fact>
+}
+
+type Summary = "event.tracked" | "reward.granted"
+
+export class Draft {
+  readonly facts: Array<Fact> = []
+  readonly user: UserState | undefined
+  readonly project: ProjectState
+  readonly index: ActionIndex
+  /** When it is decided, epoch milliseconds. */
+  readonly now: number
+  /** When what it is about occurred; never after `now`. */
+  readonly occurredAt: number
+  readonly zone: Zone
+  xp: number
+  points: number
+  questsCompleted: number
+  /** Quests that this decision completes. */
+  completed: Set<string> | undefined
+  /** Badges that this decision gives. */
+  #given: Set<string> | undefined
+
+  constructor(
+    user: UserState | undefined,
+    project: ProjectState,
+    now: number,
+    occurredAt: number = now,
+  ) {
+    this.user = user
+    this.project = project
+    this.index = actionIndexOf(project)
+    this.now = now
+    this.occurredAt = Math.min(occurredAt, now)
+    this.zone = zoneOf(project.settings.timezone)
+    this.xp = user?.xp ?? 0
+    this.points = user?.points ?? 0
+    this.questsCompleted = user?.questsCompleted ?? 0
+    if (user === undefined) this.facts.push({ kind: "user.created" })
+  }
+
+  levelOf(xp: number): number {
+    return levelAt(this.project.settings.levelCurve, xp)
+  }
+
+  earn(gives: Gives, source: Source): void {
+    this.earnXp(gives.xp, source)
+    this.earnPoints(gives.points, source)
+    if (gives.badgeId !== null) this.giveBadge(gives.badgeId, source)
+  }
+
+  earnXp(amount: number, source: Source): void {
+    if (amount === 0) return
+    this.xp += amount
+    this.facts.push({ kind: "xp.earned", amount, total: this.xp, source })
+  }
+
+  earnPoints(amount: number, source: Source): void {
+    if (amount === 0) return
+    this.points += amount
+    this.facts.push({ kind: "points.earned", amount, total: this.points, source })
+  }
+
+  hasBadge(badgeId: string): boolean {
+    return this.user?.badges.has(badgeId) === true || this.#given?.has(badgeId) === true
+  }
+
+  /** Gives a badge that the user does not have and that is not archived; `target` where its criteria were met. */
+  giveBadge(badgeId: string, source: Source, target?: number): void {
+    const badge = this.project.badges.get(badgeId)
+    if (badge === undefined || badge.archived || this.hasBadge(badgeId)) return
+    this.#given ??= new Set()
+    this.#given.add(badgeId)
+    this.facts.push({
+      kind: "badge.earned",
+      badgeId,
+      name: badge.name,
+      source,
+      ...(target !== undefined && { target }),
+    })
+  }
+
+  /** Why the balances can not be, if they can not. Sums of two safe integers are exact or visibly too large. */
+  overflow(): LaurelError | undefined {
+    const name =
+      this.xp > limits.balanceMax ? "xp" : this.points > limits.balanceMax ? "points" : undefined
+    return name === undefined
+      ? undefined
+      : laurelError(
+          "balance_overflow",
+          `${name} may not exceed ${limits.balanceMax}; nothing was changed.`,
+        )
+  }
+
+  /** The change of xp in the windows, and the change of level. */
+  settle(): { readonly level: number } {
+    const before = this.user?.xp ?? 0
+    if (this.xp === before) return { level: this.levelOf(this.xp) }
+    this.#creditWindows(this.xp - before)
+    const from = this.levelOf(before)
+    const level = this.levelOf(this.xp)
+    if (level !== from) this.facts.push({ kind: "level.changed", from, to: level })
+    return { level }
+  }
+
+  /** Credits the windows that are open and in which it occurred. */
+  #creditWindows(amount: number): void {
+    const credit = openWindows(this.user, this.project, this.zone, this.now, this.occurredAt)
+    if (credit !== undefined) this.facts.push({ kind: "windows.credited", amount, ...credit })
+  }
+
+  finish(cause: Cause, summary: Summary): Result.Result<Decision, LaurelError> {
+    const refusal = this.overflow()
+    if (refusal !== undefined) return Result.fail(refusal)
+    const { level } = this.settle()
+    this.facts.push({ kind: summary, xp: this.xp, points: this.points, level })
+    return Result.succeed({ cause, facts: this.facts })
+  }
+}
+
+/**
+ * The open windows that something which `occurredAt` counts for: those in which `now` lies too. Where the
+ * zone has changed so that today's window is closed already, the next one is open in its place; and a user
+ * for whom a later one has begun, in another zone, does not go back.
+ */
+export const openWindows = (
+  user: UserState | undefined,
+  project: ProjectState,
+  zone: Zone,
+  now: number,
+  occurredAt: number,
+): { daily?: number; weekly?: number; monthly?: number } | undefined => {
+  const today = zone.dayAt(now)
+  const day = zone.dayAt(occurredAt)
+  let credit: { daily?: number; weekly?: number; monthly?: number } | undefined
+  for (const kind of windowKinds) {
+    const current = windowOfDay(kind, today)
+    if (windowOfDay(kind, day) !== current) continue
+    credit ??= {}
+    const latest = user?.windows[kind] ?? noWindows[kind]
+    const index = Math.max(current, project.closedThrough[kind] + 1)
+    credit[kind] = latest.sequence > 0 ? Math.max(index, latest.index) : index
+  }
+  return credit
+}

@@ -1,0 +1,47 @@
+/**
+ * Things whose `kind` says which members they have, as callers send and patch them: all members side by side,
+ * each there or not. A null member is not there.
+ */
+import type { Fault } from "../Errors.ts"
+
+export interface KindMembers {
+  readonly required: ReadonlyArray<string>
+  readonly optional?: ReadonlyArray<string>
+}
+
+type Parts = { readonly kind?: string | undefined }
+
+/** `before` with the members of `change`; of another kind nothing is kept. */
+export const patchedParts = <P extends Parts>(before: P | undefined, change: P): P =>
+  before === undefined || (change.kind !== undefined && change.kind !== before.kind)
+    ? change
+    : { ...before, ...change }
+
+/** What `parts` lack for their kind, and what they have that is not for it. */
+export const partFaults = <Kind extends string>(
+  parts: Parts,
+  kinds: Readonly<Record<Kind, KindMembers>>,
+  pointer: string,
+): ReadonlyArray<Fault> => {
+  if (parts.kind === undefined) {
+    return [{ pointer: `${pointer}/kind`, code: "missing", detail: "is required" }]
+  }
+  const { optional = [], required } = kinds[parts.kind as Kind]
+  const there = Object.entries(parts).flatMap(([name, value]) =>
+    name === "kind" || value === undefined || value === null ? [] : [name],
+  )
+  const missing = required.filter((name) => !there.includes(name))
+  const foreign = there.filter((name) => !required.includes(name) && !optional.includes(name))
+  return [
+    ...missing.map((name) => ({
+      pointer: `${pointer}/${name}`,
+      code: "missing",
+      detail: `is required for the kind ${parts.kind}`,
+    })),
+    ...foreign.map((name) => ({
+      pointer: `${pointer}/${name}`,
+      code: "unknown_member",
+      detail: `is not for the kind ${parts.kind}`,
+    })),
+  ]
+}

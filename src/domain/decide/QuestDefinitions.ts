@@ -1,0 +1,131 @@
+/** What commands about quests decide. How events move users through quests is in `Quests.ts`. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../Errors.ts"
+import { metadataFault } from "../Metadata.ts"
+import { mergePatch } from "../mergePatch.ts"
+import type { ProjectState } from "../Project.ts"
+import { type Quest, type QuestStatus, questStatusAt } from "../Quest.ts"
+import type { Fact, Metadata } from "../Record.ts"
+import type { Gives } from "../Rule.ts"
+import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
+
+/** The members to change, as a merge patch has them: `reward` and `metadata` member by member. */
+export interface QuestChange
+  extends Partial<Omit<Quest, "id" | "set" | "reward" | "metadata" | "createdAt" | "updatedAt">> {
+  readonly reward?: Partial<Gives>
+  readonly metadata?: Metadata | null
+  readonly status?: QuestStatus
+}
+
+export type QuestCommand =
+  | { readonly kind: "createQuest"; readonly quest: Omit<Quest, "createdAt" | "updatedAt"> }
+  | { readonly kind: "updateQuest"; readonly questId: string; readonly change: QuestChange }
+  /** Archives it. */
+  | { readonly kind: "deleteQuest"; readonly questId: string }
+
+type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
+
+export const decideQuest = (state: ProjectState, command: QuestCommand, now: number): Decided => {
+  if (command.kind === "createQuest") return create(state, command.quest, now)
+  const quest = state.quests.get(command.questId)
+  if (quest === undefined || (command.kind === "deleteQuest" && quest.set === "archived")) {
+    return Result.fail(laurelError("quest_not_found", "No quest of this project has this id."))
+  }
+  return command.kind === "deleteQuest"
+    ? update(state, quest, { status: "archived" }, now)
+    : update(state, quest, command.change, now)
+}
+
+const create = (
+  state: ProjectState,
+  created: Omit<Quest, "createdAt" | "updatedAt">,
+  now: number,
+): Decided => {
+  const quest = { ...created, createdAt: now, updatedAt: now }
+  const over: ReadonlyArray<Fault> =
+    quest.endsAt !== null && quest.endsAt <= now
+      ? [{ pointer: "/endsAt", code: "out_of_range", detail: "must lie in the future" }]
+      : []
+  const faults = [...over, ...questFaults(state, quest)]
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  let live = 0
+  for (const { set } of state.quests.values()) if (set !== "archived") live++
+  if (live >= limits.questsMax) {
+    const detail = `An environment holds at most ${limits.questsMax} quests.`
+    return Result.fail(laurelError("quota_exceeded", detail))
+  }
+  return Result.succeed([{ kind: "quest.created", quest }])
+}
+
+const update = (
+  state: ProjectState,
+  quest: Quest,
+  { metadata, reward, status, ...change }: QuestChange,
+  now: number,
+): Decided => {
+  if (quest.set === "archived") return refuse("The quest is archived, and stays as it is.")
+  const changed: Quest = {
+    ...quest,
+    ...change,
+    reward: { ...quest.reward, ...reward },
+    metadata: metadata === null ? {} : mergePatch(quest.metadata, metadata ?? {}),
+    updatedAt: now,
+  }
+  const faults = questFaults(state, changed)
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  if (status === "archived") {
+    const refusal = questInUse(state, quest.id)
+    if (refusal !== undefined) return Result.fail(refusal)
+  }
+  return Result.map(moved(changed, status, now), (set) => [
+    { kind: "quest.updated", quest: { ...changed, set } },
+  ])
+}
+
+const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> => {
+  const { endsAt, metadata, reward, startsAt } = quest
+  const faults: Array<Fault> = []
+  if (startsAt !== null && endsAt !== null && endsAt <= startsAt) {
+    faults.push({ pointer: "/endsAt", code: "out_of_range", detail: "must be after startsAt" })
+  }
+  const ofMetadata = metadataFault(metadata)
+  if (ofMetadata !== undefined) faults.push({ pointer: "/metadata", ...ofMetadata })
+  faults.push(...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"))
+  faults.push(...prerequisiteFaults(state, quest))
+  return faults
+}
+
+/** What is set by hand when `quest` is to have the status `to`, or why it can not have it. */
+const moved = (
+  quest: Quest,
+  to: QuestStatus | undefined,
+  now: number,
+): Result.Result<Quest["set"], LaurelError> => {
+  const from = questStatusAt(quest, now)
+  if (to === undefined || to === from) return Result.succeed(quest.set)
+  switch (to) {
+    case "archived":
+      return Result.succeed("archived")
+    case "active":
+      if (from === "scheduled") return refuse(`${begin(from, to)} It starts at startsAt.`)
+      if (questStatusAt({ ...quest, set: "published" }, now) === "ended") {
+        return refuse(`${begin(from, to)} Its endsAt has passed.`)
+      }
+      return Result.succeed("published")
+    case "paused":
+      return from === "active"
+        ? Result.succeed("paused")
+        : refuse(`${begin(from, to)} Only an active quest can be paused.`)
+    case "draft":
+      return refuse(`${begin(from, to)} Pause it, or archive it.`)
+    case "scheduled":
+    case "ended":
+      return refuse(`${begin(from, to)} The clock does that: set startsAt or endsAt.`)
+  }
+}
+
+const begin = (from: QuestStatus, to: QuestStatus): string =>
+  `A quest that is ${from} can not be made ${to}.`
+
+const refuse = (detail: string) => Result.fail(laurelError("invalid_transition", detail))

@@ -1,0 +1,179 @@
+/** How events move quests on, and how time ends them. */
+import type { ActionEntry } from "../ActionIndex.ts"
+import { windowOfDay, type Zone } from "../Calendar.ts"
+import { holds } from "../Condition.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../Errors.ts"
+import { type Quest, questStatusAt } from "../Quest.ts"
+import type { TrackedEvent } from "../Record.ts"
+import type { QuestState, StepCounts } from "../User.ts"
+import type { Draft } from "./Draft.ts"
+
+/** The index of the period of a quest that has this local day of the project; 0 when it does not recur. */
+export const questPeriodOf = ({ recurrence }: Quest, day: number): number =>
+  recurrence === "none" ? 0 : windowOfDay(recurrence, day)
+
+/** The period in which something counts that occurred then; `undefined`: it is over. */
+const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
+  const current = questPeriodOf(quest, draft.zone.dayAt(draft.now))
+  return questPeriodOf(quest, draft.zone.dayAt(draft.occurredAt)) === current ? current : undefined
+}
+
+/** The share of the quest that is done, 0 to 1. */
+export const questProgress = ({ steps }: Quest, counts: StepCounts): number => {
+  let done = 0
+  let asked = 0
+  for (const { key, target } of steps) {
+    done += Math.min(counts[key] ?? 0, target)
+    asked += target
+  }
+  return asked === 0 ? 0 : done / asked
+}
+
+const isLocked = (draft: Draft, { prerequisites }: Quest): boolean =>
+  prerequisites.some(
+    (id) => (draft.user?.quests.get(id)?.times ?? 0) === 0 && draft.completed?.has(id) !== true,
+  )
+
+/** Where the user stands in the quest's present period; `undefined`: nowhere yet. */
+const standing = (state: QuestState | undefined, period: number): QuestState | undefined =>
+  state === undefined || state.period !== period || state.expired || state.startedAt === null
+    ? undefined
+    : state
+
+/** Counts the event for every step that it satisfies, of quests that are open to the user. */
+export const countSteps = (draft: Draft, entry: ActionEntry, event: TrackedEvent): void => {
+  for (const { quest, steps } of entry.steps) {
+    if (questStatusAt(quest, draft.now) !== "active") continue
+    if (quest.startsAt !== null && draft.occurredAt < quest.startsAt) continue
+    const period = openPeriod(draft, quest)
+    if (period === undefined) continue
+    const before = draft.user?.quests.get(quest.id)
+    const state = standing(before, period)
+    if (state !== undefined && state.completedAt !== null) continue
+    if (quest.prerequisites.length > 0 && isLocked(draft, quest)) continue
+    let counts = state?.steps ?? noSteps
+    let started = state !== undefined
+    let matched = false
+    for (const { key, target, where } of steps) {
+      const current = (counts[key] ?? 0) + 1
+      if (current > target && !isDone(quest, state?.steps)) continue
+      if (where.length > 0 && !holds(where, event.metadata)) continue
+      matched = true
+      if (current > target) continue
+      if (!started) start(draft, quest, period, before)
+      started = true
+      counts = { ...counts, [key]: current }
+      draft.facts.push({
+        kind: "quest.progressed",
+        ...refer(quest, period),
+        step: key,
+        current,
+        target,
+        progress: questProgress(quest, counts),
+      })
+    }
+    // An edit may have lowered the targets to what counts already; then it takes no more than a match.
+    if (matched && isDone(quest, counts)) complete(draft, quest, period, before)
+  }
+}
+
+/** Whether every step has come to its target. */
+const isDone = ({ steps }: Quest, counts: StepCounts = noSteps): boolean =>
+  steps.every(({ key, target }) => (counts[key] ?? 0) >= target)
+
+const noSteps: StepCounts = {}
+
+const refer = ({ id, title }: Quest, period: number) => ({ questId: id, title, period })
+
+const start = (
+  draft: Draft,
+  quest: Quest,
+  period: number,
+  before: QuestState | undefined,
+): void => {
+  if (before !== undefined && isMidway(before)) {
+    draft.facts.push({ kind: "quest.expired", ...refer(quest, before.period) })
+  }
+  draft.facts.push({ kind: "quest.started", ...refer(quest, period) })
+}
+
+const isMidway = ({ completedAt, expired, startedAt }: QuestState): boolean =>
+  startedAt !== null && completedAt === null && !expired
+
+const complete = (
+  draft: Draft,
+  quest: Quest,
+  period: number,
+  before: QuestState | undefined,
+): void => {
+  const times = (before?.times ?? 0) + 1
+  draft.facts.push({ kind: "quest.completed", ...refer(quest, period), times })
+  draft.questsCompleted++
+  draft.completed ??= new Set()
+  draft.completed.add(quest.id)
+  draft.earn(quest.reward, { questId: quest.id })
+}
+
+/** A `QUEST_COMPLETE` event: completes the quest that it names, or tells why it does not. */
+export const completeByEvent = (draft: Draft, event: TrackedEvent): LaurelError | undefined => {
+  const questId = event.metadata?.questId
+  if (typeof questId !== "string") {
+    const detail = "must be a string, the id of the quest"
+    return invalidRequest([{ pointer: "/metadata/questId", code: "invalid_type", detail }])
+  }
+  const quest = draft.project.quests.get(questId)
+  if (quest === undefined) {
+    return laurelError("quest_not_found", "metadata.questId names no quest of this project.")
+  }
+  const before = draft.user?.quests.get(questId)
+  const period = openPeriod(draft, quest)
+  const state = period === undefined ? undefined : standing(before, period)
+  if (period !== undefined && state !== undefined && state.completedAt !== null) {
+    draft.facts.push({ kind: "quest.repeated", ...refer(quest, period) })
+    return undefined
+  }
+  const status = questStatusAt(quest, draft.now)
+  if (status !== "active") {
+    return laurelError("quest_not_active", `The quest's status is ${status}.`)
+  }
+  if (period === undefined) {
+    return laurelError("quest_not_active", "The quest's period in which it occurred is over.")
+  }
+  if (isLocked(draft, quest)) {
+    return laurelError("quest_locked", "The user has not completed the quests that come before.")
+  }
+  if (!isDone(quest, state?.steps)) {
+    return laurelError("quest_incomplete", "Steps of the quest are still open.")
+  }
+  if (state === undefined) start(draft, quest, period, before)
+  complete(draft, quest, period, before)
+  return undefined
+}
+
+/** Whether the user's progress in a quest has come to its end without completion. */
+export const hasExpired = (
+  quest: Quest | undefined,
+  state: QuestState,
+  zone: Zone,
+  now: number,
+): boolean => {
+  if (!isMidway(state)) return false
+  if (quest === undefined) return true
+  const status = questStatusAt(quest, now)
+  return (
+    status === "archived" ||
+    status === "ended" ||
+    state.period !== questPeriodOf(quest, zone.dayAt(now))
+  )
+}
+
+/** Notes which quests have come to their end by `draft.now`. */
+export const expireQuests = (draft: Draft): void => {
+  if (draft.user === undefined) return
+  for (const [questId, state] of draft.user.quests) {
+    const quest = draft.project.quests.get(questId)
+    if (!hasExpired(quest, state, draft.zone, draft.now)) continue
+    const title = quest?.title ?? questId
+    draft.facts.push({ kind: "quest.expired", questId, title, period: state.period })
+  }
+}

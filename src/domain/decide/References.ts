@@ -1,0 +1,112 @@
+/** What definitions say of each other: references must lead somewhere, and hold what they lead to. */
+import { type Fault, type LaurelError, laurelError } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Quest } from "../Quest.ts"
+
+const unknownReference = (pointer: string, detail: string): ReadonlyArray<Fault> => [
+  { pointer, code: "unknown_reference", detail },
+]
+
+const noFaults: ReadonlyArray<Fault> = []
+
+/** Why `badgeId` can not be given by a rule or a quest. */
+export const badgeReferenceFaults = (
+  { badges }: ProjectState,
+  badgeId: string | null,
+  pointer: string,
+): ReadonlyArray<Fault> => {
+  if (badgeId === null) return noFaults
+  const badge = badges.get(badgeId)
+  if (badge === undefined) return unknownReference(pointer, "names no badge of this project")
+  return badge.archived ? unknownReference(pointer, "names a badge that is archived") : noFaults
+}
+
+/** Why the prerequisites of `quest` can not be. */
+export const prerequisiteFaults = (
+  state: ProjectState,
+  { id, prerequisites }: Pick<Quest, "id" | "prerequisites">,
+): ReadonlyArray<Fault> =>
+  prerequisites.flatMap((prerequisite, index) => {
+    const pointer = `/prerequisites/${index}`
+    const quest = state.quests.get(prerequisite)
+    if (quest === undefined) return unknownReference(pointer, "names no quest of this project")
+    if (quest.set === "archived") {
+      return unknownReference(pointer, "names a quest that is archived")
+    }
+    return leadsTo(state, prerequisite, id)
+      ? [{ pointer, code: "cycle", detail: "leads back to this quest" }]
+      : noFaults
+  })
+
+/** Whether `to` is among the prerequisites of `from`, or of those; each quest is looked at once. */
+const leadsTo = ({ quests }: ProjectState, from: string, to: string): boolean => {
+  const seen = new Set([from])
+  for (const id of seen) {
+    if (id === to) return true
+    for (const next of quests.get(id)?.prerequisites ?? []) seen.add(next)
+  }
+  return false
+}
+
+const shownMax = 5
+
+/** Refuses to take away what `referrers` still refer to. */
+const inUse = (thing: string, referrers: ReadonlyArray<string>): LaurelError | undefined => {
+  if (referrers.length === 0) return undefined
+  const more = referrers.length - shownMax
+  const shown = referrers.slice(0, shownMax).join(", ")
+  const names = more > 0 ? `${shown} and ${more} more` : shown
+  return laurelError(
+    "in_use",
+    `Still refer to the ${thing}: ${names}. Change or delete these first.`,
+  )
+}
+
+const nameQuest = ({ id, title }: Quest): string => `quest ${id} (${title})`
+
+const liveQuests = ({ quests }: ProjectState, refers: (quest: Quest) => boolean) =>
+  [...quests.values()].filter((quest) => quest.set !== "archived" && refers(quest)).map(nameQuest)
+
+/** Refuses to archive a badge that rules or quests still give. */
+export const badgeInUse = (state: ProjectState, badgeId: string): LaurelError | undefined =>
+  inUse("badge", [
+    ...[...state.rules.values()]
+      .filter(({ reward }) => reward.badgeId === badgeId)
+      .map(({ action, id }) => `rule ${id} (${action})`),
+    ...liveQuests(state, ({ reward }) => reward.badgeId === badgeId),
+  ])
+
+/** Refuses to archive a quest that others wait for: nobody could complete it any more. */
+export const questInUse = (state: ProjectState, questId: string): LaurelError | undefined =>
+  inUse(
+    "quest",
+    liveQuests(state, ({ prerequisites }) => prerequisites.includes(questId)),
+  )
+
+/** Refuses to remove streaks that badges are earned by; `kept` are the keys that stay. */
+export const streaksInUse = (
+  { badges }: ProjectState,
+  kept: ReadonlySet<string>,
+): LaurelError | undefined =>
+  inUse(
+    "streak",
+    [...badges.values()]
+      .filter(
+        ({ archived, criteria }) =>
+          !archived &&
+          criteria.kind === "streak" &&
+          criteria.streak !== null &&
+          !kept.has(criteria.streak),
+      )
+      .map(({ id, name }) => `badge ${id} (${name})`),
+  )
+
+/** Why a badge can not be earned by this streak. */
+export const streakReferenceFaults = (
+  { settings }: ProjectState,
+  key: string | null,
+  pointer: string,
+): ReadonlyArray<Fault> =>
+  key === null || settings.streaks.some((streak) => streak.key === key)
+    ? noFaults
+    : unknownReference(pointer, "names no streak of this project")

@@ -1,0 +1,202 @@
+/**
+ * Undo: takes back what one event or reward gave, as its record says: xp and points, the windows that they
+ * counted for as long as these are open, the uses of limits, what it counted for steps and badges, the
+ * badges that it gave by a rule, a quest or a hand, and the quests that it completed. Then every badge goes
+ * whose number has fallen below the target by which it was earned, and the level follows.
+ *
+ * A quest that another record completed stays completed, and streaks keep their days.
+ */
+import { Result } from "effect"
+import { windowKinds } from "../Calendar.ts"
+import { type ErrorCode, type LaurelError, laurelError } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Fact, JournalRecord, Revocation } from "../Record.ts"
+import type { QuestState, UserState } from "../User.ts"
+import { criterionNumber } from "./Badges.ts"
+import { type Decision, Draft, openWindows } from "./Draft.ts"
+import { questProgress } from "./Quests.ts"
+
+/** Refuses when `found`, the user's record with the number that is asked for, is not the one that is meant. */
+export const decideRevocation = (
+  user: UserState | undefined,
+  project: ProjectState,
+  command: Revocation,
+  now: number,
+  found: JournalRecord | undefined,
+): Result.Result<Decision, LaurelError> => {
+  if (
+    user === undefined ||
+    found === undefined ||
+    found.sequence !== command.sequence ||
+    found.at !== command.at ||
+    found.cause.kind !== command.of ||
+    found.facts.length === 0
+  ) {
+    return Result.fail(revocationNotFound(command))
+  }
+  const undo = new Undo(user, project, now)
+  // Backwards: a quest is open again before its steps are taken back.
+  for (const fact of found.facts.toReversed()) undo.take(fact)
+  return Result.succeed({ cause: command, facts: undo.finish(command.of, found) })
+}
+
+/** What is said of an event or reward that the user does not have, or that was taken back already. */
+export const revocationNotFound = ({ of }: Pick<Revocation, "of">): LaurelError => {
+  const code: ErrorCode = of === "event" ? "event_not_found" : "reward_not_found"
+  return laurelError(code, `The user has no ${of} with this id, or it was taken back already.`)
+}
+
+const standingOf = ({ completedAt, expired }: QuestState) => {
+  if (completedAt !== null) return "completed"
+  return expired ? "expired" : "in_progress"
+}
+
+class Undo {
+  readonly #draft: Draft
+  readonly #user: UserState
+  #xp = 0
+  #points = 0
+  readonly #counts = new Map<string, number>()
+  readonly #quests = new Map<string, QuestState>()
+  readonly #revoked = new Set<string>()
+  #questsCompleted: number
+
+  constructor(user: UserState, project: ProjectState, now: number) {
+    this.#user = user
+    this.#draft = new Draft(user, project, now)
+    this.#questsCompleted = user.questsCompleted
+  }
+
+  take(fact: Fact): void {
+    switch (fact.kind) {
+      case "xp.earned":
+        this.#xp += fact.amount
+        break
+      case "points.earned":
+        this.#points += fact.amount
+        break
+      case "rule.used":
+        this.#draft.facts.push({ ...fact, times: -1 })
+        break
+      case "badge.counted": {
+        const { badgeId } = fact
+        const current = Math.max(0, (this.#user.badgeCounts.get(badgeId) ?? 0) - 1)
+        this.#counts.set(badgeId, current)
+        this.#draft.facts.push({ kind: "badge.counted", badgeId, current })
+        break
+      }
+      case "badge.earned":
+        if (fact.source !== "criteria") this.#revoke(fact.badgeId, fact.name)
+        break
+      case "quest.progressed": {
+        const state = this.#quests.get(fact.questId) ?? this.#user.quests.get(fact.questId)
+        if (state === undefined || state.period !== fact.period) break
+        const left = (state.steps[fact.step] ?? 0) - 1
+        const { [fact.step]: _, ...others } = state.steps
+        const steps = left > 0 ? { ...others, [fact.step]: left } : others
+        this.#quests.set(fact.questId, { ...state, steps })
+        break
+      }
+      case "quest.completed":
+        this.#reopen(fact)
+        break
+    }
+  }
+
+  #reopen({ period, questId, title }: Extract<Fact, { readonly kind: "quest.completed" }>): void {
+    const state = this.#user.quests.get(questId)
+    if (state === undefined || state.times === 0) return
+    this.#questsCompleted--
+    const times = state.times - 1
+    if (state.period === period && state.completedAt !== null) {
+      this.#quests.set(questId, { ...state, completedAt: null, times })
+    } else {
+      // The user is in a later period by now: only the count of completions falls.
+      this.#draft.facts.push({
+        kind: "quest.reverted",
+        questId,
+        title,
+        period,
+        from: "completed",
+        to: "not_started",
+        progress: 0,
+        steps: {},
+        times,
+      })
+    }
+  }
+
+  #revoke(badgeId: string, name: string): void {
+    if (!this.#user.badges.has(badgeId) || this.#revoked.has(badgeId)) return
+    this.#revoked.add(badgeId)
+    this.#draft.facts.push({ kind: "badge.revoked", badgeId, name })
+  }
+
+  /** All facts of the undo. */
+  finish(of: "event" | "reward", found: JournalRecord): ReadonlyArray<Fact> {
+    const { facts } = this.#draft
+    for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
+    const xp = Math.min(this.#xp, this.#user.xp)
+    const points = Math.min(this.#points, this.#user.points)
+    const total = { xp: this.#user.xp - xp, points: this.#user.points - points }
+    if (xp > 0) facts.push({ kind: "xp.revoked", amount: xp, total: total.xp })
+    if (xp > 0) this.#debitWindows(found, xp)
+    if (points > 0) facts.push({ kind: "points.revoked", amount: points, total: total.points })
+    this.#revokeUnearned(total)
+    const from = this.#draft.levelOf(this.#user.xp)
+    const level = this.#draft.levelOf(total.xp)
+    if (level !== from) facts.push({ kind: "level.changed", from, to: level })
+    const shortfall = { xp: this.#xp - xp, points: this.#points - points }
+    facts.push({ kind: `${of}.revoked`, ...total, level, shortfall })
+    return facts
+  }
+
+  #reverted(questId: string, state: QuestState): Fact {
+    const { period, steps, times } = state
+    const quest = this.#draft.project.quests.get(questId)
+    const done = quest === undefined ? 0 : questProgress(quest, steps)
+    const to = Object.keys(steps).length > 0 ? standingOf(state) : "not_started"
+    return {
+      kind: "quest.reverted",
+      questId,
+      title: quest?.title ?? questId,
+      period,
+      from: standingOf(this.#user.quests.get(questId)!),
+      to: state.completedAt === null ? to : "completed",
+      progress: state.completedAt === null ? done : 1,
+      steps,
+      times,
+    }
+  }
+
+  #debitWindows(found: JournalRecord, amount: number): void {
+    const credit = found.facts.find((fact) => fact.kind === "windows.credited")
+    if (credit === undefined) return
+    const { now, project, zone } = this.#draft
+    const open = openWindows(this.#user, project, zone, now, now)
+    const debit: { daily?: number; weekly?: number; monthly?: number } = {}
+    for (const kind of windowKinds) {
+      const index = credit[kind]
+      if (index === undefined || index !== open?.[kind]) continue
+      if (this.#user.windows[kind].index === index) debit[kind] = index
+    }
+    if (Object.keys(debit).length > 0) {
+      this.#draft.facts.push({ kind: "windows.credited", amount: -amount, ...debit })
+    }
+  }
+
+  /** Revokes the badges whose number fell below what they were earned by. */
+  #revokeUnearned(total: { readonly xp: number; readonly points: number }): void {
+    const user = this.#user
+    const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])
+    const after = { ...user, ...total, badgeCounts, questsCompleted: this.#questsCompleted }
+    const levelOf = (xp: number) => this.#draft.levelOf(xp)
+    for (const [badgeId, { target }] of user.badges) {
+      const badge = this.#draft.project.badges.get(badgeId)
+      if (badge === undefined || target === undefined) continue
+      const left = criterionNumber(badge, after, levelOf)
+      if (left === undefined || left >= target) continue
+      if (left < criterionNumber(badge, user, levelOf)!) this.#revoke(badgeId, badge.name)
+    }
+  }
+}

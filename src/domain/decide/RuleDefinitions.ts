@@ -1,0 +1,124 @@
+/** What commands about rules decide. What rules give for events is in `Rules.ts`. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Fact } from "../Record.ts"
+import type { Gives, LimitPeriod, Rule } from "../Rule.ts"
+import { badgeReferenceFaults } from "./References.ts"
+
+/** The members to change, as a merge patch has them: `reward` and `limit` member by member. */
+export interface RuleChange
+  extends Partial<Pick<Rule, "action" | "where" | "cooldownSeconds" | "enabled">> {
+  readonly reward?: Partial<Gives>
+  readonly limit?: { readonly times?: number; readonly per?: LimitPeriod } | null
+  readonly multiplierPath?: string | null
+  /** Null: 0. */
+  readonly multiplierMin?: number | null
+  /** Null: the largest there is. */
+  readonly multiplierMax?: number | null
+}
+
+export type RuleCommand =
+  | { readonly kind: "createRule"; readonly rule: Omit<Rule, "createdAt" | "updatedAt"> }
+  | { readonly kind: "updateRule"; readonly ruleId: string; readonly change: RuleChange }
+  | { readonly kind: "deleteRule"; readonly ruleId: string }
+
+type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
+
+export const decideRule = (state: ProjectState, command: RuleCommand, now: number): Decided => {
+  if (command.kind === "createRule") {
+    const rule = { ...command.rule, createdAt: now, updatedAt: now }
+    const faults = ruleFaults(state, rule)
+    if (faults.length > 0) return Result.fail(invalidRequest(faults))
+    if (state.rules.size >= limits.rulesMax) {
+      const detail = `An environment holds at most ${limits.rulesMax} rules.`
+      return Result.fail(laurelError("quota_exceeded", detail))
+    }
+    return Result.succeed([{ kind: "rule.created", rule }])
+  }
+  const rule = state.rules.get(command.ruleId)
+  if (rule === undefined) {
+    return Result.fail(laurelError("rule_not_found", "No rule of this project has this id."))
+  }
+  return command.kind === "deleteRule"
+    ? Result.succeed([{ kind: "rule.deleted", ruleId: rule.id }])
+    : update(state, rule, command.change, now)
+}
+
+const update = (
+  state: ProjectState,
+  rule: Rule,
+  { limit, multiplierMax, multiplierMin, multiplierPath, reward, ...change }: RuleChange,
+  now: number,
+): Decided => {
+  const faults: Array<Fault> = []
+  const changed: Rule = {
+    ...rule,
+    ...change,
+    reward: { ...rule.reward, ...reward },
+    limit: limit === undefined ? rule.limit : changedLimit(rule.limit, limit, faults),
+    multiplier: changedMultiplier(
+      rule.multiplier,
+      { multiplierMax, multiplierMin, multiplierPath },
+      faults,
+    ),
+    updatedAt: now,
+  }
+  faults.push(...ruleFaults(state, changed))
+  return faults.length > 0
+    ? Result.fail(invalidRequest(faults))
+    : Result.succeed([{ kind: "rule.updated", rule: changed }])
+}
+
+const changedLimit = (
+  before: Rule["limit"],
+  change: NonNullable<RuleChange["limit"]> | null,
+  faults: Array<Fault>,
+): Rule["limit"] => {
+  if (change === null) return null
+  const { per, times } = { ...before, ...change }
+  const missing = (name: string) =>
+    faults.push({ pointer: `/limit/${name}`, code: "missing", detail: "is required" })
+  if (times === undefined) missing("times")
+  if (per === undefined) missing("per")
+  return times === undefined || per === undefined ? before : { times, per }
+}
+
+const changedMultiplier = (
+  before: Rule["multiplier"],
+  {
+    multiplierMax,
+    multiplierMin,
+    multiplierPath,
+  }: {
+    readonly multiplierMax: number | null | undefined
+    readonly multiplierMin: number | null | undefined
+    readonly multiplierPath: string | null | undefined
+  },
+  faults: Array<Fault>,
+): Rule["multiplier"] => {
+  const path = multiplierPath === undefined ? (before?.path ?? null) : multiplierPath
+  if (path !== null) {
+    return {
+      path,
+      min: (multiplierMin === undefined ? before?.min : multiplierMin) ?? 0,
+      max: (multiplierMax === undefined ? before?.max : multiplierMax) ?? limits.multiplierMax,
+    }
+  }
+  for (const [name, value] of Object.entries({ multiplierMin, multiplierMax })) {
+    if (value === undefined || value === null) continue
+    const detail = "is only for a rule with a multiplierPath"
+    faults.push({ pointer: `/${name}`, code: "unknown_member", detail })
+  }
+  return null
+}
+
+const ruleFaults = (state: ProjectState, { multiplier, reward }: Rule): ReadonlyArray<Fault> => {
+  const faults = [...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId")]
+  if (multiplier !== null && multiplier.max < multiplier.min) {
+    const detail = "must not be less than multiplierMin"
+    faults.push({ pointer: "/multiplierMax", code: "out_of_range", detail })
+  }
+  return faults
+}

@@ -1,0 +1,80 @@
+/** What an event's rules give, within their limits. */
+import { limits } from "../../Limits.ts"
+import type { ActionEntry } from "../ActionIndex.ts"
+import { firstDayOf, windowOfDay, type Zone } from "../Calendar.ts"
+import { holds, valueAt } from "../Condition.ts"
+import type { Metadata, TrackedEvent } from "../Record.ts"
+import type { Gives, LimitPeriod, Rule } from "../Rule.ts"
+import type { RuleUse } from "../User.ts"
+import type { Draft } from "./Draft.ts"
+
+export const applyRules = (draft: Draft, { rules }: ActionEntry, event: TrackedEvent): void => {
+  for (const rule of rules) {
+    if (rule.where.length > 0 && !holds(rule.where, event.metadata)) continue
+    const period = rule.limit === null ? 0 : periodAt(rule.limit.per, draft.zone, draft.occurredAt)
+    if (rule.limit !== null || rule.cooldownSeconds !== null) {
+      const use = draft.user?.ruleUses.get(rule.id)
+      if (use !== undefined && isUsedUp(rule, use, period, draft.occurredAt)) continue
+    }
+    const gives = rule.multiplier === null ? rule.reward : multiplied(rule, event.metadata)
+    if (gives.xp === 0 && gives.points === 0 && gives.badgeId === null) continue
+    draft.earn(gives, { ruleId: rule.id })
+    if (rule.limit === null && rule.cooldownSeconds === null) continue
+    const { occurredAt } = draft
+    draft.facts.push({ kind: "rule.used", ruleId: rule.id, period, occurredAt, times: 1 })
+  }
+}
+
+const hourMs = 3_600_000
+const dayHours = 24
+
+/**
+ * The number of a limit's period: hours of UTC, days and what is made of them in the project's zone. It tells
+ * the kind, and grows with time across the kinds, so that a limit with another period starts anew and what
+ * was used before counts as old: the hour (of a local day: its date at 00:00 UTC) in which it begins, times 4.
+ */
+const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
+  switch (per) {
+    case "hour":
+      return Math.floor(at / hourMs) * 4
+    case "day":
+      return zone.dayAt(at) * dayHours * 4 + 1
+    case "week":
+      return firstDayOf("weekly", windowOfDay("weekly", zone.dayAt(at))) * dayHours * 4 + 2
+    case "month":
+      return monthStart(windowOfDay("monthly", zone.dayAt(at))) * 4 + 3
+    case "ever":
+      return Number.MAX_SAFE_INTEGER
+  }
+}
+
+/** The hour in UTC in which a month of the year 1970 or later begins. `firstDayOf` knows it too, but not fast. */
+const monthStart = (index: number): number => Date.UTC(1970, index) / hourMs
+
+const isUsedUp = (
+  { cooldownSeconds, limit }: Rule,
+  { lastAt, periods }: RuleUse,
+  period: number,
+  occurredAt: number,
+): boolean => {
+  if (cooldownSeconds !== null && occurredAt < lastAt + cooldownSeconds * 1_000) return true
+  if (limit === null) return false
+  const used = periods.find(([of]) => of === period)?.[1]
+  if (used !== undefined) return used >= limit.times
+  // What was used in a period that is not remembered any more is not known: it counts as used up.
+  return periods.length >= limits.rulePeriodsMax && period < periods[0]![0]
+}
+
+/** xp and points times the number in the metadata; nothing where there is no number. */
+const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined): Gives => {
+  const value = multiplier === null ? 1 : valueAt(metadata, multiplier.path)
+  if (typeof value !== "number" || multiplier === null) return nothing
+  const factor = Math.min(multiplier.max, Math.max(multiplier.min, value))
+  return { ...reward, xp: times(reward.xp, factor), points: times(reward.points, factor) }
+}
+
+/** Rounded down, but not by the noise of binary fractions: 100 times 1.15 is 115. */
+const times = (amount: number, factor: number): number =>
+  Math.floor(Number((amount * factor).toPrecision(15)))
+
+const nothing: Gives = { xp: 0, points: 0, badgeId: null }

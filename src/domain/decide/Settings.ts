@@ -1,0 +1,69 @@
+/** What a change of an environment's settings decides. */
+import { Result } from "effect"
+import { type Fault, invalidRequest, type LaurelError } from "../Errors.ts"
+import type { LevelCurve, LevelCurveKind } from "../Level.ts"
+import type { ProjectSettings, ProjectState } from "../Project.ts"
+import type { Fact } from "../Record.ts"
+import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
+import { streaksInUse } from "./References.ts"
+
+/** A level curve as callers send it: the members of all kinds side by side. */
+export interface LevelCurveParts {
+  readonly kind?: LevelCurveKind
+  readonly base?: number
+  readonly xpPerLevel?: number
+  readonly factor?: number
+  readonly thresholds?: ReadonlyArray<number>
+}
+
+/** The members to change, as a merge patch has them: `levelCurve` member by member, unless its kind changes. */
+export interface SettingsChange extends Partial<Omit<ProjectSettings, "levelCurve">> {
+  readonly levelCurve?: LevelCurveParts
+}
+
+export interface SettingsCommand {
+  readonly kind: "updateSettings"
+  readonly change: SettingsChange
+}
+
+export const decideSettings = (
+  state: ProjectState,
+  { change: { levelCurve: parts, ...change } }: SettingsCommand,
+): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+  const { settings } = state
+  const curveParts =
+    parts === undefined ? undefined : patchedParts<LevelCurveParts>(settings.levelCurve, parts)
+  const faults: ReadonlyArray<Fault> = [
+    ...(curveParts === undefined ? [] : partFaults(curveParts, kindMembers, "/levelCurve")),
+    ...streakFaults(change.streaks ?? []),
+  ]
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  const kept = new Set((change.streaks ?? settings.streaks).map(({ key }) => key))
+  const refusal = streaksInUse(state, kept)
+  if (refusal !== undefined) return Result.fail(refusal)
+  // What the kind requires is there now.
+  const levelCurve = (curveParts as LevelCurve | undefined) ?? settings.levelCurve
+  return Result.succeed([
+    { kind: "project.updated", settings: { ...settings, ...change, levelCurve } },
+  ])
+}
+
+const kindMembers: Readonly<Record<LevelCurveKind, KindMembers>> = {
+  quadratic: { required: ["base"] },
+  linear: { required: ["xpPerLevel"] },
+  geometric: { required: ["base", "factor"] },
+  table: { required: ["thresholds"] },
+}
+
+const streakFaults = (streaks: ProjectSettings["streaks"]): ReadonlyArray<Fault> =>
+  streaks.flatMap(({ freezes }, index) =>
+    freezes.initial > freezes.max
+      ? [
+          {
+            pointer: `/streaks/${index}/freezes/initial`,
+            code: "out_of_range",
+            detail: "must not be more than max",
+          },
+        ]
+      : [],
+  )

@@ -1,0 +1,61 @@
+/** What an event adds to streaks, and what time takes from them. */
+import type { ActionEntry } from "../ActionIndex.ts"
+import { type Zone, zoneOf } from "../Calendar.ts"
+import type { ProjectState } from "../Project.ts"
+import { daysOf, streakNow, withEventAt } from "../Streak.ts"
+import type { StreakState, UserState } from "../User.ts"
+import type { Draft } from "./Draft.ts"
+
+/** The zone that a user's days are counted in. */
+export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
+  zoneOf(user?.profile.timezone ?? project.settings.timezone)
+
+/** Calls `grown` for each streak of which a run became longer, the present one or one of the past, with its days before and after. */
+export const extendStreaks = (
+  draft: Draft,
+  { streaks }: ActionEntry,
+  grown: (key: string, before: number, after: number) => void,
+): void => {
+  if (streaks.length === 0) return
+  const { facts, now, occurredAt, user } = draft
+  const zone = userZone(user, draft.project)
+  for (const definition of streaks) {
+    const { key } = definition
+    const streak = user?.streaks.get(key)
+    const next = withEventAt(streak, definition, zone, occurredAt, now)
+    if (next === streak) continue
+    if (streak !== undefined && !continues(next, streak)) noteBreak(draft, key, streak)
+    const before = streak === undefined ? 0 : streakNow(streak, zone, now).current
+    const { current } = streakNow(next, zone, now)
+    const kind = current > before ? "streak.extended" : "streak.counted"
+    facts.push({ kind, key, current, streak: next })
+    for (const run of next.runs) {
+      if (streak?.runs.includes(run)) continue
+      const parts = streak?.runs.filter(({ first, last }) => first >= run.first && last <= run.last)
+      const longest = Math.max(0, ...(parts ?? []).map(daysOf))
+      if (daysOf(run) > longest) grown(key, longest, daysOf(run))
+    }
+  }
+}
+
+/** Whether the last run of `next` goes on from where that of `streak` began: it is the same streak. */
+const continues = (next: StreakState, streak: StreakState): boolean =>
+  next.runs.at(-1)!.first <= streak.runs.at(-1)!.first
+
+const noteBreak = (draft: Draft, key: string, streak: StreakState): void => {
+  if (streak.broken) return
+  const length = daysOf(streak.runs.at(-1)!)
+  draft.facts.push({ kind: "streak.broken", key, length, streak: { ...streak, broken: true } })
+}
+
+/** Notes which streaks have come to their end by `draft.now`. */
+export const breakStreaks = (draft: Draft): void => {
+  const { project, user } = draft
+  if (user === undefined) return
+  const zone = userZone(user, project)
+  for (const { key } of project.settings.streaks) {
+    const streak = user.streaks.get(key)
+    if (streak === undefined || streak.broken) continue
+    if (streakNow(streak, zone, draft.now).current === 0) noteBreak(draft, key, streak)
+  }
+}

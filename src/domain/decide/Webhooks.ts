@@ -1,0 +1,121 @@
+/** What a command about webhooks decides. Whether an address may be sent to is looked at where it is known: above. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import { type LaurelError, laurelError } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+import type { Fact } from "../Record.ts"
+import type { DisabledReason, Webhook } from "../Webhook.ts"
+
+export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "description" | "status">>
+
+export type WebhookCommand =
+  | {
+      readonly kind: "createWebhook"
+      readonly webhook: Pick<Webhook, "id" | "url" | "events" | "description" | "secret">
+    }
+  | { readonly kind: "updateWebhook"; readonly webhookId: string; readonly change: WebhookChange }
+  | { readonly kind: "deleteWebhook"; readonly webhookId: string }
+  /** The secret before signs too for `graceSeconds`. */
+  | {
+      readonly kind: "rotateWebhookSecret"
+      readonly webhookId: string
+      readonly secret: string
+      readonly graceSeconds: number
+    }
+  /** Laurel gives up on it. */
+  | {
+      readonly kind: "disableWebhook"
+      readonly webhookId: string
+      readonly reason: Exclude<DisabledReason, "manual">
+    }
+  | { readonly kind: "testWebhook"; readonly webhookId: string }
+  | {
+      readonly kind: "redeliver"
+      readonly webhookId: string
+      readonly sequence: number
+      readonly at: number
+      readonly index: number
+    }
+  /** `since`: epoch milliseconds. */
+  | { readonly kind: "recoverWebhook"; readonly webhookId: string; readonly since: number }
+
+type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
+
+export const decideWebhook = (
+  state: ProjectState,
+  command: WebhookCommand,
+  now: number,
+): Decided => {
+  if (command.kind === "createWebhook") {
+    if (state.webhooks.size >= limits.webhooksMax) return tooMany
+    const webhook = {
+      ...command.webhook,
+      status: "enabled",
+      disabledReason: null,
+      disabledAt: null,
+      previousSecret: null,
+      createdAt: now,
+      updatedAt: now,
+    } as const
+    return Result.succeed([{ kind: "webhook.created", webhook }])
+  }
+  const webhook = state.webhooks.get(command.webhookId)
+  return webhook === undefined ? notFound : decideOf(webhook, command, now)
+}
+
+const decideOf = (
+  webhook: Webhook,
+  command: Exclude<WebhookCommand, { readonly kind: "createWebhook" }>,
+  now: number,
+): Decided => {
+  const webhookId = webhook.id
+  switch (command.kind) {
+    case "updateWebhook":
+      return updated({ ...webhook, ...changed(webhook, command.change, now) }, now)
+    case "deleteWebhook":
+      return Result.succeed([{ kind: "webhook.deleted", webhookId }])
+    case "rotateWebhookSecret": {
+      const { graceSeconds, secret } = command
+      const until = now + graceSeconds * 1_000
+      const previousSecret = graceSeconds === 0 ? null : { secret: webhook.secret, until }
+      return updated({ ...webhook, secret, previousSecret }, now)
+    }
+  }
+  if (webhook.status === "disabled") return disabled
+  switch (command.kind) {
+    case "disableWebhook": {
+      const { reason } = command
+      const { description } = webhook
+      return Result.succeed([{ kind: "webhook.disabled", webhookId, description, reason }])
+    }
+    case "testWebhook":
+      return Result.succeed([{ kind: "webhook.tested", webhookId }])
+    case "redeliver": {
+      const { at, index, sequence } = command
+      return Result.succeed([{ kind: "webhook.redelivered", webhookId, sequence, at, index }])
+    }
+    case "recoverWebhook":
+      return Result.succeed([{ kind: "webhook.recovered", webhookId, since: command.since }])
+  }
+}
+
+const changed = (webhook: Webhook, change: WebhookChange, now: number): Partial<Webhook> => {
+  const { status } = change
+  if (status === undefined || status === webhook.status) return change
+  return status === "enabled"
+    ? { ...change, disabledReason: null, disabledAt: null }
+    : { ...change, disabledReason: "manual", disabledAt: now }
+}
+
+const updated = (webhook: Webhook, now: number): Decided =>
+  Result.succeed([{ kind: "webhook.updated", webhook: { ...webhook, updatedAt: now } }])
+
+const tooMany: Decided = Result.fail(
+  laurelError("quota_exceeded", `An environment holds at most ${limits.webhooksMax} webhooks.`),
+)
+const notFound: Decided = Result.fail(
+  laurelError("webhook_not_found", "No webhook of this project has this id."),
+)
+const disabled: Decided = Result.fail(
+  laurelError("webhook_disabled", "The webhook is disabled; enable it first."),
+)

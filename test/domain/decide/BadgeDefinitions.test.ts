@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, it } from "@effect/vitest"
+import type { Badge } from "../../../src/domain/Badge.ts"
+import type { BadgeChange, CriterionParts } from "../../../src/domain/decide/BadgeDefinitions.ts"
+import { limits } from "../../../src/Limits.ts"
+import { badgeWith } from "../definitions.ts"
+import { ProjectWorld } from "./ProjectWorld.ts"
+
+let world: ProjectWorld
+beforeEach(() => {
+  world = new ProjectWorld()
+  const freezes = { initial: 0, max: 0, everyDays: null }
+  world.ask({
+    kind: "updateSettings",
+    change: { streaks: [{ key: "daily", actions: [], freezes }] },
+  })
+})
+
+const creating = (criteria: CriterionParts, id = "b") =>
+  ({
+    kind: "createBadge",
+    badge: { id, name: "B", description: null, icon: null, secret: false, criteria },
+  }) as const
+const updating = (change: BadgeChange) => ({ kind: "updateBadge", badgeId: "b", change }) as const
+const deleting = { kind: "deleteBadge", badgeId: "b" } as const
+const badgeNow = () => world.state.badges.get("b")!
+
+describe("A badge", () => {
+  it("is earned by criteria that have what their kind needs", () => {
+    const where = [{ path: "a", op: "exists" }] as const
+    const made: ReadonlyArray<readonly [CriterionParts, Badge["criteria"]]> = [
+      [
+        { kind: "xp", target: 5 },
+        { kind: "xp", target: 5 },
+      ],
+      [{ kind: "manual" }, { kind: "manual" }],
+      [
+        { kind: "action_count", target: 2, action: "TAP" },
+        { kind: "action_count", target: 2, action: "TAP", where: [] },
+      ],
+      [
+        { kind: "action_count", target: 2, action: "TAP", where },
+        { kind: "action_count", target: 2, action: "TAP", where },
+      ],
+      [
+        { kind: "streak", target: 7 },
+        { kind: "streak", target: 7, streak: null },
+      ],
+      [
+        { kind: "streak", target: 7, streak: "daily" },
+        { kind: "streak", target: 7, streak: "daily" },
+      ],
+    ]
+    made.forEach(([parts, criteria], index) => {
+      world.ask(creating(parts, `b${index}`))
+      expect(world.state.badges.get(`b${index}`)?.criteria).toEqual(criteria)
+    })
+  })
+
+  it.each<readonly [CriterionParts, ReadonlyArray<readonly [string, string]>]>([
+    [{}, [["/criteria/kind", "missing"]]],
+    [{ kind: "xp" }, [["/criteria/target", "missing"]]],
+    [{ kind: "manual", target: 1 }, [["/criteria/target", "unknown_member"]]],
+    [
+      { kind: "action_count", streak: "daily" },
+      [
+        ["/criteria/target", "missing"],
+        ["/criteria/action", "missing"],
+        ["/criteria/streak", "unknown_member"],
+      ],
+    ],
+    [{ kind: "streak", target: 1, streak: "x" }, [["/criteria/streak", "unknown_reference"]]],
+    [{ kind: "level", target: 1, where: [] }, [["/criteria/where", "unknown_member"]]],
+  ])("can not be earned by %j", (parts, faults) => {
+    expect(world.faults(creating(parts))).toEqual(faults)
+  })
+
+  it("changes in what a patch names; its criteria begin anew with another kind", () => {
+    world.ask(creating({ kind: "action_count", target: 2, action: "TAP" }))
+    world.now += 1_000
+    expect(world.ask(updating({ name: "Taps", criteria: { target: 9 } }))).toEqual([
+      { kind: "badge.updated", badge: badgeNow() },
+    ])
+    expect(badgeNow()).toMatchObject({
+      name: "Taps",
+      criteria: { kind: "action_count", target: 9, action: "TAP", where: [] },
+      updatedAt: world.now,
+    })
+    world.ask(updating({ criteria: { kind: "streak", target: 3, streak: "daily" } }))
+    expect(badgeNow().criteria).toEqual({ kind: "streak", target: 3, streak: "daily" })
+    world.ask(updating({ criteria: { streak: null } }))
+    expect(badgeNow().criteria).toEqual({ kind: "streak", target: 3, streak: null })
+    expect(world.faults(updating({ criteria: { kind: "xp" } }))).toEqual([
+      ["/criteria/target", "missing"],
+    ])
+  })
+
+  it("is archived by a delete, stays as it is then, and is gone for a second one", () => {
+    world.ask(creating({ kind: "manual" }))
+    expect(world.ask(deleting)).toMatchObject([
+      { kind: "badge.updated", badge: { id: "b", archived: true } },
+    ])
+    expect(world.refusal(deleting).code).toBe("badge_not_found")
+    expect(world.refusal(updating({ name: "Again" })).code).toBe("invalid_transition")
+  })
+
+  it("that is not there is not found", () => {
+    expect(world.refusal(updating({})).code).toBe("badge_not_found")
+    expect(world.refusal(deleting).code).toBe("badge_not_found")
+  })
+
+  it("may be one of as many as an environment holds; archived ones do not count", () => {
+    const badges = new Map<string, Badge>()
+    for (let index = 0; index < limits.badgesMax - 1; index++) {
+      badges.set(`b${index}`, badgeWith({ id: `b${index}` }))
+    }
+    world.state = { ...world.state, badges }
+    world.ask(creating({ kind: "manual" }))
+    expect(world.refusal(creating({ kind: "manual" }, "more")).code).toBe("quota_exceeded")
+    world.ask(deleting)
+    world.ask(creating({ kind: "manual" }, "more"))
+  })
+})
+
+describe("The runs of a badge's backfill", () => {
+  const starting = { kind: "startBackfill", badgeId: "b", notify: true } as const
+  const finishing = { kind: "finishBackfill", badgeId: "b", checked: 5, awarded: 2 } as const
+
+  it("are asked for one after the other, and remember the latest", () => {
+    world.ask(creating({ kind: "xp", target: 5 }))
+    expect(world.refusal(finishing).code).toBe("conflict")
+    expect(world.ask(starting)).toEqual([{ kind: "backfill.started", badgeId: "b", notify: true }])
+    const startedAt = world.now
+    const begun = { notify: true, startedAt, finishedAt: null, checked: 0, awarded: 0 }
+    expect(world.state.backfills.get("b")).toEqual(begun)
+    expect(world.refusal(starting).code).toBe("conflict")
+    world.now += 1_000
+    world.ask(finishing)
+    const done = { ...begun, finishedAt: world.now, checked: 5, awarded: 2 }
+    expect(world.state.backfills.get("b")).toEqual(done)
+    expect(world.refusal(finishing).code).toBe("conflict")
+    world.ask({ ...starting, notify: false })
+    expect(world.state.backfills.get("b")).toMatchObject({ notify: false, checked: 0 })
+  })
+
+  it("are for badges that are there, and can be earned", () => {
+    expect(world.refusal(starting).code).toBe("badge_not_found")
+    world.ask(creating({ kind: "manual" }))
+    expect(world.refusal(starting).code).toBe("conflict")
+  })
+
+  it("are forgotten with a badge that is archived", () => {
+    world.ask(creating({ kind: "xp", target: 5 }))
+    world.ask(starting)
+    world.ask(deleting)
+    expect(world.state.backfills.size).toBe(0)
+    expect(world.refusal(finishing).code).toBe("conflict")
+    expect(world.refusal(starting).code).toBe("invalid_transition")
+  })
+})

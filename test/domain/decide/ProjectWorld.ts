@@ -1,0 +1,46 @@
+/** A project that commands are decided on, one after the other, as its actor does it. */
+import { Result } from "effect"
+import { decideProject, type ProjectCommand } from "../../../src/domain/decide/Project.ts"
+import type { LaurelError } from "../../../src/domain/Errors.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/Project.ts"
+import type { QuestStatus } from "../../../src/domain/Quest.ts"
+import { questStatusAt } from "../../../src/domain/Quest.ts"
+import type { Fact } from "../../../src/domain/Record.ts"
+
+export class ProjectWorld {
+  state: ProjectState = emptyProject
+  now = Date.parse("2026-11-01T12:00:00Z")
+  #sequence = 0
+
+  /** Decides and applies; throws the refusal. */
+  ask(command: ProjectCommand): ReadonlyArray<Fact> {
+    const decided = decideProject(this.state, command, this.now)
+    if (Result.isFailure(decided)) throw new Error(JSON.stringify(decided.failure))
+    this.state = applyProject(this.state, {
+      sequence: ++this.#sequence,
+      at: this.now,
+      subject: { actor: "project", environment: "prj_1:sandbox" },
+      cause: { kind: "request" },
+      facts: decided.success,
+    })
+    return decided.success
+  }
+
+  /** The refusal of a command that must be refused. */
+  refusal(command: ProjectCommand): LaurelError {
+    const decided = decideProject(this.state, command, this.now)
+    if (Result.isSuccess(decided)) throw new Error(`${command.kind} was not refused`)
+    return decided.failure
+  }
+
+  /** The faults of a command that must be refused for them, as pointer and code. */
+  faults(command: ProjectCommand): ReadonlyArray<readonly [string, string]> {
+    const { code, errors = [] } = this.refusal(command)
+    if (code !== "invalid_request") throw new Error(`It was refused with ${code}`)
+    return errors.map((fault) => [fault.pointer, fault.code])
+  }
+
+  status(questId: string): QuestStatus {
+    return questStatusAt(this.state.quests.get(questId)!, this.now)
+  }
+}

@@ -1,0 +1,240 @@
+import { describe, expect, it } from "vitest"
+import { dueAt } from "../../../src/domain/Due.ts"
+import { questStatusAt } from "../../../src/domain/Quest.ts"
+import { questWith } from "../definitions.ts"
+import { kindsOf, World } from "./World.ts"
+
+const step = (key: string, action: string, target: number) => ({ key, action, where: [], target })
+
+const twoSteps = { reward: { xp: 100 }, steps: [step("taps", "TAP", 2), step("swipe", "SWIPE", 1)] }
+
+const complete = (questId: string) =>
+  ({ kind: "event", action: "QUEST_COMPLETE", metadata: { questId } }) as const
+
+describe("The status of a quest", () => {
+  it("follows the clock once it is published, to the millisecond", () => {
+    const quest = questWith({ startsAt: 100, endsAt: 200 })
+    expect([99, 100, 199, 200].map((now) => questStatusAt(quest, now))).toEqual([
+      "scheduled",
+      "active",
+      "active",
+      "ended",
+    ])
+    expect(questStatusAt({ ...quest, set: "paused" }, 150)).toBe("paused")
+    expect(questStatusAt({ ...quest, set: "paused" }, 200)).toBe("ended")
+    expect(questStatusAt({ ...quest, set: "draft" }, 150)).toBe("draft")
+    expect(questStatusAt({ ...quest, set: "archived" }, 150)).toBe("archived")
+  })
+})
+
+describe("A quest with steps", () => {
+  it("starts with the first event that counts and completes by itself with the last", () => {
+    const world = new World()
+    world.quest(twoSteps)
+    const first = world.track("TAP")
+    expect(kindsOf(first)).toEqual([
+      "user.created",
+      "quest.started",
+      "quest.progressed",
+      "event.tracked",
+    ])
+    expect(first.reply.quests).toEqual([
+      {
+        questId: "qst_1",
+        title: "A quest",
+        status: "in_progress",
+        progress: 1 / 3,
+        alreadyCompleted: false,
+      },
+    ])
+    world.track("SWIPE")
+    expect(kindsOf(world.track("SWIPE"))).toEqual(["event.tracked"])
+    const last = world.track("TAP")
+    expect(last.reply).toMatchObject({
+      xp: { earned: 100, total: 100 },
+      quests: [{ questId: "qst_1", status: "completed", progress: 1 }],
+    })
+    expect(world.user?.quests.get("qst_1")).toMatchObject({ completedAt: world.now, times: 1 })
+    expect(kindsOf(world.track("TAP"))).toEqual(["event.tracked"])
+  })
+
+  it("can not be completed by an event that says so, until it is; then that is told", () => {
+    const world = new World()
+    world.quest({ steps: [step("taps", "TAP", 1)] })
+    expect(world.refused(complete("qst_1")).code).toBe("quest_incomplete")
+    world.track("TAP")
+    expect(world.complete("qst_1").reply.quests[0]).toMatchObject({ alreadyCompleted: true })
+  })
+
+  it("counts an event for no step that is done", () => {
+    const world = new World()
+    world.quest({ steps: [step("taps", "TAP", 2), step("first tap", "TAP", 1)] })
+    world.track("TAP")
+    const last = world.track("TAP")
+    expect(kindsOf(last)).toEqual(["quest.progressed", "quest.completed", "event.tracked"])
+    expect(world.undo(last).reply.quests[0]?.progress).toBe(2 / 3)
+  })
+
+  it("counts an event for each of its steps that the event satisfies", () => {
+    const world = new World()
+    const where = [{ path: "hard", op: "eq", value: true } as const]
+    const hard = { ...step("hard", "TAP", 1), where }
+    world.quest({ steps: [step("any", "TAP", 2), hard] })
+    world.track("TAP", { metadata: { hard: true } })
+    expect(world.user?.quests.get("qst_1")?.steps).toEqual({ any: 1, hard: 1 })
+    expect(world.track("TAP").reply.quests[0]?.status).toBe("completed")
+  })
+
+  it("collects nothing before it starts, after it ends, while it is paused, or for events from before", () => {
+    const world = new World()
+    const times = {
+      startsAt: Date.parse("2026-11-04T12:00:00Z"),
+      endsAt: Date.parse("2026-11-05T12:00:00Z"),
+    }
+    const quest = world.quest({ ...twoSteps, ...times })
+    const taps = () => world.user?.quests.get("qst_1")?.steps.taps ?? 0
+    world.at("2026-11-04T11:59:59.999Z")
+    world.track()
+    expect(taps()).toBe(0)
+    world.at("2026-11-04T12:00:00Z")
+    world.trackAt("2026-11-04T11:59:59.999Z")
+    expect(taps()).toBe(0)
+    world.quest({ ...quest, set: "paused" })
+    world.track()
+    expect(taps()).toBe(0)
+    world.quest(quest)
+    world.track()
+    expect(taps()).toBe(1)
+    world.at("2026-11-05T12:00:00Z")
+    world.track()
+    expect(taps()).toBe(1)
+  })
+
+  it("is locked until the quests before it are completed, which may be in the same event", () => {
+    const world = new World()
+    world.quest({ id: "qst_a", steps: [step("a", "TAP", 2)] })
+    world.quest({ id: "qst_b", steps: [step("b", "TAP", 1)], prerequisites: ["qst_a"] })
+    world.quest({ id: "qst_c", prerequisites: ["qst_b"] })
+    expect(world.refused(complete("qst_c")).code).toBe("quest_locked")
+    expect(world.track().reply.quests.map(({ questId }) => questId)).toEqual(["qst_a"])
+    expect(world.track().reply.quests).toMatchObject([
+      { questId: "qst_a", status: "completed" },
+      { questId: "qst_b", status: "completed" },
+    ])
+    expect(world.complete("qst_c").reply.quests[0]?.status).toBe("completed")
+  })
+})
+
+describe("An edit to a quest that users are midway in", () => {
+  const midway = () => {
+    const world = new World()
+    const quest = world.quest({ reward: { xp: 10 }, steps: [step("taps", "TAP", 3)] })
+    world.track()
+    world.track()
+    return { quest, world }
+  }
+
+  it("keeps what a step has counted as long as its key stays; a new step begins at 0", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, steps: [step("taps", "TAP", 3), step("swipes", "SWIPE", 1)] })
+    expect(world.track("TAP").reply.quests[0]).toMatchObject({
+      status: "in_progress",
+      progress: 0.75,
+    })
+    expect(world.track("SWIPE").reply.quests[0]?.status).toBe("completed")
+  })
+
+  it("drops a step that is gone, and completes with the next event that counts", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, steps: [step("swipes", "SWIPE", 1)] })
+    expect(world.track("SWIPE").reply.quests[0]?.status).toBe("completed")
+  })
+
+  it("with a lower target completes with the next event that counts", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, steps: [step("taps", "TAP", 1)] })
+    expect(world.user?.quests.get("qst_1")?.completedAt).toBeNull()
+    expect(world.track("TAP").reply).toMatchObject({
+      xp: { earned: 10 },
+      quests: [{ status: "completed" }],
+    })
+  })
+
+  it("with a lower target can also be completed by an event that says so", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, steps: [step("taps", "TAP", 1)] })
+    expect(world.complete("qst_1").reply).toMatchObject({
+      xp: { earned: 10 },
+      quests: [{ status: "completed", alreadyCompleted: false }],
+    })
+  })
+
+  it("to its reward counts for completions from then on", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, reward: { xp: 70, points: 7, badgeId: null } })
+    expect(world.track("TAP").reply.xp.earned).toBe(70)
+  })
+
+  it("that archives it ends it for them", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, set: "archived" })
+    expect(dueAt(world.user!, world.project, world.now)).toBe(world.now)
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.expired"])
+    expect(world.refused(complete("qst_1")).code).toBe("quest_not_active")
+  })
+})
+
+describe("A quest that recurs", () => {
+  it("gives its reward once in each period, and starts anew in the next", () => {
+    const world = new World()
+    world.settings({ timezone: "America/New_York" })
+    world.quest({ recurrence: "daily", reward: { xp: 5 } })
+    world.at("2026-11-05T04:59:59.999Z")
+    expect(world.complete("qst_1").reply.xp.earned).toBe(5)
+    expect(world.complete("qst_1").reply.quests[0]?.alreadyCompleted).toBe(true)
+    world.at("2026-11-05T05:00:00.000Z")
+    expect(world.complete("qst_1").reply).toMatchObject({
+      xp: { earned: 5, total: 10 },
+      quests: [{ status: "completed", alreadyCompleted: false }],
+    })
+    expect(world.user?.quests.get("qst_1")?.times).toBe(2)
+    expect(world.user?.questsCompleted).toBe(2)
+  })
+
+  it("expires with its period: noted by the clock, else by the next event that counts", () => {
+    for (const ticked of [true, false]) {
+      const world = new World()
+      world.quest({ recurrence: "weekly", steps: [step("taps", "TAP", 2)] })
+      world.track()
+      expect(dueAt(world.user!, world.project, world.now)).toBe(Date.parse("2026-11-09T00:00:00Z"))
+      world.at("2026-11-09T00:00:00Z")
+      if (ticked) expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.expired"])
+      const next = kindsOf(world.track())
+      expect(next.includes("quest.expired")).toBe(!ticked)
+      expect(next).toContain("quest.started")
+      expect(world.user?.quests.get("qst_1")).toMatchObject({ steps: { taps: 1 }, expired: false })
+    }
+  })
+
+  it("does not count a late event of a period that is over", () => {
+    const world = new World()
+    world.quest({ recurrence: "daily", steps: [step("taps", "TAP", 1)] })
+    expect(world.trackAt("2026-11-03T23:59:59.999Z").reply.quests).toEqual([])
+    expect(world.trackAt("2026-11-04T00:00:00Z").reply.quests[0]?.status).toBe("completed")
+  })
+})
+
+describe("A quest that ends", () => {
+  it("expires for who is midway, and starts anew for them if it is opened again", () => {
+    const world = new World()
+    const endsAt = world.now + 1_000
+    const quest = world.quest({ endsAt, steps: [step("taps", "TAP", 2)] })
+    world.track()
+    expect(dueAt(world.user!, world.project, world.now)).toBe(endsAt)
+    world.now = endsAt
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.expired"])
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Number.POSITIVE_INFINITY)
+    world.quest({ ...quest, endsAt: null })
+    expect(kindsOf(world.track())).toEqual(["quest.started", "quest.progressed", "event.tracked"])
+  })
+})

@@ -1,0 +1,229 @@
+import { describe, expect, it } from "vitest"
+import { dueAt } from "../../../src/domain/Due.ts"
+import { kindsOf, World } from "./World.ts"
+
+const step = (key: string, action: string, target: number) => ({ key, action, where: [], target })
+
+describe("Undoing an event", () => {
+  it("takes back xp and points, and the level follows down", () => {
+    const world = new World()
+    world.rule({ reward: { xp: 150, points: 7 } })
+    const first = world.track()
+    world.track()
+    const undone = world.undo(first)
+    expect(kindsOf(undone)).toEqual([
+      "xp.revoked",
+      "windows.credited",
+      "points.revoked",
+      "level.changed",
+      "event.revoked",
+    ])
+    expect(undone.reply).toMatchObject({
+      xp: { earned: -150, total: 150 },
+      points: { earned: -7, total: 7 },
+      level: { before: 3, after: 2 },
+      shortfall: { xp: 0, points: 0 },
+      id: first.reply.eventId,
+    })
+    expect(world.user).toMatchObject({ xp: 150, points: 7 })
+  })
+
+  it("takes its xp out of the windows that are still open, and of no others", () => {
+    const world = new World("2026-11-04T12:00:00Z")
+    world.rule({ reward: { xp: 10 } })
+    const first = world.track()
+    world.at("2026-11-05T12:00:00Z")
+    world.track()
+    world.undo(first)
+    expect(world.user?.windows).toMatchObject({
+      daily: { xp: 10, xpBefore: 10 },
+      weekly: { xp: 10 },
+      monthly: { xp: 10 },
+    })
+  })
+
+  it("gives back the use of a limit", () => {
+    const world = new World()
+    world.rule({ reward: { xp: 10 }, limit: { times: 1, per: "day" } })
+    const first = world.track()
+    expect(world.track().reply.xp.earned).toBe(0)
+    world.undo(first)
+    expect(world.track().reply.xp.earned).toBe(10)
+  })
+
+  it("takes back a quest that it completed, with its reward; the last step is open again", () => {
+    const world = new World()
+    world.badge({ id: "medal" })
+    world.quest({
+      reward: { xp: 100, points: 1, badgeId: "medal" },
+      steps: [step("taps", "TAP", 2), step("swipe", "SWIPE", 1)],
+    })
+    world.track("SWIPE")
+    world.track()
+    const last = world.track()
+    const undone = world.undo(last)
+    expect(undone.reply).toMatchObject({
+      xp: { earned: -100, total: 0 },
+      badgesRevoked: [{ id: "medal" }],
+      quests: [{ questId: "qst_1", status: "in_progress", progress: 2 / 3 }],
+    })
+    expect(world.user?.quests.get("qst_1")).toMatchObject({
+      steps: { taps: 1, swipe: 1 },
+      completedAt: null,
+      times: 0,
+    })
+    expect(world.user?.questsCompleted).toBe(0)
+    expect(world.track().reply).toMatchObject({ xp: { earned: 100 }, badges: [{ id: "medal" }] })
+  })
+
+  it("takes back a step; a quest of which nothing is left was never begun", () => {
+    const world = new World()
+    world.quest({ steps: [step("taps", "TAP", 3)] })
+    const first = world.track()
+    const second = world.track()
+    expect(world.undo(first).reply.quests[0]).toMatchObject({ status: "in_progress" })
+    expect(world.undo(second).reply.quests[0]).toMatchObject({ status: "not_started" })
+    expect(world.user?.quests.size).toBe(0)
+  })
+
+  it("leaves a quest completed that another event completed", () => {
+    const world = new World()
+    world.quest({ reward: { xp: 10 }, steps: [step("taps", "TAP", 2)] })
+    const first = world.track()
+    world.track()
+    const undone = world.undo(first)
+    expect(undone.reply).toMatchObject({ xp: { earned: 0, total: 10 }, quests: [] })
+    expect(world.user).toMatchObject({ questsCompleted: 1 })
+    expect(world.user?.quests.get("qst_1")).toMatchObject({ completedAt: world.now, times: 1 })
+  })
+
+  it("leaves nothing of a quest once all its events are undone, in whatever order", () => {
+    const world = new World()
+    world.quest({ steps: [step("taps", "TAP", 2), step("first tap", "TAP", 1)] })
+    const first = world.track()
+    const second = world.track()
+    world.undo(first)
+    expect(world.undo(second).reply.quests[0]).toMatchObject({ status: "not_started" })
+    expect(world.user).toMatchObject({ questsCompleted: 0 })
+    expect(world.user?.quests.size).toBe(0)
+  })
+
+  it("takes back a step of a quest that has expired, which does not expire again", () => {
+    const world = new World()
+    world.quest({ steps: [step("taps", "TAP", 3)], endsAt: world.now + 1000 })
+    const first = world.track()
+    const second = world.track()
+    world.now += 1000
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.expired"])
+    expect(world.undo(first).reply.quests[0]).toMatchObject({ status: "expired", progress: 1 / 3 })
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Number.POSITIVE_INFINITY)
+    expect(world.undo(second).reply.quests[0]).toMatchObject({ status: "not_started" })
+    expect(world.user?.quests.size).toBe(0)
+  })
+
+  it("takes back a quest that was completed by hand, which can then be completed again", () => {
+    const world = new World()
+    world.quest({ reward: { xp: 10 } })
+    world.undo(world.complete("qst_1"))
+    expect(world.user?.quests.size).toBe(0)
+    expect(world.complete("qst_1").reply).toMatchObject({
+      xp: { earned: 10, total: 10 },
+      quests: [{ alreadyCompleted: false }],
+    })
+  })
+
+  it("takes back a completion in an earlier period and leaves the present one alone", () => {
+    const world = new World()
+    world.quest({ reward: { xp: 10 }, recurrence: "daily", steps: [step("taps", "TAP", 1)] })
+    const first = world.track()
+    world.at("2026-11-05T12:00:00Z")
+    world.track()
+    world.undo(first)
+    expect(world.user).toMatchObject({ xp: 10, questsCompleted: 1 })
+    expect(world.user?.quests.get("qst_1")).toMatchObject({ completedAt: world.now, times: 1 })
+  })
+
+  it("takes the badges whose number falls below their target, whoever's event reached it", () => {
+    const world = new World()
+    world.rule({ reward: { xp: 50 } })
+    world.badge({ id: "xp", criteria: { kind: "xp", target: 100 } })
+    world.badge({ id: "level", criteria: { kind: "level", target: 2 } })
+    const count = { kind: "action_count", action: "TAP", where: [], target: 2 } as const
+    world.badge({ id: "taps", criteria: count })
+    const first = world.track()
+    world.track()
+    expect([...world.user!.badges.keys()]).toEqual(["taps", "xp", "level"])
+    const { badgesRevoked } = world.undo(first).reply
+    expect(badgesRevoked.map(({ id }) => id).sort()).toEqual(["level", "taps", "xp"])
+    expect(world.track().reply.badges.map(({ id }) => id)).toEqual(["taps", "xp", "level"])
+  })
+
+  it("leaves a badge whose number is still high enough", () => {
+    const world = new World()
+    world.rule({ reward: { xp: 60 } })
+    world.badge({ criteria: { kind: "xp", target: 50 } })
+    const first = world.track()
+    const second = world.track()
+    expect(world.undo(first).reply.badgesRevoked).toEqual([])
+    expect(world.undo(second).reply.badgesRevoked).toMatchObject([{ id: "bdg_1" }])
+  })
+
+  it("leaves a badge whose target was raised since it was earned", () => {
+    const world = new World()
+    world.rule({ reward: { xp: 60 } })
+    const badge = world.badge({ criteria: { kind: "xp", target: 50 } })
+    world.track()
+    const second = world.track()
+    world.badge({ ...badge, criteria: { kind: "xp", target: 500 } })
+    expect(world.undo(second).reply.badgesRevoked).toEqual([])
+  })
+
+  it("keeps the day of a streak", () => {
+    const world = new World()
+    const freezes = { initial: 0, max: 0, everyDays: null }
+    world.settings({ streaks: [{ key: "daily", actions: [], freezes }] })
+    world.undo(world.track())
+    expect(world.user?.streaks.get("daily")?.runs).toHaveLength(1)
+  })
+})
+
+describe("Undoing a reward", () => {
+  it("takes back xp, points or the badge that it gave", () => {
+    const world = new World()
+    world.badge({})
+    const given = [
+      world.grant(10),
+      world.grant(3, "points"),
+      world.do({ kind: "reward", type: "badge", badgeId: "bdg_1" }),
+    ]
+    const [xp, points, badge] = given.map((done) => world.undo(done))
+    expect(kindsOf(xp!)).toContain("reward.revoked")
+    expect(points!.reply.points).toEqual({ earned: -3, total: 0 })
+    expect(badge!.reply.badgesRevoked).toMatchObject([{ id: "bdg_1" }])
+    expect(world.user).toMatchObject({ xp: 0, points: 0 })
+    expect(world.user?.badges.size).toBe(0)
+  })
+
+  it("that gave a badge which the user had already leaves it", () => {
+    const world = new World()
+    world.badge({})
+    world.do({ kind: "reward", type: "badge", badgeId: "bdg_1" })
+    const again = world.do({ kind: "reward", type: "badge", badgeId: "bdg_1" })
+    expect(world.undo(again).reply.badgesRevoked).toEqual([])
+    expect(world.user?.badges.size).toBe(1)
+  })
+})
+
+describe("An undo is refused", () => {
+  it("when the record is not there, is another's, or is of the other kind", () => {
+    const world = new World()
+    const { record } = world.track()
+    const { at, sequence } = record
+    const undo = { kind: "revocation", of: "event", sequence, at } as const
+    expect(world.refused(undo).code).toBe("event_not_found")
+    expect(world.refused({ ...undo, at: at + 1 }, record).code).toBe("event_not_found")
+    expect(world.refused({ ...undo, of: "reward" }, record).code).toBe("reward_not_found")
+    const refusedOnce = { ...record, facts: [] }
+    expect(world.refused(undo, refusedOnce).code).toBe("event_not_found")
+  })
+})

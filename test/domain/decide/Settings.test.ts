@@ -1,0 +1,72 @@
+import { beforeEach, describe, expect, it } from "@effect/vitest"
+import type { SettingsChange } from "../../../src/domain/decide/Settings.ts"
+import { defaultSettings } from "../../../src/domain/Project.ts"
+import { badgeWith } from "../definitions.ts"
+import { ProjectWorld } from "./ProjectWorld.ts"
+
+let world: ProjectWorld
+beforeEach(() => {
+  world = new ProjectWorld()
+})
+
+const updating = (change: SettingsChange) => ({ kind: "updateSettings", change }) as const
+const streak = (key: string, initial = 0, max = 0) => ({
+  key,
+  actions: [],
+  freezes: { initial, max, everyDays: null },
+})
+
+describe("The settings of a project", () => {
+  it("change in what a patch names, and keep the rest", () => {
+    expect(world.state.settings).toEqual(defaultSettings)
+    world.ask(updating({ timezone: "Europe/Berlin" }))
+    const facts = world.ask(updating({ name: "Shop" }))
+    const settings = { ...defaultSettings, name: "Shop", timezone: "Europe/Berlin" }
+    expect(facts).toEqual([{ kind: "project.updated", settings }])
+    expect(world.state.settings).toEqual(settings)
+  })
+
+  it("have a level curve whose members belong to its kind", () => {
+    const curve = () => world.state.settings.levelCurve
+    world.ask(updating({ levelCurve: { base: 10 } }))
+    expect(curve()).toEqual({ kind: "quadratic", base: 10 })
+    world.ask(updating({ levelCurve: { kind: "geometric", base: 100, factor: 1.5 } }))
+    world.ask(updating({ levelCurve: { factor: 2 } }))
+    expect(curve()).toEqual({ kind: "geometric", base: 100, factor: 2 })
+    world.ask(updating({ levelCurve: { kind: "table", thresholds: [0, 5] } }))
+    expect(curve()).toEqual({ kind: "table", thresholds: [0, 5] })
+    expect(world.faults(updating({ levelCurve: { kind: "linear", base: 1 } }))).toEqual([
+      ["/levelCurve/xpPerLevel", "missing"],
+      ["/levelCurve/base", "unknown_member"],
+    ])
+    expect(world.faults(updating({ levelCurve: { xpPerLevel: 1 } }))).toEqual([
+      ["/levelCurve/xpPerLevel", "unknown_member"],
+    ])
+  })
+
+  it("have streaks that begin with no more freezes than they can hold", () => {
+    world.ask(updating({ streaks: [streak("a", 2, 2)] }))
+    const wrong = [streak("a"), streak("b", 3, 2)]
+    expect(world.faults(updating({ streaks: wrong }))).toEqual([
+      ["/streaks/1/freezes/initial", "out_of_range"],
+    ])
+  })
+
+  it("keep the streaks that badges are earned by", () => {
+    world.ask(updating({ streaks: [streak("daily"), streak("weekly")] }))
+    const criteria = { kind: "streak", target: 7, streak: "daily" } as const
+    world.ask({ kind: "createBadge", badge: badgeWith({ id: "b", name: "Week", criteria }) })
+    world.ask({
+      kind: "createBadge",
+      badge: badgeWith({ id: "any", criteria: { kind: "streak", target: 7, streak: null } }),
+    })
+    const { code, detail } = world.refusal(updating({ streaks: [streak("weekly")] }))
+    expect([code, detail]).toEqual([
+      "in_use",
+      "Still refer to the streak: badge b (Week). Change or delete these first.",
+    ])
+    world.ask({ kind: "deleteBadge", badgeId: "b" })
+    world.ask(updating({ streaks: [] }))
+    expect(world.state.settings.streaks).toEqual([])
+  })
+})

@@ -1,0 +1,266 @@
+import { describe, expect, it } from "vitest"
+import { zoneOf } from "../../../src/domain/Calendar.ts"
+import { dueAt } from "../../../src/domain/Due.ts"
+import { daysOf, type StreakDefinition, streakNow } from "../../../src/domain/Streak.ts"
+import { limits } from "../../../src/Limits.ts"
+import { kindsOf, World } from "./World.ts"
+
+const noFreezes = { initial: 0, max: 0, everyDays: null }
+
+const worldWith = (
+  streak: Partial<StreakDefinition> = {},
+  timezone = "UTC",
+  now = "2026-11-04T12:00:00Z",
+) => {
+  const world = new World(now)
+  world.settings({
+    timezone,
+    streaks: [{ key: "daily", actions: [], freezes: noFreezes, ...streak }],
+  })
+  return world
+}
+
+const streakOf = (world: World) => world.user!.streaks.get("daily")!
+
+const now = (world: World) => {
+  const zone = zoneOf(world.user?.profile.timezone ?? world.project.settings.timezone)
+  return streakNow(streakOf(world), zone, world.now)
+}
+
+const day = (date: string, time = "12:00") => `2026-11-${date}T${time}:00Z`
+
+const trackOn = (world: World, ...dates: ReadonlyArray<string>) => {
+  for (const date of dates) {
+    world.at(day(date))
+    world.track()
+  }
+}
+
+const moveTo = (world: World, timezone: string) =>
+  world.do({ kind: "profile", change: { timezone } })
+
+describe("A streak", () => {
+  it("grows by one on each day with an event that counts, once a day", () => {
+    const world = worldWith({ actions: ["TAP"] })
+    expect(world.track("OTHER").reply.streaks).toEqual([])
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 1, best: 1 }])
+    expect(world.track().reply.streaks).toEqual([])
+    world.at(day("05", "23:59"))
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
+    world.at(day("06", "00:00"))
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 3, best: 3 }])
+  })
+
+  it("breaks when a whole day was missed, which is told once, and begins anew", () => {
+    const world = worldWith()
+    trackOn(world, "04", "05")
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Date.parse(day("07", "00:00")))
+    world.at(day("07"))
+    expect(now(world).current).toBe(0)
+    const next = world.track()
+    expect(kindsOf(next)).toEqual(["streak.broken", "streak.extended", "event.tracked"])
+    expect(next.facts[0]).toMatchObject({ kind: "streak.broken", key: "daily", length: 2 })
+    expect(next.reply.streaks).toEqual([{ key: "daily", current: 1, best: 2 }])
+  })
+
+  it("that breaks while the user is away is noted by the clock, once", () => {
+    const world = worldWith()
+    trackOn(world, "04", "05")
+    world.at(day("07", "00:00"))
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["streak.broken"])
+    expect(world.refused({ kind: "tick" }).detail).toBe("Nothing is due for the user.")
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Number.POSITIVE_INFINITY)
+    expect(kindsOf(world.track())).toEqual(["streak.extended", "event.tracked"])
+  })
+
+  it("counts days where the user is, not in UTC", () => {
+    const world = worldWith({}, "America/New_York")
+    world.at("2026-11-05T04:30:00Z")
+    world.track()
+    world.at("2026-11-06T04:30:00Z")
+    expect(world.track().reply.streaks[0]?.current).toBe(2)
+    moveTo(world, "Asia/Tokyo")
+    world.at("2026-11-07T10:00:00Z")
+    expect(world.track().reply.streaks[0]?.current).toBe(3)
+  })
+
+  it("is not broken by a day of 23 or 25 hours", () => {
+    const spring = worldWith({}, "Europe/Berlin", "2026-03-28T00:30:00+01:00")
+    spring.track()
+    spring.at("2026-03-29T23:30:00+02:00")
+    expect(spring.track().reply.streaks[0]?.current).toBe(2)
+    const autumn = worldWith({}, "Europe/Berlin", "2026-10-24T00:30:00+02:00")
+    autumn.track()
+    autumn.at("2026-10-25T23:30:00+01:00")
+    expect(autumn.track().reply.streaks[0]?.current).toBe(2)
+    expect(dueAt(autumn.user!, autumn.project, autumn.now)).toBe(
+      Date.parse("2026-10-27T00:00:00+01:00"),
+    )
+  })
+})
+
+describe("A change of time zone", () => {
+  it("to the east, over a day that the user never had, breaks nothing", () => {
+    const world = worldWith({}, "Pacific/Pago_Pago", "2026-11-05T10:30:00Z")
+    world.track()
+    moveTo(world, "Pacific/Kiritimati")
+    world.at("2026-11-06T10:30:00Z")
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
+    expect(streakOf(world).runs).toHaveLength(1)
+  })
+
+  it("to the east breaks nothing at once: the last day lasts as long as where it was counted", () => {
+    const world = worldWith({}, "UTC", day("01", "00:10"))
+    world.track()
+    world.at(day("02", "23:00"))
+    expect(now(world).current).toBe(1)
+    moveTo(world, "Pacific/Apia")
+    expect(now(world).current).toBe(1)
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Date.parse(day("03", "11:00")))
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
+  })
+
+  it("to the west does not make whole again what is over, whether or not that was noted", () => {
+    const world = worldWith({}, "Asia/Tokyo", "2026-11-01T12:00:00+09:00")
+    world.track()
+    world.at("2026-11-03T00:00:00+09:00")
+    expect(kindsOf(moveTo(world, "America/New_York"))).toEqual(["streak.broken", "user.updated"])
+    expect(now(world).current).toBe(0)
+  })
+
+  it("to the west gains nothing for a day that was counted", () => {
+    const world = worldWith({}, "Pacific/Kiritimati", "2026-11-05T10:30:00Z")
+    world.track()
+    moveTo(world, "Pacific/Pago_Pago")
+    world.at("2026-11-05T11:30:00Z")
+    expect(world.track().reply.streaks).toEqual([])
+    world.at("2026-11-06T12:00:00Z")
+    expect(world.track().reply.streaks).toEqual([])
+    world.at("2026-11-07T12:00:00Z")
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
+  })
+})
+
+describe("Freezes", () => {
+  const freezes = { initial: 1, max: 2, everyDays: 3 }
+
+  it("forgive missed days, one each, and are gained by days in a row, up to a most", () => {
+    const world = worldWith({ freezes })
+    trackOn(world, "01", "02")
+    expect(now(world)).toEqual({ current: 2, freezes: 1 })
+    world.at(day("04"))
+    expect(now(world)).toEqual({ current: 2, freezes: 0 })
+    expect(world.track().reply.streaks[0]?.current).toBe(3)
+    expect(now(world)).toEqual({ current: 3, freezes: 1 })
+    trackOn(world, "05", "06", "07", "08", "09", "10")
+    expect(now(world)).toEqual({ current: 9, freezes: 2 })
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Date.parse(day("14", "00:00")))
+  })
+
+  it("do not help when more days were missed; a new streak begins with its own", () => {
+    const world = worldWith({ freezes })
+    trackOn(world, "01", "02")
+    world.at(day("05"))
+    expect(kindsOf(world.track())).toContain("streak.broken")
+    expect(now(world)).toEqual({ current: 1, freezes: 1 })
+  })
+
+  it("come back when a late event fills the day that was forgiven", () => {
+    const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: null } })
+    trackOn(world, "01", "03")
+    expect(now(world)).toEqual({ current: 2, freezes: 0 })
+    expect(world.trackAt(day("02")).reply.streaks[0]?.current).toBe(3)
+    expect(now(world)).toEqual({ current: 3, freezes: 1 })
+  })
+})
+
+describe("A late event", () => {
+  it("joins the runs before and after its day", () => {
+    const world = worldWith()
+    trackOn(world, "01", "02", "04", "05")
+    expect(now(world).current).toBe(2)
+    expect(world.trackAt(day("03")).reply.streaks).toEqual([{ key: "daily", current: 5, best: 5 }])
+    expect(streakOf(world).runs).toHaveLength(1)
+  })
+
+  it("joins them also over a day that a freeze forgives", () => {
+    const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: null } })
+    trackOn(world, "01", "04")
+    expect(now(world)).toEqual({ current: 1, freezes: 1 })
+    expect(world.trackAt(day("02")).reply.streaks).toEqual([{ key: "daily", current: 3, best: 3 }])
+    expect(now(world)).toEqual({ current: 3, freezes: 0 })
+  })
+
+  it("in whatever order it comes makes the same of the same days", () => {
+    const ordersOf = (dates: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
+      dates.length === 0
+        ? [[]]
+        : dates.flatMap((date) =>
+            ordersOf(dates.filter((other) => other !== date)).map((rest) => [date, ...rest]),
+          )
+    const made = ordersOf(["01", "02", "04", "05", "08", "09"]).map((order) => {
+      const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: 3 } })
+      world.at(day("10"))
+      for (const date of order) world.trackAt(day(date))
+      const { best, freezes, runs } = streakOf(world)
+      return JSON.stringify({ best, freezes, runs: runs.map(({ first, last }) => [first, last]) })
+    })
+    expect(new Set(made).size).toBe(1)
+  })
+
+  it("never breaks a streak: a day that was forgiven stays so", () => {
+    const world = worldWith({ freezes: { initial: 1, max: 1, everyDays: null } })
+    trackOn(world, "02", "03", "05", "06")
+    world.settings({ streaks: [{ key: "daily", actions: [], freezes: noFreezes }] })
+    expect(world.trackAt(day("01")).reply.streaks[0]?.current).toBe(5)
+  })
+
+  it("earns the badge for a run of the past", () => {
+    const world = worldWith()
+    world.badge({ id: "three", criteria: { kind: "streak", target: 3, streak: "daily" } })
+    trackOn(world, "20")
+    for (const date of ["11", "13"]) expect(world.trackAt(day(date)).reply.badges).toEqual([])
+    expect(world.trackAt(day("12")).reply).toMatchObject({ streaks: [], badges: [{ id: "three" }] })
+  })
+
+  it("before the streak began lengthens it at its front; of the same day it adds nothing", () => {
+    const world = worldWith()
+    trackOn(world, "04")
+    expect(world.trackAt(day("03")).reply.streaks[0]?.current).toBe(2)
+    expect(kindsOf(world.trackAt(day("03", "18:00")))).toEqual(["event.tracked"])
+  })
+
+  it("in the past, apart from the streak, counts only for the best", () => {
+    const world = worldWith()
+    trackOn(world, "20")
+    for (const date of ["11", "12", "13"]) world.trackAt(day(date))
+    expect(now(world).current).toBe(1)
+    expect(streakOf(world).best).toBe(3)
+    expect(kindsOf(world.trackAt(day("14")))).toEqual(["streak.counted", "event.tracked"])
+  })
+
+  it("makes a streak whole that was noted as broken, if it reaches up to now", () => {
+    const world = worldWith()
+    trackOn(world, "01", "02")
+    world.at(day("04", "06:00"))
+    world.do({ kind: "tick" })
+    expect(now(world).current).toBe(0)
+    expect(world.trackAt(day("03")).reply.streaks[0]?.current).toBe(3)
+    expect(now(world).current).toBe(3)
+    world.at(day("10"))
+    world.do({ kind: "tick" })
+    expect(kindsOf(world.trackAt(day("04")))).toEqual(["streak.counted", "event.tracked"])
+    expect(now(world).current).toBe(0)
+    expect(world.refused({ kind: "tick" }).detail).toBe("Nothing is due for the user.")
+  })
+
+  it("finds only so many past runs to join", () => {
+    const world = worldWith()
+    for (let run = 0; run <= limits.streakRunsMax; run++) {
+      world.now += 2 * 86_400_000
+      world.track()
+    }
+    expect(streakOf(world).runs).toHaveLength(limits.streakRunsMax)
+    expect(streakOf(world).runs.map(daysOf)).toEqual(Array(limits.streakRunsMax).fill(1))
+  })
+})

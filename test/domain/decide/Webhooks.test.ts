@@ -1,0 +1,141 @@
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { decideWebhook, type WebhookCommand } from "../../../src/domain/decide/Webhooks.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/Project.ts"
+import type { Webhook } from "../../../src/domain/Webhook.ts"
+import { limits } from "../../../src/Limits.ts"
+
+const now = 1_000_000
+
+/** A project to which commands are given one after another. */
+class World {
+  state: ProjectState = emptyProject
+  #sequence = 0
+
+  do(command: WebhookCommand, at = now) {
+    const facts = Result.getOrThrow(decideWebhook(this.state, command, at))
+    this.state = applyProject(this.state, {
+      sequence: ++this.#sequence,
+      at,
+      subject: { actor: "project", environment: "p:sandbox" },
+      cause: { kind: "request" },
+      facts,
+    })
+    return facts
+  }
+
+  refused(command: WebhookCommand): string {
+    return Result.getOrThrow(Result.flip(decideWebhook(this.state, command, now))).code
+  }
+
+  get(id: string): Webhook | undefined {
+    return this.state.webhooks.get(id)
+  }
+}
+
+const create = (id: string) =>
+  ({
+    kind: "createWebhook",
+    webhook: { id, url: "https://example.com/", events: ["*"], description: null, secret: "s1" },
+  }) as const
+const update = (
+  webhookId: string,
+  change: Extract<WebhookCommand, { readonly kind: "updateWebhook" }>["change"],
+) => ({ kind: "updateWebhook", webhookId, change }) as const
+
+describe("A webhook's definition", () => {
+  it("begins enabled, and knows the record that made it", () => {
+    const world = new World()
+    world.do(create("a"))
+    world.do(create("b"))
+    expect(world.get("b")).toEqual({
+      ...create("b").webhook,
+      since: 2,
+      status: "enabled",
+      disabledReason: null,
+      disabledAt: null,
+      previousSecret: null,
+      createdAt: now,
+      updatedAt: now,
+    })
+  })
+
+  it("is one of a bounded number", () => {
+    const world = new World()
+    for (let count = 0; count < limits.webhooksMax; count++) world.do(create(`w${count}`))
+    expect(world.refused(create("more"))).toBe("quota_exceeded")
+    world.do({ kind: "deleteWebhook", webhookId: "w7" })
+    world.do(create("more"))
+    expect(world.state.webhooks.size).toBe(limits.webhooksMax)
+  })
+
+  it("changes what is named, and remembers by whom and when it was disabled", () => {
+    const world = new World()
+    world.do(create("a"))
+    world.do(update("a", { events: ["quest.*"] }), now + 1)
+    expect(world.get("a")).toMatchObject({ events: ["quest.*"], since: 1, updatedAt: now + 1 })
+    world.do(update("a", { status: "disabled" }), now + 2)
+    world.do(update("a", { status: "disabled", description: "x" }), now + 3)
+    expect(world.get("a")).toMatchObject({
+      status: "disabled",
+      disabledReason: "manual",
+      disabledAt: now + 2,
+      description: "x",
+    })
+    world.do(update("a", { status: "enabled" }))
+    expect(world.get("a")).toMatchObject({ disabledReason: null, disabledAt: null })
+    world.do({ kind: "disableWebhook", webhookId: "a", reason: "gone" }, now + 4)
+    expect(world.get("a")).toMatchObject({
+      status: "disabled",
+      disabledReason: "gone",
+      disabledAt: now + 4,
+    })
+  })
+
+  it("keeps the secret before for the grace, and for none not at all", () => {
+    const world = new World()
+    world.do(create("a"))
+    const rotate = (secret: string, graceSeconds: number) =>
+      world.do({ kind: "rotateWebhookSecret", webhookId: "a", secret, graceSeconds })
+    rotate("s2", 60)
+    expect(world.get("a")).toMatchObject({
+      secret: "s2",
+      previousSecret: { secret: "s1", until: now + 60_000 },
+    })
+    rotate("s3", 60)
+    expect(world.get("a")?.previousSecret?.secret).toBe("s2")
+    rotate("s4", 0)
+    expect(world.get("a")).toMatchObject({ secret: "s4", previousSecret: null })
+  })
+
+  it("that is disabled is neither tested, redelivered, recovered nor disabled again", () => {
+    const world = new World()
+    world.do(create("a"))
+    const commands: ReadonlyArray<WebhookCommand> = [
+      { kind: "testWebhook", webhookId: "a" },
+      { kind: "redeliver", webhookId: "a", sequence: 1, at: now, index: 0 },
+      { kind: "recoverWebhook", webhookId: "a", since: 0 },
+      { kind: "disableWebhook", webhookId: "a", reason: "failing" },
+    ]
+    expect(commands.map((command) => world.do(command)[0]?.kind)).toEqual([
+      "webhook.tested",
+      "webhook.redelivered",
+      "webhook.recovered",
+      "webhook.disabled",
+    ])
+    for (const command of commands) expect(world.refused(command)).toBe("webhook_disabled")
+  })
+
+  it("must exist to be changed", () => {
+    const world = new World()
+    const webhookId = "none"
+    for (const command of [
+      update(webhookId, {}),
+      { kind: "deleteWebhook", webhookId },
+      { kind: "rotateWebhookSecret", webhookId, secret: "s", graceSeconds: 0 },
+      { kind: "testWebhook", webhookId },
+    ] as const) {
+      expect(world.refused(command)).toBe("webhook_not_found")
+    }
+  })
+})

@@ -1,0 +1,118 @@
+/** One user and the definitions around it: commands are decided and applied as the actor does it. */
+import { Result } from "effect"
+import { applyUser } from "../../../src/domain/applyUser.ts"
+import type { Badge } from "../../../src/domain/Badge.ts"
+import { decideUser } from "../../../src/domain/decide/Decide.ts"
+import type { LaurelError } from "../../../src/domain/Errors.ts"
+import type { ProjectSettings, ProjectState } from "../../../src/domain/Project.ts"
+import { applyProject, defaultSettings, emptyProject } from "../../../src/domain/Project.ts"
+import type { Quest } from "../../../src/domain/Quest.ts"
+import type {
+  Fact,
+  GrantedReward,
+  JournalRecord,
+  TrackedEvent,
+  UserCommand,
+} from "../../../src/domain/Record.ts"
+import type { Rule } from "../../../src/domain/Rule.ts"
+import type { UserState } from "../../../src/domain/User.ts"
+import { type ReplyTo, replyOf } from "../../../src/domain/UserReply.ts"
+import { badgeWith, questWith, ruleWith } from "../definitions.ts"
+
+const subject = { actor: "user", environment: "p:sandbox", userId: "u1" } as const
+
+export interface Done<Command extends UserCommand> {
+  readonly record: JournalRecord
+  readonly facts: ReadonlyArray<Fact>
+  readonly reply: ReplyTo<Command>
+}
+
+export class World {
+  now: number
+  project: ProjectState = emptyProject
+  user: UserState | undefined
+  readonly records: Array<JournalRecord> = []
+  #sequence = 0
+
+  constructor(now = "2026-11-04T12:00:00Z") {
+    this.now = Date.parse(now)
+  }
+
+  define(...facts: ReadonlyArray<Fact>): void {
+    this.project = applyProject(this.project, {
+      sequence: ++this.#sequence,
+      at: this.now,
+      subject: { actor: "project", environment: "p:sandbox" },
+      cause: { kind: "request" },
+      facts,
+    })
+  }
+
+  settings(settings: Partial<ProjectSettings>): void {
+    const merged = { ...defaultSettings, ...this.project.settings, ...settings }
+    this.define({ kind: "project.updated", settings: merged })
+  }
+
+  rule(rule: Parameters<typeof ruleWith>[0]): Rule {
+    const made = ruleWith(rule)
+    this.define({ kind: "rule.created", rule: made })
+    return made
+  }
+
+  quest(quest: Parameters<typeof questWith>[0]): Quest {
+    const made = questWith(quest)
+    this.define({ kind: "quest.updated", quest: made })
+    return made
+  }
+
+  badge(badge: Partial<Badge>): Badge {
+    const made = badgeWith(badge)
+    this.define({ kind: "badge.updated", badge: made })
+    return made
+  }
+
+  at(time: string): void {
+    this.now = Date.parse(time)
+  }
+
+  do<Command extends UserCommand>(command: Command, found?: JournalRecord): Done<Command> {
+    const decided = decideUser(this.user, this.project, command, this.now, found)
+    const decision = Result.getOrThrow(decided)
+    const record = { sequence: ++this.#sequence, at: this.now, subject, ...decision }
+    this.user = applyUser(this.user, record)
+    this.records.push(record)
+    const reply = replyOf(record, false) as ReplyTo<Command>
+    return { record, facts: record.facts, reply }
+  }
+
+  track(action = "TAP", more: Partial<TrackedEvent> = {}): Done<TrackedEvent> {
+    return this.do({ kind: "event", action, ...more })
+  }
+
+  /** An event that comes late. */
+  trackAt(occurredAt: string, action = "TAP"): Done<TrackedEvent> {
+    return this.track(action, { occurredAt: Date.parse(occurredAt) })
+  }
+
+  grant(amount: number, type: "xp" | "points" = "xp"): Done<GrantedReward> {
+    return this.do({ kind: "reward", type, amount })
+  }
+
+  undo({ record }: { readonly record: JournalRecord }) {
+    const of = record.cause.kind === "reward" ? "reward" : "event"
+    const { at, sequence } = record
+    return this.do({ kind: "revocation", of, sequence, at }, record)
+  }
+
+  refused(command: UserCommand, found?: JournalRecord): LaurelError {
+    const decided = decideUser(this.user, this.project, command, this.now, found)
+    return Result.getOrThrow(Result.flip(decided))
+  }
+
+  complete(questId: string): Done<TrackedEvent> {
+    return this.track("QUEST_COMPLETE", { metadata: { questId } })
+  }
+}
+
+export const kindsOf = ({ facts }: { readonly facts: ReadonlyArray<Fact> }) =>
+  facts.map(({ kind }) => kind)

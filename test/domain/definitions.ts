@@ -1,0 +1,54 @@
+/** Definitions with everything that a test does not care about. */
+import type { Badge } from "../../src/domain/Badge.ts"
+import type { Quest } from "../../src/domain/Quest.ts"
+import type { Rule } from "../../src/domain/Rule.ts"
+
+type Partly<A extends { readonly reward: unknown }> = Partial<Omit<A, "reward">> & {
+  readonly reward?: Partial<A["reward"]>
+}
+
+const gives = { xp: 0, points: 0, badgeId: null }
+
+export const ruleWith = ({ reward, ...rest }: Partly<Rule>): Rule => ({
+  id: "rul_1",
+  action: "TAP",
+  where: [],
+  reward: { ...gives, ...reward },
+  multiplier: null,
+  limit: null,
+  cooldownSeconds: null,
+  enabled: true,
+  createdAt: 0,
+  updatedAt: 0,
+  ...rest,
+})
+
+export const questWith = ({ reward, ...rest }: Partly<Quest>): Quest => ({
+  id: "qst_1",
+  title: "A quest",
+  description: null,
+  set: "published",
+  reward: { ...gives, ...reward },
+  steps: [],
+  startsAt: null,
+  endsAt: null,
+  recurrence: "none",
+  prerequisites: [],
+  metadata: {},
+  createdAt: 0,
+  updatedAt: 0,
+  ...rest,
+})
+
+export const badgeWith = (badge: Partial<Badge>): Badge => ({
+  id: "bdg_1",
+  name: "A badge",
+  description: null,
+  icon: null,
+  criteria: { kind: "manual" },
+  secret: false,
+  archived: false,
+  createdAt: 0,
+  updatedAt: 0,
+  ...badge,
+})
