@@ -5,7 +5,7 @@
  */
 import path from "node:path"
 import { Effect, Option, Schema } from "effect"
-import { type Disk, type DiskError, type OnDisk, withFile } from "./Disk.ts"
+import { type Disk, type DiskError, type OnDisk, readSmallFile, replaceFile } from "./Disk.ts"
 
 const CleanMark = Schema.fromJsonString(
   Schema.Struct({ format: Schema.Literal(1), lastSequence: Schema.Int, checksum: Schema.Int }),
@@ -24,26 +24,14 @@ export const readCleanMark = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CleanMark | undefined, DiskError> {
   const names = yield* disk.list(folder)
   if (!names.includes("clean")) return undefined
-  const bytes = Buffer.alloc(bytesMax)
-  const count = yield* withFile(disk, markPath(folder), "read", (file) => file.read(0, bytes))
-  const text = bytes.toString("utf8", 0, count)
+  const text = yield* readSmallFile(disk, markPath(folder), bytesMax)
   const mark = Option.getOrUndefined(decode(text))
   if (mark === undefined) yield* Effect.logWarning("The mark of the last shutdown is unreadable")
   return mark
 })
 
-export const writeCleanMark = Effect.fnUntraced(function* (
-  disk: Disk,
-  folder: string,
-  mark: CleanMark,
-): Effect.fn.Return<void, DiskError> {
-  const draft = path.join(folder, "clean.draft")
-  yield* withFile(disk, draft, "create", (file) =>
-    Effect.andThen(file.write(0, [Buffer.from(encode(mark))]), file.sync),
-  )
-  yield* disk.rename(draft, markPath(folder))
-  yield* disk.syncFolder(folder)
-})
+export const writeCleanMark = (disk: Disk, folder: string, mark: CleanMark): OnDisk<void> =>
+  replaceFile(disk, folder, "clean", encode(mark))
 
 export const removeCleanMark = (disk: Disk, folder: string): OnDisk<void> =>
   Effect.andThen(disk.remove(markPath(folder)), disk.syncFolder(folder))

@@ -5,6 +5,7 @@
  * Only `sync` and `syncFolder` make anything durable: what was written to a file by the one, which names a
  * folder holds by the other.
  */
+import path from "node:path"
 import { Data, Effect } from "effect"
 
 /** `code` is that of the operating system: `ENOSPC`, `EIO`… */
@@ -42,10 +43,12 @@ export interface DiskFile {
 
 export interface Disk {
   readonly open: (path: string, mode: OpenMode) => OnDisk<DiskFile>
-  /** Replaces what `to` named. */
+  /** Renames a file or a folder; a file replaces the one that `to` named. */
   readonly rename: (from: string, to: string) => OnDisk<void>
   readonly remove: (path: string) => OnDisk<void>
-  /** The names in a folder, in no order. */
+  /** Removes a folder that holds nothing. */
+  readonly removeFolder: (path: string) => OnDisk<void>
+  /** The names in a folder, in no order; `ENOTDIR` when it is a file. */
   readonly list: (path: string) => OnDisk<ReadonlyArray<string>>
   /** Makes a folder and those above it, durably; does nothing when it is there. */
   readonly makeFolder: (path: string) => OnDisk<void>
@@ -63,3 +66,47 @@ export const withFile = <A, E>(
   use: (file: DiskFile) => Effect.Effect<A, E>,
 ): Effect.Effect<A, E | DiskError> =>
   Effect.acquireUseRelease(disk.open(where, mode), use, (file) => file.close)
+
+/** Writes a small file so that a crash leaves either what was there before or all of `text`. */
+export const replaceFile = (
+  disk: Disk,
+  folder: string,
+  name: string,
+  text: string,
+): OnDisk<void> => {
+  const draft = path.join(folder, `${name}.draft`)
+  return withFile(disk, draft, "create", (file) =>
+    Effect.andThen(file.write(0, [Buffer.from(text)]), file.sync),
+  ).pipe(
+    Effect.andThen(disk.rename(draft, path.join(folder, name))),
+    Effect.andThen(disk.syncFolder(folder)),
+  )
+}
+
+/** The text of a small file; what is beyond `bytesMax` is left out. */
+export const readSmallFile = (disk: Disk, where: string, bytesMax: number): OnDisk<string> =>
+  withFile(disk, where, "read", (file) => {
+    const bytes = Buffer.alloc(bytesMax)
+    return Effect.map(file.read(0, bytes), (count) => bytes.toString("utf8", 0, count))
+  })
+
+/** Removes a file, or a folder with all that it holds; nothing happens where nothing is. */
+export const removeTree = (disk: Disk, where: string): OnDisk<void> =>
+  disk.list(where).pipe(
+    Effect.flatMap((names) =>
+      Effect.andThen(
+        Effect.forEach(names, (name) => removeTree(disk, path.join(where, name)), {
+          discard: true,
+        }),
+        disk.removeFolder(where),
+      ),
+    ),
+    Effect.catchIf(
+      ({ code }) => code === "ENOTDIR",
+      () => disk.remove(where),
+    ),
+    Effect.catchIf(isMissing, () => Effect.void),
+  )
+
+/** There is nothing of this name. */
+export const isMissing = (error: DiskError): boolean => error.code === "ENOENT"

@@ -5,11 +5,13 @@
 import path from "node:path"
 import { Effect, Layer, type Scope } from "effect"
 import { limits } from "../Limits.ts"
+import { settleSwap } from "./ArchiveSwap.ts"
 import { lockDirectory } from "./DirectoryLock.ts"
-import type { Disk } from "./Disk.ts"
+import type { Disk, DiskError } from "./Disk.ts"
 import { openLmdbStore } from "./LmdbStore.ts"
 import { nodeDisk } from "./NodeDisk.ts"
 import { openJournal } from "./OpenJournal.ts"
+import type { JournalPosition } from "./SegmentFormat.ts"
 import { Broken, Storage } from "./Storage.ts"
 
 export interface DurableStorageOptions {
@@ -21,17 +23,26 @@ export interface DurableStorageOptions {
   readonly freeSpaceBytesMin?: number
 }
 
+/** An open data directory, and what is asked of it beside the five verbs. */
+export interface OpenedStorage {
+  readonly storage: Storage["Service"]
+  /** Where the durable journal ends now. */
+  readonly position: () => JournalPosition
+  /** A process that read the snapshot has died: what it pinned is let go. */
+  readonly forgetDeadReaders: Effect.Effect<void>
+}
+
 /** Opens a data directory for the surrounding scope. Fails when it is in use, damaged or can not be written. */
-export const make = Effect.fnUntraced(function* (
+export const open = Effect.fnUntraced(function* (
   options: DurableStorageOptions,
-): Effect.fn.Return<Storage["Service"], Broken, Scope.Scope> {
+): Effect.fn.Return<OpenedStorage, Broken, Scope.Scope> {
   const directory = path.resolve(options.directory)
   const live = path.join(directory, "live")
-  yield* Effect.mapError(
-    nodeDisk.makeFolder(live),
-    (cause) => new Broken({ operation: "open", cause }),
-  )
+  const opening = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
+  yield* opening(nodeDisk.makeFolder(directory))
   yield* lockDirectory(directory)
+  yield* opening(settleSwap(nodeDisk, directory))
+  yield* opening(nodeDisk.makeFolder(live))
   const freeSpaceBytesMin = options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin
   const journal = yield* openJournal({
     disk: options.disk ?? nodeDisk,
@@ -40,8 +51,9 @@ export const make = Effect.fnUntraced(function* (
     freeSpaceBytesMin,
   })
   const entries = yield* openLmdbStore({ folder: live, freeSpaceBytesMin })
-  return Storage.of({
+  const storage = Storage.of({
     lastSequence: journal.lastSequence,
+    firstSequence: Effect.sync(() => journal.firstSequence),
     append: journal.append,
     readRecords: journal.readRecords,
     prune: journal.prune,
@@ -49,7 +61,18 @@ export const make = Effect.fnUntraced(function* (
     readEntry: entries.readEntry,
     readEntries: entries.readEntries,
   })
+  return {
+    storage,
+    position: () => journal.position,
+    forgetDeadReaders: entries.forgetDeadReaders,
+  }
 })
+
+/** `open`, where only the verbs are needed. */
+export const make = (
+  options: DurableStorageOptions,
+): Effect.Effect<Storage["Service"], Broken, Scope.Scope> =>
+  Effect.map(open(options), ({ storage }) => storage)
 
 export const layer = (options: DurableStorageOptions): Layer.Layer<Storage, Broken> =>
   Layer.effect(Storage, make(options))

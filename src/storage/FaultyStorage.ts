@@ -5,7 +5,7 @@
 import { Deferred, Effect, Layer, Stream } from "effect"
 import { Broken, NoSpace, Storage, type StorageError } from "./Storage.ts"
 
-export type Verb = Exclude<keyof Storage["Service"], "lastSequence">
+export type Verb = Exclude<keyof Storage["Service"], "lastSequence" | "firstSequence">
 
 /** `before` leaves nothing done; `after` does the work and loses the answer. */
 export interface Failure {
@@ -101,6 +101,7 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     Stream.unwrap(Effect.as(onlyBroken(guarded(verb, Effect.void)), stream))
   return Storage.of({
     lastSequence: storage.lastSequence,
+    firstSequence: storage.firstSequence,
     append: (batch) => guarded("append", storage.append(batch)),
     readRecords: (sequence) => streamed("readRecords", storage.readRecords(sequence)),
     writeEntries: (entries) => guarded("writeEntries", storage.writeEntries(entries)),

@@ -27,6 +27,7 @@ import {
   batchHeaderBytes,
   encodeBatchHeader,
   encodeSegmentHeader,
+  type JournalPosition,
   segmentHeaderBytes,
 } from "./SegmentFormat.ts"
 import {
@@ -82,6 +83,16 @@ export class Journal {
   /** The sequence of the last durable record. */
   get lastSequence(): number {
     return this.#lastSequence
+  }
+
+  /** The sequence of the oldest record that is still there; of the next one where there is none. */
+  get firstSequence(): number {
+    return this.#segments[0]?.firstSequence ?? this.#lastSequence + 1
+  }
+
+  /** Where the durable journal ends. */
+  get position(): JournalPosition {
+    return { lastSequence: this.#lastSequence, checksum: this.#checksum }
   }
 
   readonly append = (batch: JournalBatch): Effect.Effect<void, StorageError> =>

@@ -3,12 +3,11 @@
  * ids can make two different lists of parts collide and a list of parts is a prefix of exactly those lists
  * that begin with it.
  *
- * - A string is a 16-bit big-endian byte length and its UTF-8. Strings must be well formed: a lone
- *   surrogate would collide with U+FFFD, so it is refused where ids enter.
- * - A number is a safe integer in 8 bytes, big-endian two's complement with the sign bit flipped.
+ * - A string is a 1, its UTF-8 and a 0. Strings must be well formed: a lone surrogate would collide with
+ *   U+FFFD, so it is refused where ids enter. U+0000 and U+0001, which no id has, are written as 1 1 and 1 2.
+ * - A number is a 2 and a safe integer in 8 bytes, big-endian two's complement with the sign bit flipped.
  *
- * Order: numbers by value; strings by length, then by bytes; a string before a number. The first byte tells
- * the two apart: lengths stay below 0x0800, numbers start with 0x7f or 0x80.
+ * Order: numbers by value; strings by code points; a string before a number.
  */
 import type { Range } from "./Storage.ts"
 
@@ -17,8 +16,10 @@ export type KeyPart = string | number
 /** What LMDB takes with 4-KiB pages. */
 export const keyBytesMax = 1_978
 
-const numberBytes = 8
-const lengthBytes = 2
+const stringTag = 1
+const numberTag = 2
+/** What a number takes in a key. */
+export const numberBytes = 9
 const wordValues = 0x1_0000_0000
 const signBit = 0x8000_0000
 
@@ -27,7 +28,7 @@ export const compositeKey = (...parts: ReadonlyArray<KeyPart>): Uint8Array => {
   let size = 0
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index]!
-    size += typeof part === "number" ? numberBytes : lengthBytes + Buffer.byteLength(part)
+    size += typeof part === "number" ? numberBytes : 2 + Buffer.byteLength(escaped(part))
   }
   if (size > keyBytesMax) throw new RangeError(`a key of ${size} bytes is above ${keyBytesMax}`)
   const key = Buffer.allocUnsafe(size)
@@ -42,24 +43,37 @@ export const compositeKey = (...parts: ReadonlyArray<KeyPart>): Uint8Array => {
 const writeNumber = (key: Buffer, value: number, at: number): number => {
   if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not a safe integer`)
   const high = Math.floor(value / wordValues)
-  key.writeUInt32BE(high + signBit, at)
-  return key.writeUInt32BE(value - high * wordValues, at + 4)
+  key[at] = numberTag
+  key.writeUInt32BE(high + signBit, at + 1)
+  return key.writeUInt32BE(value - high * wordValues, at + 5)
 }
 
 const writeString = (key: Buffer, value: string, at: number): number => {
-  const start = at + lengthBytes
-  const written = key.write(value, start, "utf8")
-  key.writeUInt16BE(written, at)
-  return start + written
+  key[at] = stringTag
+  const end = at + 1 + key.write(escaped(value), at + 1, "utf8")
+  key[end] = 0
+  return end + 1
 }
+
+const escaped = (text: string): string =>
+  text.includes("\0") || text.includes("\u0001")
+    ? text.replaceAll("\u0001", "\u0001\u0002").replaceAll("\0", "\u0001\u0001")
+    : text
+
+const unescaped = (text: string): string =>
+  text.includes("\u0001")
+    ? text.replaceAll("\u0001\u0001", "\0").replaceAll("\u0001\u0002", "\u0001")
+    : text
 
 /** `bytes` as a Buffer over the same memory. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** The text of a key's last part, which follows the parts that `prefix` has. */
-export const textAfter = (prefix: Uint8Array, key: Uint8Array): string =>
-  asBuffer(key).toString("utf8", prefix.length + lengthBytes)
+/** Where the UTF-8 of a key's last part begins, a string without U+0000 and U+0001 that follows the parts of `prefix`. */
+export const lastTextStart = (prefix: Uint8Array): number => prefix.length + 1
+
+/** Where it ends. */
+export const lastTextEnd = (key: Uint8Array): number => key.length - 1
 
 /** Whether `key` begins with the bytes of `prefix`. */
 export const hasPrefix = (prefix: Uint8Array, key: Uint8Array): boolean => {
@@ -76,16 +90,15 @@ export const keyParts = (key: Uint8Array): ReadonlyArray<KeyPart> => {
   const parts: Array<KeyPart> = []
   let at = 0
   while (at < bytes.length) {
-    if (bytes[at]! >= 0x7f) {
-      const high = bytes.readUInt32BE(at) - signBit
-      parts.push(high * wordValues + bytes.readUInt32BE(at + 4))
+    if (bytes[at] === numberTag) {
+      const high = bytes.readUInt32BE(at + 1) - signBit
+      parts.push(high * wordValues + bytes.readUInt32BE(at + 5))
       at += numberBytes
     } else {
-      const start = at + lengthBytes
-      const end = start + bytes.readUInt16BE(at)
-      if (end > bytes.length) throw new RangeError("the key ends within a part")
-      parts.push(bytes.toString("utf8", start, end))
-      at = end
+      const end = bytes.indexOf(0, at + 1)
+      if (bytes[at] !== stringTag || end < 0) throw new RangeError("these bytes are not a key")
+      parts.push(unescaped(bytes.toString("utf8", at + 1, end)))
+      at = end + 1
     }
   }
   return parts

@@ -32,6 +32,8 @@ import {
   tables,
 } from "./Storage.ts"
 
+export type { Database, RootDatabase, Transaction } from "lmdb"
+
 type Bytes = Uint8Array
 type Tables = Readonly<Record<Table, Database<Bytes, Bytes>>>
 
@@ -58,7 +60,8 @@ const reasonOf = async (error: unknown): Promise<unknown> => {
 
 const codeOf = (reason: unknown): unknown =>
   (reason as { readonly code?: unknown } | null | undefined)?.code
-const isFull = (reason: unknown): boolean =>
+/** Whether LMDB failed because the disk is full. */
+export const isFull = (reason: unknown): boolean =>
   [os.constants.errno.ENOSPC, os.constants.errno.EDQUOT].some((code) => code === codeOf(reason))
 const isInputOutput = (reason: unknown): boolean => codeOf(reason) === os.constants.errno.EIO
 
@@ -103,6 +106,11 @@ export class LmdbStore {
         },
       ),
     )
+
+  /** Lets go of what a reader pinned whose process has died: its old pages could not be used again. */
+  readonly forgetDeadReaders: Effect.Effect<void> = Effect.sync(() => {
+    if (this.#broken === undefined) this.#root.readerCheck()
+  })
 
   /** Waits for the writes in flight. After `Broken` LMDB may never answer: then nothing is waited for. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
@@ -219,28 +227,36 @@ const following = (key: Bytes): Bytes => {
   return next
 }
 
+const environment = {
+  ...binary,
+  // A folder with a dot in its name is still a folder.
+  noSubdir: false,
+  // Address space only; the file grows as needed.
+  mapSize: limits.mapBytes,
+  maxDbs: 32,
+} as const
+
+/** Opens an environment to read it only, also beside the process that writes it. Throws; damage can end the process. */
+export const openReadOnly = (folder: string): RootDatabase<Bytes, Bytes> =>
+  open<Bytes, Bytes>({ ...environment, path: folder, readOnly: true })
+
+const writable = { ...environment, overlappingSync: false, eventTurnBatching: false } as const
+
+/** Opens an environment to write it. Throws. */
+export const openWritable = (folder: string): RootDatabase<Bytes, Bytes> =>
+  open<Bytes, Bytes>({ ...writable, path: folder })
+
+/** A table of an open environment; `undefined`: it is only read, and the table was never written. */
+export const openTable = (
+  root: RootDatabase<Bytes, Bytes>,
+  table: Table,
+): Database<Bytes, Bytes> | undefined => root.openDB<Bytes, Bytes>(table, binary)
+
 /** Opens the environment for the surrounding scope. */
 export const openLmdbStore = (
   options: LmdbStoreOptions,
 ): Effect.Effect<LmdbStore, Broken, Scope.Scope> =>
   Effect.acquireRelease(
-    attempt(
-      "open",
-      () =>
-        new LmdbStore(
-          open<Bytes, Bytes>({
-            ...binary,
-            path: options.folder,
-            // A folder with a dot in its name is still a folder.
-            noSubdir: false,
-            overlappingSync: false,
-            eventTurnBatching: false,
-            // Address space only; the file grows as needed.
-            mapSize: limits.mapBytes,
-            maxDbs: 32,
-          }),
-          options,
-        ),
-    ),
+    attempt("open", () => new LmdbStore(openWritable(options.folder), options)),
     (store) => store.close,
   )

@@ -160,6 +160,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
 
   return Storage.of({
     lastSequence: state.lastSequence,
+    firstSequence: Effect.sync(() => state.firstSequence),
     append,
     readRecords,
     writeEntries,

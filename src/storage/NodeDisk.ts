@@ -128,9 +128,13 @@ const makeOneFolder = (folder: string): OnDisk<boolean> =>
   ).pipe(
     Effect.as(true),
     Effect.catch((failure) =>
-      Effect.flatMap(isFolder(folder), (isThere) =>
-        isThere ? Effect.succeed(false) : Effect.fail(failure),
-      ),
+      Effect.flatMap(isFolder(folder), (isThere) => {
+        if (isThere) return Effect.succeed(false)
+        const { code, operation } = failure
+        // What is there is no folder.
+        const told = code === "EEXIST" ? "ENOTDIR" : code
+        return Effect.fail(new DiskError({ operation, path: folder, code: told }))
+      }),
     ),
   )
 
@@ -160,6 +164,10 @@ export const nodeDisk: Disk = {
   remove: (where) =>
     call("remove", where, (callback: Callback<void>) =>
       fs.unlink(where, callback as fs.NoParamCallback),
+    ),
+  removeFolder: (where) =>
+    call("remove folder", where, (callback: Callback<void>) =>
+      fs.rmdir(where, callback as fs.NoParamCallback),
     ),
   list: (where) => call<Array<string>>("list", where, (callback) => fs.readdir(where, callback)),
   makeFolder,

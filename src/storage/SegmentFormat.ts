@@ -40,6 +40,12 @@ export const segmentName = (firstSequence: number): string =>
 export const sequenceOfName = (name: string): number | undefined =>
   /^\d{20}\.segment$/.test(name) ? Number(name.slice(0, 20)) : undefined
 
+/** The end of a journal: its last record, and the checksum of the batch that holds it. 0 and 0 for none. */
+export interface JournalPosition {
+  readonly lastSequence: number
+  readonly checksum: number
+}
+
 export interface SegmentHeader {
   readonly firstSequence: number
   /** The checksum of the batch before this segment's first; 0 when there is none. */

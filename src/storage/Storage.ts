@@ -46,7 +46,10 @@ export interface StoredRecord {
  * The tables of the snapshot:
  * `meta` the watermark and settings · `actors` the state of each project actor and the directory ·
  * `users` each user's state · `history` pages of records by user · `eventIds` callers' ids of events and
- * rewards → sequence · `idempotency` kept replies · `expiry` what to forget, by time.
+ * rewards → sequence · `idempotency` kept replies · `batches` whom a kept batch tells of · `expiry` what to
+ * forget, by time · `boards` closed windows of leaderboards. Beside it, and not of the snapshot: `outbox`
+ * how far webhooks were told, and what is still to be done · `endpoints` numbers of each webhook ·
+ * `deliveries` by webhook, status and message · `due` pending ones by time · `attempts` all but the last.
  */
 export const tables = [
   "meta",
@@ -55,7 +58,14 @@ export const tables = [
   "history",
   "eventIds",
   "idempotency",
+  "batches",
   "expiry",
+  "boards",
+  "outbox",
+  "endpoints",
+  "deliveries",
+  "due",
+  "attempts",
 ] as const
 export type Table = (typeof tables)[number]
 
@@ -82,6 +92,8 @@ export class Storage extends Context.Service<
   {
     /** The sequence of the last record found when the storage was opened, 0 for none. */
     readonly lastSequence: number
+    /** The sequence of the oldest record that is still there; of the next one where there is none. */
+    readonly firstSequence: Effect.Effect<number>
     /** Makes a batch durable; it succeeds only after the flush. One at a time, without gaps. */
     readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError>
     /** The durable records from `sequence` on, in order, up to the last one at the time of the call. */

@@ -43,27 +43,36 @@ export const isWhole = (value: Buffer): boolean =>
   value.length >= valueBodyAt + checksumBytes &&
   crc32(value) === residue
 
-/** The body of a stored value, as a view of it. */
-export const decodeValue = (value: Uint8Array, place: Place): Effect.Effect<Uint8Array, Broken> => {
+/** The body of a stored value that `isWhole`, as a view of it. */
+export const wholeBody = (value: Buffer): Buffer =>
+  value.subarray(valueBodyAt, value.length - checksumBytes)
+
+/** The body of a stored value, as a view of it, or what is wrong with it, in words that follow its name. */
+export const openValue = (value: Uint8Array): Uint8Array | string => {
   const bytes = asBuffer(value)
   const version = bytes[0] ?? 0
   if (version > formatVersion && bytes.length >= valueBodyAt + checksumBytes) {
-    return broken(place, `has format ${version}: it was written by a newer Laurel`)
+    return `has format ${version}: it was written by a newer Laurel`
   }
-  return isWhole(bytes)
-    ? Effect.succeed(bytes.subarray(valueBodyAt, bytes.length - checksumBytes))
-    : broken(place, "is damaged")
+  return isWhole(bytes) ? wholeBody(bytes) : "is damaged"
+}
+
+/** The same, where a value that is wrong ends the operation. */
+export const decodeValue = (value: Uint8Array, place: Place): Effect.Effect<Uint8Array, Broken> => {
+  const body = openValue(value)
+  return typeof body === "string" ? broken(place, body) : Effect.succeed(body)
 }
 
 const broken = (place: Place, words: string) =>
   Effect.fail(
     new Broken({
       operation: "read",
-      cause: new Error(`The value ${nameOf(place.key)} of table ${place.table} ${words}`),
+      cause: new Error(`The value ${keyName(place.key)} of table ${place.table} ${words}`),
     }),
   )
 
-const nameOf = (key: Uint8Array): string => {
+/** A key in words, for reports. */
+export const keyName = (key: Uint8Array): string => {
   try {
     return JSON.stringify(keyParts(key))
   } catch {

@@ -36,6 +36,38 @@ describe("compositeKey", () => {
     expect(order).toBe(Math.sign(left - right) + 0)
   })
 
+  it.prop("sorts strings by code points", [Part, Part], ([left, right]) => {
+    const [one, other] = [`${left}`, `${right}`]
+    const order = Buffer.compare(compositeKey("a", one), compositeKey("a", other))
+    expect(order).toBe(Buffer.compare(Buffer.from(one), Buffer.from(other)))
+  })
+
+  it("sorts a string before those that it begins, whatever follows it", () => {
+    const texts = [
+      "",
+      "\0",
+      "\0\0",
+      "\0b",
+      "\u0001",
+      "\u0001\0",
+      "a",
+      "a\0",
+      "a b",
+      "ab",
+      "ü",
+      "😀",
+    ]
+    for (const more of [[], [0], ["z", 1]]) {
+      const keys = texts.map((text) => compositeKey(text, ...more))
+      expect([...keys].reverse().sort(Buffer.compare)).toEqual(keys)
+      expect(keys.map(keyParts)).toEqual(texts.map((text) => [text, ...more]))
+    }
+  })
+
+  it.each(["00", "0161", "0261", "02ffffffff"])("does not read the bytes %s as a key", (hex) => {
+    expect(() => keyParts(Buffer.from(hex, "hex"))).toThrow(RangeError)
+  })
+
   it("sorts the extremes of the safe integers", () => {
     const numbers = [
       Number.MIN_SAFE_INTEGER,

@@ -39,10 +39,10 @@ describe("making a folder", () => {
       const [file, link] = [path.join(place, "file"), path.join(place, "link")]
       yield* Effect.promise(() => writeFile(file, ""))
       yield* Effect.promise(() => symlink(path.join(place, "nowhere"), link))
-      expect(yield* failureToMake(file)).toMatchObject({ path: file, code: "EEXIST" })
+      expect(yield* failureToMake(file)).toMatchObject({ path: file, code: "ENOTDIR" })
       const below = path.join(file, "a")
       expect(yield* failureToMake(below)).toMatchObject({ path: below, code: "ENOTDIR" })
-      expect(yield* failureToMake(link)).toMatchObject({ path: link, code: "EEXIST" })
+      expect(yield* failureToMake(link)).toMatchObject({ path: link, code: "ENOTDIR" })
       expect(yield* failureToMake(path.join(link, "a"))).toMatchObject({ path: link })
     }),
   )

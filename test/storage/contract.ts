@@ -18,6 +18,7 @@ export const storageContract = (
       withStore((store) =>
         Effect.gen(function* () {
           expect(store.lastSequence).toBe(0)
+          expect(yield* store.firstSequence).toBe(1)
           yield* expectRecords(store, 1, 0)
         }),
       ),
@@ -134,6 +135,9 @@ export const storageContract = (
           )
           for (const sequence of [0, 1, 30, last, last + 10]) {
             yield* store.prune(sequence)
+            const first = yield* store.firstSequence
+            expect(first).toBeLessThanOrEqual(Math.min(Math.max(sequence, 1), last))
+            yield* expectRecords(store, first, last)
             yield* expectRecords(store, Math.min(Math.max(sequence, 1), last), last)
           }
           yield* store.append(numbered(last + 1, 1))

@@ -1,0 +1,103 @@
+/**
+ * An archive is a whole data directory as of one record, in a folder of its own that can be copied anywhere
+ * and started:
+ *
+ *     <archives>/<time>-<sequence>/
+ *       manifest.json       what is in it, and the checksum of every file
+ *       verification.json   how the last check of it ended
+ *       live/data.mdb       the snapshot (LMDB), compacted
+ *       journal/            the records after the snapshot's watermark, and its clean mark
+ *
+ * A folder gets this name only when all of it is durable and was checked; `<…>.draft` is on its way in, and
+ * `<…>.removed` on its way out. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
+ * JSON text of `manifest`, without spaces.
+ */
+import { createHash } from "node:crypto"
+import { Option, Result, Schema } from "effect"
+
+export const manifestName = "manifest.json"
+export const verificationName = "verification.json"
+export const manifestBytesMax = 256 * 1_024
+
+export const archiveFormat = 1
+
+const Manifest = Schema.Struct({
+  format: Schema.Literal(archiveFormat),
+  id: Schema.String,
+  /** ISO times: of the archive, and of its last record (`null`: it has none). */
+  createdAt: Schema.String,
+  recordedAt: Schema.NullOr(Schema.String),
+  reason: Schema.Literals(["schedule", "request"]),
+  /** The last record in it, and the checksum of the journal's batch that ends with it: archives and journals of one history agree in it. */
+  sequence: Schema.Int,
+  checksum: Schema.Int,
+  /** Up to this record the snapshot is complete; the archive's journal has the rest. */
+  watermark: Schema.Int,
+  /** How many there are of each: `users`, `records`… */
+  counts: Schema.Record(Schema.String, Schema.Int),
+  /** What they add up to, as decimal numbers of any length: `xp`. */
+  sums: Schema.Record(Schema.String, Schema.String),
+  files: Schema.Array(
+    Schema.Struct({ path: Schema.String, bytes: Schema.Int, sha256: Schema.String }),
+  ),
+})
+export type Manifest = typeof Manifest.Type
+
+const Wrapped = Schema.fromJsonString(
+  Schema.Struct({ sha256: Schema.String, manifest: Schema.Unknown }),
+)
+
+const decodeWrapped = Schema.decodeUnknownOption(Wrapped)
+const decodeManifest = Schema.decodeUnknownOption(Manifest)
+
+const checksumOf = (manifest: unknown): string =>
+  createHash("sha256").update(JSON.stringify(manifest)).digest("hex")
+
+/** The text of `manifest.json`. */
+export const encodeManifest = (manifest: Manifest): string =>
+  `${JSON.stringify({ sha256: checksumOf(manifest), manifest }, null, 2)}\n`
+
+/** The manifest in a text, or why there is none, in words that follow "The manifest". */
+export const decodeManifestText = (text: string): Result.Result<Manifest, string> => {
+  const wrapped = Option.getOrUndefined(decodeWrapped(text))
+  if (wrapped === undefined || wrapped.sha256 !== checksumOf(wrapped.manifest)) {
+    return Result.fail("is damaged")
+  }
+  const format = (wrapped.manifest as { readonly format?: unknown } | null)?.format
+  if (typeof format === "number" && format > archiveFormat) {
+    return Result.fail(`has format ${format}: it was written by a newer Laurel`)
+  }
+  const manifest = Option.getOrUndefined(decodeManifest(wrapped.manifest))
+  return manifest === undefined ? Result.fail("is not one of Laurel's") : Result.succeed(manifest)
+}
+
+/** How a check of an archive ended. */
+const Verification = Schema.fromJsonString(
+  Schema.Struct({
+    format: Schema.Literal(1),
+    at: Schema.String,
+    /** None: everything was as it should be. */
+    faults: Schema.Array(Schema.String),
+    faultCount: Schema.Int,
+  }),
+)
+export type Verification = typeof Verification.Type
+
+export const encodeVerification = Schema.encodeSync(Verification)
+export const decodeVerification = Schema.decodeUnknownOption(Verification)
+
+/** The name of an archive made at `at` (epoch milliseconds) that ends with record `sequence`. */
+export const archiveId = (at: number, sequence: number): string =>
+  `${new Date(at).toISOString().replaceAll(":", "-")}-${sequence}`
+
+const idPattern = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3}Z)-(\d{1,16})$/
+
+/** When an archive was made and what its last record is, by its name; `undefined`: it is no archive's. */
+export const parseArchiveId = (
+  id: string,
+): { readonly at: number; readonly sequence: number } | undefined => {
+  const found = idPattern.exec(id)
+  if (found === null) return undefined
+  const at = Date.parse(`${found[1]}:${found[2]}:${found[3]}`)
+  return Number.isNaN(at) ? undefined : { at, sequence: Number(found[4]) }
+}

@@ -1,0 +1,55 @@
+/**
+ * Which archives stay. Of each of the newest `hourly` hours that have archives the newest one, of each of the
+ * newest `daily` days likewise (hours and days of UTC); those that were asked for as long as the oldest daily
+ * one; and always the newest of all. Hours without a server have no archives, so they cost none: a server
+ * that was down for a week finds its archives as they were.
+ *
+ * An archive that failed its check takes nobody's place, and stays until it is removed by name: it may be all
+ * that is left of something.
+ */
+export interface RetentionCandidate {
+  readonly id: string
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly reason: "schedule" | "request"
+  readonly good: boolean
+}
+
+export interface Retention {
+  readonly hourly: number
+  readonly daily: number
+}
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+
+/** The ids of the archives that may go, oldest first. */
+export const expiredArchives = (
+  archives: ReadonlyArray<RetentionCandidate>,
+  { daily, hourly }: Retention,
+): ReadonlyArray<string> => {
+  const good = archives
+    .filter((archive) => archive.good)
+    .sort((one, other) => other.at - one.at || (one.id < other.id ? 1 : -1))
+  const kept = new Set<string>(good.slice(0, 1).map(({ id }) => id))
+  const keepNewestOf = (periodMs: number, periods: number): number => {
+    const seen = new Set<number>()
+    for (const { at, id } of good) {
+      const period = Math.floor(at / periodMs)
+      if (seen.has(period)) continue
+      if (seen.size === periods) break
+      seen.add(period)
+      kept.add(id)
+    }
+    return seen.size === 0 ? Number.POSITIVE_INFINITY : Math.min(...seen)
+  }
+  keepNewestOf(hourMs, hourly)
+  const oldestDay = keepNewestOf(dayMs, daily)
+  for (const { at, id, reason } of good) {
+    if (reason === "request" && Math.floor(at / dayMs) >= oldestDay) kept.add(id)
+  }
+  return good
+    .filter(({ id }) => !kept.has(id))
+    .map(({ id }) => id)
+    .reverse()
+}

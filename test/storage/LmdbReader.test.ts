@@ -1,0 +1,100 @@
+import { readdir } from "node:fs/promises"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { compositeKey, rangeOf } from "../../src/storage/Keys.ts"
+import { copyEnvironment, LmdbReader } from "../../src/storage/LmdbReader.ts"
+import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
+import type { Entry } from "../../src/storage/Storage.ts"
+import { text } from "./records.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
+
+const entries = (count: number, size: number, fill: string): ReadonlyArray<Entry> =>
+  Array.from({ length: count }, (_, n) => ({
+    table: "history",
+    key: compositeKey("e", n),
+    value: Buffer.alloc(size, fill),
+  }))
+
+/** Opens `folder` for as long as `use` takes. */
+const withStore = <A, E>(
+  folder: string,
+  use: (store: Effect.Success<ReturnType<typeof openLmdbStore>>) => Effect.Effect<A, E>,
+) => Effect.scoped(Effect.flatMap(openLmdbStore({ folder, freeSpaceBytesMin: 0 }), use))
+
+const written = Effect.fnUntraced(function* (...slices: ReadonlyArray<ReadonlyArray<Entry>>) {
+  const folder = yield* temporaryFolder
+  yield* withStore(folder, (store) => Effect.forEach(slices, store.writeEntries))
+  return folder
+})
+
+const withReader = <A>(folder: string, use: (reader: LmdbReader) => A) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => new LmdbReader(folder)),
+    (reader) => Effect.sync(() => use(reader)),
+    (reader) => Effect.promise(() => reader.close()),
+  )
+
+describe("LmdbReader", () => {
+  it.live("reads what was written, in order, and nothing of tables that were never used", () =>
+    Effect.gen(function* () {
+      const folder = yield* written(entries(2_500, 10, "x"), [
+        { table: "meta", key: compositeKey("m"), value: Buffer.from("mark") },
+      ])
+      yield* withReader(folder, (reader) => {
+        const all = [...reader.entries({ table: "history", ...rangeOf(compositeKey("e")) })]
+        expect(all.map(([key]) => key)).toEqual(entries(2_500, 0, "").map(({ key }) => key))
+        expect(reader.count("history")).toBe(2_500)
+        expect(text(reader.get("meta", compositeKey("m")))).toBe("mark")
+        expect(reader.get("meta", compositeKey("n"))).toBeUndefined()
+        expect(reader.count("boards")).toBe(0)
+        expect([...reader.entries({ table: "boards", ...rangeOf(new Uint8Array()) })]).toEqual([])
+      })
+    }),
+  )
+
+  it.live("fails where there is no environment, and makes none", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      expect(() => new LmdbReader(folder)).toThrow()
+      expect(yield* Effect.promise(() => readdir(folder))).toEqual([])
+    }),
+  )
+})
+
+describe("A copy of an environment", () => {
+  it.live("has all of it in less space", () =>
+    Effect.gen(function* () {
+      const folder = yield* written(entries(500, 4_000, "x"), entries(500, 4_000, "y"))
+      const copy = yield* temporaryFolder
+      yield* Effect.promise(() => copyEnvironment(folder, copy))
+      yield* withReader(copy, (reader) => {
+        const all = [...reader.entries({ table: "history", ...rangeOf(compositeKey("e")) })]
+        expect(all.map(([, value]) => text(value))).toEqual(Array(500).fill("y".repeat(4_000)))
+      })
+    }),
+  )
+
+  it.live("bears a first transaction that frees many pages", () =>
+    Effect.gen(function* () {
+      const folder = yield* written(entries(2_000, 4_000, "x"))
+      const copy = yield* temporaryFolder
+      yield* Effect.promise(() => copyEnvironment(folder, copy))
+      for (const fill of ["y", "z"]) {
+        yield* withStore(copy, (store) => store.writeEntries(entries(2_000, 4_000, fill)))
+      }
+      yield* withReader(copy, (reader) => {
+        const last = reader.get("history", compositeKey("e", 1_999))
+        expect(text(last)).toBe("z".repeat(4_000))
+      })
+    }),
+  )
+
+  it.live("of an empty one is one too", () =>
+    Effect.gen(function* () {
+      const folder = yield* written()
+      const copy = yield* temporaryFolder
+      yield* Effect.promise(() => copyEnvironment(folder, copy))
+      yield* withReader(copy, (reader) => expect(reader.count("users")).toBe(0))
+    }),
+  )
+})
