@@ -10,9 +10,10 @@
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
-import type { Result } from "effect"
-import type { LaurelError } from "../domain/Errors.ts"
+import type { Clock, Result } from "effect"
+import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../domain/Record.ts"
+import { limits } from "../Limits.ts"
 import type { Idempotency } from "./Engine.ts"
 import { idSeed } from "./IdFilter.ts"
 import { PendingKeys, type PendingRecord } from "./Pending.ts"
@@ -24,29 +25,41 @@ export interface Decision {
 
 /** The two pure functions that make a kind of actor, and what is needed to find and load one. */
 export interface ActorKind<State, Command> {
-  /** What `command` does, or why it is refused. Total: a throw is a defect and crashes the actor. */
+  /**
+   * What `command` does, or why it is refused. Total: a throw is a defect and crashes the actor. `found` is
+   * the record that the command is about (`referenceOf`), if the actor has it.
+   */
   readonly decide: (
     state: State,
     command: Command,
     now: number,
+    found?: JournalRecord,
   ) => Result.Result<Decision, LaurelError>
   readonly apply: (state: State, record: JournalRecord) => State
   /** The state before the first record. */
   readonly empty: State
   /** Decodes the snapshot's value. */
   readonly decode: (value: Uint8Array) => State
+  /** What the snapshot holds of the actor; `undefined` for nothing. */
+  readonly encode: (actor: Actor<State, Command>) => Uint8Array | string | undefined
   /** The sequence of the last record in a state, 0 for none. */
   readonly sequenceOf: (state: State) => number
   /** The name under which a repeat of the command is a duplicate; `undefined` where there is none. */
   readonly duplicateKey: (command: Command) => string | undefined
+  /** The sequence of the earlier record that the command is about; `undefined` where there is none. Such a command has a `duplicateKey`. */
+  readonly referenceOf: (command: Command) => number | undefined
   /** Called when a record is durable, in order. */
   readonly committed: (actor: Actor<State, Command>, record: JournalRecord) => void
 }
+
+export type LogAnnotations = Readonly<Record<string, unknown>> | undefined
 
 /** A command on its way, and who waits for it. Exactly one of the two is called, once. */
 export interface Envelope<Command> {
   readonly command: Command
   readonly idempotency: Idempotency | undefined
+  /** What the log says with it: the id of its request. */
+  readonly annotations: LogAnnotations
   /** The record is durable. `duplicate`: it was written by an earlier command with the same id. */
   readonly answered: (record: JournalRecord, duplicate: boolean) => void
   readonly refused: (error: LaurelError) => void
@@ -68,6 +81,8 @@ export class Actor<State, Command> {
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
   pending: PendingKeys | undefined
+  /** The latest durable record that is not in the snapshot yet; the others follow along `older`. */
+  newest: PendingRecord | undefined
   /** Where the hashes of this actor's ids begin (`IdFilter`). */
   readonly idSeed: number
   /** A user's number on the leaderboard. */
@@ -85,6 +100,19 @@ export class Actor<State, Command> {
     this.idSeed = subject.actor === "user" ? idSeed(subject.environment, subject.userId) : 0
     this.state = kind.empty
     this.durable = kind.empty
+  }
+
+  /** Why the mailbox takes nothing at the moment. */
+  refusal(clock: Clock.Clock): LaurelError | undefined {
+    if (this.unanswered >= limits.mailboxMessagesMax) {
+      return laurelError("overloaded", "This mailbox is full.", { retryAfterSeconds: 1 })
+    }
+    if (this.downUntil > 0) {
+      const waitMs = this.downUntil - clock.currentTimeMillisUnsafe()
+      if (waitMs > 0) return failedTooOften(waitMs)
+      this.downUntil = 0
+    }
+    return undefined
   }
 
   /** The actor begins with this state, which is durable. */
@@ -107,6 +135,12 @@ export class Actor<State, Command> {
     if (this.pending.size === 0) this.pending = undefined
   }
 }
+
+/** What an actor answers for `waitMs` after it failed too often. */
+export const failedTooOften = (waitMs: number): LaurelError =>
+  laurelError("overloaded", "This actor failed too often.", {
+    retryAfterSeconds: Math.ceil(waitMs / 1_000),
+  })
 
 // biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
 export type AnyActor = Actor<any, any>

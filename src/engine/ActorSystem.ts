@@ -7,23 +7,29 @@
  * is empty again, and whatever arrives meanwhile queues there. `apply` runs before the record is appended:
  * a defect there can not reach the journal. The answer goes out when the record is durable (`committed`).
  *
- * A defect (a throw in decide or apply) is reported once and answered with `internal_error`; the actor's
- * state is thrown away and rebuilt from snapshot and journal before the next envelope, with a growing pause.
- * After `actorRestartsMax` in `actorRestartWindowMs` the actor refuses everything for that long. Nothing is
- * replayed that could do the same again: what failed was never appended.
+ * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
+ * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
 import { type Clock, Effect, Result, Semaphore } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
-import type { JournalRecord } from "../domain/Record.ts"
+import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
-import type { Actor, AnyActor, AnyEnvelope, Envelope } from "./Actor.ts"
-import { encodeRecord } from "./Codec.ts"
+import {
+  type Actor,
+  type AnyActor,
+  type AnyEnvelope,
+  type Envelope,
+  failedTooOften,
+  type LogAnnotations,
+} from "./Actor.ts"
+import type { EngineMetrics } from "./EngineMetrics.ts"
+import { encodeRecord } from "./encodeRecord.ts"
 import { type GroupCommit, nowhere } from "./GroupCommit.ts"
-import { findByKey, readActorValue } from "./History.ts"
-import { hashText, type IdFilter } from "./IdFilter.ts"
-import { decodePending, type PendingRecord } from "./Pending.ts"
-import { rebuildActor } from "./Rebuild.ts"
+import { readActorValue } from "./History.ts"
+import type { KnownIds } from "./KnownIds.ts"
+import type { PendingRecord } from "./Pending.ts"
+import { Supervisor } from "./Supervisor.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
 export interface CommitEntry extends PendingRecord {
@@ -35,8 +41,13 @@ export interface CommitEntry extends PendingRecord {
 export interface ActorSystemOptions {
   readonly storage: Storage["Service"]
   readonly clock: Clock.Clock
-  readonly idFilter: IdFilter
+  readonly knownIds: KnownIds
   readonly commit: () => GroupCommit<CommitEntry>
+  /** An actor's durable record with this sequence. */
+  readonly findRecord: (
+    subject: Subject,
+    sequence: number,
+  ) => Effect.Effect<JournalRecord | undefined, Broken>
   /** Everything up to this sequence is in the snapshot. */
   readonly watermark: () => number
   /** Why nothing may be accepted at the moment. */
@@ -45,18 +56,27 @@ export interface ActorSystemOptions {
   readonly admit: (actor: AnyActor) => LaurelError | undefined
   readonly onBroken: (cause: Broken) => void
   readonly run: (effect: Effect.Effect<void>) => void
+  readonly metrics: EngineMetrics
 }
 
 export class ActorSystem {
   readonly #options: ActorSystemOptions
+  readonly #supervisor: Supervisor
   readonly #activations = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
   #lastAt = 0
   #whenIdle: (() => void) | undefined
   /** Commands accepted and not answered yet, of all actors. */
   unanswered = 0
+  /** Actors that wait for their state from disk. */
+  activating = 0
 
   constructor(options: ActorSystemOptions) {
     this.#options = options
+    const { clock, commit, metrics, storage, watermark } = options
+    const committed = Effect.callback<void>((resume) =>
+      commit().afterCommit(() => resume(Effect.void)),
+    )
+    this.#supervisor = new Supervisor({ storage, clock, watermark, committed, metrics })
   }
 
   /** Epoch milliseconds that never go back, whatever the clock does. */
@@ -71,8 +91,9 @@ export class ActorSystem {
   }
 
   accept<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
-    const refusal = this.#options.refusal() ?? this.#full(actor)
+    const refusal = this.#options.refusal() ?? actor.refusal(this.#options.clock)
     if (refusal !== undefined) {
+      this.#options.metrics.refused(refusal)
       envelope.refused(refusal)
       return
     }
@@ -81,27 +102,12 @@ export class ActorSystem {
     if (actor.running || !actor.loaded || actor.crashed) {
       actor.mailbox.push(envelope)
       if (!actor.running) {
-        this.#fork(actor, actor.crashed ? this.#rebuild(actor) : this.#activate(actor))
+        this.#fork(actor, actor.crashed ? this.#supervisor.rebuild(actor) : this.#activate(actor))
       }
       return
     }
     const wait = this.#take(actor, envelope)
     if (wait !== undefined) this.#fork(actor, wait)
-  }
-
-  #full(actor: AnyActor): LaurelError | undefined {
-    if (actor.unanswered >= limits.mailboxMessagesMax) {
-      return laurelError("overloaded", "This mailbox is full.", { retryAfterSeconds: 1 })
-    }
-    if (actor.downUntil > 0) {
-      const waitMs = actor.downUntil - this.#options.clock.currentTimeMillisUnsafe()
-      if (waitMs > 0) {
-        const retryAfterSeconds = Math.ceil(waitMs / 1_000)
-        return laurelError("overloaded", "This actor failed too often.", { retryAfterSeconds })
-      }
-      actor.downUntil = 0
-    }
-    return undefined
   }
 
   /** The record is durable: its state may be seen and its caller answered. */
@@ -180,14 +186,13 @@ export class ActorSystem {
     envelope: Envelope<Command>,
   ): Effect.Effect<void, Broken> | undefined {
     const key = actor.kind.duplicateKey(envelope.command)
-    if (key === undefined || !this.#options.idFilter.mayHave(hashText(key, actor.idSeed))) {
-      return this.#handle(actor, envelope, key)
-    }
-    const first = actor.pending?.get(key)
-    if (first !== undefined) {
-      return this.#answerDuplicate(actor, envelope, decodePending(first))
-    }
-    return Effect.flatMap(findByKey(this.#options.storage, actor.subject, key), (record) => {
+    if (key === undefined) return this.#handle(actor, envelope, key)
+    const reference = actor.kind.referenceOf(envelope.command)
+    if (reference !== undefined) return this.#takeReferring(actor, envelope, key, reference)
+    const first = this.#options.knownIds.firstOf(actor, key)
+    if (first === undefined) return this.#handle(actor, envelope, key)
+    if (!Effect.isEffect(first)) return this.#answerDuplicate(actor, envelope, first)
+    return Effect.flatMap(first, (record) => {
       const wait =
         record === undefined
           ? this.#handle(actor, envelope, key)
@@ -195,6 +200,22 @@ export class ActorSystem {
       return wait ?? Effect.void
     })
   }
+
+  /** Looks up the record that a command is about; a second such command finds it no more. */
+  readonly #takeReferring = Effect.fnUntraced(function* <State, Command>(
+    this: ActorSystem,
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+    key: string,
+    reference: number,
+  ) {
+    const { findRecord, knownIds } = this.#options
+    const known = knownIds.firstOf(actor, key)
+    const first = Effect.isEffect(known) ? yield* known : known
+    const found = first === undefined ? yield* findRecord(actor.subject, reference) : undefined
+    const wait = this.#handle(actor, envelope, key, found)
+    if (wait !== undefined) yield* wait
+  })
 
   #answerDuplicate<Command>(
     actor: AnyActor,
@@ -212,12 +233,13 @@ export class ActorSystem {
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
     key: string | undefined,
+    found?: JournalRecord,
   ): Effect.Effect<void, Broken> | undefined {
     const commit = this.#options.commit()
     const { idempotency } = envelope
     try {
       const at = this.now()
-      const decided = actor.kind.decide(actor.state, envelope.command, at)
+      const decided = actor.kind.decide(actor.state, envelope.command, at, found)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
       if (refused !== undefined && idempotency === undefined) {
         // The refusal may rest on what is not durable yet.
@@ -244,6 +266,7 @@ export class ActorSystem {
         actor,
         sequence: record.sequence,
         key: duplicateKey,
+        older: undefined,
         text: nowhere,
         textStart: 0,
         textBytes: 0,
@@ -253,14 +276,12 @@ export class ActorSystem {
       }
       commit.append(encoded, entry)
       actor.state = state
-      if (duplicateKey !== undefined) {
-        this.#options.idFilter.add(hashText(duplicateKey, actor.idSeed))
-        actor.remember(entry)
-      }
+      if (duplicateKey !== undefined) this.#options.knownIds.add(actor, entry, duplicateKey)
+      if (cause.kind === "erasure") this.#options.knownIds.erase(actor, record.sequence)
       return undefined
     } catch (error) {
       this.#refuse(actor, envelope, internalError)
-      return this.#restart(actor, error)
+      return this.#restart(actor, error, envelope.annotations)
     }
   }
 
@@ -271,12 +292,14 @@ export class ActorSystem {
         this.#refuseAll(actor, refusal)
         return Effect.void
       }
+      this.activating++
       return Semaphore.withPermit(
         this.#activations,
-        Effect.map(readActorValue(this.#options.storage, actor.subject), (value) =>
-          actor.load(value === undefined ? actor.kind.empty : actor.kind.decode(value)),
-        ),
-      )
+        Effect.map(readActorValue(this.#options.storage, actor.subject), (value) => {
+          actor.load(value === undefined ? actor.kind.empty : actor.kind.decode(value))
+          this.#options.metrics.activated()
+        }),
+      ).pipe(Effect.ensuring(Effect.sync(() => this.activating--)))
     })
   }
 
@@ -287,39 +310,11 @@ export class ActorSystem {
     for (const envelope of waiting) this.#refuse(actor, envelope, error)
   }
 
-  #restart<State, Command>(
-    actor: Actor<State, Command>,
-    error: unknown,
-  ): Effect.Effect<void, Broken> {
-    const self = this
-    return Effect.gen(function* () {
-      yield* Effect.logError("An actor failed; its state is rebuilt from disk", error).pipe(
-        Effect.annotateLogs({ actor: actor.subject.actor }),
-      )
-      const now = self.#options.clock.currentTimeMillisUnsafe()
-      if (now - actor.restartedAt > limits.actorRestartWindowMs) actor.restarts = 0
-      actor.restartedAt = now
-      actor.restarts++
-      if (actor.restarts > limits.actorRestartsMax) return self.#giveUp(actor, now)
-      yield* Effect.sleep(limits.actorRestartBackoffMs * 2 ** (actor.restarts - 1))
-      yield* Effect.callback<void>((resume) =>
-        self.#options.commit().afterCommit(() => resume(Effect.void)),
-      )
-      const rebuilt = yield* Effect.exit(self.#rebuild(actor))
-      if (rebuilt._tag === "Failure") self.#giveUp(actor, now)
+  #restart(actor: AnyActor, defect: unknown, annotations: LogAnnotations): Effect.Effect<void> {
+    return Effect.map(this.#supervisor.restart(actor, defect, annotations), () => {
+      // Nothing is wrong with those that wait.
+      if (actor.crashed) this.#refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
     })
-  }
-
-  #giveUp(actor: AnyActor, now: number): void {
-    actor.downUntil = now + limits.actorRestartWindowMs
-    actor.crashed = true
-    this.#refuseAll(actor, internalError)
-  }
-
-  #rebuild(actor: AnyActor): Effect.Effect<void, Broken> {
-    return Effect.suspend(() =>
-      rebuildActor(this.#options.storage, this.#options.watermark(), actor),
-    )
   }
 }
 

@@ -1,12 +1,12 @@
 /** The ways to ask actors and wait for the durable answer. */
-import { Effect } from "effect"
+import { Effect, Fiber, References } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
-import type { JournalRecord } from "../domain/Record.ts"
-import { replyOf, type UserCommand, type UserReply } from "../domain/User.ts"
+import type { JournalRecord, UserCommand } from "../domain/Record.ts"
+import { type ReplyTo, replyOf, type UserReply } from "../domain/UserReply.ts"
 import type { Broken } from "../storage/Storage.ts"
-import type { Actor, Envelope } from "./Actor.ts"
+import type { Actor, Envelope, LogAnnotations } from "./Actor.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
-import type { Idempotency } from "./Engine.ts"
+import type { Answer, Idempotency, UserMessage } from "./Engine.ts"
 import type { UserActor } from "./Environments.ts"
 import type { IdempotencyKeys, Reservation } from "./Idempotency.ts"
 
@@ -42,6 +42,7 @@ export class Asks {
       this.#actors.accept(actor(), {
         command,
         idempotency,
+        annotations: annotationsHere(),
         answered: (record, duplicate) =>
           resume(Effect.succeed({ record, duplicate, replayed: false })),
         refused: (error) => resume(Effect.fail(error)),
@@ -71,14 +72,17 @@ export class Asks {
   }
 
   /** Many at once; one that is refused does not touch the rest. Outcomes are in the order of `messages`. */
-  many(
-    messages: ReadonlyArray<{ readonly userId: string; readonly command: UserCommand }>,
+  many<Command extends UserCommand>(
+    messages: ReadonlyArray<UserMessage<Command>>,
     actorOf: (userId: string) => UserActor,
-  ): Effect.Effect<ReadonlyArray<UserReply | LaurelError>> {
+  ): Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>> {
     return Effect.callback((resume) => {
-      const gathered = new Gathered(messages.length, (outcomes) => resume(Effect.succeed(outcomes)))
+      const gathered = new Gathered(messages.length, (outcomes) =>
+        resume(Effect.succeed(outcomes as ReadonlyArray<ReplyTo<Command> | LaurelError>)),
+      )
+      const annotations = annotationsHere()
       messages.forEach(({ command, userId }, index) => {
-        this.#actors.accept(actorOf(userId), new OneOfMany(gathered, index, command))
+        this.#actors.accept(actorOf(userId), new OneOfMany(gathered, index, command, annotations))
       })
     })
   }
@@ -97,6 +101,10 @@ export class Asks {
     })
   }
 }
+
+/** What the log says with all that the fiber does which asks. */
+const annotationsHere = (): LogAnnotations =>
+  Fiber.getCurrent()?.getRef(References.CurrentLogAnnotations)
 
 /** The outcomes of many commands, until the last is there. */
 class Gathered {
@@ -120,10 +128,17 @@ class Gathered {
 class OneOfMany implements Envelope<UserCommand> {
   readonly command: UserCommand
   readonly idempotency = undefined
+  readonly annotations: LogAnnotations
   readonly #gathered: Gathered
   readonly #index: number
 
-  constructor(gathered: Gathered, index: number, command: UserCommand) {
+  constructor(
+    gathered: Gathered,
+    index: number,
+    command: UserCommand,
+    annotations: LogAnnotations,
+  ) {
+    this.annotations = annotations
     this.#gathered = gathered
     this.#index = index
     this.command = command
@@ -137,3 +152,13 @@ class OneOfMany implements Envelope<UserCommand> {
     this.#gathered.settle(this.#index, error)
   }
 }
+
+/** What the caller of a user's command is told. */
+export const toReply = <Command extends UserCommand>({
+  duplicate,
+  record,
+  replayed,
+}: Answered): Answer<ReplyTo<Command>> => ({
+  reply: replyOf(record, duplicate) as ReplyTo<Command>,
+  replayed,
+})

@@ -2,13 +2,20 @@
  * The engine as everything above it sees it: few verbs over plain, encodable data, so that a second
  * implementation can forward them to the machine that owns a project. What it answers is durable.
  */
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Stream } from "effect"
 import type { DirectoryCommand, DirectoryState } from "../domain/Directory.ts"
+import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { LaurelError } from "../domain/Errors.ts"
-import type { BoardPage } from "../domain/Leaderboard.ts"
-import type { ProjectCommand, ProjectState } from "../domain/Project.ts"
-import type { JournalRecord } from "../domain/Record.ts"
-import type { UserCommand, UserReply, UserState } from "../domain/User.ts"
+import type { ProjectState } from "../domain/Project.ts"
+import type { JournalRecord, TrackedEvent, UserCommand } from "../domain/Record.ts"
+import type { UserState } from "../domain/User.ts"
+import type { ReplyTo } from "../domain/UserReply.ts"
+import type { BackfillProgress } from "./Backfills.ts"
+import type { BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
+import type { EnvironmentCounts } from "./Counts.ts"
+import type { Feed } from "./Feed.ts"
+import type { Simulated } from "./Simulation.ts"
+import type { UserListPage, UserListQuery } from "./UserList.ts"
 
 /**
  * The promise asked for with an Idempotency-Key: for 24 hours the same key and fingerprint get the first
@@ -25,25 +32,30 @@ export interface Answer<A> {
   readonly replayed: boolean
 }
 
-export interface UserMessage {
+export interface UserMessage<Command extends UserCommand = UserCommand> {
   readonly userId: string
-  readonly command: UserCommand
+  readonly command: Command
 }
 
 export class Engine extends Context.Service<
   Engine,
   {
     /** Asks one user; the user is created where a command needs it. */
-    readonly askUser: (
+    readonly askUser: <Command extends UserCommand>(
       environment: string,
-      message: UserMessage,
+      message: UserMessage<Command>,
       idempotency?: Idempotency,
-    ) => Effect.Effect<Answer<UserReply>, LaurelError>
-    /** Asks many users at once, in order per user; one refusal does not touch the rest. */
-    readonly askUsers: (
+    ) => Effect.Effect<Answer<ReplyTo<Command>>, LaurelError>
+    /** What an event would do as everything durable is now; nothing changes. */
+    readonly simulate: (
       environment: string,
-      messages: ReadonlyArray<UserMessage>,
-    ) => Effect.Effect<ReadonlyArray<UserReply | LaurelError>, LaurelError>
+      message: UserMessage<TrackedEvent>,
+    ) => Effect.Effect<Simulated, LaurelError>
+    /** Asks many users at once, in order per user; one refusal does not touch the rest. */
+    readonly askUsers: <Command extends UserCommand>(
+      environment: string,
+      messages: ReadonlyArray<UserMessage<Command>>,
+    ) => Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>, LaurelError>
     /** Asks an environment's project actor; answers the record that was written. */
     readonly askProject: (
       environment: string,
@@ -56,14 +68,37 @@ export class Engine extends Context.Service<
       environment: string,
       userId: string,
     ) => Effect.Effect<UserState | undefined, LaurelError>
+    /**
+     * The durable records of a user below the sequence `before` (default: all), newest first, in chunks that
+     * are read as they are pulled and may be empty. None of a user who was never seen.
+     */
+    readonly readHistory: (
+      environment: string,
+      userId: string,
+      before?: number,
+    ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError>
+    /** The ids of all environments that anything was ever sent to. */
+    readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
     /** The durable definitions of an environment. */
     readonly readProject: (environment: string) => Effect.Effect<ProjectState>
+    /** A page of an environment's users, in the order of their ids. */
+    readonly listUsers: (
+      environment: string,
+      query: UserListQuery,
+    ) => Effect.Effect<UserListPage, LaurelError>
+    /** Where the latest award of a badge to those who qualify already stands; `undefined`: none was asked for. */
+    readonly readBackfill: (
+      environment: string,
+      badgeId: string,
+    ) => Effect.Effect<BackfillProgress | undefined>
+    /** How many users an environment has, and how many are in each quest. */
+    readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
     readonly readDirectory: Effect.Effect<DirectoryState>
-    /** A page of the all-time board, by rank. */
+    /** A page of the board of a window, by rank. */
     readonly readBoard: (
       environment: string,
-      page: { readonly limit: number; readonly offset: number },
-    ) => Effect.Effect<BoardPage>
+      query: BoardQuery,
+    ) => Effect.Effect<BoardPage, LaurelError>
     /** A user's all-time rank, `null` when it is not on the board. */
     readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
     /**
@@ -78,6 +113,8 @@ export class Engine extends Context.Service<
       | { readonly fresh: false; readonly record: JournalRecord },
       LaurelError
     >
+    /** The durable journal, for those who tell of it. */
+    readonly feed: Feed
     /** Refuses new commands, and ends when all that were accepted are durable and snapshotted. */
     readonly drain: Effect.Effect<void>
   }

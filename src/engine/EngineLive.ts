@@ -2,42 +2,41 @@
  * The engine in this process: puts actors, group commit, snapshots, recovery and passivation together and
  * offers them as `Engine`. It owns all state above the storage; nothing of it lives outside this scope.
  */
-import { Cause, Clock, Effect, Fiber, Layer, type Scope } from "effect"
-import { laurelError } from "../domain/Errors.ts"
-import type { JournalRecord } from "../domain/Record.ts"
-import { replyOf, type UserReply } from "../domain/User.ts"
+import { Clock, Effect, Fiber, Layer, type Scope, Stream } from "effect"
+import type { UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
-import { Broken, Storage, type StorageError } from "../storage/Storage.ts"
+import { Metrics } from "../metrics/Metrics.ts"
+import { Storage, type StorageError } from "../storage/Storage.ts"
 import { ActorSystem, type CommitEntry } from "./ActorSystem.ts"
-import { type Answered, Asks } from "./Asks.ts"
-import { decodeUser } from "./Codec.ts"
-import { type Answer, Engine } from "./Engine.ts"
-import { type Domain, domain, Environments, newDirectory, type UserActor } from "./Environments.ts"
-import { type Durability, type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
-import { fillIdFilter, readActorValue } from "./History.ts"
+import { Asks, toReply } from "./Asks.ts"
+import { Backfills } from "./Backfills.ts"
+import { BoardWriter } from "./boards/BoardWriter.ts"
+import { BoardReader } from "./boards/ReadBoard.ts"
+import { Engine, type Idempotency, type UserMessage } from "./Engine.ts"
+import { EngineMetrics } from "./EngineMetrics.ts"
+import type { EngineOptions } from "./EngineOptions.ts"
+import { domain, Environments, newDirectory, type UserActor } from "./Environments.ts"
+import { Erasures } from "./Erasures.ts"
+import { Feed } from "./Feed.ts"
+import { forkWatched } from "./forkWatched.ts"
+import { type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
+import { fillIdFilter } from "./History.ts"
 import { IdempotencyKeys } from "./Idempotency.ts"
 import { hashText, IdFilter } from "./IdFilter.ts"
+import { KnownIds } from "./KnownIds.ts"
 import { RecordTexts } from "./RecordTexts.ts"
-import { type RecoveryReport, readMark, recover } from "./Recovery.ts"
+import { readMark, recover } from "./Recovery.ts"
 import { Residency } from "./Residency.ts"
+import { readColdUser } from "./readColdUser.ts"
+import { overloaded, shuttingDown, storageUnavailable } from "./refusals.ts"
+import { makeSimulate } from "./Simulation.ts"
 import { Snapshotter } from "./Snapshotter.ts"
+import { Ticker } from "./Ticker.ts"
+import { UserHistory } from "./UserHistory.ts"
+import { UserList } from "./UserList.ts"
+import { WindowClock } from "./WindowClock.ts"
 
-export interface EngineOptions {
-  /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */
-  readonly durability?: Durability
-  readonly snapshotIntervalMs?: number
-  readonly snapshotSliceEntriesMax?: number
-  readonly residentUsersMax?: number
-  readonly idlePassivateMs?: number
-  readonly sweepIntervalMs?: number
-  readonly idFilterBytes?: number
-  /** The storage can not be trusted any more: the process must end at once. */
-  readonly onBroken: (cause: Broken) => void
-  readonly onRecovered?: (report: RecoveryReport) => void
-  /** Called with each record when it is durable, in order. */
-  readonly onCommitted?: (record: JournalRecord) => void
-  readonly domain?: Domain
-}
+export type { EngineOptions } from "./EngineOptions.ts"
 
 export const makeEngine = Effect.fnUntraced(function* (
   options: EngineOptions,
@@ -50,20 +49,44 @@ export const makeEngine = Effect.fnUntraced(function* (
   const now = () => clock.currentTimeMillisUnsafe()
   let closing = false
   let commit!: GroupCommit<CommitEntry>
+  const metrics = new EngineMetrics(options.metrics ?? new Metrics())
 
-  const environments = new Environments(options.domain ?? domain)
+  const environments = new Environments({
+    domain: options.domain ?? domain,
+    now: () => actors.now(),
+    sooner: () => ticker.sooner(),
+    settingsChanged: (environment) => windowClock.changed(environment),
+  })
   const directory = newDirectory()
-  const idempotency = new IdempotencyKeys(storage, now)
+  const erasures = new Erasures()
+  const idempotency = new IdempotencyKeys({
+    storage,
+    now,
+    erasures,
+    next: () => commit.nextSequence,
+  })
   const mark = yield* readMark(storage)
   const texts = new RecordTexts()
+  const feed = new Feed({
+    storage,
+    head: () => commit.durableSequence,
+    written: Effect.suspend(() => commit.written),
+    onBroken: options.onBroken,
+  })
   const snapshotter = new Snapshotter({
     storage,
     texts,
     written: Effect.suspend(() => commit.written),
+    first: (write) => boardWriter.write(write),
     idempotency,
+    begins: () => environments.beginSnapshot(),
+    erasures,
+    isThere: (environment, userId) => environments.isThere(environment, userId),
+    held: feed.held,
     now,
     mark,
     sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
+    metrics,
   })
   const residentUsersMax = options.residentUsersMax ?? limits.residentUsersMax
   const residency = new Residency({
@@ -76,12 +99,24 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
   })
 
+  const history = new UserHistory({
+    storage,
+    watermark: () => snapshotter.watermark,
+    durableSequence: () => commit.durableSequence,
+    actorOf: (environment, userId) => environments.userOf(environment, userId),
+    erasures,
+  })
   const idFilter = new IdFilter(options.idFilterBytes ?? limits.idFilterBytes)
+  const knownIds = new KnownIds(storage, idFilter, erasures)
   const actors = new ActorSystem({
     storage,
     clock,
-    idFilter,
+    knownIds,
     commit: () => commit,
+    findRecord: (subject, sequence) =>
+      subject.actor === "user" && sequence > erasures.aheadOf(subject)
+        ? history.find(subject.environment, subject.userId, sequence)
+        : Effect.succeed(undefined),
     watermark: () => snapshotter.watermark,
     refusal: () => {
       if (closing) return shuttingDown
@@ -101,6 +136,7 @@ export const makeEngine = Effect.fnUntraced(function* (
       const fiber = runFork(effect)
       if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, scope)
     },
+    metrics,
   })
 
   const userActor = (environmentId: string, userId: string): UserActor => {
@@ -116,6 +152,36 @@ export const makeEngine = Effect.fnUntraced(function* (
     return actor
   }
 
+  const boardWriter = new BoardWriter({ storage, environments, now: () => actors.now() })
+  const clockCheckMs = options.clockCheckMs ?? limits.clockCheckMs
+  const windowClock = new WindowClock({
+    clockCheckMs,
+    environments,
+    now: () => actors.now(),
+    afterCommit: (callback) => commit.afterCommit(callback),
+    accept: (actor, envelope) => actors.accept(actor, envelope),
+  })
+  const asks = new Asks(actors, idempotency, options.onBroken)
+  const ticker = new Ticker({
+    clockCheckMs,
+    environments,
+    now: () => actors.now(),
+    peek: ({ id, users }, userId) => {
+      const actor = users.get(userId)
+      return actor?.loaded ? Effect.succeed(actor.state) : readColdUser(storage, id, userId)
+    },
+    askUsers: ({ id }, messages) => asks.many(messages, (userId) => userActor(id, userId)),
+  })
+
+  const backfills = new Backfills({
+    storage,
+    history,
+    environments,
+    readUser: (environment, userId) => readUser(environment, userId),
+    askUser: (environment, message) => askUser(environment, message),
+    askProject: (environment, command) => askProject(environment, command),
+  })
+
   const report = yield* recover({
     storage,
     environments,
@@ -126,9 +192,12 @@ export const makeEngine = Effect.fnUntraced(function* (
       actors.observe(record.at)
       const { actor, key } = pending
       if (key !== undefined) idFilter.add(hashText(key, actor.idSeed))
+      environments.durable(record)
       idempotency.committed(record)
       snapshotter.committed(pending)
+      erasures.replayed(actor, record)
     },
+    progressed: (progress) => options.onRecovering?.(progress),
   })
   options.onRecovered?.(report)
 
@@ -136,53 +205,45 @@ export const makeEngine = Effect.fnUntraced(function* (
     durability: options.durability ?? "fsync",
     texts,
     onBroken: options.onBroken,
+    onWritten: (...written) => metrics.batchCommitted(...written),
     onStalled: (entries) => {
       for (const entry of entries) actors.abandon(entry)
     },
     onCommitted: (entries) => {
       for (const entry of entries) {
         const record = entry.record!
+        environments.durable(record)
         idempotency.committed(record)
         snapshotter.committed(entry)
+        if (record.cause.kind === "erasure") erasures.committed(entry.actor, record.sequence)
+        feed.committed(record, entry.textBytes)
         options.onCommitted?.(record)
         actors.committed(entry, record)
+        backfills.committed(record)
       }
     },
   })
 
+  metrics.observe({ actors, commit, environments, residency, snapshotter, report, now })
+
   yield* forkWatched(options.onBroken, fillIdFilter(storage, idFilter))
-  yield* forkWatched(
-    options.onBroken,
-    Effect.gen(function* () {
-      while (true) {
-        const interval = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
-        yield* Effect.race(Effect.sleep(interval), snapshotter.requested)
-        yield* Effect.catchTag(snapshotter.take, "NoSpace", (error) =>
-          Effect.logError("No space for a snapshot; the journal keeps everything").pipe(
-            Effect.annotateLogs({ operation: error.operation }),
-            Effect.andThen(Effect.sleep(limits.noSpaceRetryMs)),
-          ),
-        )
-      }
-    }),
-  )
-  yield* forkWatched(
-    options.onBroken,
-    Effect.gen(function* () {
-      while (true) {
-        yield* Effect.sleep(options.sweepIntervalMs ?? limits.sweepIntervalMs)
-        residency.sweep(limits.sweepActorsMax)
-      }
-    }),
-  )
+  const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
+  yield* forkWatched(options.onBroken, snapshotter.run(snapshotIntervalMs))
+  const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
+  yield* forkWatched(options.onBroken, residency.run(sweepIntervalMs))
+  yield* forkWatched(options.onBroken, windowClock.run)
+  yield* forkWatched(options.onBroken, ticker.run)
+  yield* forkWatched(options.onBroken, backfills.run)
 
-  const asks = new Asks(actors, idempotency, options.onBroken)
-
-  const askUser: Engine["Service"]["askUser"] = (environment, { command, userId }, asked) => {
+  const askUser = <Command extends UserCommand>(
+    environment: string,
+    { command, userId }: UserMessage<Command>,
+    asked?: Idempotency,
+  ) => {
     const actor = () => userActor(environment, userId)
     const answered =
       asked === undefined ? asks.one(actor, command) : asks.once(environment, actor, command, asked)
-    return Effect.map(answered, toReply)
+    return Effect.map(answered, toReply<Command>)
   }
 
   const askProject: Engine["Service"]["askProject"] = (environment, command, asked) => {
@@ -196,17 +257,33 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   const readUser: Engine["Service"]["readUser"] = (environment, userId) =>
     Effect.suspend(() => {
-      const actor = environments.of(environment).users.get(userId)
+      const actor = environments.userOf(environment, userId)
       if (actor?.loaded) {
         residency.touch(actor)
         return Effect.succeed(actor.durable)
       }
-      const value = readActorValue(storage, { actor: "user", environment, userId })
-      return Effect.mapError(
-        Effect.map(value, (body) => (body === undefined ? undefined : decodeUser(body))),
-        (broken) => asks.broken(broken),
+      return Effect.mapError(readColdUser(storage, environment, userId), (broken) =>
+        asks.broken(broken),
       )
     })
+
+  const simulate = makeSimulate({
+    domain: options.domain ?? domain,
+    knownIds,
+    environmentOf: (id) => environments.of(id),
+    readUser,
+    durableSequence: () => commit.durableSequence,
+    now: () => actors.now(),
+    broken: (cause) => asks.broken(cause),
+  })
+
+  const userList = new UserList(storage)
+  const boardReader = new BoardReader({
+    storage,
+    now: () => actors.now(),
+    readUser,
+    broken: (cause) => asks.broken(cause),
+  })
 
   const drain = Effect.gen(function* () {
     closing = true
@@ -220,6 +297,7 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   return Engine.of({
     askUser,
+    simulate,
     askUsers: (environment, messages) =>
       asks.many(messages, (userId) => userActor(environment, userId)),
     askProject,
@@ -229,46 +307,27 @@ export const makeEngine = Effect.fnUntraced(function* (
         ({ record }) => record,
       ),
     readUser,
+    readHistory: (environment, userId, before) =>
+      Stream.mapError(history.read(environment, userId, before), (broken) => asks.broken(broken)),
+    readEnvironments: Effect.sync(() => [...environments].map(({ id }) => id)),
     readProject: (environment) => Effect.sync(() => environments.of(environment).project.durable),
+    readBackfill: (environment, badgeId) =>
+      Effect.sync(() => backfills.progress(environment, badgeId)),
+    readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
+    listUsers: (environment, query) =>
+      Effect.mapError(userList.read(environments.of(environment), query), (broken) =>
+        asks.broken(broken),
+      ),
     readDirectory: Effect.sync(() => directory.durable),
-    readBoard: (environment, { limit, offset }) =>
-      Effect.sync(() => environments.of(environment).board.page(offset, limit)),
+    readBoard: (environment, query) =>
+      Effect.suspend(() => boardReader.read(environments.of(environment), query)),
     readRank: (environment, userId) =>
-      Effect.sync(() => environments.of(environment).board.rankOf(userId)),
+      Effect.sync(() => environments.of(environment).boards.allTime.rankOf(userId)),
+    feed,
     reserve: (environment, asked) => asks.reserve(environment, asked),
     drain,
   })
 })
-
-const toReply = ({ duplicate, record, replayed }: Answered): Answer<UserReply> => ({
-  reply: replyOf(record, duplicate),
-  replayed,
-})
-
-const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
-  retryAfterSeconds: 5,
-})
-const storageUnavailable = laurelError("storage_unavailable", "Nothing was changed.", {
-  retryAfterSeconds: 5,
-})
-const overloaded = laurelError("overloaded", "Nothing was changed.", { retryAfterSeconds: 1 })
-
-/** Runs beside the engine; a failure or defect is reported. */
-const forkWatched = (
-  onBroken: (cause: Broken) => void,
-  work: Effect.Effect<void, StorageError>,
-): Effect.Effect<void, never, Scope.Scope> =>
-  work.pipe(
-    Effect.catchCause((cause) =>
-      Effect.sync(() => {
-        if (!Cause.hasInterruptsOnly(cause)) {
-          onBroken(new Broken({ operation: "run the engine", cause: Cause.squash(cause) }))
-        }
-      }),
-    ),
-    Effect.forkScoped,
-    Effect.asVoid,
-  )
 
 /** The engine on whatever `Storage` is provided; `drain` runs when the scope closes. */
 export const engineLayer = (options: EngineOptions): Layer.Layer<Engine, StorageError, Storage> =>

@@ -31,6 +31,8 @@ export interface GroupCommit<Entry> {
   readonly stalled: boolean
   /** Whether there is room for another record. */
   readonly accepting: boolean
+  /** What waits to become durable. */
+  readonly pendingBytes: number
   /** Queues the record whose text is `encoded`; returns its sequence. */
   readonly append: (encoded: string, entry: Entry) => number
   /** Calls back when everything appended so far is durable; at once if it is. */
@@ -47,6 +49,8 @@ export interface GroupCommitOptions<Entry> {
   /** The callers of these entries have waited too long for space. Called again as long as they wait. */
   readonly onStalled: (entries: ReadonlyArray<Entry>) => void
   readonly onBroken: (cause: Broken) => void
+  /** A batch is in the journal. */
+  readonly onWritten?: (records: number, bytes: number, durationMs: number) => void
 }
 
 /** An entry is told where the text of its record is. */
@@ -140,6 +144,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
     get stalled() {
       return stalled
     },
+    get pendingBytes() {
+      return pendingBytes
+    },
     get accepting() {
       return pendingBytes < limits.commitPendingBytesMax
     },
@@ -224,7 +231,10 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
       if (sealed.length === 0) seal()
       flushing = sealed.shift()!
       if (options.durability === "relaxed") announce(flushing)
+      const startedAt = performance.now()
       yield* append(flushing)
+      const durationMs = performance.now() - startedAt
+      options.onWritten?.(flushing.entries.length, flushing.length, durationMs)
       pendingBytes -= flushing.length
       const used = flushing.release(options.texts)
       const usual = used.length === bufferBytes

@@ -49,7 +49,7 @@ export const readActorValue = (
 }
 
 // The id comes before the user, so that ids which grow with time (UUIDv7, ULID) are written side by side.
-const eventIdKey = (environment: string, userId: string, key: string): Uint8Array =>
+export const eventIdKey = (environment: string, userId: string, key: string): Uint8Array =>
   compositeKey(environment, key, userId)
 
 /**
@@ -119,17 +119,19 @@ const findRecord = (
   )
 }
 
-/** The record of a user's command with this caller's id, if the snapshot has it. */
+/** The record of a user's command with this caller's id, if the snapshot has it; up to `erasedThrough` it counts as deleted. */
 export const findByKey = Effect.fnUntraced(function* (
   storage: Store,
   subject: Subject,
   key: string,
+  erasedThrough: number,
 ) {
   if (subject.actor !== "user") return undefined
   const { environment, userId } = subject
   const value = yield* storage.readEntry("eventIds", eventIdKey(environment, userId, key))
   if (value === undefined) return undefined
   const sequence = Buffer.from(value.buffer, value.byteOffset).readDoubleLE()
+  if (sequence <= erasedThrough) return undefined
   const record = yield* findRecord(storage, environment, userId, sequence)
   if (record === undefined || duplicateKey(record.cause) !== key) {
     const cause = `The index leads to record ${sequence}, which is not the one in the history`

@@ -3,18 +3,18 @@
  * promise is written in the same record as what the request did (`Kept`), so no crash can separate them.
  *
  * A key is `running` from the moment its request is accepted until it is answered, `recent` from then until
- * the snapshot has it, and afterwards an entry of the snapshot, in pieces below the size at which values
- * that are deleted again trouble LMDB. `expiry` lists the entries by the time at which they are forgotten.
+ * the snapshot has it, and afterwards an entry of the snapshot (`KeptAnswers.ts`). `expiry` lists the entries by
+ * the time at which they are forgotten. What is kept of a user who was erased since counts as not there.
  */
 import { Effect, Stream } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
-import { compositeKey, keyParts, rangeOf } from "../storage/Keys.ts"
+import { compositeKey, keyParts } from "../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../storage/Values.ts"
-import { decodeRecord, encodeRecord } from "./Codec.ts"
 import type { Idempotency } from "./Engine.ts"
+import type { Erasures } from "./Erasures.ts"
+import { keptEntries, readKept, recordWithoutErased, removalOf } from "./KeptAnswers.ts"
 
 /** `fresh`: the caller goes on, and must `release` at the end. Otherwise `record` has the first answer. */
 export type Reservation =
@@ -23,15 +23,33 @@ export type Reservation =
 
 type Store = Storage["Service"]
 
+export interface IdempotencyOptions {
+  readonly storage: Store
+  readonly now: () => number
+  readonly erasures: Erasures
+  /** The sequence that the next record gets. */
+  readonly next: () => number
+}
+
+interface Running {
+  readonly fingerprint: string
+  /** The sequence of the next record when it began. */
+  readonly since: number
+}
+
 export class IdempotencyKeys {
-  readonly #storage: Store
-  readonly #now: () => number
-  readonly #running = new Map<string, string>()
+  readonly #options: IdempotencyOptions
+  readonly #running = new Map<string, Running>()
   readonly #recent = new Map<string, JournalRecord>()
 
-  constructor(storage: Store, now: () => number) {
-    this.#storage = storage
-    this.#now = now
+  constructor(options: IdempotencyOptions) {
+    this.#options = options
+  }
+
+  /** Every request under way began when the next record had this sequence, or a later one. */
+  get runningSince(): number {
+    const [oldest] = this.#running.values()
+    return oldest?.since ?? Number.POSITIVE_INFINITY
   }
 
   reserve(
@@ -44,7 +62,7 @@ export class IdempotencyKeys {
       const running = self.#running.get(name)
       if (running !== undefined) {
         return yield* Effect.fail(
-          running === fingerprint
+          running.fingerprint === fingerprint
             ? laurelError(
                 "idempotency_in_progress",
                 "Ask again when the first request has ended.",
@@ -55,18 +73,22 @@ export class IdempotencyKeys {
             : reused,
         )
       }
-      self.#running.set(name, fingerprint)
+      self.#running.set(name, { fingerprint, since: self.#options.next() })
       const release = () => {
         self.#running.delete(name)
       }
-      const record = yield* Effect.onError(
+      const kept = yield* Effect.onError(
         Effect.suspend(() => {
           const recent = self.#recent.get(name)
           return recent === undefined ? self.#stored(environment, key) : Effect.succeed(recent)
         }),
         () => Effect.sync(release),
       )
-      if (record === undefined || record.at + limits.idempotencyRetentionMs <= self.#now()) {
+      const record = kept === undefined ? undefined : self.#withoutErased(kept)
+      if (
+        record === undefined ||
+        record.at + limits.idempotencyRetentionMs <= self.#options.now()
+      ) {
         return { fresh: true, release }
       }
       release()
@@ -88,55 +110,46 @@ export class IdempotencyKeys {
     }
   }
 
-  readonly #stored = Effect.fnUntraced(function* (
-    this: IdempotencyKeys,
-    environment: string,
-    key: string,
-  ) {
-    const pieces: Array<Uint8Array> = []
-    for (const [pieceKey, value] of yield* this.#pieces(environment, key)) {
-      pieces.push(yield* decodeValue(value, { table: "idempotency", key: pieceKey }))
-    }
-    if (pieces.length === 0) return undefined
-    const text = Buffer.concat(pieces)
-    const start = text.indexOf(10) + 1
-    const length = Number(text.toString("latin1", 0, start))
-    // A longer answer that was kept under this key before may have left pieces behind the end.
-    return decodeRecord(text.subarray(start, start + length))
-  })
+  #stored(environment: string, key: string) {
+    return Effect.map(readKept(this.#options.storage, environment, key), (kept) => kept?.record)
+  }
 
-  #pieces(environment: string, key: string) {
-    const range = rangeOf(compositeKey(environment, key))
-    return Effect.map(
-      Stream.runCollect(this.#storage.readEntries({ table: "idempotency", ...range })),
-      (chunks) => chunks.flat(),
+  /** What is left of a kept answer: nothing of users who were erased since. */
+  #withoutErased(record: JournalRecord): JournalRecord | undefined {
+    const { erasures } = this.#options
+    if (erasures.size === 0) return record
+    const { sequence, subject } = record
+    if (subject.actor === "user") {
+      return sequence > erasures.throughOf(subject.environment, subject.userId) ? record : undefined
+    }
+    return recordWithoutErased(record, (environment, userId) =>
+      erasures.throughOf(environment, userId),
     )
   }
 
   /** What must be written so that the snapshot has the answers up to this sequence. */
   *entries(watermark: number): Generator<Entry> {
     for (const record of this.#recent.values()) {
-      if (record.sequence <= watermark) yield* entriesOf(record)
+      if (record.sequence > watermark) continue
+      const rest = this.#withoutErased(record)
+      if (rest !== undefined) yield* keptEntries(rest)
     }
   }
 
   /** What must be removed because its time is over, at most `limit` answers. */
   readonly expired = Effect.fnUntraced(function* (this: IdempotencyKeys, limit: number) {
-    const range = { from: compositeKey(0), until: compositeKey(this.#now()) }
-    const due = yield* Stream.runCollect(
-      this.#storage.readEntries({ table: "expiry", ...range, limit }),
-    )
+    const { now, storage } = this.#options
+    const range = { from: compositeKey(0), until: compositeKey(now()) }
+    const due = yield* Stream.runCollect(storage.readEntries({ table: "expiry", ...range, limit }))
     const entries: Array<Entry> = []
     for (const [dueKey] of due.flat()) {
       const [, environment, key] = keyParts(dueKey) as [number, string, string]
       entries.push({ table: "expiry", key: dueKey, value: null })
-      const current = yield* this.#stored(environment, key)
-      // The same key may have been used anew since.
-      if (current === undefined || current.at + limits.idempotencyRetentionMs > this.#now())
-        continue
-      for (const [piece] of yield* this.#pieces(environment, key)) {
-        entries.push({ table: "idempotency", key: piece, value: null })
-      }
+      const kept = yield* readKept(storage, environment, key)
+      // The same key may have been used anew since, also in what this snapshot is about to write.
+      if (this.#recent.has(`${environment}\n${key}`)) continue
+      if (kept === undefined || kept.record.at + limits.idempotencyRetentionMs > now()) continue
+      entries.push(...removalOf(kept.record, kept.pieces))
     }
     return entries
   })
@@ -146,27 +159,3 @@ const reused = laurelError(
   "idempotency_key_reused",
   "The first request with this key had another method, path or body.",
 )
-
-const entriesOf = (record: JournalRecord): ReadonlyArray<Entry> => {
-  const { kept, subject } = record
-  if (kept === undefined || subject.actor === "directory") return []
-  const body = encodeRecord(withoutMetadata(record))
-  const text = Buffer.from(`${Buffer.byteLength(body)}\n${body}`)
-  const entries: Array<Entry> = []
-  for (let start = 0; start < text.length; start += limits.idempotencyPieceBytesMax) {
-    const piece = text.subarray(start, start + limits.idempotencyPieceBytesMax)
-    const key = compositeKey(subject.environment, kept.key, entries.length)
-    entries.push({ table: "idempotency", key, value: encodeValue(piece) })
-  }
-  const expiresAt = record.at + limits.idempotencyRetentionMs
-  const key = compositeKey(expiresAt, subject.environment, kept.key)
-  entries.push({ table: "expiry", key, value: encodeValue("") })
-  return entries
-}
-
-/** An answer does not show the metadata, which may be long. */
-const withoutMetadata = (record: JournalRecord): JournalRecord => {
-  if (record.cause.kind !== "event" || record.cause.metadata === undefined) return record
-  const { metadata: _, ...cause } = record.cause
-  return { ...record, cause }
-}

@@ -13,6 +13,8 @@ export interface PendingRecord {
   readonly sequence: number
   /** The name under which a repeat of its command is a duplicate. */
   readonly key: string | undefined
+  /** The actor's record before it, if that is pending too and both are durable (`UserHistory`). */
+  older: PendingRecord | undefined
   text: RecordText
   textStart: number
   textBytes: number
@@ -31,6 +33,7 @@ export const pendingOf = (
   actor,
   sequence,
   key,
+  older: undefined,
   text: { bytes },
   textStart: 0,
   textBytes: bytes.length,
@@ -64,7 +67,8 @@ export class PendingKeys {
 
   delete(record: PendingRecord): void {
     if (this.#list === undefined) {
-      this.#map!.delete(record.key!)
+      const listed = this.#map!.get(record.key!)
+      if (listed?.sequence === record.sequence) this.#map!.delete(record.key!)
       return
     }
     // By its number: a rebuilt actor remembers the record as another object.

@@ -30,6 +30,7 @@ export const rebuildActor = <State, Command>(
           const { sequence } = record
           if (!sameSubject(record.subject, subject)) continue
           if (sequence > kind.sequenceOf(state)) state = kind.apply(state, record)
+          if (record.cause.kind === "erasure") actor.pending = undefined
           const key = duplicateKey(record.cause)
           if (key === undefined || sequence <= watermark) continue
           actor.remember(pendingOf(actor, record, key, Buffer.from(body)))

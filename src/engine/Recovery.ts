@@ -1,17 +1,28 @@
 /**
- * Recovery: the snapshot, and the journal after its watermark. Users stay on disk; only their scores are
- * read, for the boards, and those users become warm whom the journal's tail touches. It is the same fold
+ * Recovery: the snapshot, and the journal after its watermark. Users stay on disk; only the heads of their
+ * values are read, for boards and agenda, and those users become warm whom the journal's tail touches. It is the same fold
  * as in live operation: a record is applied to every actor whose value is older than the record.
  */
 import { Effect, Stream } from "effect"
-import { BoardBuilder } from "../domain/Leaderboard.ts"
+import { windowKinds } from "../domain/Calendar.ts"
 import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
-import { asBuffer, compositeKey, hasPrefix, keyParts, rangeOf, textAfter } from "../storage/Keys.ts"
+import {
+  asBuffer,
+  compositeKey,
+  hasPrefix,
+  keyParts,
+  lastTextEnd,
+  lastTextStart,
+  rangeOf,
+} from "../storage/Keys.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
-import { decodeValue, isWhole, valueBodyAt } from "../storage/Values.ts"
+import { decodeValue, isWhole } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
-import { decodeRecord, decodeUserHeader } from "./Codec.ts"
+import { BoardLoader } from "./boards/BoardLoader.ts"
+import { readWindows } from "./boards/StoredBoard.ts"
+import { decodeRecord } from "./Codec.ts"
+import { loadCounts } from "./Counts.ts"
 import type { DirectoryActor, Environments, UserActor } from "./Environments.ts"
 import { readActorValue } from "./History.ts"
 import { type PendingRecord, pendingOf } from "./Pending.ts"
@@ -27,6 +38,11 @@ export interface RecoveryReport {
   readonly recordsReplayed: number
   readonly durationMs: number
 }
+
+/** What recovery is at: how many users were read, or how many records were replayed, and of how many. */
+export type RecoveryProgress =
+  | { readonly stage: "users"; readonly done: number }
+  | { readonly stage: "journal"; readonly done: number; readonly total: number }
 
 const noSnapshot: SnapshotMark = { watermark: 0, at: 0, journal: [] }
 
@@ -56,14 +72,24 @@ export interface RecoveryOptions {
   readonly userActor: (environment: string, userId: string) => UserActor
   /** A record after the watermark was applied: it awaits the next snapshot. */
   readonly replayed: (pending: PendingRecord, record: JournalRecord) => void
+  /** Called every few milliseconds. */
+  readonly progressed: (progress: RecoveryProgress) => void
 }
 
 export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
   const { environments, mark, storage } = options
   const startedAt = performance.now()
   yield* loadActors(options)
-  const users = yield* loadBoards(storage, environments)
+  yield* loadCounts(storage, (environment) => environments.of(environment).counts)
+  for (const { gaps, place, window } of yield* readWindows(storage)) {
+    const { environment, index, kind } = place
+    environments.of(environment).boards.windows[kind].load(index, window, gaps)
+  }
+  const users = yield* loadBoards(storage, environments, (done) =>
+    options.progressed({ stage: "users", done }),
+  )
   let recordsReplayed = 0
+  const total = storage.lastSequence - mark.watermark
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (stored) =>
     Effect.gen(function* () {
       for (const { body } of stored) {
@@ -72,6 +98,8 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
         if (record.sequence > actor.kind.sequenceOf(actor.state)) {
           actor.load(actor.kind.apply(actor.state, record))
           actor.kind.committed(actor, record)
+        } else if (record.subject.actor !== "directory") {
+          environments.of(record.subject.environment).boards.passOver(record)
         }
         const key = duplicateKey(record.cause)
         const pending = pendingOf(actor, record, key, Buffer.from(body))
@@ -79,8 +107,13 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
         options.replayed(pending, record)
         recordsReplayed++
       }
+      options.progressed({ stage: "journal", done: recordsReplayed, total })
     }),
   )
+  for (const { boards, project } of environments) {
+    for (const kind of windowKinds)
+      boards.windows[kind].dropThrough(project.durable.closedThrough[kind])
+  }
   const report: RecoveryReport = {
     watermark: mark.watermark,
     lastSequence: storage.lastSequence,
@@ -107,32 +140,36 @@ const loadActors = Effect.fnUntraced(function* (options: RecoveryOptions) {
   )
 })
 
-/** Builds each environment's board from the numbers at the head of its users' values. */
-const loadBoards = Effect.fnUntraced(function* (storage: Store, environments: Environments) {
+/** Builds each environment's boards and agenda from the numbers at the heads of its users' values. */
+const loadBoards = Effect.fnUntraced(function* (
+  storage: Store,
+  environments: Environments,
+  progressed: (users: number) => void,
+) {
   let users = 0
-  const boards = new Map<string, BoardBuilder>()
+  const loaders: Array<BoardLoader> = []
   // Keys of one environment stand together.
   let prefix: Uint8Array = Uint8Array.of(255)
-  let board = new BoardBuilder()
+  let loader: BoardLoader | undefined
   const range = { table: "users", ...rangeOf(new Uint8Array()) } as const
   yield* Stream.runForEach(storage.readEntries(range), (entries) =>
     Effect.gen(function* () {
       for (const [key, stored] of entries) {
         const value = asBuffer(stored)
         if (!isWhole(value)) yield* decodeValue(value, { table: "users", key })
-        if (!hasPrefix(prefix, key)) {
+        if (loader === undefined || !hasPrefix(prefix, key)) {
           const environment = keyParts(key)[0] as string
           prefix = compositeKey(environment)
-          board = new BoardBuilder()
-          boards.set(environment, board)
+          loader = new BoardLoader(environments.of(environment))
+          loaders.push(loader)
         }
-        const { scoreSequence, xp } = decodeUserHeader(value, valueBodyAt)
-        board.add(textAfter(prefix, key), xp, scoreSequence)
+        loader.add(key, lastTextStart(prefix), lastTextEnd(key), value)
         users++
       }
+      progressed(users)
     }),
   )
-  for (const [environment, builder] of boards) environments.of(environment).board = builder.build()
+  for (const loader of loaders) loader.finish()
   return users
 })
 

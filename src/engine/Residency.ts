@@ -4,6 +4,8 @@
  * snapshot) when they were idle for `idlePassivateMs`, and, beyond `residentUsersMax`, oldest first.
  * Never passivated: an actor that runs, has unanswered commands, or is not wholly in the snapshot.
  */
+import { Effect } from "effect"
+import { limits } from "../Limits.ts"
 import type { AnyActor } from "./Actor.ts"
 
 export interface ResidencyOptions {
@@ -47,6 +49,14 @@ export class Residency {
     this.#passivate(passivationsPerActivation, () => this.size > this.#options.residentUsersMax)
     return this.size <= this.#options.residentUsersMax
   }
+
+  /** Sweeps every `intervalMs`. Runs for ever. */
+  readonly run = Effect.fnUntraced(function* (this: Residency, intervalMs: number) {
+    while (true) {
+      yield* Effect.sleep(intervalMs)
+      this.sweep(limits.sweepActorsMax)
+    }
+  })
 
   /** Passivates what was idle too long, looking at no more than `actorsMax` actors. */
   sweep(actorsMax: number): void {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
+import { applyUser } from "../../src/domain/applyUser.ts"
+import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { applyProject, emptyProject } from "../../src/domain/Project.ts"
-import { applyUser, decideUser, type UserState } from "../../src/domain/User.ts"
+import type { UserState } from "../../src/domain/User.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Broken, NoSpace, type StorageError } from "../../src/storage/Storage.ts"
@@ -281,6 +283,25 @@ describe("Rule 6: a defect in one actor crashes that actor only", () => {
         }),
     )
   }
+
+  it.effect("an actor that fails too often does not blame those that wait behind", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory({}, failing)
+      const poison = Array.from({ length: limits.actorRestartsMax + 1 }, () =>
+        event("u1", "POISON"),
+      )
+      const asked = yield* Effect.forkChild(
+        engine.askUsers(sandbox, [...poison, event("u1", "FINE")]),
+        { startImmediately: true },
+      )
+      yield* TestClock.adjust(limits.actorRestartBackoffMs * 2 ** limits.actorRestartsMax)
+      const outcomes = yield* Fiber.join(asked)
+      expect(outcomes.map((outcome) => ("code" in outcome ? outcome.code : "fine"))).toEqual([
+        ...poison.map(() => "internal_error"),
+        "overloaded",
+      ])
+    }),
+  )
 
   it.effect("an actor that fails too often refuses for a while, then works again", () =>
     Effect.gen(function* () {

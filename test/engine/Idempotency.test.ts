@@ -7,6 +7,21 @@ import { event, once, production, quest, reward, rule, sandbox, startInMemory } 
 
 describe("Exactly once", () => {
   it.effect(
+    "an Idempotency-Key that is used again when its time is over keeps its new answer",
+    () =>
+      Effect.gen(function* () {
+        const { engine } = yield* startInMemory()
+        yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
+        yield* TestClock.adjust(limits.idempotencyRetentionMs)
+        const second = yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
+        expect(second.replayed).toBe(false)
+        yield* TestClock.adjust(limits.snapshotIntervalMs)
+        const repeat = yield* engine.askUser(sandbox, reward("u1", 5), once("k1"))
+        expect(repeat).toEqual({ ...second, replayed: true })
+      }),
+  )
+
+  it.effect(
     "a caller's id makes a repeat a duplicate with the first outcome, also after restarts",
     () =>
       Effect.gen(function* () {
@@ -108,7 +123,7 @@ describe("Exactly once", () => {
       yield* TestClock.adjust(limits.idempotencyRetentionMs)
       const anew = yield* engine.askUser(sandbox, reward("u1", 1), once("k1"))
       expect(anew).toMatchObject({ replayed: false, reply: { xp: { total: 2 } } })
-      yield* TestClock.adjust(limits.idempotencyRetentionMs)
+      yield* TestClock.adjust(limits.idempotencyRetentionMs + 1)
       yield* engine.askUser(sandbox, reward("u1", 1))
       yield* close()
       const keptEntries = state.table("idempotency").entries({

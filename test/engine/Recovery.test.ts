@@ -6,7 +6,7 @@ import type { RecoveryReport } from "../../src/engine/Recovery.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { NoSpace } from "../../src/storage/Storage.ts"
-import { production, reward, sandbox, start, startInMemory } from "./fixture.ts"
+import { event, production, reward, sandbox, start, startInMemory } from "./fixture.ts"
 
 const reporting = () => {
   const reports: Array<RecoveryReport> = []
@@ -137,11 +137,33 @@ describe("The periodic snapshot", () => {
       const dayMs = 86_400_000
       const days = limits.journalRetentionMs / dayMs
       for (let day = 0; day <= days + 1; day++) {
-        yield* engine.askUser(sandbox, reward("u1", 1))
+        yield* engine.askUser(sandbox, event("u1", "TAP"))
         yield* TestClock.adjust(60_000)
         expect(pruned.at(-1)).toBe(day <= days ? 0 : day - days + 1)
         yield* TestClock.adjust(dayMs - 60_000)
       }
+    }),
+  )
+
+  it.effect("keeps what somebody needs of the journal beyond its retention", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const pruned: Array<number> = []
+      const { engine } = yield* start(
+        { ...memory, prune: (sequence) => Effect.sync(() => pruned.push(sequence)) },
+        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000 },
+      )
+      let needed = 3
+      yield* engine.feed.hold(Effect.sync(() => needed))
+      const dayMs = 86_400_000
+      const days = limits.journalRetentionMs / dayMs
+      for (let day = 0; day <= days + 5; day++) {
+        yield* engine.askUser(sandbox, event("u1", "TAP"))
+        yield* TestClock.adjust(60_000)
+        if (day === days + 4) needed = 5
+        yield* TestClock.adjust(dayMs - 60_000)
+      }
+      expect([...new Set(pruned)]).toEqual([0, 2, 3, 5])
     }),
   )
 

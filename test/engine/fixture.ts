@@ -1,12 +1,14 @@
 /** An engine on storage in memory, and the little that tests of it repeat. */
 import { Effect, Exit, Scope } from "effect"
-import type { ProjectCommand } from "../../src/domain/Project.ts"
+import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
 import type { JournalRecord } from "../../src/domain/Record.ts"
 import { decodeRecord } from "../../src/engine/Codec.ts"
 import type { Engine, Idempotency } from "../../src/engine/Engine.ts"
 import { type EngineOptions, makeEngine } from "../../src/engine/EngineLive.ts"
+import { domain, Environment } from "../../src/engine/Environments.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
+import { questWith, ruleWith } from "../domain/definitions.ts"
 
 export const sandbox = "prj_1:sandbox"
 export const production = "prj_1:production"
@@ -19,6 +21,15 @@ export interface Fixture {
   /** Ends the engine: `kill` without its last snapshot, else after `drain`. */
   readonly close: (how?: "kill") => Effect.Effect<void>
 }
+
+/** An environment without an engine around it. */
+export const anEnvironment = (): Environment =>
+  new Environment(sandbox, {
+    domain,
+    now: () => 0,
+    sooner: () => {},
+    settingsChanged: () => {},
+  })
 
 /** Starts an engine over `storage`; starting a second one over the same state is a restart. */
 export const start = Effect.fnUntraced(function* (
@@ -61,7 +72,6 @@ export const event = (
   userId,
   command: {
     kind: "event",
-    eventId: newId("evt"),
     action,
     ...(more as { readonly id?: string }),
   } as const,
@@ -71,7 +81,6 @@ export const reward = (userId: string, amount: number, id?: string) => ({
   userId,
   command: {
     kind: "reward",
-    rewardId: newId("rwd"),
     type: "xp",
     amount,
     ...(id !== undefined && { id }),
@@ -80,12 +89,17 @@ export const reward = (userId: string, amount: number, id?: string) => ({
 
 export const rule = (action: string, xp: number): ProjectCommand => ({
   kind: "createRule",
-  rule: { id: newId("rul"), action, reward: { xp }, enabled: true },
+  rule: ruleWith({ id: newId("rul"), action, reward: { xp } }),
 })
 
 export const quest = (title: string, xp: number, status: "draft" | "active" = "active") => ({
   kind: "createQuest" as const,
-  quest: { id: newId("qst"), title, description: null, status, reward: { xp } },
+  quest: questWith({
+    id: newId("qst"),
+    title,
+    set: status === "active" ? "published" : status,
+    reward: { xp },
+  }),
 })
 
 export const once = (key: string, fingerprint = "same"): Idempotency => ({ key, fingerprint })

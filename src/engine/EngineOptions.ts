@@ -1,0 +1,27 @@
+/** How an engine runs, and what it tells while it does. */
+import type { JournalRecord } from "../domain/Record.ts"
+import type { Metrics } from "../metrics/Metrics.ts"
+import type { Broken } from "../storage/Storage.ts"
+import type { Domain } from "./Environments.ts"
+import type { Durability } from "./GroupCommit.ts"
+import type { RecoveryProgress, RecoveryReport } from "./Recovery.ts"
+
+export interface EngineOptions {
+  /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */
+  readonly durability?: Durability
+  readonly snapshotIntervalMs?: number
+  readonly snapshotSliceEntriesMax?: number
+  readonly residentUsersMax?: number
+  readonly idlePassivateMs?: number
+  readonly sweepIntervalMs?: number
+  readonly clockCheckMs?: number
+  readonly idFilterBytes?: number
+  /** The storage can not be trusted any more: the process must end at once. */
+  readonly onBroken: (cause: Broken) => void
+  readonly onRecovering?: (progress: RecoveryProgress) => void
+  readonly onRecovered?: (report: RecoveryReport) => void
+  /** Called with each record when it is durable, in order. */
+  readonly onCommitted?: (record: JournalRecord) => void
+  readonly domain?: Domain
+  readonly metrics?: Metrics
+}

@@ -1,0 +1,56 @@
+/** What a command would do, found out on what is durable, without a trace. */
+import { Effect } from "effect"
+import type { LaurelError } from "../domain/Errors.ts"
+import type { JournalRecord, UserCommand } from "../domain/Record.ts"
+import { duplicateKey, type UserState } from "../domain/User.ts"
+import type { Broken } from "../storage/Storage.ts"
+import type { UserMessage } from "./Engine.ts"
+import type { Domain, Environment } from "./Environments.ts"
+import type { KnownIds } from "./KnownIds.ts"
+
+/** `duplicate`: the command was applied before, and this is the record that it made. */
+export interface Simulated {
+  readonly record: JournalRecord
+  readonly duplicate: boolean
+}
+
+export interface SimulationParts {
+  readonly domain: Domain
+  readonly knownIds: KnownIds
+  readonly environmentOf: (id: string) => Environment
+  readonly readUser: (
+    environment: string,
+    userId: string,
+  ) => Effect.Effect<UserState | undefined, LaurelError>
+  readonly durableSequence: () => number
+  readonly now: () => number
+  readonly broken: (cause: Broken) => LaurelError
+}
+
+export const makeSimulate = (parts: SimulationParts) =>
+  Effect.fnUntraced(function* (
+    environmentId: string,
+    { command, userId }: UserMessage<Exclude<UserCommand, { readonly kind: "revocation" }>>,
+  ): Effect.fn.Return<Simulated, LaurelError> {
+    const environment = parts.environmentOf(environmentId)
+    const key = duplicateKey(command)
+    if (key !== undefined) {
+      const actor = environment.users.get(userId) ?? environment.newUser(userId)
+      const known = parts.knownIds.firstOf(actor, key)
+      const first = Effect.isEffect(known) ? yield* Effect.mapError(known, parts.broken) : known
+      if (first !== undefined && first.sequence <= parts.durableSequence()) {
+        return { record: first, duplicate: true }
+      }
+    }
+    const user = yield* parts.readUser(environmentId, userId)
+    const at = parts.now()
+    const project = environment.project.durable
+    const { cause, facts } = yield* Effect.fromResult(
+      parts.domain.decideUser(user, project, command, at),
+    )
+    const subject = { actor: "user", environment: environmentId, userId } as const
+    return {
+      record: { sequence: parts.durableSequence() + 1, at, subject, cause, facts },
+      duplicate: false,
+    }
+  })

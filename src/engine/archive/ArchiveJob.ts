@@ -1,0 +1,172 @@
+/**
+ * Makes one archive, in a process of its own beside the server that goes on writing.
+ *
+ * 1. LMDB copies the snapshot as of one moment (`begun` → `copied`). It may be the middle of a periodic snapshot,
+ *    with some values ahead of the watermark.
+ * 2. Only then the server says where its durable journal ends (`position`): after everything that the copy can
+ *    hold. The records from the copy's watermark to there are copied too, batch by batch as they are.
+ *    So an archive is what a crash at that moment would leave, and the state of exactly that record.
+ * 3. All of it is flushed, read again and checked; a draft with a fault is no archive, it goes.
+ * 4. The manifest is written, the draft renamed. Only that makes it an archive.
+ */
+import fs from "node:fs/promises"
+import path from "node:path"
+import { Effect, type Scope } from "effect"
+import { makeDraft, publishArchive, roomFor, sweepArchives } from "../../storage/ArchiveCatalog.ts"
+import {
+  archiveFormat,
+  archiveId,
+  encodeManifest,
+  type Manifest,
+  manifestName,
+} from "../../storage/ArchiveManifest.ts"
+import { type DiskError, removeTree, replaceFile } from "../../storage/Disk.ts"
+import { scanJournal } from "../../storage/JournalScan.ts"
+import { copyEnvironment } from "../../storage/LmdbReader.ts"
+import { isFull } from "../../storage/LmdbStore.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import { SegmentWriter } from "../../storage/SegmentWriter.ts"
+import { NoSpace } from "../../storage/Storage.ts"
+import { describeFiles, syncFile } from "./Files.ts"
+import { FaultList } from "./Findings.ts"
+import { type Input, JobFailed, type PositionAnswer } from "./Jobs.ts"
+import type { JobCode, JobContext } from "./jobTable.ts"
+import { readWatermark, SavedState } from "./SavedState.ts"
+import { verify } from "./Verification.ts"
+
+type ArchiveInput = Input<"archive">
+
+const copyLookMs = 100
+
+export const makeArchive: JobCode<"archive"> = Effect.fnUntraced(function* (input, context) {
+  const { archives, at, directory } = input
+  yield* nodeDisk.makeFolder(archives)
+  yield* sweepArchives(nodeDisk, archives, { drafts: true })
+  const live = path.join(directory, "live")
+  const bytes = yield* Effect.promise(() => fs.stat(path.join(live, "data.mdb")))
+  const free = yield* nodeDisk.freeBytes(archives)
+  if (free < roomFor(bytes.size)) return yield* new NoSpace({ operation: "archive" })
+  const draft = yield* makeDraft(nodeDisk, archives, archiveId(at, 0))
+  return yield* Effect.onError(fill(input, draft, context), () =>
+    Effect.ignore(removeTree(nodeDisk, draft)),
+  )
+})
+
+const fill = Effect.fnUntraced(function* (
+  input: ArchiveInput,
+  draft: string,
+  context: JobContext,
+): Effect.fn.Return<Manifest, unknown, Scope.Scope> {
+  const { archives, at, directory, reason } = input
+  yield* context.ask("begun")
+  yield* copyLive(path.join(directory, "live"), path.join(draft, "live"), context)
+  yield* context.ask("copied")
+  const position = (yield* context.ask("position")) as PositionAnswer
+  yield* copyTail(path.join(directory, "journal"), draft, position)
+  yield* context.ask("journal")
+  const { findings, saved } = yield* Effect.scoped(check(draft, context))
+  yield* context.ask("verified")
+  // What LMDB leaves beside a database that was opened.
+  yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
+  const { end, lastAt } = saved.tail
+  const manifest: Manifest = {
+    format: archiveFormat,
+    id: archiveId(at, saved.lastSequence),
+    createdAt: new Date(at).toISOString(),
+    recordedAt: lastAt === undefined ? null : new Date(lastAt).toISOString(),
+    reason,
+    sequence: saved.lastSequence,
+    checksum: end.checksum,
+    watermark: saved.watermark,
+    counts: findings.counts,
+    sums: findings.sums,
+    files: yield* describeFiles(draft, ["live", "journal"], context.progress),
+  }
+  for (const folder of ["live", "journal"]) yield* nodeDisk.syncFolder(path.join(draft, folder))
+  yield* replaceFile(nodeDisk, draft, manifestName, encodeManifest(manifest))
+  yield* context.ask("described")
+  yield* publishArchive(nodeDisk, archives, draft, manifest.id)
+  yield* context.ask("published")
+  return manifest
+})
+
+/** LMDB's own copy, and the flush that it does not do. */
+const copyLive = Effect.fnUntraced(function* (from: string, to: string, context: JobContext) {
+  yield* nodeDisk.makeFolder(to)
+  const copy = path.join(to, "data.mdb")
+  const total = (yield* Effect.promise(() => fs.stat(path.join(from, "data.mdb")))).size
+  const look = setInterval(() => {
+    fs.stat(copy).then(
+      ({ size }) => context.progress({ activity: "Copying", done: size, total }),
+      () => {},
+    )
+  }, copyLookMs)
+  yield* Effect.tryPromise({ try: () => copyEnvironment(from, to), catch: copyFailure }).pipe(
+    Effect.ensuring(Effect.sync(() => clearInterval(look))),
+  )
+  yield* syncFile(copy)
+})
+
+/** LMDB tells the system's error number, or its own words. */
+const copyFailure = (error: unknown): NoSpace | JobFailed => {
+  const detail = `The snapshot can not be copied: ${error instanceof Error ? error.message : error}`
+  return isFull(error)
+    ? new NoSpace({ operation: "archive" })
+    : new JobFailed({ kind: "failed", detail })
+}
+
+/** Copies the journal from the copied snapshot's watermark on, that record included, up to `position`. */
+const copyTail = Effect.fnUntraced(function* (
+  from: string,
+  draft: string,
+  position: PositionAnswer,
+): Effect.fn.Return<void, DiskError | JobFailed> {
+  const folder = path.join(draft, "journal")
+  yield* nodeDisk.makeFolder(folder)
+  const watermark = yield* readWatermark(draft)
+  const first = Math.max(1, watermark)
+  let writer: SegmentWriter | undefined
+  const until = position === undefined ? {} : { until: position.lastSequence }
+  const end = yield* scanJournal(
+    { disk: nodeDisk, folder: from, from: first, ...until },
+    (batches) =>
+      Effect.gen(function* () {
+        for (const batch of batches) {
+          if (batch.firstSequence + batch.count <= first) continue
+          writer ??= new SegmentWriter({
+            disk: nodeDisk,
+            folder,
+            after: { lastSequence: batch.firstSequence - 1, checksum: batch.previous },
+          })
+          yield* writer.write(batch)
+        }
+      }),
+  )
+  const { fault } = end
+  if (fault !== undefined && fault.kind !== "interrupted") {
+    const detail = `The journal is damaged at byte ${fault.position} of ${fault.path}: ${fault.words}`
+    return yield* new JobFailed({ kind: "damaged", detail })
+  }
+  if (position !== undefined && end.checksum !== position.checksum) {
+    const detail = `The journal should end with record ${position.lastSequence}, but ends otherwise with ${end.lastSequence}`
+    return yield* new JobFailed({ kind: "damaged", detail })
+  }
+  writer ??= new SegmentWriter({
+    disk: nodeDisk,
+    folder,
+    after: { lastSequence: 0, checksum: 0 },
+  })
+  yield* writer.end
+})
+
+const check = Effect.fnUntraced(function* (draft: string, context: JobContext) {
+  const faults = new FaultList()
+  const saved = yield* SavedState.open({ folder: draft, fault: faults.add })
+  const findings = yield* verify(saved, faults, (done, total) =>
+    context.progress({ activity: "Checking", done, total }),
+  )
+  if (findings.faultCount === 0) return { findings, saved }
+  const more = findings.faultCount > 1 ? ` (and ${findings.faultCount - 1} more faults)` : ""
+  const detail = `What was copied does not pass its check: ${findings.faults[0]}${more}`
+  return yield* new JobFailed({ kind: "damaged", detail })
+})

@@ -1,0 +1,149 @@
+/**
+ * The archives of a running server: made by the clock and on demand, thinned out by the retention. All that takes
+ * long happens in a process of its own; one that fails is reported and leaves everything as it was, the older
+ * archives included: nothing is thinned out before there is a new one.
+ */
+import { Cause, Clock, Context, Effect, Semaphore } from "effect"
+import { limits } from "../../Limits.ts"
+import { isGood, listArchives, pruneArchives } from "../../storage/ArchiveCatalog.ts"
+import type { Manifest } from "../../storage/ArchiveManifest.ts"
+import type { Retention } from "../../storage/ArchiveRetention.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import type { JournalPosition } from "../../storage/SegmentFormat.ts"
+import type { JobFailed, JobProgress, Step } from "./Jobs.ts"
+import type { WorkerHost } from "./WorkerHost.ts"
+
+export interface CreateOptions {
+  readonly reason: Manifest["reason"]
+  readonly progress?: (progress: JobProgress) => void
+}
+
+export class Archives extends Context.Service<
+  Archives,
+  {
+    /** Makes an archive and then removes what the retention lets go. One at a time: others wait. */
+    readonly create: (options: CreateOptions) => Effect.Effect<Manifest, JobFailed>
+    /** Where the durable journal ends now: who reads the data beside the server goes no further. */
+    readonly position: () => JournalPosition
+  }
+>()("engine/Archives") {}
+
+export interface ArchivesOptions {
+  readonly directory: string
+  /** The folder of archives. */
+  readonly archives: string
+  readonly retention: Retention
+  readonly host: WorkerHost
+  readonly position: () => JournalPosition
+  readonly forgetDeadReaders: Effect.Effect<void>
+  /** For tests: what happens at each step of a job. */
+  readonly onStep?: (step: Step) => Effect.Effect<void>
+}
+
+export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
+  const { archives, directory, forgetDeadReaders, host, position, retention } = options
+  const one = Semaphore.makeUnsafe(1)
+
+  const asked = (step: Step): Effect.Effect<unknown> =>
+    Effect.andThen(
+      options.onStep?.(step) ?? Effect.void,
+      Effect.sync(() => (step === "position" ? position() : undefined)),
+    )
+
+  const prune = pruneArchives(nodeDisk, archives, retention).pipe(
+    Effect.flatMap((removed) =>
+      removed.length === 0
+        ? Effect.void
+        : Effect.logInfo("Archives were removed, as the retention says").pipe(
+            Effect.annotateLogs({ archives: removed.join(" ") }),
+          ),
+    ),
+    Effect.catch((error) =>
+      Effect.logError("Archives could not be removed").pipe(
+        Effect.annotateLogs({ cause: error.message }),
+      ),
+    ),
+  )
+
+  const create = Effect.fnUntraced(function* ({
+    progress,
+    reason,
+  }: CreateOptions): Effect.fn.Return<Manifest, JobFailed> {
+    const startedAt = performance.now()
+    const at = yield* Clock.currentTimeMillis
+    const listener = { asked, ...(progress !== undefined && { progress }) }
+    const manifest = yield* host
+      .run("archive", { directory, archives, at, reason }, listener)
+      .pipe(
+        Effect.tapError((failed) =>
+          Effect.andThen(
+            forgetDeadReaders,
+            Effect.logError("No archive could be made; the data is as it was").pipe(
+              Effect.annotateLogs({ kind: failed.kind, cause: failed.detail }),
+            ),
+          ),
+        ),
+      )
+    yield* Effect.logInfo("An archive was made").pipe(
+      Effect.annotateLogs({
+        archive: manifest.id,
+        users: manifest.counts.users,
+        durationMs: Math.round(performance.now() - startedAt),
+      }),
+    )
+    yield* prune
+    return manifest
+  })
+
+  return Archives.of({
+    create: (wish) => Semaphore.withPermit(one, create(wish)),
+    position,
+  })
+}
+
+/** When the newest archive in `folder` was made that passed its checks, epoch milliseconds. */
+export const newestArchiveAt = (folder: string): Effect.Effect<number | undefined> =>
+  listArchives(nodeDisk, folder).pipe(
+    Effect.map((archives) => archives.findLast(isGood)?.at),
+    Effect.orElseSucceed(() => undefined),
+  )
+
+export interface ScheduleOptions {
+  readonly intervalMs: number
+  /** When the newest archive was made, epoch milliseconds. */
+  readonly newestAt: Effect.Effect<number | undefined>
+  /** Since when there is data; what the first archive is due by. */
+  readonly since: number
+}
+
+/**
+ * Makes an archive whenever the newest one is `intervalMs` old, also over restarts; after a failure it
+ * tries again sooner. Never ends.
+ */
+export const archiveOnSchedule = Effect.fnUntraced(function* (
+  service: Archives["Service"],
+  { intervalMs, newestAt, since }: ScheduleOptions,
+) {
+  let newest = (yield* newestAt) ?? since
+  while (true) {
+    const now = yield* Clock.currentTimeMillis
+    // A clock that went back must not put it off.
+    yield* Effect.sleep(Math.min(Math.max(0, newest + intervalMs - now), intervalMs))
+    // One may have been asked for meanwhile.
+    const latest = (yield* newestAt) ?? newest
+    if (latest > newest && latest <= (yield* Clock.currentTimeMillis)) {
+      newest = latest
+      continue
+    }
+    const exit = yield* Effect.exit(service.create({ reason: "schedule" }))
+    if (exit._tag === "Success") {
+      newest = Date.parse(exit.value.createdAt)
+      continue
+    }
+    if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
+    if (Cause.hasDies(exit.cause)) {
+      yield* Effect.logError("Making an archive failed by a defect", exit.cause)
+    }
+    yield* Effect.sleep(Math.min(intervalMs, limits.archiveRetryMs))
+  }
+})

@@ -1,0 +1,84 @@
+/** Whole files: hashed, copied and flushed a piece at a time. */
+import { createHash } from "node:crypto"
+import path from "node:path"
+import { Effect } from "effect"
+import type { Manifest } from "../../storage/ArchiveManifest.ts"
+import { type DiskError, type OnDisk, withFile } from "../../storage/Disk.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import type { JobProgress } from "./Jobs.ts"
+
+const pieceBytes = 1_048_576
+
+type FileDescription = Manifest["files"][number]
+
+export const syncFile = (where: string): OnDisk<void> =>
+  withFile(nodeDisk, where, "write", (file) => file.sync)
+
+/** The bytes of a file; `piece` gets them one after another, and may keep none. */
+const readFile = (
+  where: string,
+  piece: (bytes: Uint8Array, position: number) => OnDisk<void> | undefined,
+): OnDisk<number> =>
+  withFile(nodeDisk, where, "read", (file) =>
+    Effect.gen(function* () {
+      const memory = Buffer.allocUnsafe(pieceBytes)
+      let position = 0
+      while (true) {
+        const count = yield* file.read(position, memory)
+        if (count === 0) return position
+        const written = piece(memory.subarray(0, count), position)
+        if (written !== undefined) yield* written
+        position += count
+      }
+    }),
+  )
+
+/** The sizes and checksums of the files in `folders` of `root`, in the order of their paths. */
+export const describeFiles = Effect.fnUntraced(function* (
+  root: string,
+  folders: ReadonlyArray<string>,
+  progress: (progress: JobProgress) => void,
+): Effect.fn.Return<ReadonlyArray<FileDescription>, DiskError> {
+  const paths: Array<string> = []
+  for (const folder of folders) {
+    const names = yield* nodeDisk.list(path.join(root, folder))
+    paths.push(...names.toSorted().map((name) => `${folder}/${name}`))
+  }
+  let total = 0
+  for (const name of paths) {
+    total += yield* withFile(nodeDisk, path.join(root, name), "read", (file) => file.size)
+  }
+  let done = 0
+  const described: Array<FileDescription> = []
+  for (const name of paths) {
+    const hash = createHash("sha256")
+    const bytes = yield* readFile(path.join(root, name), (piece) => {
+      hash.update(piece)
+      done += piece.length
+      progress({ activity: "Hashing", done, total })
+      return undefined
+    })
+    described.push({ path: name, bytes, sha256: hash.digest("hex") })
+  }
+  return described
+})
+
+/** Copies a file durably; returns its description under `name`. */
+export const copyFile = (
+  from: string,
+  to: string,
+  name: string,
+  progress: (bytes: number) => void,
+): OnDisk<FileDescription> =>
+  withFile(nodeDisk, to, "create", (copy) =>
+    Effect.gen(function* () {
+      const hash = createHash("sha256")
+      const bytes = yield* readFile(from, (piece, position) => {
+        hash.update(piece)
+        progress(piece.length)
+        return copy.write(position, [piece])
+      })
+      yield* copy.sync
+      return { path: name, bytes, sha256: hash.digest("hex") }
+    }),
+  )

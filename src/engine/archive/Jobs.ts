@@ -1,0 +1,89 @@
+/**
+ * What is done in a process of its own (`worker.ts`), since it takes long, since damage that LMDB meets can end
+ * the process, and since a server's event loop must not wait for it. Jobs, answers and results are plain JSON.
+ */
+import { Data } from "effect"
+import type { Manifest } from "../../storage/ArchiveManifest.ts"
+import type { JournalPosition } from "../../storage/SegmentFormat.ts"
+import type { Findings } from "./Findings.ts"
+
+/** The jobs by name, each with what it gets, what it gives, and what it asks whoever has ordered it. */
+export interface Jobs {
+  /** Makes an archive of the data directory and publishes it. */
+  readonly archive: {
+    readonly input: {
+      readonly directory: string
+      readonly archives: string
+      /** Epoch milliseconds. */
+      readonly at: number
+      readonly reason: Manifest["reason"]
+    }
+    readonly result: Manifest
+  }
+  /** Checks a data directory. */
+  readonly verifyLive: {
+    readonly input: { readonly directory: string }
+    readonly result: LiveFindings
+  }
+  /** Checks an archive: its files against its manifest, and what they hold. */
+  readonly verifyArchive: {
+    readonly input: { readonly folder: string }
+    readonly result: Findings
+  }
+}
+
+/** What a check of a data directory found, and up to which record. */
+export interface LiveFindings extends Findings {
+  readonly sequence: number
+  readonly watermark: number
+  /** Bytes of an interrupted write behind the journal's end, which a start cuts off. */
+  readonly interrupted: string | null
+}
+
+export type JobName = keyof Jobs
+export type Input<Name extends JobName> = Jobs[Name]["input"]
+export type ResultOf<Name extends JobName> = Jobs[Name]["result"]
+
+/**
+ * The moments of a job at which it waits for whoever has ordered it. At `position` it is told where the durable
+ * journal ends (`undefined`: as the files say); at the others, only that it may go on.
+ */
+export type Step =
+  | "begun"
+  | "copied"
+  | "position"
+  | "journal"
+  | "verified"
+  | "described"
+  | "published"
+
+export type PositionAnswer = JournalPosition | undefined
+
+/** What a job is at, for progress bars: `done` of `total`, in units of its own. */
+export interface JobProgress {
+  readonly activity: "Copying" | "Checking" | "Hashing" | "Replaying"
+  readonly done: number
+  readonly total: number
+}
+
+/** `died`: the process ended by a signal, which damage in LMDB's pages causes. */
+export type JobFailureKind = "damaged" | "noSpace" | "failed" | "died"
+
+export class JobFailed extends Data.TaggedError("JobFailed")<{
+  readonly kind: JobFailureKind
+  readonly detail: string
+}> {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/** What goes from the process to whoever has ordered the job, a line of JSON each. */
+export type FromWorker =
+  | { readonly progress: JobProgress }
+  /** `id` comes back with the answer: one for a process that has died is nobody's. */
+  | { readonly ask: Step; readonly id: string }
+  | { readonly result: unknown }
+  | { readonly failed: { readonly kind: JobFailureKind; readonly detail: string } }
+  /** By the shell that runs it: its exit code. */
+  | { readonly ended: number }

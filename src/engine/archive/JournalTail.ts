@@ -1,0 +1,98 @@
+/** The records of a journal after a snapshot's watermark, by whom they belong to. All of them are in memory. */
+import { Effect } from "effect"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { DiskError } from "../../storage/Disk.ts"
+import { batchRecords } from "../../storage/Frames.ts"
+import { type JournalEnd, scanJournal } from "../../storage/JournalScan.ts"
+import { compositeKey } from "../../storage/Keys.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import { decodeRecord } from "../Codec.ts"
+
+/** Takes note of something that is wrong. */
+export type Fault = (words: string) => void
+
+export interface UserTail {
+  /** The user's key in the table `users`. */
+  readonly key: Uint8Array
+  readonly records: Array<JournalRecord>
+}
+
+export class JournalTail {
+  readonly #users = new Map<string, UserTail>()
+  readonly #watermark: number
+  readonly #fault: Fault
+  /** Those of projects and the directory, and those that keep an answer; oldest first. */
+  readonly shared: Array<JournalRecord> = []
+  readonly kept: Array<JournalRecord> = []
+  /** When the last record was decided, epoch milliseconds; `undefined`: there is none. */
+  lastAt: number | undefined
+  /** Where the journal ends. */
+  end!: JournalEnd
+
+  private constructor(watermark: number, fault: Fault) {
+    this.#watermark = watermark
+    this.#fault = fault
+  }
+
+  /** Reads the journal in `folder` after `watermark`, to the batch that has `until` or to its end. */
+  static readonly read = Effect.fnUntraced(function* (
+    folder: string,
+    watermark: number,
+    until: number | undefined,
+    fault: Fault,
+  ): Effect.fn.Return<JournalTail, DiskError> {
+    const tail = new JournalTail(watermark, fault)
+    const from = Math.max(1, watermark)
+    const bounds = { from, ...(until !== undefined && { until }) }
+    tail.end = yield* scanJournal({ disk: nodeDisk, folder, ...bounds }, (batches) =>
+      Effect.sync(() => {
+        for (const batch of batches) {
+          const records = batchRecords(batch, from)
+          if (records === undefined) {
+            fault(`The batch from record ${batch.firstSequence} on does not add up`)
+          }
+          for (const { body, sequence } of records ?? []) tail.#take(sequence, body)
+        }
+      }),
+    )
+    const { firstSequence: first, lastSequence } = tail.end
+    if (first !== undefined && first > from) {
+      fault(`The journal begins at record ${first}, but the snapshot ends at ${watermark}`)
+    } else if (lastSequence < watermark) {
+      fault(`The snapshot goes up to record ${watermark}, but the journal ends at ${lastSequence}`)
+    }
+    return tail
+  })
+
+  #take(sequence: number, body: Uint8Array): void {
+    let record: JournalRecord
+    try {
+      record = decodeRecord(body)
+    } catch {
+      this.#fault(`Record ${sequence} of the journal is no JSON`)
+      return
+    }
+    if (record.sequence !== sequence) {
+      this.#fault(`Record ${sequence} of the journal says that it is ${record.sequence}`)
+      return
+    }
+    this.lastAt = record.at
+    if (sequence <= this.#watermark) return
+    const { subject } = record
+    if (record.kept !== undefined && subject.actor !== "directory") this.kept.push(record)
+    if (subject.actor !== "user") {
+      this.shared.push(record)
+      return
+    }
+    const key = compositeKey(subject.environment, subject.userId)
+    const name = Buffer.from(key).toString("latin1")
+    const ofUser = this.#users.get(name)
+    if (ofUser === undefined) this.#users.set(name, { key, records: [record] })
+    else ofUser.records.push(record)
+  }
+
+  /** The users' records, in the order of the users' keys. */
+  users(): ReadonlyArray<UserTail> {
+    return [...this.#users.values()].sort((one, other) => Buffer.compare(one.key, other.key))
+  }
+}

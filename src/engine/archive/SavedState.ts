@@ -1,0 +1,310 @@
+/**
+ * What a data directory or an archive holds, read as a whole without an engine: the snapshot as of one moment,
+ * and the journal after its watermark. For the check of either and for the export.
+ *
+ * - It sees everything up to `lastSequence`, as a start would. The snapshot may have been copied between two
+ *   slices of a periodic one: then some values are ahead of the watermark, which the journal makes up for.
+ * - Users come in the order of their keys, each with the snapshot's value and all records, so memory holds one
+ *   page of history and the journal's tail.
+ * - What can not be read is told to `fault` and left out.
+ *
+ * It lives in a process of its own (`LmdbReader`).
+ */
+import path from "node:path"
+import { Effect, type Scope } from "effect"
+import type { DirectoryState } from "../../domain/Directory.ts"
+import { applyDirectory, emptyDirectory } from "../../domain/Directory.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../domain/Project.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { UserState } from "../../domain/User.ts"
+import type { DiskError } from "../../storage/Disk.ts"
+import { compositeKey, keyParts, numberBytes, rangeOf } from "../../storage/Keys.ts"
+import { LmdbReader } from "../../storage/LmdbReader.ts"
+import type { StoredEntry, Table } from "../../storage/Storage.ts"
+import { keyName, openValue } from "../../storage/Values.ts"
+import { decodeDirectory, decodePage, decodeProject } from "../Codec.ts"
+import { joinPieces } from "../KeptAnswers.ts"
+import { type SnapshotMark, snapshotKey } from "../Snapshotter.ts"
+import { decodeUser } from "../UserCodec.ts"
+import { Cursor, leastOf, same } from "./Cursor.ts"
+import { JobFailed } from "./Jobs.ts"
+import { type Fault, JournalTail } from "./JournalTail.ts"
+
+export interface SavedUser {
+  readonly environment: string
+  readonly userId: string
+  /** The snapshot's value; `undefined`: it has none. */
+  readonly stored: UserState | undefined
+  /** All records of the user, oldest first; to be read before the next user is asked for. */
+  readonly records: Iterable<JournalRecord>
+  /** Those after the watermark, which `stored` may lack. */
+  readonly tail: ReadonlyArray<JournalRecord>
+}
+
+export interface SavedStateOptions {
+  /** A data directory or an archive. */
+  readonly folder: string
+  /** The last record that counts; by default the journal's end. */
+  readonly until?: () => Effect.Effect<number | undefined>
+  readonly fault: Fault
+}
+
+/** Up to which record the snapshot of a data directory or an archive is complete. */
+export const readWatermark = (folder: string): Effect.Effect<number, JobFailed> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => new LmdbReader(path.join(folder, "live"))),
+    (reader) => {
+      const faults: Array<string> = []
+      const { watermark } = new SavedState(reader, (words) => faults.push(words)).withMark()
+      return faults.length === 0
+        ? Effect.succeed(watermark)
+        : Effect.fail(new JobFailed({ kind: "damaged", detail: faults[0]! }))
+    },
+    (reader) => Effect.promise(() => reader.close()),
+  )
+
+const everything = rangeOf(new Uint8Array())
+
+export class SavedState {
+  readonly #reader: LmdbReader
+  readonly #fault: Fault
+  #tail!: JournalTail
+  /** Up to here the snapshot is complete. */
+  watermark = 0
+
+  constructor(reader: LmdbReader, fault: Fault) {
+    this.#reader = reader
+    this.#fault = fault
+  }
+
+  /** Opens `folder` for the surrounding scope. Fails when the journal's files can not be read at all. */
+  static readonly open = Effect.fnUntraced(function* ({
+    fault,
+    folder,
+    until,
+  }: SavedStateOptions): Effect.fn.Return<SavedState, DiskError, Scope.Scope> {
+    const reader = yield* Effect.acquireRelease(
+      Effect.sync(() => new LmdbReader(path.join(folder, "live"))),
+      (opened) => Effect.promise(() => opened.close()),
+    )
+    const saved = new SavedState(reader, fault)
+    const { watermark } = saved.withMark()
+    const last = yield* until?.() ?? Effect.undefined
+    saved.#tail = yield* JournalTail.read(path.join(folder, "journal"), watermark, last, fault)
+    return saved
+  })
+
+  /** The journal after the watermark. */
+  get tail(): JournalTail {
+    return this.#tail
+  }
+
+  get lastSequence(): number {
+    return this.#tail.end.lastSequence
+  }
+
+  /** Reads the watermark, and nothing else yet. */
+  withMark(): this {
+    const value = this.#reader.get("meta", snapshotKey)
+    const mark: SnapshotMark | undefined =
+      value &&
+      this.#decoded("meta", snapshotKey, value, (body) =>
+        JSON.parse(Buffer.from(body).toString("utf8")),
+      )
+    this.watermark = mark?.watermark ?? 0
+    return this
+  }
+
+  /** How many entries of the snapshot `users` reads. */
+  get userEntries(): number {
+    return this.#reader.count("users") + this.#reader.count("history")
+  }
+
+  readDirectory(): DirectoryState {
+    const key = compositeKey("directory")
+    const value = this.#reader.get("actors", key)
+    let state = (value && this.#decoded("actors", key, value, decodeDirectory)) ?? emptyDirectory
+    for (const record of this.#tail.shared) {
+      const late = record.subject.actor === "directory" && record.sequence > state.sequence
+      if (late) state = applyDirectory(state, record)
+    }
+    return state
+  }
+
+  /** The definitions of each environment that has any. */
+  readProjects(): ReadonlyMap<string, ProjectState> {
+    const projects = new Map<string, ProjectState>()
+    for (const [key, value] of this.entries("actors")) {
+      const [kind, environment] = this.#parts("actors", key)
+      if (kind === "directory") continue
+      const known = kind === "project" && typeof environment === "string"
+      const state = known ? this.#decoded("actors", key, value, decodeProject) : undefined
+      if (!known) this.#fault(`The value ${keyName(key)} of table actors is of no known actor`)
+      if (state !== undefined) projects.set(environment as string, state)
+    }
+    for (const record of this.#tail.shared) {
+      if (record.subject.actor !== "project") continue
+      const { environment } = record.subject
+      const state = projects.get(environment) ?? emptyProject
+      if (record.sequence > state.sequence) projects.set(environment, applyProject(state, record))
+    }
+    return projects
+  }
+
+  /** Every user that the snapshot or the journal's tail knows, in the order of their keys. */
+  *users(): Generator<SavedUser> {
+    const states = new Cursor(this.entries("users"))
+    const pages = new Cursor(this.entries("history"))
+    const tails = this.#tail.users()
+    let at = 0
+    while (true) {
+      const page = pages.key === undefined ? undefined : this.#userOfPage(pages.key)
+      if (page === null) {
+        pages.next()
+        continue
+      }
+      const key = leastOf(states.key, page, tails[at]?.key)
+      if (key === undefined) return
+      const stored = same(states.key, key)
+        ? this.#decoded("users", key, states.value!, decodeUser)
+        : undefined
+      if (same(states.key, key)) states.next()
+      const tail = same(tails[at]?.key, key) ? tails[at++]!.records : []
+      const [environment, userId, ...more] = this.#parts("users", key)
+      if (typeof environment !== "string" || typeof userId !== "string" || more.length > 0) {
+        this.#fault(`${keyName(key)} of table users is no key of a user`)
+        continue
+      }
+      const records = this.#recordsOf(key, environment, userId, pages, tail)
+      yield { environment, userId, stored, records, tail }
+      // What the caller left unread belongs to this user all the same.
+      while (!records.next().done) {}
+    }
+  }
+
+  /** The user whose page has this key; `null`: it is no page's. */
+  #userOfPage(key: Uint8Array): Uint8Array | null {
+    const [environment, userId, sequence, ...more] = this.#parts("history", key)
+    if (
+      typeof environment !== "string" ||
+      typeof userId !== "string" ||
+      typeof sequence !== "number" ||
+      more.length > 0
+    ) {
+      this.#fault(`${keyName(key)} of table history is no key of a page`)
+      return null
+    }
+    return key.subarray(0, key.length - numberBytes)
+  }
+
+  *#recordsOf(
+    user: Uint8Array,
+    environment: string,
+    userId: string,
+    pages: Cursor,
+    tail: ReadonlyArray<JournalRecord>,
+  ): Generator<JournalRecord> {
+    let last = 0
+    let next = 0
+    while (
+      pages.key !== undefined &&
+      same(pages.key.subarray(0, pages.key.length - numberBytes), user)
+    ) {
+      const { key } = pages
+      const page = this.#decoded("history", key, pages.value!, decodePage) ?? []
+      const first = keyParts(key)[2]
+      if (page.length > 0 && page[0]!.sequence !== first) {
+        this.#fault(`The page ${keyName(key)} begins with record ${page[0]!.sequence}`)
+      }
+      for (const record of page) {
+        const { subject } = record
+        if (
+          subject.actor !== "user" ||
+          subject.environment !== environment ||
+          subject.userId !== userId
+        ) {
+          this.#fault(`Record ${record.sequence} in the page ${keyName(key)} is another user's`)
+        } else if (record.sequence <= last) {
+          this.#fault(`Record ${record.sequence} in the page ${keyName(key)} is out of order`)
+        } else {
+          last = record.sequence
+          // The journal may know of what never came into a page: that the user was erased.
+          while (next < tail.length && tail[next]!.sequence < last) yield tail[next++]!
+          if (tail[next]?.sequence === last) next++
+          yield record
+        }
+      }
+      pages.next()
+    }
+    yield* tail.slice(next)
+  }
+
+  /** The answers that are kept for an Idempotency-Key; `stored`: the snapshot has it. */
+  *kept(): Generator<{ readonly record: JournalRecord; readonly stored: boolean }> {
+    let pieces: Array<Uint8Array> = []
+    let name = ""
+    const joined = () => {
+      if (pieces.length === 0) return undefined
+      try {
+        return joinPieces(pieces)
+      } catch {
+        this.#fault(`The kept answer ${name} is no record`)
+        return undefined
+      }
+    }
+    for (const [key, value] of this.entries("idempotency")) {
+      const [environment, id] = this.#parts("idempotency", key)
+      const next = JSON.stringify([environment, id])
+      if (next !== name) {
+        const record = joined()
+        if (record !== undefined) yield { record, stored: true }
+        pieces = []
+        name = next
+      }
+      const body = this.#decoded("idempotency", key, value, (bytes) => Uint8Array.from(bytes))
+      if (body !== undefined) pieces.push(body)
+    }
+    const record = joined()
+    if (record !== undefined) yield { record, stored: true }
+    for (const late of this.#tail.kept) yield { record: late, stored: false }
+  }
+
+  /** All entries of a table as they are stored. */
+  entries(table: Table): Generator<StoredEntry> {
+    return this.#reader.entries({ table, ...everything })
+  }
+
+  get(table: Table, key: Uint8Array): Uint8Array | undefined {
+    return this.#reader.get(table, key)
+  }
+
+  #parts(table: Table, key: Uint8Array): ReadonlyArray<string | number> {
+    try {
+      return keyParts(key)
+    } catch {
+      this.#fault(`${keyName(key)} is no key of table ${table}`)
+      return []
+    }
+  }
+
+  #decoded<A>(
+    table: Table,
+    key: Uint8Array,
+    value: Uint8Array,
+    decode: (body: Uint8Array) => A,
+  ): A | undefined {
+    const body = openValue(value)
+    const about = (words: string) =>
+      this.#fault(`The value ${keyName(key)} of table ${table} ${words}`)
+    if (typeof body === "string") {
+      about(body)
+      return undefined
+    }
+    try {
+      return decode(body)
+    } catch {
+      about("can not be understood")
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Users against their records: a state is what all records fold to, and what the journal makes of the snapshot's
+ * value; and every total is the one before with what was earned or taken.
+ */
+import { applyUser } from "../../domain/applyUser.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { UserState } from "../../domain/User.ts"
+import { encodeUser } from "../UserCodec.ts"
+import type { Fault } from "./JournalTail.ts"
+import type { SavedUser } from "./SavedState.ts"
+
+/** The state of `user` after all records, which `visit` hears of; `undefined`: there is none, or no more. */
+export const checkUser = (
+  { environment, records, stored, tail, userId }: SavedUser,
+  fault: Fault,
+  visit: (record: JournalRecord) => void,
+): UserState | undefined => {
+  const name = `User ${JSON.stringify(userId)} of ${environment}`
+  let folded: UserState | undefined
+  for (const record of records) {
+    checkTotals(folded, record, name, fault)
+    folded = applyUser(folded, record)
+    visit(record)
+  }
+  let state = stored
+  for (const record of tail) {
+    if (record.sequence > (state?.sequence ?? 0)) state = applyUser(state, record)
+  }
+  if (!isSame(folded, state)) {
+    fault(`${name} is not what its records say: ${difference(folded, state)}`)
+  }
+  if (state !== undefined && state.id !== userId) {
+    fault(`${name} says that it is ${JSON.stringify(state.id)}`)
+  }
+  return state
+}
+
+const checkTotals = (
+  before: UserState | undefined,
+  { facts, sequence }: JournalRecord,
+  name: string,
+  fault: Fault,
+): void => {
+  // The records before may have gone with a user who was erased.
+  if (before === undefined && facts[0]?.kind !== "user.created") return
+  const totals = { xp: before?.xp ?? 0, points: before?.points ?? 0 }
+  const moved = (what: "xp" | "points", by: number, total: number) => {
+    totals[what] += by
+    if (totals[what] === total) return
+    fault(`${name}: by record ${sequence} the ${what} should be ${totals[what]}, not ${total}`)
+    totals[what] = total
+  }
+  for (const fact of facts) {
+    if (fact.kind === "xp.earned") moved("xp", fact.amount, fact.total)
+    else if (fact.kind === "xp.revoked") moved("xp", -fact.amount, fact.total)
+    else if (fact.kind === "points.earned") moved("points", fact.amount, fact.total)
+    else if (fact.kind === "points.revoked") moved("points", -fact.amount, fact.total)
+  }
+}
+
+const isSame = (one: UserState | undefined, other: UserState | undefined): boolean =>
+  one === undefined || other === undefined
+    ? one === other
+    : // When something is due again depends on the clock, and is no part of a state.
+      Buffer.compare(encodeUser(one, 0), encodeUser(other, 0)) === 0
+
+/** What differs, without values that may be private. */
+const difference = (folded: UserState | undefined, stored: UserState | undefined): string => {
+  if (folded === undefined) return "there are none"
+  if (stored === undefined) return "there is no state"
+  if (folded.xp !== stored.xp) return `xp is ${stored.xp}, not ${folded.xp}`
+  if (folded.sequence !== stored.sequence) {
+    return `its last record is ${stored.sequence}, not ${folded.sequence}`
+  }
+  return "other members differ"
+}

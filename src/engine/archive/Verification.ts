@@ -1,0 +1,228 @@
+/**
+ * Checks everything that a data directory or an archive holds, against itself:
+ *
+ * - every value's checksum and format, every key, every batch of the journal and its link to the one before;
+ * - every user's state, which is what its records fold to, from the first on, and what the journal makes of the
+ *   snapshot's value. So a page, a value or a record that is lost, old or another's shows;
+ * - the sums: xp and points record by record, what is counted of users and quests, the leaderboards;
+ * - the references: callers' ids and records lead to each other, kept answers and their expiry too, and
+ *   environments and keys belong to projects that exist.
+ *
+ * It rests on the domain (`applyUser`) and the codecs alone, so it follows when they grow. Memory: a page of
+ * history, the journal's tail and the boards; time: about that of decoding every record once.
+ */
+import { Effect } from "effect"
+import { environmentId, environmentNames } from "../../domain/Directory.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import { duplicateKey } from "../../domain/User.ts"
+import { limits } from "../../Limits.ts"
+import { compositeKey, keyParts } from "../../storage/Keys.ts"
+import type { Table } from "../../storage/Storage.ts"
+import { keyName, openValue } from "../../storage/Values.ts"
+import { eventIdEntry } from "../History.ts"
+import { nextTurn } from "../nextTurn.ts"
+import { BoardCheck } from "./BoardCheck.ts"
+import { CountsCheck } from "./CountsCheck.ts"
+import type { FaultList, Findings } from "./Findings.ts"
+import type { SavedState, SavedUser } from "./SavedState.ts"
+import { checkUser } from "./UserCheck.ts"
+
+export type Progress = (done: number, total: number) => void
+
+const usersInATurn = 200
+
+/** Checks `saved`, whose own faults go to `faults` too; gives way to others now and then. */
+export const verify = (
+  saved: SavedState,
+  faults: FaultList,
+  progress: Progress,
+): Effect.Effect<Findings> => new Check(saved, faults, progress).run
+
+class Check {
+  readonly #saved: SavedState
+  readonly #faults: FaultList
+  readonly #progress: Progress
+  readonly #environments = new Set<string>()
+  readonly #boards = new BoardCheck()
+  readonly #counts = new CountsCheck()
+  #users = 0
+  #records = 0
+  /** Records that have a caller's id, and those of them up to the watermark. */
+  #ids = 0
+  #named = 0
+  #answers = 0
+  #xp = 0n
+
+  constructor(saved: SavedState, faults: FaultList, progress: Progress) {
+    this.#saved = saved
+    this.#faults = faults
+    this.#progress = progress
+  }
+
+  readonly run = Effect.gen({ self: this }, function* () {
+    const { fault } = this
+    const journal = this.#saved.tail.end.fault
+    if (journal !== undefined && journal.kind !== "interrupted") {
+      fault(
+        `The journal is damaged at byte ${journal.position} of ${journal.path}: ${journal.words}`,
+      )
+    }
+    yield* this.#checkUsers
+    yield* this.#checkIds
+    yield* this.#checkAnswers
+    const shared = this.#checkShared()
+    for (const table of ["boards", "batches", "meta"] as const) {
+      for (const [key, value] of this.#saved.entries(table)) this.#checkValue(table, key, value)
+    }
+    this.#counts.end(this.#saved, fault)
+    yield* this.#boards.end(fault)
+    const findings: Findings = {
+      counts: {
+        ...shared,
+        users: this.#users,
+        records: this.#records,
+        ids: this.#ids,
+        answers: this.#answers,
+      },
+      sums: { xp: String(this.#xp) },
+      faults: this.#faults.shown,
+      faultCount: this.#faults.count,
+    }
+    return findings
+  })
+
+  get fault(): (words: string) => void {
+    return this.#faults.add
+  }
+
+  readonly #checkUsers = Effect.gen({ self: this }, function* () {
+    const total = this.#saved.userEntries
+    let done = 0
+    for (const user of this.#saved.users()) {
+      const { environment } = user
+      this.#environments.add(environment)
+      const state = checkUser(user, this.fault, (record) => this.#checkRecord(user, record))
+      if (state !== undefined) {
+        this.#users++
+        this.#xp += BigInt(state.xp)
+        this.#boards.add(environment, state)
+        this.#counts.add(environment, state)
+      }
+      if (++done % usersInATurn !== 0) continue
+      this.#progress(Math.min(total, this.#users + this.#records), total)
+      yield* nextTurn
+    }
+  })
+
+  /** The journal has a record, and one that has a caller's id is found by it. */
+  #checkRecord({ environment, userId }: SavedUser, { cause, sequence }: JournalRecord): void {
+    this.#records++
+    const { lastSequence, watermark } = this.#saved
+    if (sequence > lastSequence) {
+      this.fault(`There is a record ${sequence}, but the journal ends with ${lastSequence}`)
+    }
+    const key = duplicateKey(cause)
+    if (key === undefined) return
+    this.#ids++
+    if (sequence > watermark) return
+    this.#named++
+    const entry = eventIdEntry(environment, userId, key, sequence)
+    const stored = this.#saved.get("eventIds", entry.key)
+    if (stored !== undefined && Buffer.compare(stored, entry.value!) === 0) return
+    const found = stored === undefined ? "nothing" : `record ${sequenceOf(stored)}`
+    this.fault(`The id of record ${sequence} leads to ${found}`)
+  }
+
+  /** With as many ids as records that have one, no id leads anywhere else. */
+  readonly #checkIds = Effect.gen({ self: this }, function* () {
+    let upToWatermark = 0
+    let done = 0
+    for (const [key, value] of this.#saved.entries("eventIds")) {
+      const sequence = sequenceOf(value)
+      if (!(sequence >= 1 && sequence <= this.#saved.lastSequence)) {
+        this.fault(`The id ${keyName(key)} leads to record ${sequence}, which does not exist`)
+      }
+      if (sequence <= this.#saved.watermark) upToWatermark++
+      if (++done % 10_000 === 0) yield* nextTurn
+    }
+    if (upToWatermark !== this.#named) {
+      this.fault(
+        `There are ${upToWatermark} callers' ids, but ${this.#named} records that have one`,
+      )
+    }
+  })
+
+  readonly #checkAnswers = Effect.gen({ self: this }, function* () {
+    for (const { record, stored } of this.#saved.kept()) {
+      const { kept, sequence, subject } = record
+      if (kept === undefined || subject.actor === "directory") {
+        this.fault(`The kept answer of record ${sequence} has no key`)
+        continue
+      }
+      const first = compositeKey(subject.environment, kept.key, 0)
+      if (stored || this.#saved.get("idempotency", first) === undefined) this.#answers++
+      if (!stored) continue
+      this.#environments.add(subject.environment)
+      const due = record.at + limits.idempotencyRetentionMs
+      const expiry = compositeKey(due, subject.environment, kept.key)
+      // Of what is ahead of the watermark only a part may be there yet.
+      if (sequence > this.#saved.watermark) continue
+      if (this.#saved.get("expiry", expiry) === undefined) {
+        this.fault(`The kept answer of record ${sequence} would never be forgotten`)
+      }
+      if (this.#answers % 1_000 === 0) yield* nextTurn
+    }
+    for (const [key, value] of this.#saved.entries("expiry")) {
+      this.#checkValue("expiry", key, value)
+      const first = firstPieceOf(key)
+      if (first === undefined || this.#saved.get("idempotency", first) === undefined) {
+        this.fault(`${keyName(key)} of table expiry is of no kept answer`)
+      }
+    }
+  })
+
+  #checkValue(table: Table, key: Uint8Array, value: Uint8Array): void {
+    const body = openValue(value)
+    if (typeof body === "string") this.fault(`The value ${keyName(key)} of table ${table} ${body}`)
+  }
+
+  /** What users share: definitions belong to projects, and keys too. */
+  #checkShared(): Record<string, number> {
+    const directory = this.#saved.readDirectory()
+    const projects = this.#saved.readProjects()
+    const known = new Set<string>()
+    for (const { id } of directory.projects.values()) {
+      for (const name of environmentNames) known.add(environmentId(id, name))
+    }
+    const environments = this.#environments.union(new Set(projects.keys()))
+    for (const environment of environments) {
+      if (!known.has(environment)) this.fault(`The environment ${environment} is of no project`)
+    }
+    for (const { id, projectId } of directory.keys.values()) {
+      if (!directory.projects.has(projectId)) this.fault(`The key ${id} is of no project`)
+    }
+    const { lastSequence } = this.#saved
+    for (const { sequence } of [directory, ...projects.values()]) {
+      if (sequence <= lastSequence) continue
+      this.fault(`There is a record ${sequence}, but the journal ends with ${lastSequence}`)
+    }
+    return {
+      projects: directory.projects.size,
+      keys: directory.keys.size,
+      environments: environments.size,
+    }
+  }
+}
+
+/** Where the answer begins that an entry of `expiry` will forget. */
+const firstPieceOf = (expiry: Uint8Array): Uint8Array | undefined => {
+  try {
+    const [, environment, name] = keyParts(expiry)
+    return compositeKey(environment!, name!, 0)
+  } catch {
+    return undefined
+  }
+}
+
+const sequenceOf = (value: Uint8Array): number =>
+  value.length === 8 ? Buffer.from(value).readDoubleLE() : Number.NaN

@@ -1,0 +1,96 @@
+/** Checks of a data directory, also beside the server that has it, and of an archive. */
+import path from "node:path"
+import { Effect, Result } from "effect"
+import {
+  decodeManifestText,
+  manifestBytesMax,
+  manifestName,
+} from "../../storage/ArchiveManifest.ts"
+import { isMissing, readSmallFile, removeTree } from "../../storage/Disk.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import { describeFiles } from "./Files.ts"
+import { FaultList, type Findings } from "./Findings.ts"
+import { JobFailed, type PositionAnswer } from "./Jobs.ts"
+import type { JobCode } from "./jobTable.ts"
+import { SavedState } from "./SavedState.ts"
+import { verify } from "./Verification.ts"
+
+export const verifyLive: JobCode<"verifyLive"> = Effect.fnUntraced(function* (
+  { directory },
+  context,
+) {
+  const faults = new FaultList()
+  const saved = yield* SavedState.open({
+    folder: directory,
+    fault: faults.add,
+    // Asked once the snapshot's moment is fixed: the journal must reach beyond all that it holds.
+    until: () =>
+      Effect.map(context.ask("position"), (answer) => (answer as PositionAnswer)?.lastSequence),
+  })
+  const findings = yield* verify(saved, faults, (done, total) =>
+    context.progress({ activity: "Checking", done, total }),
+  )
+  const { lastSequence, watermark } = saved
+  const { fault } = saved.tail.end
+  const interrupted = fault?.kind === "interrupted" ? fault.words : null
+  return { ...findings, sequence: lastSequence, watermark, interrupted }
+})
+
+export const verifyArchive: JobCode<"verifyArchive"> = Effect.fnUntraced(function* (
+  { folder },
+  { progress },
+) {
+  const manifest = yield* readSmallFile(
+    nodeDisk,
+    path.join(folder, manifestName),
+    manifestBytesMax,
+  ).pipe(
+    Effect.map(decodeManifestText),
+    Effect.catchIf(isMissing, () => Effect.succeed(Result.fail("is missing"))),
+  )
+  if (Result.isFailure(manifest)) {
+    const detail = `The manifest of ${folder} ${manifest.failure}`
+    return yield* new JobFailed({ kind: "damaged", detail })
+  }
+  const { checksum, counts, files, sequence, sums } = manifest.success
+  const faults = new FaultList()
+  const found = yield* describeFiles(folder, ["live", "journal"], progress)
+  const byPath = new Map(found.map((file) => [file.path, file]))
+  for (const file of files) {
+    const there = byPath.get(file.path)
+    byPath.delete(file.path)
+    if (there === undefined) faults.add(`The file ${file.path} is missing`)
+    else if (there.sha256 !== file.sha256) faults.add(`The file ${file.path} has changed`)
+  }
+  for (const name of byPath.keys()) {
+    // LMDB leaves it beside a database that was opened; it holds no data.
+    if (name !== "live/lock.mdb") faults.add(`The file ${name} does not belong to the archive`)
+  }
+  // LMDB does not survive pages that are not its own.
+  if (faults.count > 0) return unread(faults)
+  yield* Effect.addFinalizer(() =>
+    Effect.ignore(removeTree(nodeDisk, path.join(folder, "live", "lock.mdb"))),
+  )
+  const saved = yield* SavedState.open({ folder, fault: faults.add })
+  const findings = yield* verify(saved, faults, (done, total) =>
+    progress({ activity: "Checking", done, total }),
+  )
+  if (saved.lastSequence !== sequence || saved.tail.end.checksum !== checksum) {
+    faults.add(`The journal ends with record ${saved.lastSequence}, the manifest says ${sequence}`)
+  }
+  const expected = { ...counts, ...sums }
+  const actual: Record<string, unknown> = { ...findings.counts, ...findings.sums }
+  for (const [name, value] of Object.entries(expected)) {
+    if (actual[name] !== value) {
+      faults.add(`There should be ${value} ${name}, there are ${actual[name]}`)
+    }
+  }
+  return { ...findings, faults: faults.shown, faultCount: faults.count }
+})
+
+const unread = (faults: FaultList): Findings => ({
+  counts: {},
+  sums: {},
+  faults: faults.shown,
+  faultCount: faults.count,
+})

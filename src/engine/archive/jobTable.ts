@@ -1,0 +1,23 @@
+/** Which code does which job. */
+import type { Effect, Scope } from "effect"
+import { makeArchive } from "./ArchiveJob.ts"
+import type { Input, JobName, JobProgress, ResultOf, Step } from "./Jobs.ts"
+import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
+
+/** What a job has of whoever has ordered it. */
+export interface JobContext {
+  /** Waits for the answer at a step. */
+  readonly ask: (step: Step) => Effect.Effect<unknown>
+  readonly progress: (progress: JobProgress) => void
+}
+
+export type JobCode<Name extends JobName> = (
+  input: Input<Name>,
+  context: JobContext,
+) => Effect.Effect<ResultOf<Name>, unknown, Scope.Scope>
+
+export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
+  archive: makeArchive,
+  verifyLive,
+  verifyArchive,
+}

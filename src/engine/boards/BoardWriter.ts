@@ -1,0 +1,331 @@
+/**
+ * What a snapshot does for boards, before it writes anything else: puts the frozen ones into LMDB, takes
+ * users off stored ones, deletes those that are too old.
+ *
+ * It comes first because users' values hold only their latest two windows of each kind: as long as a board
+ * is not stored, they must be those from which a start would build it again. A crash in between does no
+ * harm: a board counts once its window is written, at its end, and what was begun is deleted before the
+ * next attempt.
+ *
+ * Everything goes in small pieces, the loop serving others in between, so that a board of a million costs
+ * nobody more than a few milliseconds of waiting. Nothing is copied: a frozen board does not change, and rows
+ * that become gaps while it is written are taken out on disk afterwards.
+ */
+import { Effect, Stream } from "effect"
+import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
+import { limits } from "../../Limits.ts"
+import { rangeOf } from "../../storage/Keys.ts"
+import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
+import type { Environment } from "../Environments.ts"
+import { nextTurn } from "../nextTurn.ts"
+import type { FrozenBoard, Windows } from "./Boards.ts"
+import { oldestKept } from "./Retention.ts"
+import {
+  type BoardPlace,
+  boardKey,
+  bucketEntry,
+  bucketOf,
+  gapEntry,
+  pageEntry,
+  pairBytes,
+  removalOf,
+  rowHeadBytes,
+  type Section,
+  userHash,
+  windowEntry,
+} from "./StoredBoard.ts"
+
+type Write = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
+
+export interface BoardWriterOptions {
+  readonly storage: Storage["Service"]
+  readonly environments: Iterable<Environment>
+  readonly now: () => number
+}
+
+export class BoardWriter {
+  readonly #options: BoardWriterOptions
+
+  constructor(options: BoardWriterOptions) {
+    this.#options = options
+  }
+
+  /** Brings all stored boards up to date by way of `write`. After a failure the next call goes on. */
+  readonly write = Effect.fnUntraced(function* (this: BoardWriter, write: Write) {
+    for (const environment of this.#options.environments) {
+      for (const kind of windowKinds) {
+        const windows = environment.boards.windows[kind]
+        if (windows.frozen.length === 0 && windows.stored.size === 0) continue
+        const place = { environment: environment.id, kind }
+        for (const frozen of [...windows.frozen]) {
+          yield* this.#store({ ...place, index: frozen.index }, windows, frozen, write)
+        }
+        yield* this.#remove(place, windows, write)
+        yield* this.#prune(environment, kind, windows, write)
+      }
+    }
+  })
+
+  readonly #store = Effect.fnUntraced(function* (
+    this: BoardWriter,
+    place: BoardPlace,
+    windows: Windows,
+    frozen: FrozenBoard,
+    write: Write,
+  ) {
+    yield* this.#delete(place, write)
+    const size = frozen.board.total
+    const index = new UserIndex(place, size)
+    const slices = new Slices(write)
+    const pages = new Pages(place, frozen, index)
+    for (const [position] of stepsOf(size, limits.boardTurnRowsMax)) {
+      yield* slices.add(pages.next(position))
+      yield* nextTurn
+    }
+    yield* slices.add(pages.end())
+    index.added()
+    for (const [from, end] of stepsOf(index.size, limits.boardTurnSortMax)) {
+      index.sort(from, end)
+      yield* nextTurn
+    }
+    for (const [from, end] of stepsOf(index.buckets, limits.boardTurnBucketsMax)) {
+      yield* slices.add(index.entries(from, end))
+      yield* nextTurn
+    }
+    for (const gap of [...frozen.gaps]) yield* slices.add([gapEntry(place, gap)])
+    const window = { ...frozen, size, buckets: index.buckets }
+    yield* slices.add([windowEntry(place, window)])
+    yield* slices.end
+    windows.stores(frozen, window)
+  })
+
+  /** Takes those who are gone off the stored boards of one kind. */
+  readonly #remove = Effect.fnUntraced(function* (
+    this: BoardWriter,
+    place: Omit<BoardPlace, "index">,
+    windows: Windows,
+    write: Write,
+  ) {
+    for (const [index, window] of windows.stored) {
+      for (const userId of [...window.removed]) {
+        const at = { ...place, index }
+        const found = yield* removalOf(this.#options.storage, at, window, userId)
+        if (found !== undefined) {
+          yield* write(found.entries)
+          window.gaps.add(found.position)
+        }
+        window.removed.delete(userId)
+        yield* nextTurn
+      }
+    }
+  })
+
+  /** Deletes what is older than is kept, but for the newest: it tells a start what was stored. */
+  readonly #prune = Effect.fnUntraced(function* (
+    this: BoardWriter,
+    environment: Environment,
+    kind: WindowKind,
+    windows: Windows,
+    write: Write,
+  ) {
+    const oldest = oldestKept(environment, kind, this.#options.now())
+    for (const index of [...windows.stored.keys()]) {
+      if (index >= oldest || index === windows.storedThrough) continue
+      windows.stored.delete(index)
+      yield* this.#delete({ environment: environment.id, kind, index }, write)
+    }
+  })
+
+  /** Deletes all that is stored of a board, the window at the end, so that an interrupted one is found again. */
+  readonly #delete = Effect.fnUntraced(function* (
+    this: BoardWriter,
+    place: BoardPlace,
+    write: Write,
+  ) {
+    for (const section of sections) {
+      const range = rangeOf(boardKey(section, place))
+      yield* Stream.runForEach(
+        this.#options.storage.readEntries({ table: "boards", ...range }),
+        (entries) =>
+          Effect.forEach(
+            slicesOf(entries),
+            (slice) => write(slice.map(([key]) => ({ table: "boards", key, value: null }))),
+            { discard: true },
+          ),
+      )
+    }
+  })
+}
+
+const sections: ReadonlyArray<Section> = ["r", "u", "g", "w"]
+
+/** Steps of at most `most` from 0 to `size`: where each begins and ends. */
+function* stepsOf(size: number, most: number): Generator<readonly [from: number, end: number]> {
+  for (let from = 0; from < size; from += most) yield [from, Math.min(size, from + most)]
+}
+
+const slicesOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from(stepsOf(all.length, limits.boardSliceEntriesMax), ([from, end]) =>
+    all.slice(from, end),
+  )
+
+/** Collects entries into transactions. */
+class Slices {
+  readonly #write: Write
+  #entries: Array<Entry> = []
+
+  constructor(write: Write) {
+    this.#write = write
+  }
+
+  readonly add = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> => {
+    this.#entries.push(...entries)
+    return this.#entries.length < limits.boardSliceEntriesMax ? Effect.void : this.end
+  }
+
+  /** Handing them over takes a turn of its own. */
+  readonly end: Effect.Effect<void, StorageError> = Effect.andThen(
+    nextTurn,
+    Effect.suspend(() => {
+      const slice = this.#entries
+      this.#entries = []
+      return this.#write(slice)
+    }),
+  )
+}
+
+/** Cuts a frozen board into pages, and writes them as they are stored. */
+class Pages {
+  readonly #place: BoardPlace
+  readonly #frozen: FrozenBoard
+  readonly #index: UserIndex
+  /** The page that is being filled, with room for a row too many; its first row is at `#position`. */
+  readonly #page = Buffer.allocUnsafe(limits.boardPageBytesMax + longestRowBytes)
+  #position = 0
+  #end = 0
+
+  constructor(place: BoardPlace, frozen: FrozenBoard, index: UserIndex) {
+    this.#place = place
+    this.#frozen = frozen
+    this.#index = index
+  }
+
+  /** The pages that are full after the next rows, which begin at `position`. */
+  next(position: number): ReadonlyArray<Entry> {
+    const { board, gaps } = this.#frozen
+    const page = this.#page
+    const pages: Array<Entry> = []
+    let at = position
+    board.visit(position, limits.boardTurnRowsMax, (member, score, rank) => {
+      if (this.#end === 0) this.#begin(at, rank)
+      let rowAt = this.#end
+      let rowEnd = this.#write(rowAt, gaps.has(at) ? undefined : member, score)
+      if (rowEnd > limits.boardPageBytesMax) {
+        pages.push(...this.end())
+        this.#begin(at, rank)
+        page.copyWithin(this.#end, rowAt, rowEnd)
+        rowEnd += this.#end - rowAt
+        rowAt = this.#end
+      }
+      this.#end = rowEnd
+      const idAt = rowAt + rowHeadBytes
+      if (rowEnd > idAt) this.#index.add(userHash(page, idAt, rowEnd), this.#position)
+      at++
+    })
+    return pages
+  }
+
+  #begin(position: number, rank: number): void {
+    this.#position = position
+    this.#end = this.#page.writeUInt32LE(rank - 1)
+  }
+
+  /** Writes a row at `at`; answers where it ends. */
+  #write(at: number, member: number | undefined, score: number): number {
+    const page = this.#page
+    const idAt = page.writeDoubleLE(score, at) + 2
+    const end = member === undefined ? idAt : this.#frozen.board.members.copyId(member, page, idAt)
+    page.writeUInt16LE(end - idAt, idAt - 2)
+    return end
+  }
+
+  /** The page that is not full. */
+  end(): ReadonlyArray<Entry> {
+    if (this.#end === 0) return []
+    const page = pageEntry(this.#place, this.#position, this.#page.subarray(0, this.#end))
+    this.#end = 0
+    return [page]
+  }
+}
+
+/** A character takes at most four bytes of UTF-8. */
+const longestRowBytes = rowHeadBytes + 4 * limits.idCharactersMax
+
+/** The index from users to pages, while it is made: hashes are counted by bucket, then sorted into them. */
+class UserIndex {
+  readonly buckets: number
+  readonly #place: BoardPlace
+  readonly #hashes: Uint32Array
+  readonly #pages: Uint32Array
+  readonly #sorted: Uint32Array
+  /** By bucket: how many there are; then, how far it is filled in `#sorted`; at last, where it ends there. */
+  readonly #ends: Uint32Array
+  #size = 0
+
+  constructor(place: BoardPlace, sizeMax: number) {
+    this.#place = place
+    this.buckets = Math.max(1, Math.ceil(sizeMax / limits.boardBucketUsers))
+    this.#hashes = new Uint32Array(sizeMax)
+    this.#pages = new Uint32Array(sizeMax)
+    this.#sorted = new Uint32Array(sizeMax)
+    this.#ends = new Uint32Array(this.buckets)
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  add(hash: number, page: number): void {
+    this.#hashes[this.#size] = hash
+    this.#pages[this.#size++] = page
+    this.#ends[bucketOf(hash, this.buckets)]!++
+  }
+
+  /** All are added: sorting begins. */
+  added(): void {
+    let start = 0
+    for (let bucket = 0; bucket < this.buckets; bucket++) {
+      const count = this.#ends[bucket]!
+      this.#ends[bucket] = start
+      start += count
+    }
+  }
+
+  sort(from: number, end: number): void {
+    for (let index = from; index < end; index++) {
+      const bucket = bucketOf(this.#hashes[index]!, this.buckets)
+      this.#sorted[this.#ends[bucket]!++] = index
+    }
+  }
+
+  /** The entries of the buckets from `from` on to before `end`. One has more than one part only where ids collide. */
+  entries(from: number, end: number): ReadonlyArray<Entry> {
+    const entries: Array<Entry> = []
+    for (let bucket = from; bucket < end; bucket++) {
+      const last = this.#ends[bucket]!
+      let next = bucket === 0 ? 0 : this.#ends[bucket - 1]!
+      for (let part = 0; next < last; part++) {
+        const pairs = Buffer.allocUnsafe(Math.min(last - next, partPairsMax) * pairBytes)
+        for (let at = 0; at < pairs.length; next++) {
+          const index = this.#sorted[next]!
+          at = pairs.writeUInt32LE(this.#hashes[index]!, at)
+          at = pairs.writeUInt32LE(this.#pages[index]!, at)
+        }
+        entries.push(bucketEntry(this.#place, bucket, part, pairs))
+      }
+    }
+    return entries
+  }
+}
+
+const partPairsMax = Math.floor(limits.boardPageBytesMax / pairBytes)

@@ -1,0 +1,223 @@
+/**
+ * All leaderboards of one environment: of all time, and of the days, weeks and months of its project. The open
+ * ones follow the durable state of users; they share one `Members`, so a user costs each of them about 30
+ * bytes, and a new window nothing.
+ *
+ * A window is **open** from the first record that counts for it until the record that closes it; in between,
+ * from its end on, the next one is open too. Then it is **frozen**: its board is taken out of the open
+ * ones as it stands, and kept until the next snapshot has written it. From then on it is **stored**: read
+ * from LMDB, until it is too old.
+ *
+ * Who is hidden or erased leaves all of them at once, and closed ones for good: the row becomes a gap, in
+ * memory at once, and on disk with the next snapshot (`removed` has those who wait for that).
+ *
+ * Cost: a record that changed xp moves the user on up to four boards, any other does nothing. Closing a
+ * window moves a reference.
+ */
+import { Gaps } from "../../domain/board/Gaps.ts"
+import { Members } from "../../domain/board/Members.ts"
+import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
+import { Leaderboard } from "../../domain/Leaderboard.ts"
+import type { Fact, JournalRecord, UserCommand } from "../../domain/Record.ts"
+import type { UserState } from "../../domain/User.ts"
+import type { Actor } from "../Actor.ts"
+import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
+
+type UserActor = Actor<UserState | undefined, UserCommand>
+type WindowClosed = Extract<Fact, { readonly kind: "leaderboard.window_closed" }>
+
+/** Rows that are there and not shown any more. */
+interface Removals {
+  readonly gaps: Gaps
+  /** Users who are gone and whose rows may still be on disk. */
+  readonly removed: Set<string>
+}
+
+export interface FrozenBoard extends ClosedWindow, Removals {
+  readonly index: number
+  readonly board: Leaderboard
+}
+
+export interface StoredBoard extends StoredWindow, Removals {}
+
+/** The boards of one kind of window. */
+export class Windows {
+  readonly open = new Map<number, Leaderboard>()
+  /** Oldest first. */
+  readonly frozen: Array<FrozenBoard> = []
+  /** By index, oldest first. */
+  readonly stored = new Map<number, StoredBoard>()
+  /** The index of the newest window that was ever stored. */
+  storedThrough = Number.NEGATIVE_INFINITY
+  readonly #members: Members
+  /** The board that was asked for last. */
+  #latest: Leaderboard | undefined
+  #latestIndex = 0
+
+  constructor(members: Members) {
+    this.#members = members
+  }
+
+  /** The board of a window for which records count; `undefined` where it is closed. */
+  openBoard(index: number): Leaderboard | undefined {
+    if (this.#latest !== undefined && index === this.#latestIndex) return this.#latest
+    if (index <= (this.frozen.at(-1)?.index ?? this.storedThrough)) return undefined
+    let board = this.open.get(index)
+    if (board === undefined) {
+      board = new Leaderboard(this.#members)
+      this.open.set(index, board)
+    }
+    this.#latest = board
+    this.#latestIndex = index
+    return board
+  }
+
+  /** A board that a start found on disk; oldest first. */
+  load(index: number, window: StoredWindow, gaps: Gaps): void {
+    this.stored.set(index, { ...window, gaps, removed: new Set() })
+    this.storedThrough = index
+  }
+
+  /** Lets go of boards of windows that were closed without anybody on them, or so a start found. */
+  dropThrough(index: number): void {
+    for (const open of this.open.keys()) if (open <= index) this.drop(open)
+  }
+
+  /** The record `sequence` closes a window. One that is closed already stays as it is. */
+  close({ endsAt, index, startsAt }: WindowClosed, sequence: number): void {
+    const board = this.openBoard(index)
+    if (board === undefined) return
+    this.drop(index)
+    const gaps = new Gaps()
+    const removed = new Set<string>()
+    this.frozen.push({ index, startsAt, endsAt, sequence, board, gaps, removed })
+  }
+
+  /** The open windows before the one at `open`, for which nothing counts any more; those that nobody is on are let go. */
+  over(open: number): ReadonlyArray<{ readonly index: number; readonly total: number }> {
+    const over: Array<{ readonly index: number; readonly total: number }> = []
+    for (const [index, { total }] of this.open) {
+      if (index >= open) continue
+      if (total > 0) over.push({ index, total })
+      else this.drop(index)
+    }
+    return over
+  }
+
+  drop(index: number): void {
+    this.open.delete(index)
+    this.#latest = undefined
+  }
+
+  /** A frozen board is on disk. */
+  stores(frozen: FrozenBoard, { buckets, size }: StoredWindow): void {
+    const { endsAt, gaps, index, removed, sequence, startsAt } = frozen
+    this.frozen.splice(this.frozen.indexOf(frozen), 1)
+    this.stored.set(index, { startsAt, endsAt, sequence, size, buckets, gaps, removed })
+    this.storedThrough = index
+  }
+
+  /** Takes a user off the closed boards, because of the record `sequence`. */
+  leaveClosed(member: number | undefined, userId: string, sequence: number): void {
+    for (const { board, gaps, removed } of this.frozen) {
+      const position = member === undefined ? undefined : board.positionOf(member)
+      if (position === undefined || !gaps.add(position)) continue
+      removed.add(userId)
+    }
+    for (const { removed, sequence: closedBy } of this.stored.values()) {
+      // While the journal is replayed, a window may be stored that closed after this record.
+      if (closedBy < sequence) removed.add(userId)
+    }
+  }
+}
+
+export class Boards {
+  readonly members = new Members()
+  allTime = new Leaderboard(this.members)
+  readonly windows: Readonly<Record<WindowKind, Windows>> = {
+    daily: new Windows(this.members),
+    weekly: new Windows(this.members),
+    monthly: new Windows(this.members),
+  }
+
+  /** `record` made the durable state of the user what it is now. */
+  follow(actor: UserActor, user: UserState, record: JournalRecord): void {
+    const { cause, sequence } = record
+    if (cause.kind === "profile") {
+      if (cause.change.hidden === true) this.hide(user.id, sequence)
+      if (cause.change.hidden === false) this.#show(user)
+      return
+    }
+    if (user.scoreSequence !== sequence || user.profile.hidden) return
+    actor.member ??= this.members.admit(user.id)
+    this.allTime.set(actor.member, user.xp, sequence)
+    const { daily, monthly, weekly } = user.windows
+    if (daily.sequence === sequence) this.#credit("daily", daily, actor.member)
+    if (weekly.sequence === sequence) this.#credit("weekly", weekly, actor.member)
+    if (monthly.sequence === sequence) this.#credit("monthly", monthly, actor.member)
+  }
+
+  #credit(
+    kind: WindowKind,
+    { index, sequence, xp }: { index: number; sequence: number; xp: number },
+    member: number,
+  ): void {
+    this.windows[kind].openBoard(index)?.set(member, Math.max(0, xp), sequence)
+  }
+
+  /** Puts a user who was hidden back on the boards that are not closed. */
+  #show(user: UserState): void {
+    const member = this.members.admit(user.id)
+    this.allTime.set(member, user.xp, user.scoreSequence)
+    for (const kind of windowKinds) {
+      const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = user.windows[kind]
+      if (sequence > 0) this.#credit(kind, { index, sequence, xp }, member)
+      if (sequenceBefore > 0) {
+        this.#credit(kind, { index: indexBefore, sequence: sequenceBefore, xp: xpBefore }, member)
+      }
+    }
+  }
+
+  /** Takes a user off every board, because of the record `sequence`. */
+  hide(userId: string, sequence: number): void {
+    const member = this.members.find(userId)
+    for (const kind of windowKinds) {
+      const windows = this.windows[kind]
+      if (member !== undefined) for (const board of windows.open.values()) board.remove(member)
+      windows.leaveClosed(member, userId, sequence)
+    }
+    if (member !== undefined) this.allTime.remove(member)
+  }
+
+  /** `hide`, and nothing is left of the user: the member number is given back. */
+  forget(userId: string, sequence: number): void {
+    this.hide(userId, sequence)
+    this.members.release(userId)
+  }
+
+  /**
+   * A record of the journal's tail that the actor's state has already, at start: it may not have reached
+   * the closed boards on disk.
+   */
+  passOver(record: JournalRecord): void {
+    const { cause, facts, sequence, subject } = record
+    if (subject.actor !== "user") {
+      this.close(record)
+      return
+    }
+    const hides = cause.kind === "profile" && cause.change.hidden === true
+    const erases = cause.kind === "erasure" && facts.length > 0
+    if (!hides && !erases) return
+    const member = this.members.find(subject.userId)
+    for (const kind of windowKinds) {
+      this.windows[kind].leaveClosed(member, subject.userId, sequence)
+    }
+  }
+
+  /** Closes the windows that a record of the project's says are over. */
+  close({ facts, sequence }: JournalRecord): void {
+    for (const fact of facts) {
+      if (fact.kind === "leaderboard.window_closed") this.windows[fact.window].close(fact, sequence)
+    }
+  }
+}

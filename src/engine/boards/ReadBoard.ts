@@ -1,0 +1,213 @@
+/**
+ * Reading a leaderboard: finds the board of the window that is asked for, live, frozen or stored, and joins its
+ * rows with what else a reader wants to know of the users: their xp, their name, their rank in the window
+ * before.
+ */
+import { Effect } from "effect"
+import { Gaps } from "../../domain/board/Gaps.ts"
+import { dayOf, type WindowKind, windowOfDay, type Zone, zoneOf } from "../../domain/Calendar.ts"
+import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { Leaderboard } from "../../domain/Leaderboard.ts"
+import type { UserState } from "../../domain/User.ts"
+import type { Broken, Storage } from "../../storage/Storage.ts"
+import type { Environment } from "../Environments.ts"
+import {
+  type BoardRow,
+  type BoardSource,
+  boardInMemory,
+  offsetAround,
+  pageOf,
+  rankOf,
+  totalOf,
+} from "./BoardSource.ts"
+import { oldestKept, windowsKept } from "./Retention.ts"
+import { openStoredBoard } from "./StoredBoard.ts"
+
+export type BoardWindow = "all_time" | WindowKind
+
+export interface BoardQuery {
+  /** `all_time` by default. */
+  readonly window?: BoardWindow
+  /** A time (epoch milliseconds) or a local date such as `2026-11-01` in the window; by default now. */
+  readonly at?: number | string
+  readonly limit: number
+  readonly offset: number
+  /** The user around whom the page lies, instead of `offset`. */
+  readonly around?: string
+}
+
+export interface BoardEntry {
+  readonly rank: number
+  readonly userId: string
+  readonly displayName: string | null
+  /** The xp in the window. */
+  readonly score: number
+  /** All xp of the user, which make the level. */
+  readonly xp: number
+  /** The rank in the window before; null where the user was not listed, and on the all-time board. */
+  readonly previousRank: number | null
+}
+
+export interface BoardPage {
+  /** Epoch milliseconds; null for all time. */
+  readonly startsAt: number | null
+  readonly endsAt: number | null
+  readonly entries: ReadonlyArray<BoardEntry>
+  readonly total: number
+  /** The position of the first entry, from 0. */
+  readonly offset: number
+  /** The place of the user that was asked for with `around`, null when not listed. */
+  readonly me?: BoardEntry | null
+}
+
+export interface BoardReaderOptions {
+  readonly storage: Storage["Service"]
+  readonly now: () => number
+  /** The durable state of a user, warm or cold. */
+  readonly readUser: (
+    environment: string,
+    userId: string,
+  ) => Effect.Effect<UserState | undefined, LaurelError>
+  readonly broken: (cause: Broken) => LaurelError
+}
+
+/** A window, and its board. */
+interface Found {
+  readonly startsAt: number | null
+  readonly endsAt: number | null
+  readonly board: BoardSource
+  readonly before: BoardSource
+}
+
+const noBoard = boardInMemory(new Leaderboard(), new Gaps())
+const noGaps = new Gaps()
+
+export class BoardReader {
+  readonly #options: BoardReaderOptions
+
+  constructor(options: BoardReaderOptions) {
+    this.#options = options
+  }
+
+  /** A page of a board. Fails with `invalid_request` for a window that is not there, `user_not_found` for `around`. */
+  read(environment: Environment, query: BoardQuery): Effect.Effect<BoardPage, LaurelError> {
+    const self = this
+    const { around, limit } = query
+    return Effect.gen(function* () {
+      const found = yield* self.#find(environment, query)
+      const { board, endsAt, startsAt } = found
+      let { offset } = query
+      let me: BoardRow | undefined
+      if (around !== undefined) {
+        if ((yield* self.#options.readUser(environment.id, around)) === undefined) {
+          return yield* Effect.fail(userNotFound)
+        }
+        me = yield* self.#safely(board.find(around))
+        offset = me === undefined ? 0 : offsetAround(board, me, limit)
+      }
+      const rows = yield* self.#safely(pageOf(board, offset, limit))
+      const entries: Array<BoardEntry> = []
+      for (const row of rows) entries.push(yield* self.#entry(environment, found, row))
+      const page = { startsAt, endsAt, entries, total: totalOf(board), offset }
+      if (around === undefined) return page
+      if (me === undefined) return { ...page, me: null }
+      const shown = entries.find(({ userId }) => userId === around)
+      return { ...page, me: shown ?? (yield* self.#entry(environment, found, me)) }
+    })
+  }
+
+  #entry(
+    environment: Environment,
+    { before, board }: Found,
+    row: BoardRow,
+  ): Effect.Effect<BoardEntry, LaurelError> {
+    const { score, userId } = row
+    return Effect.map(
+      Effect.all([
+        this.#options.readUser(environment.id, userId),
+        before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.find(userId)),
+      ]),
+      ([user, rowBefore]) => ({
+        rank: rankOf(board, row),
+        userId,
+        displayName: user?.profile.displayName ?? null,
+        score,
+        xp: user?.xp ?? 0,
+        previousRank: rowBefore === undefined ? null : rankOf(before, rowBefore),
+      }),
+    )
+  }
+
+  #find(
+    environment: Environment,
+    { at, window = "all_time" }: BoardQuery,
+  ): Effect.Effect<Found, LaurelError> {
+    if (window === "all_time") {
+      if (at !== undefined) {
+        return refuse(
+          "invalid_value",
+          "must be left out: the board of all time has no past windows",
+        )
+      }
+      const board = boardInMemory(environment.boards.allTime, noGaps)
+      return Effect.succeed({ startsAt: null, endsAt: null, board, before: noBoard })
+    }
+    const now = this.#options.now()
+    const project = environment.project.durable
+    const zone = zoneOf(project.settings.timezone)
+    const open = openWindow(project, zone, window, now)
+    const index = at === undefined ? open : indexAt(window, at, zone)
+    if (index > open) return refuse("out_of_range", "must not be later than the present window")
+    if (index < oldestKept(environment, window, now)) {
+      const kept = windowsKept[window]
+      return refuse("out_of_range", `must lie in the present window or in the ${kept} before it`)
+    }
+    const windows = environment.boards.windows[window]
+    const closed = windows.stored.get(index) ?? windows.frozen.find((one) => one.index === index)
+    const { endsAt, startsAt } = closed ?? zone.windowBounds(window, index)
+    return Effect.map(
+      Effect.all([
+        this.#window(environment, window, index),
+        this.#window(environment, window, index - 1),
+      ]),
+      ([board, before]) => ({ startsAt, endsAt, board, before }),
+    )
+  }
+
+  /** The board of one window, wherever it is; an empty one where nobody was on it. */
+  #window(
+    environment: Environment,
+    kind: WindowKind,
+    index: number,
+  ): Effect.Effect<BoardSource, LaurelError> {
+    const windows = environment.boards.windows[kind]
+    const stored = windows.stored.get(index)
+    if (stored !== undefined) {
+      const place = { environment: environment.id, kind, index }
+      return this.#safely(openStoredBoard(this.#options.storage, place, stored))
+    }
+    const frozen = windows.frozen.find((one) => one.index === index)
+    const { board, gaps } = frozen ?? { board: windows.open.get(index), gaps: noGaps }
+    return Effect.succeed(board === undefined ? noBoard : boardInMemory(board, gaps))
+  }
+
+  #safely<A>(read: Effect.Effect<A, Broken>): Effect.Effect<A, LaurelError> {
+    return Effect.mapError(read, (broken) => this.#options.broken(broken))
+  }
+}
+
+const indexAt = (kind: WindowKind, at: number | string, zone: Zone): number => {
+  if (typeof at === "number") return zone.windowAt(kind, at)
+  const day = dayOf(at)
+  if (day === undefined) throw new RangeError(`${at} is no date`)
+  return windowOfDay(kind, day)
+}
+
+const refuse = (code: string, detail: string): Effect.Effect<never, LaurelError> =>
+  Effect.fail(invalidRequest([{ pointer: "query/at", code, detail }]))
+
+const userNotFound = laurelError(
+  "user_not_found",
+  "No event or reward of the user named by around was ever accepted.",
+)

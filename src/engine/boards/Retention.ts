@@ -1,0 +1,18 @@
+/** How long closed windows can be read. */
+import { type WindowKind, zoneOf } from "../../domain/Calendar.ts"
+import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { limits } from "../../Limits.ts"
+import type { Environment } from "../Environments.ts"
+
+/** How many windows before the open one are kept. */
+export const windowsKept: Readonly<Record<WindowKind, number>> = {
+  daily: limits.boardDailyWindowsKept,
+  weekly: limits.boardWeeklyWindowsKept,
+  monthly: limits.boardMonthlyWindowsKept,
+}
+
+/** The index of the oldest window that is kept at `now`, epoch milliseconds. */
+export const oldestKept = (environment: Environment, kind: WindowKind, now: number): number => {
+  const project = environment.project.durable
+  return openWindow(project, zoneOf(project.settings.timezone), kind, now) - windowsKept[kind]
+}

@@ -1,0 +1,232 @@
+/**
+ * A frozen board in LMDB, in the table `boards`. All keys begin with a letter, the environment, the kind of
+ * window and its index:
+ *
+ *     w              the window (JSON); written last, so a board without it is not there
+ *     r, position    a page of rows from that position on: the position of the first row with the same score as
+ *                    the first here (uint32), then for each row its score (float64), the bytes of its user id
+ *                    (uint16) and the id (UTF-8); an empty id is a gap
+ *     u, bucket, n   where users are: pairs of the hash of an id and the position of a page (uint32 each)
+ *     g, position    a gap; the value is empty
+ *
+ * Numbers are little-endian. The index has hashes in place of ids, which would take as much space again as
+ * the rows; a bucket holds those of one range of hashes. Values stay below `boardPageBytesMax`: they are
+ * deleted in the end, which LMDB bears only with small values.
+ */
+import { Effect, Stream } from "effect"
+import { Gaps } from "../../domain/board/Gaps.ts"
+import { halfSipHash } from "../../domain/board/halfSipHash.ts"
+import type { WindowKind } from "../../domain/Calendar.ts"
+import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
+import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
+import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import type { BoardRow, BoardSource } from "./BoardSource.ts"
+
+type Store = Storage["Service"]
+
+/** Where a board is kept. */
+export interface BoardPlace {
+  readonly environment: string
+  readonly kind: WindowKind
+  readonly index: number
+}
+
+/** A window that is over. Times are epoch milliseconds; `sequence` is that of the record that closed it. */
+export interface ClosedWindow {
+  readonly startsAt: number
+  readonly endsAt: number
+  readonly sequence: number
+}
+
+/** What `w` holds: `size` rows, with gaps, and `buckets` of the index. */
+export interface StoredWindow extends ClosedWindow {
+  readonly size: number
+  readonly buckets: number
+}
+
+export type Section = "w" | "r" | "u" | "g"
+
+export const boardKey = (
+  section: Section,
+  { environment, index, kind }: BoardPlace,
+  ...rest: ReadonlyArray<number>
+): Uint8Array => compositeKey(section, environment, kind, index, ...rest)
+
+const entry = (key: Uint8Array, body: Uint8Array | string): Entry => ({
+  table: "boards",
+  key,
+  value: encodeValue(body),
+})
+
+const readRange = (storage: Store, range: Omit<Range, "table">) =>
+  Effect.map(Stream.runCollect(storage.readEntries({ table: "boards", ...range })), (chunks) =>
+    chunks.flat(),
+  )
+
+const bodyOf = ([key, value]: StoredEntry): Effect.Effect<Buffer, Broken> =>
+  Effect.map(decodeValue(value, { table: "boards", key }), asBuffer)
+
+const readBody = (storage: Store, key: Uint8Array): Effect.Effect<Buffer | undefined, Broken> =>
+  Effect.flatMap(storage.readEntry("boards", key), (value) =>
+    value === undefined ? Effect.succeed(undefined) : bodyOf([key, value]),
+  )
+
+export const windowEntry = (
+  place: BoardPlace,
+  { buckets, endsAt, sequence, size, startsAt }: StoredWindow,
+): Entry =>
+  entry(boardKey("w", place), JSON.stringify({ startsAt, endsAt, sequence, size, buckets }))
+
+export const gapEntry = (place: BoardPlace, position: number): Entry =>
+  entry(boardKey("g", place, position), "")
+
+/** All boards that are stored, each with its gaps. */
+export const readWindows = Effect.fnUntraced(function* (storage: Store) {
+  const windows: Array<{ place: BoardPlace; window: StoredWindow; gaps: Gaps }> = []
+  for (const found of yield* readRange(storage, rangeOf(compositeKey("w")))) {
+    const [, environment, kind, index] = keyParts(found[0]) as [string, string, WindowKind, number]
+    const place = { environment, kind, index }
+    const window: StoredWindow = JSON.parse((yield* bodyOf(found)).toString())
+    const gaps = yield* readRange(storage, rangeOf(boardKey("g", place)))
+    windows.push({ place, window, gaps: new Gaps(gaps.map(([key]) => keyParts(key)[4] as number)) })
+  }
+  return windows
+})
+
+export const rowHeadBytes = 10
+
+/** A page of rows, which `page` holds as they are stored, the first of them at `position`. */
+export const pageEntry = (place: BoardPlace, position: number, page: Uint8Array): Entry =>
+  entry(boardKey("r", place, position), page)
+
+/** A row in its page: the user's id stands there from `idAt` to `end`. */
+interface PageRow extends Omit<BoardRow, "userId"> {
+  readonly idAt: number
+  readonly end: number
+}
+
+/** The rows of the page that begins at `position`. */
+function* rowsOf(page: Buffer, position: number): Generator<PageRow> {
+  let first = page.readUInt32LE()
+  let scoreBefore = 0
+  for (let next = position, at = 4; at < page.length; next++) {
+    const score = page.readDoubleLE(at)
+    const idAt = at + rowHeadBytes
+    at = idAt + page.readUInt16LE(idAt - 2)
+    if (next > position && score !== scoreBefore) first = next
+    scoreBefore = score
+    yield { position: next, first, score, idAt, end: at }
+  }
+}
+
+export const pairBytes = 8
+
+/** A part of a bucket: hashes and the positions of the pages that they lead to, in turn. */
+export const bucketEntry = (
+  place: BoardPlace,
+  bucket: number,
+  part: number,
+  pairs: Uint8Array,
+): Entry => entry(boardKey("u", place, bucket, part), pairs)
+
+/** The hash under which the row of a user is found whose id (UTF-8) stands in `bytes` from `start` to `end`. */
+export const userHash = (bytes: Uint8Array, start: number, end: number): number =>
+  halfSipHash(bytes, start, end, 0, 0)
+
+export const bucketOf = (hash: number, buckets: number): number =>
+  Math.floor((hash / 2 ** 32) * buckets)
+
+const findRow = Effect.fnUntraced(function* (
+  storage: Store,
+  place: BoardPlace,
+  { buckets }: StoredWindow,
+  userId: string,
+) {
+  const id = Buffer.from(userId)
+  const hash = userHash(id, 0, id.length)
+  const bucket = bucketOf(hash, buckets)
+  for (let part = 0; ; part++) {
+    const bucketKey = boardKey("u", place, bucket, part)
+    const pairs = yield* readBody(storage, bucketKey)
+    if (pairs === undefined) return undefined
+    for (let pairAt = 0; pairAt < pairs.length; pairAt += pairBytes) {
+      if (pairs.readUInt32LE(pairAt) !== hash) continue
+      const pageAt = pairs.readUInt32LE(pairAt + 4)
+      const page = yield* readBody(storage, boardKey("r", place, pageAt))
+      if (page === undefined) continue
+      for (const row of rowsOf(page, pageAt)) {
+        if (page.subarray(row.idAt, row.end).equals(id)) {
+          return { row, page, pageAt, bucketKey, pairs, pairAt }
+        }
+      }
+    }
+  }
+})
+
+/**
+ * The position of a user's row on a stored board, and what takes the user off it, with every trace of the
+ * id; `undefined` when there is none.
+ */
+export const removalOf = Effect.fnUntraced(function* (
+  storage: Store,
+  place: BoardPlace,
+  window: StoredWindow,
+  userId: string,
+) {
+  const found = yield* findRow(storage, place, window, userId)
+  if (found === undefined) return undefined
+  const { bucketKey, page, pageAt, pairAt, pairs, row } = found
+  const others = Buffer.concat([pairs.subarray(0, pairAt), pairs.subarray(pairAt + pairBytes)])
+  const rest = Buffer.concat([page.subarray(0, row.idAt), page.subarray(row.end)])
+  rest.writeUInt16LE(0, row.idAt - 2)
+  const entries = [
+    pageEntry(place, pageAt, rest),
+    entry(bucketKey, others),
+    gapEntry(place, row.position),
+  ]
+  return { position: row.position, entries }
+})
+
+/** A stored board as it is read: `gaps` are those that it has on disk, `removed` users who are gone since. */
+export const openStoredBoard = Effect.fnUntraced(function* (
+  storage: Store,
+  place: BoardPlace,
+  window: StoredWindow & { readonly gaps: Gaps; readonly removed: ReadonlySet<string> },
+) {
+  const { removed } = window
+  const gaps = removed.size === 0 ? window.gaps : new Gaps([...window.gaps])
+  for (const userId of removed) {
+    const found = yield* findRow(storage, place, window, userId)
+    if (found !== undefined) gaps.add(found.row.position)
+  }
+  const source: BoardSource = {
+    size: window.size,
+    gaps,
+    rows: Effect.fnUntraced(function* (position, end) {
+      const [begin] = yield* readRange(storage, {
+        from: boardKey("r", place),
+        until: boardKey("r", place, position + 1),
+        reverse: true,
+        limit: 1,
+      })
+      if (begin === undefined) return []
+      const range = { from: begin[0], until: boardKey("r", place, end) }
+      const rows: Array<BoardRow> = []
+      for (const found of yield* readRange(storage, range)) {
+        const page = yield* bodyOf(found)
+        for (const { end: idEnd, idAt, ...row } of rowsOf(page, keyParts(found[0])[4] as number)) {
+          if (row.position < position || row.position >= end || gaps.has(row.position)) continue
+          rows.push({ ...row, userId: page.toString("utf8", idAt, idEnd) })
+        }
+      }
+      return rows
+    }),
+    find: (userId) =>
+      Effect.map(findRow(storage, place, window, userId), (found) => {
+        if (found === undefined || gaps.has(found.row.position)) return undefined
+        const { first, position, score } = found.row
+        return { position, first, score, userId }
+      }),
+  }
+  return source
+})

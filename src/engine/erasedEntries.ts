@@ -1,0 +1,59 @@
+import { Effect, Stream } from "effect"
+import { duplicateKey } from "../domain/User.ts"
+import { limits } from "../Limits.ts"
+import { compositeKey, rangeOf } from "../storage/Keys.ts"
+import type { Broken, Entry, Storage } from "../storage/Storage.ts"
+import { decodeValue } from "../storage/Values.ts"
+import { decodePage } from "./Codec.ts"
+import type { Erasure } from "./Erasures.ts"
+import { eventIdKey } from "./History.ts"
+import { eraseKept } from "./KeptAnswers.ts"
+import { nextTurn } from "./nextTurn.ts"
+
+type Store = Storage["Service"]
+
+/**
+ * What removes an erased user from the snapshot, in groups that must be written whole: each history page with
+ * all that its records lead to, since nothing else does, and at last the state. What the user has had since the
+ * erasure stays; `isThere` tells whether there is anything.
+ */
+export const erasedEntries = (
+  storage: Store,
+  erasure: Erasure,
+  isThere: () => boolean,
+): Stream.Stream<ReadonlyArray<Entry>, Broken> => {
+  const { environment, sequence, userId } = erasure
+  const user = compositeKey(environment, userId)
+  const { from } = rangeOf(user)
+  const until = compositeKey(environment, userId, sequence + 1)
+  let bytes = 0
+  return storage.readEntries({ table: "history", from, until }).pipe(
+    Stream.flatMap(Stream.fromIterable),
+    Stream.mapEffect(
+      Effect.fnUntraced(function* ([key, value]) {
+        bytes += value.length
+        if (bytes > limits.historyTurnBytesMax) {
+          yield* nextTurn
+          bytes = 0
+        }
+        const group: Array<Entry> = []
+        const page = decodePage(yield* decodeValue(value, { table: "history", key }))
+        for (const record of page) {
+          const name = duplicateKey(record.cause)
+          if (name !== undefined) {
+            const key = eventIdKey(environment, userId, name)
+            group.push({ table: "eventIds", key, value: null })
+          }
+          group.push(...(yield* eraseKept(storage, environment, record)))
+        }
+        group.push({ table: "history", key, value: null })
+        return group
+      }),
+    ),
+    Stream.concat(
+      Stream.suspend(() =>
+        isThere() ? Stream.empty : Stream.make([{ table: "users", key: user, value: null }]),
+      ),
+    ),
+  )
+}

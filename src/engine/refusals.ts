@@ -1,0 +1,12 @@
+/** Why the engine takes no command at the moment. */
+import { laurelError } from "../domain/Errors.ts"
+
+export const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
+  retryAfterSeconds: 5,
+})
+export const storageUnavailable = laurelError("storage_unavailable", "Nothing was changed.", {
+  retryAfterSeconds: 5,
+})
+export const overloaded = laurelError("overloaded", "Nothing was changed.", {
+  retryAfterSeconds: 1,
+})

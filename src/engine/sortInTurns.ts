@@ -1,0 +1,44 @@
+import { Effect } from "effect"
+import { limits } from "../Limits.ts"
+import { nextTurn } from "./nextTurn.ts"
+
+/**
+ * The items in the order of `compare`, equal ones as they came. Gives way to others after every
+ * `sortTurnItemsMax` items; a merge sort, bottom up.
+ */
+export const sortInTurns = Effect.fnUntraced(function* <A>(
+  items: Iterable<A>,
+  compare: (one: A, other: A) => number,
+) {
+  const size = limits.sortTurnItemsMax
+  let runs: Array<Array<A>> = []
+  let run: Array<A> = []
+  for (const item of items) {
+    run.push(item)
+    if (run.length < size) continue
+    runs.push(run.sort(compare))
+    run = []
+    yield* nextTurn
+  }
+  runs.push(run.sort(compare))
+  while (runs.length > 1) {
+    const longer: Array<Array<A>> = []
+    for (let at = 0; at < runs.length; at += 2) {
+      const one = runs[at]!
+      const other = runs[at + 1] ?? []
+      const merged: Array<A> = []
+      let first = 0
+      let second = 0
+      while (first < one.length || second < other.length) {
+        const takeSecond =
+          first === one.length ||
+          (second < other.length && compare(other[second]!, one[first]!) < 0)
+        merged.push(takeSecond ? other[second++]! : one[first++]!)
+        if (merged.length % size === 0) yield* nextTurn
+      }
+      longer.push(merged)
+    }
+    runs = longer
+  }
+  return runs[0]!
+})

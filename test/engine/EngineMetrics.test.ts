@@ -1,0 +1,132 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Latch } from "effect"
+import { TestClock } from "effect/testing"
+import { decideUser } from "../../src/domain/decide/Decide.ts"
+import { domain } from "../../src/engine/Environments.ts"
+import { limits } from "../../src/Limits.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
+import * as FaultyStorage from "../../src/storage/FaultyStorage.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { sampleValue } from "../metrics/exposition.ts"
+import { event, reward, sandbox, start, startInMemory } from "./fixture.ts"
+
+/** Metrics, and a look at one of their numbers. */
+const observed = () => {
+  const metrics = new Metrics()
+  const value = (name: string, labels?: Record<string, string>) =>
+    sampleValue(metrics.text(), name, labels)
+  return { metrics, value }
+}
+
+describe("The metrics of the engine", () => {
+  it.effect("tell what waits for the disk, and what every commit held", () =>
+    Effect.gen(function* () {
+      const { metrics, value } = observed()
+      const gate = yield* Latch.make(false)
+      const reached = yield* Deferred.make<void>()
+      const onAppend = () => Effect.andThen(Deferred.succeed(reached, undefined), Latch.await(gate))
+      const { engine } = yield* startInMemory({ onAppend }, { metrics })
+      const asked = yield* Effect.forkChild(
+        engine.askUsers(sandbox, [reward("u1", 1), reward("u1", 2), reward("u2", 3)]),
+        { startImmediately: true },
+      )
+      yield* Deferred.await(reached)
+      expect(value("laurel_journal_lag_records")).toBe(3)
+      expect(value("laurel_journal_lag_bytes")).toBeGreaterThan(100)
+      expect(value("laurel_commands_unanswered")).toBe(3)
+      expect(value("laurel_journal_records_total")).toBe(0)
+      yield* Latch.open(gate)
+      yield* Fiber.join(asked)
+      expect(value("laurel_journal_lag_records")).toBe(0)
+      expect(value("laurel_journal_lag_bytes")).toBe(0)
+      expect(value("laurel_commands_unanswered")).toBe(0)
+      expect(value("laurel_journal_records_total")).toBe(3)
+      expect(value("laurel_commit_batch_records_sum")).toBe(3)
+      expect(value("laurel_commit_batch_bytes_sum")).toBeGreaterThan(100)
+      expect(value("laurel_commit_duration_seconds_count")).toBeGreaterThan(0)
+    }),
+  )
+
+  it.effect("tell warm users from cold ones, and how many are on their way", () =>
+    Effect.gen(function* () {
+      const { metrics, value } = observed()
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUsers(sandbox, [reward("u1", 1), reward("u2", 1), reward("u3", 1)])
+      yield* first.close()
+      const faults = new FaultyStorage.Faults()
+      const storage = FaultyStorage.make(MemoryStorage.make({ state }), faults)
+      const { engine } = yield* start(storage, { metrics })
+      const users = () => [
+        value("laurel_users", { state: "warm" }),
+        value("laurel_users", { state: "cold" }),
+      ]
+      expect(users()).toEqual([0, 3])
+      const held = faults.hold("readEntry")
+      const asked = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
+        startImmediately: true,
+      })
+      yield* held.reached
+      expect(value("laurel_actors_activating")).toBe(1)
+      yield* held.release
+      yield* Fiber.join(asked)
+      expect(users()).toEqual([1, 2])
+      expect(value("laurel_actors_activating")).toBe(0)
+      expect(value("laurel_actor_activations_total")).toBe(1)
+      expect(value("laurel_recovery_replayed_records")).toBe(0)
+    }),
+  )
+
+  it.effect("tell the age of the snapshot, how long it took, and whether it failed", () =>
+    Effect.gen(function* () {
+      const { metrics, value } = observed()
+      const faults = new FaultyStorage.Faults()
+      const storage = FaultyStorage.make(MemoryStorage.make(), faults)
+      const { close, engine } = yield* start(storage, { metrics })
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      expect(value("laurel_snapshot_pending_records")).toBe(1)
+      expect(value("laurel_snapshot_age_seconds")).toBe(0)
+      faults.fail("writeEntries", { error: "NoSpace" })
+      yield* engine.drain
+      expect(value("laurel_snapshot_failures_total")).toBe(1)
+      expect(value("laurel_snapshot_duration_seconds_count")).toBe(0)
+      expect(value("laurel_snapshot_pending_records")).toBe(1)
+      yield* TestClock.adjust(1_000)
+      yield* engine.drain
+      expect(value("laurel_snapshot_duration_seconds_count")).toBe(1)
+      expect(value("laurel_snapshot_pending_records")).toBe(0)
+      yield* TestClock.adjust(7_000)
+      expect(value("laurel_snapshot_age_seconds")).toBe(7)
+      yield* close()
+    }),
+  )
+
+  it.effect("count commands that no mailbox takes, and actors that fail", () =>
+    Effect.gen(function* () {
+      const { metrics, value } = observed()
+      const gate = yield* Latch.make(false)
+      const explosive: typeof decideUser = (user, project, command, ...rest) => {
+        if (command.kind === "event") throw new Error("a bug")
+        return decideUser(user, project, command, ...rest)
+      }
+      const { engine } = yield* startInMemory(
+        { onAppend: () => Latch.await(gate) },
+        { metrics, domain: { ...domain, decideUser: explosive } },
+      )
+      const refused = (code: string) => value("laurel_mailbox_refusals_total", { code })
+      const many = Array.from({ length: limits.mailboxMessagesMax + 2 }, () => reward("u1", 1))
+      const asked = yield* Effect.forkChild(engine.askUsers(sandbox, many), {
+        startImmediately: true,
+      })
+      expect(refused("overloaded")).toBe(2)
+      yield* Effect.flip(engine.askUser(sandbox, event("u2", "A")))
+      expect(value("laurel_actor_failures_total")).toBe(1)
+      yield* Latch.open(gate)
+      yield* Fiber.join(asked)
+      yield* engine.drain
+      yield* Effect.flip(engine.askUser(sandbox, reward("u3", 1)))
+      expect(refused("shutting_down")).toBe(1)
+      expect(refused("storage_unavailable")).toBe(0)
+    }),
+  )
+})

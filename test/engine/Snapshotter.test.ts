@@ -1,0 +1,66 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import type { JournalRecord } from "../../src/domain/Record.ts"
+import { EngineMetrics } from "../../src/engine/EngineMetrics.ts"
+import { Erasures } from "../../src/engine/Erasures.ts"
+import { readActorValue } from "../../src/engine/History.ts"
+import { IdempotencyKeys } from "../../src/engine/Idempotency.ts"
+import { pendingOf } from "../../src/engine/Pending.ts"
+import { RecordTexts } from "../../src/engine/RecordTexts.ts"
+import { Snapshotter } from "../../src/engine/Snapshotter.ts"
+import { decodeUser } from "../../src/engine/UserCodec.ts"
+import { limits } from "../../src/Limits.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { anEnvironment } from "./fixture.ts"
+
+describe("A snapshot", () => {
+  it.effect("that a commit asks for has all that the commit brings", () =>
+    Effect.gen(function* () {
+      const storage = MemoryStorage.make()
+      const erasures = new Erasures()
+      const snapshotter = new Snapshotter({
+        storage,
+        texts: new RecordTexts(),
+        written: Effect.void,
+        first: () => Effect.void,
+        idempotency: new IdempotencyKeys({ storage, now: () => 0, erasures, next: () => 1 }),
+        erasures,
+        isThere: () => true,
+        begins: () => ({ entries: [], ended: () => {}, failed: () => {} }),
+        held: Effect.succeed(Number.POSITIVE_INFINITY),
+        now: () => 0,
+        mark: { watermark: 0, at: 0, journal: [] },
+        sliceEntriesMax: limits.snapshotSliceEntriesMax,
+        metrics: new EngineMetrics(new Metrics()),
+      })
+      const taken = yield* Effect.forkChild(
+        Effect.andThen(snapshotter.requested, snapshotter.take),
+        { startImmediately: true },
+      )
+      const actor = anEnvironment().newUser("u1")
+      const amount = 1
+      for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) {
+        const record: JournalRecord = {
+          sequence,
+          at: 0,
+          subject: actor.subject,
+          cause: { kind: "reward", type: "xp", amount },
+          facts: [
+            { kind: "user.created" },
+            { kind: "xp.earned", amount, total: sequence, source: "reward" },
+          ],
+        }
+        const state = actor.kind.apply(actor.durable, record)
+        const text = sequence === 1 ? Buffer.from(JSON.stringify(record)) : Buffer.alloc(0)
+        // As the engine does it: the last of them asks for a snapshot before its state may be seen.
+        snapshotter.committed(pendingOf(actor, record, undefined, text))
+        actor.durable = state
+      }
+      yield* Fiber.join(taken)
+      expect(snapshotter.watermark).toBe(limits.snapshotRecordsMax)
+      const value = yield* readActorValue(storage, actor.subject)
+      expect(decodeUser(value!)?.sequence).toBe(limits.snapshotRecordsMax)
+    }),
+  )
+})

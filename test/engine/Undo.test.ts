@@ -1,0 +1,139 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Latch } from "effect"
+import { TestClock } from "effect/testing"
+import { recordNameOf } from "../../src/domain/Ids.ts"
+import type { Revocation } from "../../src/domain/Record.ts"
+import type { Engine } from "../../src/engine/Engine.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { event, production, reward, rule, sandbox, startInMemory } from "./fixture.ts"
+
+const snapshotIntervalMs = 1_000
+
+const undo = (userId: string, of: "event" | "reward", id: string) => {
+  const name = recordNameOf(of === "event" ? "evt" : "rwd", id)!
+  return { userId, command: { kind: "revocation", of, ...name } satisfies Revocation }
+}
+
+const give = (engine: Engine["Service"], userId: string, amount: number) =>
+  Effect.map(
+    engine.askUser(sandbox, reward(userId, amount)),
+    ({ reply }) => (reply as { readonly rewardId: string }).rewardId,
+  )
+
+const codeOf = (engine: Engine["Service"], message: ReturnType<typeof undo>) =>
+  Effect.map(Effect.flip(engine.askUser(sandbox, message)), ({ code }) => code)
+
+describe("Undo", () => {
+  it.effect("finds its record in memory, in the snapshot, and after a restart", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, { snapshotIntervalMs })
+      const stored = yield* give(first.engine, "u1", 100)
+      yield* TestClock.adjust(snapshotIntervalMs)
+      const replayed = yield* give(first.engine, "u1", 20)
+      yield* first.close("kill")
+      const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
+      const fresh = yield* give(engine, "u1", 3)
+      const left: Array<number | undefined> = []
+      for (const id of [stored, replayed, fresh]) {
+        const { reply } = yield* engine.askUser(sandbox, undo("u1", "reward", id))
+        expect(reply).toMatchObject({ kind: "revocation", of: "reward", id, duplicate: false })
+        left.push((yield* engine.readUser(sandbox, "u1"))?.xp)
+      }
+      expect(left).toEqual([23, 3, 0])
+      expect(yield* engine.readRank(sandbox, "u1")).toBeNull()
+    }),
+  )
+
+  it.effect("is done once: before and after a snapshot, after a restart, and of two at once", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, { snapshotIntervalMs })
+      const ids = [yield* give(first.engine, "u1", 10), yield* give(first.engine, "u1", 5)]
+      const [once, twice] = ids.map((id) => undo("u1", "reward", id))
+      yield* first.engine.askUser(sandbox, once!)
+      expect(yield* codeOf(first.engine, once!)).toBe("reward_not_found")
+      yield* TestClock.adjust(snapshotIntervalMs)
+      expect(yield* codeOf(first.engine, once!)).toBe("reward_not_found")
+      const outcomes = yield* first.engine.askUsers(sandbox, [twice!, twice!])
+      expect(outcomes.map((outcome) => ("_tag" in outcome ? outcome.code : "done"))).toEqual([
+        "done",
+        "reward_not_found",
+      ])
+      yield* first.close("kill")
+      const { engine } = yield* startInMemory({ state })
+      for (const again of [once!, twice!]) {
+        expect(yield* codeOf(engine, again)).toBe("reward_not_found")
+      }
+      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(0)
+    }),
+  )
+
+  it.effect(
+    "refuses what is another user's, of another kind, time or environment, or nothing",
+    () =>
+      Effect.gen(function* () {
+        const { engine, committed } = yield* startInMemory({}, { snapshotIntervalMs })
+        yield* engine.askProject(sandbox, rule("TAP", 7))
+        yield* give(engine, "u2", 1)
+        const rewardId = yield* give(engine, "u1", 10)
+        const { reply } = yield* engine.askUser(sandbox, event("u1", "TAP"))
+        const undone = undo("u1", "reward", rewardId)
+        const before = committed.length
+        for (const snapshotted of [false, true]) {
+          if (snapshotted) yield* TestClock.adjust(snapshotIntervalMs)
+          const { command } = undone
+          const wrong = [
+            { ...undone, userId: "u2" },
+            { ...undone, userId: "nobody" },
+            { ...undone, command: { ...command, at: command.at + 1 } },
+            { ...undone, command: { ...command, sequence: command.sequence + 1 } },
+            { ...undone, command: { ...command, sequence: 10_000 } },
+          ]
+          for (const message of wrong) {
+            expect(yield* codeOf(engine, message)).toBe("reward_not_found")
+          }
+          const asEvent = { ...undone, command: { ...command, of: "event" as const } }
+          expect(yield* codeOf(engine, asEvent)).toBe("event_not_found")
+          const elsewhere = yield* Effect.flip(engine.askUser(production, undone))
+          expect(elsewhere.code).toBe("reward_not_found")
+        }
+        expect(committed.length).toBe(before)
+        yield* engine.askUser(sandbox, undo("u1", "event", reply.eventId))
+        expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(10)
+      }),
+  )
+
+  it.effect("of an undo is none: its record is neither an event nor a reward", () =>
+    Effect.gen(function* () {
+      const { engine, committed } = yield* startInMemory()
+      yield* engine.askUser(sandbox, undo("u1", "reward", yield* give(engine, "u1", 10)))
+      const { at, sequence } = committed.at(-1)!
+      for (const of of ["event", "reward"] as const) {
+        const command: Revocation = { kind: "revocation", of, sequence, at }
+        expect(yield* codeOf(engine, { userId: "u1", command })).toBe(`${of}_not_found`)
+      }
+    }),
+  )
+
+  it.effect("does not see a record before its commit, and holds back what comes after it", () =>
+    Effect.gen(function* () {
+      const gate = yield* Latch.make(true)
+      const { engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) })
+      const known = yield* give(engine, "u1", 10)
+      yield* Latch.close(gate)
+      const asked = [
+        engine.askUser(sandbox, undo("u1", "reward", known)),
+        engine.askUser(sandbox, reward("u1", 5)),
+      ]
+      const fibers = yield* Effect.forEach(asked, (ask) =>
+        Effect.forkChild(ask, { startImmediately: true }),
+      )
+      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(10)
+      yield* Latch.open(gate)
+      const [revoked, given] = yield* Effect.forEach(fibers, Fiber.join)
+      expect(revoked?.reply).toMatchObject({ xp: { earned: -10, total: 0 } })
+      expect(given?.reply).toMatchObject({ xp: { earned: 5, total: 5 } })
+    }),
+  )
+})

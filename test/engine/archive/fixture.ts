@@ -1,0 +1,114 @@
+/** An engine over a real data directory, with archives, and what tests of both repeat. */
+import path from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import type { JournalRecord } from "../../../src/domain/Record.ts"
+import { type Archives, makeArchives } from "../../../src/engine/archive/Archives.ts"
+import type { Step } from "../../../src/engine/archive/Jobs.ts"
+import type { JobContext } from "../../../src/engine/archive/jobTable.ts"
+import type { WorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
+import { type EngineOptions, makeEngine } from "../../../src/engine/EngineLive.ts"
+import * as DurableStorage from "../../../src/storage/DurableStorage.ts"
+import { Storage } from "../../../src/storage/Storage.ts"
+import { compileCache } from "../../compileCache.ts"
+import { event, reward, rule, sandbox } from "../fixture.ts"
+
+// The processes of jobs inherit it.
+Object.assign(process.env, compileCache)
+
+export interface Running {
+  readonly engine: Engine["Service"]
+  readonly archives: Archives["Service"]
+  readonly committed: ReadonlyArray<JournalRecord>
+  /** The folder of archives. */
+  readonly folder: string
+  /** Ends it in order, or as a kill would: without the last snapshot. */
+  readonly close: (how?: "kill") => Effect.Effect<void>
+}
+
+export interface RunningOptions {
+  readonly directory: string
+  readonly host: WorkerHost
+  readonly onStep?: (step: Step) => Effect.Effect<void>
+  readonly engine?: Partial<EngineOptions>
+}
+
+/** Starts an engine with archives on `directory`. */
+export const running = Effect.fnUntraced(function* (options: RunningOptions) {
+  const { directory, host, onStep } = options
+  const scope = yield* Scope.make()
+  const committed: Array<JournalRecord> = []
+  const opened = yield* Scope.provide(DurableStorage.open({ directory }), scope)
+  const engine = yield* makeEngine({
+    onBroken: (broken) => {
+      throw broken
+    },
+    onCommitted: (record) => committed.push(record),
+    ...options.engine,
+  }).pipe(Effect.provideService(Storage, opened.storage), Scope.provide(scope))
+  const folder = path.join(directory, "archive")
+  const archives = makeArchives({
+    ...opened,
+    directory,
+    archives: folder,
+    retention: { hourly: 24, daily: 7 },
+    host,
+    ...(onStep !== undefined && { onStep }),
+  })
+  const found: Running = {
+    engine,
+    archives,
+    committed,
+    folder,
+    close: (how) =>
+      Effect.andThen(how === "kill" ? Effect.void : engine.drain, Scope.close(scope, Exit.void)),
+  }
+  return found
+})
+
+/** A project that owns the fixture's environments, and a rule: what a real server has before its first event. */
+export const found = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  yield* engine.askDirectory({ kind: "createDirectory", hashSecret: "00" })
+  yield* engine.askDirectory({
+    kind: "createKey",
+    projectId: "prj_1",
+    projectName: "shop",
+    key: {
+      id: "key_1",
+      environment: "sandbox",
+      scope: "full",
+      tier: "enterprise",
+      requestsPerMinute: null,
+      hash: "00",
+      hint: "lk_test_",
+    },
+  })
+  yield* engine.askProject(sandbox, rule("TAP", 5))
+})
+
+/** A few events and rewards of each of `count` users, some with ids. */
+export const busy = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  count: number,
+  round = 0,
+) {
+  yield* engine.askUsers(
+    sandbox,
+    Array.from({ length: count * 3 }, (_, index): UserMessage => {
+      const userId = `u${index % count}`
+      const id = `${round}-${index}`
+      if (index % 3 === 0) return reward(userId, 1 + (index % 7), id)
+      return index % 3 === 1 ? event(userId, "TAP", { id }) : event(userId, "TAP")
+    }),
+  )
+})
+
+/** All that readers see of the sandbox. */
+export const seen = Effect.fnUntraced(function* (engine: Engine["Service"], users: number) {
+  const states = []
+  for (let n = 0; n < users; n++) states.push(yield* engine.readUser(sandbox, `u${n}`))
+  return { states, board: yield* engine.readBoard(sandbox, { limit: 100, offset: 0 }) }
+})
+
+/** A context for jobs that run in the process of the test. */
+export const alone: JobContext = { ask: () => Effect.undefined, progress: () => {} }
