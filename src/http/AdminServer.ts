@@ -1,9 +1,11 @@
 /**
  * The admin server: what an operator's command line asks of a running server, on an address of its own that is
- * loopback by default. Every request needs the token that the server made at its start.
+ * loopback by default. Every request but that for the metrics needs the token that the server made at its start;
+ * a Prometheus could not know it.
  *
  * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
- * → 204. Errors are problem details as in the API.
+ * → 204 · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
+ * where the durable journal ends · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
@@ -11,18 +13,23 @@ import type { AddressInfo } from "node:net"
 import { Cause, Effect, Result, SchemaParser, type Scope } from "effect"
 import { ApiKeys, KeyRequest } from "../accounts/ApiKeys.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
+import { Archives } from "../engine/archive/Archives.ts"
 import { limits } from "../Limits.ts"
+import { type Metrics, prometheusContentType } from "../metrics/Metrics.ts"
+import { createArchive } from "./AdminArchives.ts"
 import { parseBody, readBody } from "./Body.ts"
 import { Exchange } from "./Exchange.ts"
+import { close, listen, type ServeError } from "./Listener.ts"
 import { bearerKey } from "./RequestParts.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
-import { close, listen, type Served, type ServeError } from "./Server.ts"
+import { type Served, whereIs } from "./Server.ts"
 
 export interface AdminOptions {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
   readonly token: string
+  readonly metrics: Metrics
 }
 
 /** What a request is answered with; no `body` is 204. */
@@ -34,9 +41,10 @@ interface Reply {
 /** Serves the admin address until the scope closes; requests under way get `adminGraceMs` then. */
 export const serveAdmin = (
   options: AdminOptions,
-): Effect.Effect<Served, ServeError, ApiKeys | Scope.Scope> =>
+): Effect.Effect<Served, ServeError, ApiKeys | Archives | Scope.Scope> =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
+    const archives = yield* Archives
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const mayEnter = tokenCheck(options.token)
 
@@ -54,6 +62,8 @@ export const serveAdmin = (
           return Effect.map(keys.list, (all) => ({ status: 200, body: { keys: all } }))
         case "POST /admin/keys":
           return create(request)
+        case "GET /admin/position":
+          return Effect.sync(() => ({ status: 200, body: archives.position() }))
         case "DELETE":
           return Effect.as(keys.revoke(id!), { status: 204 })
         default:
@@ -63,6 +73,15 @@ export const serveAdmin = (
 
     const server = createAdminServer((request, response) => {
       const exchange = new Exchange(request, response, false)
+      if (exchange.path === "/metrics" && (request.method === "GET" || request.method === "HEAD")) {
+        const noStore = ["Cache-Control", "no-store"]
+        exchange.reply(200, prometheusContentType, options.metrics.text(), noStore)
+        return
+      }
+      if (asksForArchive(exchange) && mayEnter(request)) {
+        runFork(createArchive(archives, exchange))
+        return
+      }
       const answer = Effect.matchCauseEffect(route(exchange.path, request), {
         onSuccess: (answered) => Effect.sync(() => reply(exchange, answered)),
         onFailure: (cause) => refuse(exchange, cause),
@@ -75,10 +94,11 @@ export const serveAdmin = (
         server.closeAllConnections()
       }),
     )
-    const { port } = server.address() as AddressInfo
-    const host = options.host.includes(":") ? `[${options.host}]` : options.host
-    return { port, url: `http://${host}:${port}` }
+    return whereIs(server.address() as AddressInfo, options.host)
   })
+
+const asksForArchive = ({ path, request }: Exchange): boolean =>
+  request.method === "POST" && path === "/admin/archives"
 
 type Answer = Effect.Effect<Reply, LaurelError>
 

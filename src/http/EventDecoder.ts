@@ -8,12 +8,12 @@
 import { Result, Schema, SchemaParser } from "effect"
 import { type Fault, invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
 import { actionPattern } from "../domain/Ids.ts"
+import { metadataFault } from "../domain/Metadata.ts"
 import type { Metadata } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { list } from "./api/Checks.ts"
 import { Event } from "./api/Events.ts"
 import { parseIsoTime } from "./api/IsoTime.ts"
-import { metadataFault } from "./api/Metadata.ts"
 import { decodeText, parseBody, parseJson } from "./Body.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
 

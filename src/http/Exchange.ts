@@ -1,6 +1,7 @@
 /**
  * One request and its reply: who asked, what is known of it, and the one way in which replies are written.
- * A reply is sent at most once, in one piece, and to nobody when the connection is gone.
+ * A reply is sent at most once, and to nobody when the connection is gone: in one piece, or, after `begin`,
+ * piece by piece (`StreamedReply.ts`).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Caller, RateLimitState } from "../accounts/Accounts.ts"
@@ -9,12 +10,23 @@ import { problemContentType } from "./api/Problems.ts"
 import { discardBody, hasBody } from "./Body.ts"
 import { requestIdOf } from "./Ids.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
+import type { OperationMetrics } from "./RequestMetrics.ts"
 
 /** Names and values in turn. */
 export type HeaderList = ReadonlyArray<string>
 
 const none: HeaderList = []
-const neverDraining = { draining: false } as const
+
+/** Who is told of the replies, each once. */
+export interface ExchangeOwner {
+  /** Every reply ends its connection. */
+  readonly draining: boolean
+  readonly answered: (exchange: Exchange, status: number) => void
+  /** The caller is gone before there was a reply. */
+  readonly missed: (exchange: Exchange) => void
+}
+
+const nobody: ExchangeOwner = { draining: false, answered: () => {}, missed: () => {} }
 
 export class Exchange {
   readonly request: IncomingMessage
@@ -25,21 +37,28 @@ export class Exchange {
   readonly queryText: string
   /** The caller waits to be told that it may send its body. */
   readonly expectsContinue: boolean
+  /** When its head had arrived, in milliseconds of `performance.now()`. */
+  readonly startedAt = performance.now()
+  /** What its reply counts for. */
+  metrics: OperationMetrics | undefined = undefined
+  /** It is counted among the requests that wait for their reply. */
+  inFlight = false
+  /** Its body is being read. */
+  reading = false
   caller: Caller | undefined = undefined
   rateLimit: RateLimitState | undefined = undefined
   /** The connection ends with this reply. */
   last = false
   #bodyAskedFor = false
-  readonly #server: { readonly draining: boolean }
+  readonly #owner: ExchangeOwner
 
-  /** While `server` is draining, every reply ends its connection. */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
     expectsContinue: boolean,
-    server: { readonly draining: boolean } = neverDraining,
+    owner: ExchangeOwner = nobody,
   ) {
-    this.#server = server
+    this.#owner = owner
     this.request = request
     this.response = response
     this.expectsContinue = expectsContinue
@@ -52,20 +71,48 @@ export class Exchange {
 
   reply(status: number, contentType: string, body: string | Buffer, more: HeaderList = none): void {
     const { response } = this
-    if (response.headersSent || response.destroyed) return
-    const headers = [
-      "Content-Type",
-      contentType,
-      "Content-Length",
-      String(Buffer.byteLength(body)),
-      "X-Request-Id",
-      this.requestId,
-      ...more,
-    ]
-    if (this.rateLimit !== undefined) pushRateLimit(headers, this.rateLimit)
-    if (this.last || this.#server.draining) headers.push("Connection", "close")
-    response.writeHead(status, headers)
+    if (!this.#sendable()) return
+    const length = String(Buffer.byteLength(body))
+    this.#head(status, ["Content-Type", contentType, "Content-Length", length, ...more])
     response.end(body)
+  }
+
+  /** Sends a reply that has no body, and says nothing of one. */
+  replyEmpty(status: number, more: HeaderList = none): void {
+    const { response } = this
+    if (!this.#sendable()) return
+    this.#head(status, [...more])
+    response.end()
+  }
+
+  /** Sends the head of a reply whose body follows; whether there is anybody to send it to. */
+  begin(status: number, contentType: string, more: HeaderList = none): boolean {
+    const { response } = this
+    if (!this.#sendable()) return false
+    this.#head(status, ["Content-Type", contentType, ...more])
+    response.flushHeaders()
+    return true
+  }
+
+  #sendable(): boolean {
+    const { response } = this
+    if (response.headersSent) return false
+    if (!response.destroyed) return true
+    this.#owner.missed(this)
+    return false
+  }
+
+  #head(status: number, headers: Array<string>): void {
+    headers.push("X-Request-Id", this.requestId)
+    if (this.rateLimit !== undefined) pushRateLimit(headers, this.rateLimit)
+    if (this.last || this.#owner.draining) headers.push("Connection", "close")
+    this.response.writeHead(status, headers)
+    this.#owner.answered(this, status)
+  }
+
+  /** Its connection is gone: if its body was still on its way, there will be no reply. */
+  disconnected(): void {
+    if (this.reading) this.#owner.missed(this)
   }
 
   /** Tells the caller that it may send its body, if it waits for that. */

@@ -29,6 +29,13 @@ export interface PlainReply {
   readonly headers?: ReadonlyArray<string>
 }
 
+/** What `/healthz`, and `/readyz` of a server that is ready, say. */
+export const alive = {
+  status: 200,
+  contentType: "application/json",
+  body: '{"status":"ok"}',
+} as const satisfies PlainReply
+
 /** Answers a request for which no key is needed, from its header fields. */
 export type PlainHandler = (
   headers: NodeJS.Dict<string | string[]>,

@@ -11,32 +11,37 @@ import type { Exchange } from "./Exchange.ts"
 import { makeId } from "./Ids.ts"
 import { problemBody } from "./Problem.ts"
 
-/** Ends `socket` because of what the parser said; `latest` is the last request that began on it, if any. */
+/**
+ * Ends `socket` because of what the parser said; `latest` is the last request that began on it, if any.
+ * Returns the status that the peer was told, if it was told any.
+ */
 export const refuseConnection = (
   error: NodeJS.ErrnoException,
   socket: Socket,
   latest: Exchange | undefined,
-): void => {
+): number | undefined => {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy()
-    return
+    return undefined
   }
   if (latest?.request.complete === false) {
     if (latest.response.headersSent) {
       socket.destroy()
-      return
+      return undefined
     }
   } else if (latest !== undefined && !latest.response.writableFinished) {
     // The fault lies behind a request that is still being answered.
     latest.last = true
     latest.response.once("close", () => socket.destroy())
-    return
+    return undefined
   }
   const path = latest?.request.complete === false ? latest.path : ""
-  socket.end(rawReply(codeOf(error.code), path))
+  const code = codeOf(error.code)
+  socket.end(rawReply(code, path))
   // The peer may still be sending, or may never read.
   socket.setTimeout(limits.lingerMs, () => socket.destroy())
   socket.on("error", () => socket.destroy())
+  return errorKinds[code].status
 }
 
 const codeOf = (parserCode: string | undefined): ErrorCode => {

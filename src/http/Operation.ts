@@ -2,6 +2,7 @@
  * What stands behind an endpoint of the contract, and how an endpoint is compiled once, at start, to what a
  * request needs: decoders for each part, who may call it, how large a body it takes.
  */
+import type { IncomingHttpHeaders } from "node:http"
 import { Context, type Effect, Result, type Schema, SchemaParser } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../accounts/Accounts.ts"
@@ -11,8 +12,10 @@ import type { Idempotency } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { BodyBytesMax, OpenTo } from "./api/Common.ts"
 import { parseBody } from "./Body.ts"
+import type { HeaderList } from "./Exchange.ts"
 import { parseParams, parseQuery, refuseQuery } from "./RequestParts.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
+import type { StreamedReply } from "./StreamedReply.ts"
 
 /** A decoded request of a known caller. */
 export interface OperationRequest<Params, Query, Payload> {
@@ -21,13 +24,15 @@ export interface OperationRequest<Params, Query, Payload> {
   readonly payload: Payload
   readonly caller: Caller
   readonly idempotency: Idempotency | undefined
+  readonly headers: IncomingHttpHeaders
 }
 
-/** `location` is the path of what was created, under `/v1`. */
+/** `location` is the path of what was created, under `/v1`; `headers` are names and values in turn. */
 export interface OperationReply<Body> {
   readonly body: Body
   readonly replayed?: boolean
   readonly location?: string
+  readonly headers?: HeaderList
 }
 
 /** The payload of an endpoint; `undefined` when it takes none. */
@@ -43,7 +48,7 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   readonly cost?: (payload: Payload) => number
   readonly handle: (
     request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
-  ) => Effect.Effect<OperationReply<Endpoint["~Success"]["Type"]>, LaurelError>
+  ) => Effect.Effect<OperationReply<Endpoint["~Success"]["Type"]> | StreamedReply, LaurelError>
 }
 
 type Decoded = Result.Result<unknown, ReadonlyArray<Fault>>
@@ -58,13 +63,15 @@ export interface CompiledOperation {
   readonly bodyBytesMax: number
   /** The media types of its body; empty when it takes none. */
   readonly mediaTypes: ReadonlySet<string>
+  /** A request without a body is one with an empty object. */
+  readonly bodyOptional: boolean
   readonly params: (raw: ReadonlyArray<string>) => Decoded
   readonly query: (text: string) => Decoded
   readonly payload: (body: Buffer, mediaType: string) => Result.Result<unknown, LaurelError>
   readonly cost: ((payload: unknown) => number) | undefined
   readonly handle: (
     request: OperationRequest<unknown, unknown, unknown>,
-  ) => Effect.Effect<OperationReply<unknown>, LaurelError>
+  ) => Effect.Effect<OperationReply<unknown> | StreamedReply, LaurelError>
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: endpoints of all kinds are compiled alike
@@ -86,7 +93,9 @@ export const compileOperation = (
   const paramNames = endpoint.path
     .split("/")
     .flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []))
-  const [status = 204] = successes.keys()
+  // The reflection leaves streams out.
+  const [status = streams(endpoint) ? 200 : 204] = successes.keys()
+  const payload = operation.decode ?? payloadDecoder(endpoint, annotations)
   return {
     name: `${group.identifier}.${endpoint.identifier}`,
     method: endpoint.method,
@@ -95,6 +104,7 @@ export const compileOperation = (
     scopes: new Set<Scope>(["full", ...Context.getOrElse(annotations, OpenTo, () => [])]),
     bodyBytesMax: Context.getOrElse(annotations, BodyBytesMax, () => limits.bodyBytesMax),
     mediaTypes: new Set(endpoint.payload.keys()),
+    bodyOptional: endpoint.method === "POST" && mayBeEmpty(endpoint, payload),
     params: partDecoder(endpoint.params, annotations, HttpApi.ParamsParseOptions, "path", (raw) =>
       parseParams(paramNames, raw),
     ),
@@ -105,11 +115,14 @@ export const compileOperation = (
       "query",
       endpoint.query === undefined ? refuseQuery : parseQuery,
     ),
-    payload: operation.decode ?? payloadDecoder(endpoint, annotations),
+    payload,
     cost: operation.cost,
     handle: operation.handle,
   }
 }
+
+const streams = ({ success }: HttpApiEndpoint.Top): boolean =>
+  [...success].some((schema) => "_tag" in schema && String(schema._tag).startsWith("Stream"))
 
 type ParseOptionsKey =
   | typeof HttpApi.ParamsParseOptions
@@ -141,14 +154,20 @@ const partDecoder = <Raw>(
   }
 }
 
+/** Every media type has its schema; all but JSON are left to an operation's own `decode`. */
 const payloadDecoder = (
   endpoint: HttpApiEndpoint.Top,
   annotations: Context.Context<never>,
 ): CompiledOperation["payload"] => {
-  const json = endpoint.payload.get("application/json")
-  if (json === undefined) return () => Result.succeed(undefined)
-  const decode = schemaDecoder(json.schemas[0], annotations, HttpApi.PayloadParseOptions)
-  return (body) => {
+  const decoders = new Map(
+    [...endpoint.payload].map(([mediaType, { schemas }]) => [
+      mediaType,
+      schemaDecoder(schemas[0], annotations, HttpApi.PayloadParseOptions),
+    ]),
+  )
+  return (body, mediaType) => {
+    const decode = decoders.get(mediaType)
+    if (decode === undefined) return Result.succeed(undefined)
     const value = parseBody(body)
     if (Result.isFailure(value)) return value
     return Result.mapError(decode(value.success), (issue) =>
@@ -156,3 +175,14 @@ const payloadDecoder = (
     )
   }
 }
+
+const mayBeEmpty = (
+  endpoint: HttpApiEndpoint.Top,
+  payload: CompiledOperation["payload"],
+): boolean =>
+  endpoint.payload.has(json) && Result.isSuccess(payload(emptyBody.body, emptyBody.mediaType))
+
+const json = "application/json"
+
+/** What stands for a body that is not there. */
+export const emptyBody = { body: Buffer.from("{}"), mediaType: json } as const

@@ -10,35 +10,70 @@ import type { Accounts } from "../accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Idempotency } from "../engine/Engine.ts"
 import { Authentication, unauthorized } from "./Authentication.ts"
-import { announcesMoreThan, bodyTooLarge, readBody } from "./Body.ts"
+import { announcesMoreThan, bodyTooLarge, hasBody, readBody } from "./Body.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { HttpRoute, PlainReply } from "./Interpreter.ts"
+import type { RequestHandler } from "./Listener.ts"
 import { OpenRequest, rateLimited } from "./OpenRequest.ts"
-import type { CompiledOperation, OperationReply } from "./Operation.ts"
+import { type CompiledOperation, emptyBody, type OperationReply } from "./Operation.ts"
+import type { RequestMetrics } from "./RequestMetrics.ts"
 import { idempotencyKeyFault, parseMediaType } from "./RequestParts.ts"
 import type { Router } from "./Router.ts"
+import { type StreamedReply, Streams } from "./StreamedReply.ts"
+
+export type RunForRequest = <A, E>(
+  effect: Effect.Effect<A, E>,
+  requestId: string,
+) => Fiber.Fiber<A, E>
 
 export interface PipelineParts {
   readonly router: Router<HttpRoute>
   readonly accounts: Accounts["Service"]
-  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  /** Runs what a request asks for; all that it logs has the request's id. */
+  readonly run: RunForRequest
+  readonly metrics: RequestMetrics
+  /** How long the caller of a streamed reply may take nothing. */
+  readonly streamStallMs: number
 }
 
-type Handled = OperationReply<unknown>
+type Handled = OperationReply<unknown> | StreamedReply
 
-export class Pipeline {
+export class Pipeline implements RequestHandler {
   readonly #router: Router<HttpRoute>
   readonly #accounts: Accounts["Service"]
   readonly #authentication: Authentication
   readonly #run: PipelineParts["run"]
+  readonly #metrics: RequestMetrics
+  readonly #streams: Streams
   /** No new requests are taken any more. */
   draining = false
+  /** Requests of operations that wait for their reply. */
+  inFlight = 0
 
-  constructor({ accounts, router, run }: PipelineParts) {
+  constructor({ accounts, metrics, router, run, streamStallMs }: PipelineParts) {
     this.#router = router
     this.#accounts = accounts
     this.#authentication = new Authentication(accounts)
     this.#run = run
+    this.#metrics = metrics
+    this.#streams = new Streams(run, streamStallMs)
+  }
+
+  /** From now on no new requests are taken; replies without an end of their own end. */
+  drain(): void {
+    this.draining = true
+    this.#streams.endEndless()
+  }
+
+  answered(exchange: Exchange, status: number): void {
+    exchange.metrics?.answered(status, performance.now() - exchange.startedAt)
+    this.missed(exchange)
+  }
+
+  missed(exchange: Exchange): void {
+    if (!exchange.inFlight) return
+    exchange.inFlight = false
+    this.inFlight--
   }
 
   /** Answers a request; never throws. */
@@ -52,6 +87,7 @@ export class Pipeline {
 
   #route(exchange: Exchange): void {
     const { path, request } = exchange
+    exchange.metrics = this.#metrics.none
     if (request.httpVersion === "1.1" && request.headers.host === undefined) {
       exchange.last = true
       exchange.refuse(laurelError("malformed_request", "The Host header field is missing."))
@@ -70,8 +106,10 @@ export class Pipeline {
         return
       case "found":
         if (match.route.kind === "operation") {
+          exchange.metrics = this.#metrics.of(match.route.operation.name)
           this.#admit(exchange, match.route.operation, match.rawParams)
         } else {
+          exchange.metrics = this.#metrics.of(match.route.path)
           this.#answerPlainly(exchange, match.route)
         }
     }
@@ -86,7 +124,7 @@ export class Pipeline {
       else send(answer)
       return
     }
-    this.#run(answer).addObserver((exit) => {
+    this.#run(answer, exchange.requestId).addObserver((exit) => {
       if (exit._tag === "Success") send(exit.value)
       else this.#failed(exchange, exit.cause)
     })
@@ -98,6 +136,8 @@ export class Pipeline {
       exchange.refuse(shuttingDown)
       return
     }
+    exchange.inFlight = true
+    this.inFlight++
     const caller = this.#authentication.callerOf(exchange.request)
     if (caller === undefined) {
       exchange.refuse(unauthorized)
@@ -108,6 +148,7 @@ export class Pipeline {
     const state = this.#accounts.consume(caller, operation.cost === undefined ? 1 : 0)
     exchange.rateLimit = state
     if (state.limited) {
+      this.#metrics.rateLimited(caller.tier)
       exchange.refuse(rateLimited(state.resetSeconds))
       return
     }
@@ -118,51 +159,65 @@ export class Pipeline {
     }
     const params = open.part(operation.params(rawParams))
     const query = open.part(operation.query(exchange.queryText))
+    const { headers } = exchange.request
     const perform = (payload: unknown, idempotency: Idempotency | undefined) =>
-      this.#perform(exchange, operation, { params, query, payload, caller, idempotency })
-    if (operation.mediaTypes.size > 0) this.#withBody(open, params, perform)
-    else if (open.settleFaults()) perform(undefined, undefined)
+      this.#perform(exchange, operation, { params, query, payload, caller, idempotency, headers })
+    const settle = (body: Buffer, mediaType: string) =>
+      this.#withPayload(open, params, body, mediaType, perform)
+    if (operation.mediaTypes.size === 0) settle(noBody, "")
+    else if (operation.bodyOptional && !hasBody(exchange.request)) {
+      settle(emptyBody.body, emptyBody.mediaType)
+    } else this.#withBody(open, settle)
   }
 
-  #withBody(
-    open: OpenRequest,
-    params: unknown,
-    perform: (payload: unknown, idempotency: Idempotency | undefined) => void,
-  ): void {
+  #withBody(open: OpenRequest, settle: (body: Buffer, mediaType: string) => void): void {
     const { exchange, operation } = open
     const { request } = exchange
     const mediaType = acceptedMediaType(request, operation)
     if (mediaType === undefined) {
-      open.refuse(unsupportedMediaType(operation), ["Accept-Post", acceptable(operation)])
+      const header = operation.method === "PATCH" ? "Accept-Patch" : "Accept-Post"
+      open.refuse(unsupportedMediaType(operation), [header, acceptable(operation)])
       return
     }
-    const key = request.headers["idempotency-key"] as string | undefined
-    if (key !== undefined) open.fault(idempotencyKeyFault(key))
     if (announcesMoreThan(request, operation.bodyBytesMax)) {
       open.refuse(bodyTooLarge(operation.bodyBytesMax))
       return
     }
     exchange.askForBody()
+    exchange.reading = true
     readBody(request, operation.bodyBytesMax, (body) => {
+      exchange.reading = false
       try {
-        if (Result.isFailure(body)) {
-          open.refuse(body.failure)
-          return
-        }
-        const payload = operation.payload(body.success, mediaType)
-        if (Result.isFailure(payload)) {
-          open.refusePayload(payload.failure)
-          return
-        }
-        if (!open.settleFaults() || !open.pay(payload.success)) return
-        perform(
-          payload.success,
-          key === undefined ? undefined : idempotencyOf(key, operation, params, body.success),
-        )
+        if (Result.isFailure(body)) open.refuse(body.failure)
+        else settle(body.success, mediaType)
       } catch (defect) {
         this.#failed(exchange, Cause.die(defect))
       }
     })
+  }
+
+  #withPayload(
+    open: OpenRequest,
+    params: unknown,
+    body: Buffer,
+    mediaType: string,
+    perform: (payload: unknown, idempotency: Idempotency | undefined) => void,
+  ): void {
+    const { exchange, operation } = open
+    const key = operation.method === "POST" ? idempotencyKey(exchange.request) : undefined
+    if (key !== undefined) open.fault(idempotencyKeyFault(key))
+    const payload = operation.payload(body, mediaType)
+    if (Result.isFailure(payload)) {
+      open.refusePayload(payload.failure)
+      return
+    }
+    if (!open.settleFaults()) return
+    if (!open.pay(payload.success)) {
+      this.#metrics.rateLimited(exchange.caller!.tier)
+      return
+    }
+    const idempotency = key === undefined ? undefined : idempotencyOf(key, operation, params, body)
+    perform(payload.success, idempotency)
   }
 
   #perform(
@@ -170,7 +225,7 @@ export class Pipeline {
     operation: CompiledOperation,
     request: Parameters<CompiledOperation["handle"]>[0],
   ): void {
-    this.#run(operation.handle(request)).addObserver((exit) =>
+    this.#run(operation.handle(request), exchange.requestId).addObserver((exit) =>
       this.#settle(exchange, operation, exit),
     )
   }
@@ -182,10 +237,19 @@ export class Pipeline {
   ): void {
     try {
       if (exit._tag === "Success") {
-        const { body, location, replayed } = exit.value
         const headers = ["Cache-Control", "no-store"]
+        if ("stream" in exit.value) {
+          this.#streams.send(exchange, operation.status, exit.value, headers)
+          return
+        }
+        const { body, headers: more = [], location, replayed } = exit.value
+        headers.push(...more)
         if (replayed) headers.push("Idempotency-Replayed", "true")
         if (location !== undefined) headers.push("Location", location)
+        if (operation.status === 204) {
+          exchange.replyEmpty(204, headers)
+          return
+        }
         exchange.reply(operation.status, "application/json", JSON.stringify(body), headers)
         return
       }
@@ -206,8 +270,9 @@ export class Pipeline {
     const { path, request, requestId } = exchange
     this.#run(
       Effect.logError("A request failed", cause).pipe(
-        Effect.annotateLogs({ requestId, method: request.method, path }),
+        Effect.annotateLogs({ method: request.method, path }),
       ),
+      requestId,
     )
     exchange.refuse(internalError)
   }
@@ -225,6 +290,11 @@ const acceptedMediaType = (
   const { charset, essence } = parseMediaType(header)
   return mediaTypes.has(essence) && charset === "utf-8" ? essence : undefined
 }
+
+const noBody = Buffer.alloc(0)
+
+const idempotencyKey = ({ headers }: IncomingMessage): string | undefined =>
+  headers["idempotency-key"] as string | undefined
 
 const acceptable = ({ mediaTypes }: CompiledOperation): string => [...mediaTypes].join(", ")
 

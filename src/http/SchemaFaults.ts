@@ -76,13 +76,43 @@ const collect = (
       return
     case "AnyOf": {
       const only = issue.issues.length === 1 ? issue.issues[0] : undefined
+      const word = discriminatorOf(issue.ast)
       if (only !== undefined) collect(only, pointer, faults, most)
-      else addExpectation(issue.ast, add)
+      else if (word !== undefined && isRecord(issue.input)) {
+        const { name, values } = word
+        const [code, detail] = Object.hasOwn(issue.input, name)
+          ? (["invalid_value", `must be one of ${values.join(", ")}`] as const)
+          : (["missing", "is required"] as const)
+        const place = pointer + pointerStep(name)
+        if (!faults.has(place)) faults.set(place, { pointer: place, code, detail })
+      } else addExpectation(issue.ast, add)
       return
     }
     default:
       add("invalid_value", "is not valid")
   }
+}
+
+const isRecord = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The member by whose value the alternatives of a union are told apart, and its values. */
+const discriminatorOf = (
+  ast: SchemaAST.Union,
+): { readonly name: string; readonly values: ReadonlyArray<string> } | undefined => {
+  const [first] = ast.types
+  if (first?._tag !== "Objects") return undefined
+  for (const { name } of first.propertySignatures) {
+    const values = ast.types.map((type) => {
+      const member =
+        type._tag === "Objects"
+          ? type.propertySignatures.find((signature) => signature.name === name)?.type
+          : undefined
+      return member?._tag === "Literal" ? String(member.literal) : undefined
+    })
+    if (values.every((value) => value !== undefined)) return { name: String(name), values }
+  }
+  return undefined
 }
 
 const isIntegerCheck = (filter: SchemaAST.Filter<unknown>): boolean =>
@@ -101,6 +131,8 @@ const addExpectation = (
       const values = ast.types.map((type) => (type._tag === "Literal" ? type.literal : undefined))
       if (values.every((value) => value !== undefined)) {
         add("invalid_value", `must be one of ${values.join(", ")}`)
+      } else if (ast.types.every((type) => type._tag === "Objects")) {
+        add("invalid_type", "must be an object")
       } else {
         add("invalid_type", "has the wrong type")
       }

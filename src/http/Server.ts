@@ -1,165 +1,128 @@
 /**
- * The HTTP server: sockets with limits on everything a peer could stretch, problem details also for what
- * is not HTTP, and an end that lets requests finish.
+ * The HTTP server. It listens before there is an engine: until one takes over, `/healthz` says that the process
+ * is up, `/readyz` what the start is at, and every operation is answered with 503 `starting`.
  *
  * Shutdown: no new connections; idle ones close; requests under way get up to `shutdownGraceMs` and their
  * replies close the connection; then whatever is left is cut. New requests on open connections get a 503.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
-import { Data, Effect, Fiber, type Scope } from "effect"
+import type { AddressInfo } from "node:net"
+import { Context, Effect, Fiber, References, type Scope } from "effect"
 import { Accounts } from "../accounts/Accounts.ts"
 import { laurelError } from "../domain/Errors.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
+import { Metrics } from "../metrics/Metrics.ts"
 import { AllowedRanges } from "../webhooks/AddressGuard.ts"
+import { Deliveries } from "../webhooks/Deliveries.ts"
 import type { WebhookUrlPolicy } from "../webhooks/WebhookUrl.ts"
 import { Api } from "./api/Api.ts"
 import { makeDocs } from "./Docs.ts"
-import { Exchange } from "./Exchange.ts"
 import { handlersOf } from "./handlers/Handlers.ts"
-import { compileRoutes, type PlainHandler } from "./Interpreter.ts"
-import { refuseConnection } from "./Malformed.ts"
+import { alive, compileRoutes, type PlainHandler } from "./Interpreter.ts"
+import { type Address, Listener, type ListenerBounds, listen, type ServeError } from "./Listener.ts"
 import { Pipeline } from "./Pipeline.ts"
-import { Readiness } from "./Readiness.ts"
+import { notReady, Readiness } from "./Readiness.ts"
+import { EventMetrics, RequestMetrics } from "./RequestMetrics.ts"
+import { Starting } from "./Starting.ts"
+import { StreamHub } from "./StreamHub.ts"
 
-export interface ServeOptions {
-  readonly host: string
-  /** 0 takes any free port. */
-  readonly port: number
+export interface ServeOptions extends Address {
   readonly webhookUrls?: WebhookUrlPolicy
   readonly shutdownGraceMs?: number
   /** Other bounds than those in `Limits.ts`. */
   readonly bounds?: Partial<ServerBounds>
+  readonly metrics?: Metrics
 }
 
-/** How long peers may take, and how many may be connected. */
-export type ServerBounds = Record<
-  | "headersTimeoutMs"
-  | "requestTimeoutMs"
-  | "keepAliveTimeoutMs"
-  | "connectionsCheckMs"
-  | "connectionsMax",
-  number
->
+export type ServerBounds = ListenerBounds & Record<"streamStallMs" | "streamHeartbeatMs", number>
 
 export interface Served {
   readonly port: number
   readonly url: string
 }
 
-/** The address can not be listened on. */
-export class ServeError extends Data.TaggedError("ServeError")<{
-  readonly message: string
-  readonly cause: unknown
-}> {}
+export interface Listening extends Served {
+  /** From now on the engine answers, until the scope closes: then the server ends. */
+  readonly takeOver: Effect.Effect<void, never, Engine | Accounts | Deliveries | Scope.Scope>
+}
 
-/** Serves the API until the scope closes. */
-export const serveHttp = (
+/** Listens until the scope closes, for an engine that is still on its way. */
+export const listenHttp = Effect.fnUntraced(function* (
   options: ServeOptions,
-): Effect.Effect<Served, ServeError, Engine | Accounts | Readiness | Scope.Scope> =>
-  Effect.gen(function* () {
+): Effect.fn.Return<Listening, ServeError, Readiness | Scope.Scope> {
+  const readiness = yield* Readiness
+  const bounds: ServerBounds = { ...limits, ...options.bounds }
+  const metrics = options.metrics ?? new Metrics()
+  const requestMetrics = new RequestMetrics(metrics)
+  const starting = new Starting(readiness, requestMetrics)
+  const listener = new Listener(starting, bounds, requestMetrics)
+  metrics.gauge("laurel_http_connections", () => listener.connections)
+  yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
+
+  const takeOver = Effect.gen(function* () {
     const engine = yield* Engine
     const accounts = yield* Accounts
-    const readiness = yield* Readiness
     const docs = yield* makeDocs(Api)
-    const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const context = yield* Effect.context<never>()
     const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
 
-    const health: PlainHandler = () => okay
-    const ready: PlainHandler = () => (readiness.ready && !pipeline.draining ? okay : notReady)
-    const policy = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
+    const ready: PlainHandler = () =>
+      pipeline.draining ? draining : (notReady(readiness) ?? alive)
+    const singleEvents = requestMetrics.of("events.track")
+    const eventMetrics = new EventMetrics(metrics, () => singleEvents.refused)
+    const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
+    const webhooks = { deliveries: yield* Deliveries, urls }
+    const hub = new StreamHub(engine.feed)
+    yield* Effect.forkScoped(hub.run)
+    const { feed } = engine
+    const streams = { feed, hub, accounts, heartbeatMs: bounds.streamHeartbeatMs }
     const pipeline = new Pipeline({
       router: compileRoutes(
         Api,
-        handlersOf(engine, policy),
-        new Map([...docs, ["/healthz", health], ["/readyz", ready]]),
+        handlersOf(engine, webhooks, streams, eventMetrics),
+        new Map([...docs, ["/healthz", () => alive], ["/readyz", ready]]),
       ),
       accounts,
-      run: (effect) => {
-        const fiber = runFork(effect)
+      metrics: requestMetrics,
+      run: (effect, requestId) => {
+        const annotated = Context.add(context, References.CurrentLogAnnotations, { requestId })
+        const fiber = Effect.runForkWith(annotated)(effect)
         if (fiber.pollUnsafe() === undefined) {
           fibers.add(fiber)
           fiber.addObserver(() => fibers.delete(fiber))
         }
         return fiber
       },
+      streamStallMs: bounds.streamStallMs,
     })
-
-    const bounds: ServerBounds = { ...limits, ...options.bounds }
-    const server = createLimitedServer(pipeline, bounds)
-    yield* Effect.acquireRelease(listen(server, options), () =>
-      Effect.gen(function* () {
-        pipeline.draining = true
-        const grace = options.shutdownGraceMs ?? limits.shutdownGraceMs
-        yield* close(server).pipe(Effect.timeoutOption(grace))
-        server.closeAllConnections()
-        yield* Fiber.interruptAll(fibers)
+    metrics.gauge("laurel_http_requests_in_flight", () => pipeline.inFlight)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        listener.handler = pipeline
       }),
+      () =>
+        Effect.gen(function* () {
+          pipeline.drain()
+          yield* listener.close(options.shutdownGraceMs ?? limits.shutdownGraceMs)
+          yield* Fiber.interruptAll(fibers)
+        }),
     )
-    const { port } = server.address() as AddressInfo
-    const host = options.host.includes(":") ? `[${options.host}]` : options.host
-    return { port, url: `http://${host}:${port}` }
   })
 
-const okay = { status: 200, contentType: "application/json", body: '{"status":"ok"}' }
-
-const notReady = laurelError("shutting_down", "The service is starting or shutting down.", {
-  retryAfterSeconds: 1,
+  return { ...whereIs(listener.server.address() as AddressInfo, options.host), takeOver }
 })
 
-const createLimitedServer = (pipeline: Pipeline, bounds: ServerBounds): Server => {
-  const server = createServer({
-    headersTimeout: bounds.headersTimeoutMs,
-    requestTimeout: bounds.requestTimeoutMs,
-    keepAliveTimeout: bounds.keepAliveTimeoutMs,
-    connectionsCheckingInterval: bounds.connectionsCheckMs,
-    maxHeaderSize: limits.headerBytesMax,
-    // Answered by the pipeline, with a body.
-    requireHostHeader: false,
-  })
-  server.maxConnections = bounds.connectionsMax
+/** Serves the API until the scope closes. */
+export const serveHttp = (
+  options: ServeOptions,
+): Effect.Effect<Served, ServeError, Engine | Accounts | Deliveries | Readiness | Scope.Scope> =>
+  Effect.tap(listenHttp(options), ({ takeOver }) => takeOver)
 
-  /** The last request of each connection. */
-  const latest = new WeakMap<Socket, Exchange>()
-  const begin = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    expectsContinue: boolean,
-  ): void => {
-    const exchange = new Exchange(request, response, expectsContinue, pipeline)
-    latest.set(request.socket, exchange)
-    pipeline.handle(exchange)
-  }
-  server.on("request", (request, response) => begin(request, response, false))
-  server.on("checkContinue", (request, response) => begin(request, response, true))
-  // Other expectations are none that HTTP knows; the request is answered as if it had none.
-  server.on("checkExpectation", (request, response) => begin(request, response, false))
-  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) =>
-    refuseConnection(error, socket, latest.get(socket)),
-  )
-  return server
-}
+export const whereIs = ({ port }: AddressInfo, host: string): Served => ({
+  port,
+  url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+})
 
-export const listen = (
-  server: Server,
-  { host, port }: ServeOptions,
-): Effect.Effect<Server, ServeError> =>
-  Effect.callback((resume) => {
-    const failed = (cause: NodeJS.ErrnoException): void => {
-      const reason = cause.code === "EADDRINUSE" ? "it is in use" : cause.message
-      const message = `Can not listen on ${host}:${port}: ${reason}`
-      resume(Effect.fail(new ServeError({ message, cause })))
-    }
-    server.once("error", failed)
-    server.listen({ host, port, backlog: 1024 }, () => {
-      server.off("error", failed)
-      resume(Effect.succeed(server))
-    })
-  })
-
-/** Ends when the last connection has. */
-export const close = (server: Server): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    server.close(() => resume(Effect.void))
-  })
+const draining = laurelError("shutting_down", "The server is shutting down.", {
+  retryAfterSeconds: 5,
+})

@@ -196,7 +196,7 @@ describe("a path", () => {
       ["GET", "/v1/events", "POST"],
       ["DELETE", "/api/v1/quests", "GET, HEAD, POST"],
       ["OPTIONS", "/v1/leaderboard", "GET, HEAD"],
-      ["PUT", "/v1/users/u", "GET, HEAD"],
+      ["PATCH", "/v1/users/u/progress", "GET, HEAD"],
       ["POST", "/healthz", "GET, HEAD"],
     ] as const
     for (const [method, path, allow] of cases) {

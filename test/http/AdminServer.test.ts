@@ -2,19 +2,31 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
+import { Archives } from "../../src/engine/archive/Archives.ts"
+import { JobFailed } from "../../src/engine/archive/Jobs.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import { serveAdmin } from "../../src/http/AdminServer.ts"
 import { limits } from "../../src/Limits.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
 import { startInMemory } from "../engine/fixture.ts"
 
 const token = "the-token"
 
+const noArchives = Archives.of({
+  create: () => Effect.die("no archive was asked for"),
+  position: () => ({ lastSequence: 7, checksum: 11 }),
+})
+
 /** The admin server over a real engine, for the test's scope. */
-const startAdmin = Effect.gen(function* () {
+const startAdmin = Effect.fnUntraced(function* (archives = noArchives) {
   const { close, engine } = yield* startInMemory()
   yield* Effect.addFinalizer(() => close("kill"))
   const services = yield* Effect.provideService(AccountsLive.make, Engine, engine)
-  const { url } = yield* Effect.provide(serveAdmin({ host: "127.0.0.1", port: 0, token }), services)
+  const metrics = new Metrics()
+  const { url } = yield* serveAdmin({ host: "127.0.0.1", port: 0, token, metrics }).pipe(
+    Effect.provide(services),
+    Effect.provideService(Archives, archives),
+  )
   const accounts = yield* Effect.provide(Accounts, services)
   const ask = (method: string, path: string, body?: string, authorization = `Bearer ${token}`) =>
     Effect.promise(async () => {
@@ -27,17 +39,23 @@ const startAdmin = Effect.gen(function* () {
       const text = await reply.text()
       return { status: reply.status, headers: reply.headers, text, body: jsonOf(text) }
     })
-  return { accounts, ask }
+  return { accounts, ask, metrics }
 })
 
-const jsonOf = (text: string) => (text === "" ? undefined : JSON.parse(text))
+const jsonOf = (text: string) => {
+  try {
+    return text.startsWith("{") ? JSON.parse(text) : undefined
+  } catch {
+    return undefined
+  }
+}
 
 const wish = { project: "shop", environment: "sandbox", scope: "read", tier: "free" }
 
 describe("The admin server", () => {
   it.live("creates, lists and revokes keys", () =>
     Effect.gen(function* () {
-      const { accounts, ask } = yield* startAdmin
+      const { accounts, ask } = yield* startAdmin()
       const created = yield* ask("POST", "/admin/keys", JSON.stringify(wish))
       expect(created.status).toBe(201)
       expect(created.headers.get("cache-control")).toBe("no-store")
@@ -56,7 +74,7 @@ describe("The admin server", () => {
 
   it.live("lets nobody in without its token, whatever is asked", () =>
     Effect.gen(function* () {
-      const { ask } = yield* startAdmin
+      const { ask } = yield* startAdmin()
       for (const authorization of ["", "Bearer", "Bearer ", "Bearer the-toke", `Basic ${token}`]) {
         for (const [method, path] of [
           ["GET", "/admin/keys"],
@@ -72,9 +90,77 @@ describe("The admin server", () => {
     }),
   )
 
+  it.live("tells the metrics to whoever can reach it, and nothing else without its token", () =>
+    Effect.gen(function* () {
+      const { ask, metrics } = yield* startAdmin()
+      metrics.counter("laurel_actor_failures_total").add(3)
+      const { headers, status, text } = yield* ask("GET", "/metrics", undefined, "")
+      expect(status).toBe(200)
+      expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
+      expect(headers.get("cache-control")).toBe("no-store")
+      expect(text).toContain("\nlaurel_actor_failures_total 3\n")
+      expect((yield* ask("HEAD", "/metrics", undefined, "")).status).toBe(200)
+      expect((yield* ask("POST", "/metrics", "{}", "")).status).toBe(401)
+      expect((yield* ask("GET", "/metrics/more", undefined, "")).status).toBe(401)
+    }),
+  )
+
+  it.live("tells where the durable journal ends", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* startAdmin()
+      const { body, status } = yield* ask("GET", "/admin/position")
+      expect([status, body]).toEqual([200, { lastSequence: 7, checksum: 11 }])
+    }),
+  )
+
+  it.live("makes an archive, and tells line by line how it goes", () =>
+    Effect.gen(function* () {
+      const lines = [
+        { progress: { activity: "Copying", done: 1, total: 2 } },
+        { archive: { id: "the archive" } },
+      ] as const
+      const { ask } = yield* startAdmin(
+        Archives.of({
+          ...noArchives,
+          create: ({ progress, reason }) =>
+            Effect.sync(() => {
+              expect(reason).toBe("request")
+              progress!(lines[0].progress)
+              return lines[1].archive as never
+            }),
+        }),
+      )
+      expect(yield* ask("POST", "/admin/archives", undefined, "Bearer x")).toMatchObject({
+        status: 401,
+      })
+      const { headers, status, text } = yield* ask("POST", "/admin/archives")
+      expect([status, headers.get("content-type")]).toEqual([200, "application/x-ndjson"])
+      expect(text).toBe(lines.map((line) => `${JSON.stringify(line)}\n`).join(""))
+    }),
+  )
+
+  it.live("tells why an archive could not be made, but not what a defect says", () =>
+    Effect.gen(function* () {
+      for (const [cause, told] of [
+        [
+          Effect.fail(new JobFailed({ kind: "noSpace", detail: "There is no space left" })),
+          { kind: "noSpace", detail: "There is no space left" },
+        ],
+        [
+          Effect.die("secret"),
+          { kind: "failed", detail: "The log has more under the request id." },
+        ],
+      ] as const) {
+        const { ask } = yield* startAdmin(Archives.of({ ...noArchives, create: () => cause }))
+        const { body, status } = yield* ask("POST", "/admin/archives")
+        expect([status, body]).toEqual([200, { failed: told }])
+      }
+    }),
+  )
+
   it.live("answers what it does not know with 404", () =>
     Effect.gen(function* () {
-      const { ask } = yield* startAdmin
+      const { ask } = yield* startAdmin()
       for (const [method, path] of [
         ["GET", "/"],
         ["GET", "/admin/keys/key_1"],
@@ -90,7 +176,7 @@ describe("The admin server", () => {
 
   it.live("names all that is wrong with a wish, and makes no key of it", () =>
     Effect.gen(function* () {
-      const { ask } = yield* startAdmin
+      const { ask } = yield* startAdmin()
       const strange = { environment: "moon", scope: "full", tier: "free", colour: "red" }
       const faults = (yield* ask("POST", "/admin/keys", JSON.stringify(strange))).body.errors
       expect(faults.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([

@@ -25,6 +25,12 @@ const requests: ReadonlyArray<
     "application/x-ndjson",
   ],
   ["POST", "/v1/users/u/rewards", '{"type":"xp","amount":100,"reason":"r"}'],
+  ["POST", "/v1/users/v/rewards", '{"type":"badge","badgeId":"b","id":"i"}'],
+  [
+    "PUT",
+    "/v1/users/u",
+    '{"displayName":"A","timezone":"UTC","attributes":{"a":1,"b":"x"},"hidden":true}',
+  ],
   ["POST", "/v1/quests", '{"title":"T","reward":{"xp":1},"status":"draft"}'],
   ["POST", "/v1/rules", '{"action":"A","reward":{"xp":1},"enabled":true}'],
   ["POST", "/v1/webhooks", '{"url":"https://example.com/","events":["quest.*"]}'],
@@ -32,9 +38,17 @@ const requests: ReadonlyArray<
 const gets = [
   "/v1/users/u",
   "/v1/users/u/progress",
+  "/v1/users/u/export",
+  "/v1/users?query=u&limit=2&offset=1",
+  "/v1/users/u/history?limit=5&kind=xp.earned&cursor=h1z.0",
   "/v1/quests?status=active&limit=5&offset=1",
   "/v1/leaderboard?window=all_time&limit=10",
   "/api/v1/rules?limit=1",
+]
+const deletes = [
+  "/v1/users/u",
+  "/v1/users/u/rewards/rwd_0mi8k3f2a4c92",
+  "/v1/users/u/events/evt_0mi8k3f2a4c92",
 ]
 const splinters = [
   '"',
@@ -82,6 +96,7 @@ describe("a request with random changes", () => {
     for (let round = 0; round < 150; round++) {
       const calls = Array.from({ length: 20 }, () => {
         if (below(4) === 0) return server.call("GET", mutatePath(pick(gets)))
+        if (below(8) === 0) return server.call("DELETE", mutatePath(pick(deletes)))
         const [method, path, body, type = "application/json"] = pick(requests)
         const headers = { "content-type": type }
         return server.call(method, path, { body: mutate(body), headers })

@@ -24,18 +24,40 @@ describe("/openapi.json", () => {
       "/healthz",
       "/openapi.json",
       "/readyz",
+      "/v1/badges",
+      "/v1/badges/{id}",
+      "/v1/badges/{id}/backfill",
       "/v1/events",
       "/v1/events/batch",
+      "/v1/events/import",
       "/v1/leaderboard",
+      "/v1/project",
+      "/v1/project/simulate",
       "/v1/quests",
+      "/v1/quests/{id}",
       "/v1/rules",
+      "/v1/rules/{id}",
+      "/v1/stream",
+      "/v1/users",
       "/v1/users/{id}",
+      "/v1/users/{id}/events/{eventId}",
+      "/v1/users/{id}/export",
+      "/v1/users/{id}/history",
       "/v1/users/{id}/progress",
       "/v1/users/{id}/rewards",
+      "/v1/users/{id}/rewards/{rewardId}",
+      "/v1/webhook-events",
       "/v1/webhooks",
+      "/v1/webhooks/{id}",
+      "/v1/webhooks/{id}/deliveries",
+      "/v1/webhooks/{id}/deliveries/{deliveryId}",
+      "/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+      "/v1/webhooks/{id}/recover",
+      "/v1/webhooks/{id}/rotate-secret",
+      "/v1/webhooks/{id}/test",
     ])
     for (const [path, item] of Object.entries<object>(json.paths)) {
-      const real = path.replace("{id}", "x")
+      const real = path.replaceAll(/\{\w+\}/g, "x")
       const methods = Object.keys(item).map((method) => method.toUpperCase())
       const prefixes = path.startsWith("/v1") ? ["", "/api"] : [""]
       for (const prefix of prefixes) {
@@ -70,11 +92,11 @@ describe("/openapi.json", () => {
 
   it("tells the bounds of what callers send", async () => {
     const { json } = await get("/openapi.json")
-    const { Event, RewardGrant } = json.components.schemas
+    const { Event, XpGrant } = json.components.schemas
     expect(Event.required.toSorted()).toEqual(["action", "userId"])
     expect(Event.properties.action.pattern).toBe("^[A-Z][A-Z0-9_]{0,63}$")
     expect(JSON.stringify(Event.properties.userId)).toContain('"maxLength":128')
-    expect(JSON.stringify(RewardGrant.properties.amount)).toContain('"maximum":1000000000')
+    expect(JSON.stringify(XpGrant.properties.amount)).toContain('"maximum":1000000000')
     const [limit, offset] = ["limit", "offset"].map((name) =>
       json.paths["/v1/leaderboard"].get.parameters.find(
         (each: { name: string }) => each.name === name,
@@ -102,6 +124,64 @@ describe("/openapi.json", () => {
         }
       }
     }
+  })
+
+  it("describes every member of what callers define", async () => {
+    const { json } = await get("/openapi.json")
+    const undescribed = new Set<string>()
+    const seen = new Set<string>()
+    // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
+    const walk = (name: string, schema: any): void => {
+      if (schema.$ref !== undefined) {
+        const named = schema.$ref.split("/").at(-1)
+        if (seen.has(named)) return
+        seen.add(named)
+        walk(named, json.components.schemas[named])
+        return
+      }
+      for (const [key, member] of Object.entries<typeof schema>(schema.properties ?? {})) {
+        const target = json.components.schemas[member.$ref?.split("/").at(-1)] ?? member
+        if (member.description === undefined && target.description === undefined) {
+          undescribed.add(`${name}.${key}`)
+        }
+        walk(`${name}.${key}`, member)
+      }
+      if (schema.items !== undefined) walk(`${name}[]`, schema.items)
+      for (const each of schema.anyOf ?? []) walk(name, each)
+    }
+    for (const [path, item] of Object.entries<Record<string, (typeof json.paths)[string]>>(
+      json.paths,
+    )) {
+      if (!/^\/v1\/(quests|rules|badges|project)/.test(path)) continue
+      for (const { requestBody, responses } of Object.values(item)) {
+        for (const { content = {} } of [
+          requestBody ?? {},
+          ...Object.values<object>(responses),
+        ] as ReadonlyArray<{ content?: Record<string, { schema: object }> }>) {
+          for (const { schema } of Object.values(content)) walk(path, schema)
+        }
+      }
+    }
+    expect(seen.size).toBeGreaterThan(20)
+    expect([...undescribed]).toEqual([])
+  })
+
+  it("says of what may be null what it is", async () => {
+    const { json } = await get("/openapi.json")
+    const { QuestPatch } = json.components.schemas
+    expect(QuestPatch.properties.endsAt).toMatchObject({
+      type: ["string", "null"],
+      format: "date-time",
+      description: expect.stringContaining("When it ends"),
+    })
+    expect(QuestPatch.properties.recurrence.enum).toEqual([
+      "none",
+      "daily",
+      "weekly",
+      "monthly",
+      null,
+    ])
+    expect(QuestPatch.properties.endsAt.anyOf).toBeUndefined()
   })
 
   it("documents every error code", async () => {

@@ -264,9 +264,10 @@ describe("shutdown", () => {
   it("says so on /readyz, and in the replies that end connections", async () => {
     const { gate, reached } = await startGated()
     expect((await server.call("GET", "/readyz")).json).toEqual({ status: "ok" })
-    server.readiness.ready = false
+    server.readiness.phase = "stopping"
     const notReady = await server.call("GET", "/readyz")
     expect([notReady.status, notReady.json.code]).toEqual([503, "shutting_down"])
+    server.readiness.phase = "ready"
     expect((await server.call("GET", "/healthz")).status).toBe(200)
     const first = await server.connect()
     const firstEnd = received(first)

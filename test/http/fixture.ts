@@ -3,14 +3,17 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http"
 import { connect, type Socket } from "node:net"
-import { Context, Effect, Exit, Layer, Logger, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { Accounts, type Caller, type RateLimitState } from "../../src/accounts/Accounts.ts"
 import type { EnvironmentName, Scope as KeyScope, Tier } from "../../src/domain/Directory.ts"
 import { Engine } from "../../src/engine/Engine.ts"
-import { engineLayer } from "../../src/engine/EngineLive.ts"
-import { Readiness } from "../../src/http/Readiness.ts"
+import { type EngineOptions, engineLayer } from "../../src/engine/EngineLive.ts"
+import { Readiness, type ReadinessState } from "../../src/http/Readiness.ts"
 import { type ServeOptions, serveHttp } from "../../src/http/Server.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { Deliveries } from "../../src/webhooks/Deliveries.ts"
+import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import { assertDeclared } from "./contract.ts"
 
 /** Keys by their text; counts requests without a clock, so that a limit is a number of requests. */
@@ -59,6 +62,10 @@ export class TestAccounts {
     return this.#callers.get(text)
   }
 
+  isInForce({ keyId }: Caller): boolean {
+    return [...this.#callers.values()].some((caller) => caller.keyId === keyId)
+  }
+
   consume({ keyId, tier }: Caller, amount: number): RateLimitState {
     const bucket = this.#limits.get(keyId)
     if (bucket === undefined) {
@@ -92,10 +99,13 @@ export interface TestServer {
   readonly port: number
   readonly url: string
   readonly accounts: TestAccounts
-  readonly readiness: { ready: boolean }
+  readonly readiness: ReadinessState
   readonly engine: Engine["Service"]
+  readonly metrics: Metrics
   /** What was logged as an error. */
   readonly errors: ReadonlyArray<string>
+  /** All that was logged, as JSON. */
+  readonly logs: ReadonlyArray<string>
   /** Sends a request with the path as it is, and checks the reply against the contract. */
   readonly call: (method: string, path: string, options?: CallOptions) => Promise<Reply>
   /** Sends bytes and resolves with all that comes back until the server ends the connection. */
@@ -108,37 +118,72 @@ export interface TestServerOptions extends Partial<ServeOptions> {
   /** Puts something in front of the engine. */
   readonly wrapEngine?: (engine: Engine["Service"]) => Engine["Service"]
   readonly storage?: MemoryStorage.MemoryState
+  readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
+  readonly engineOptions?: Partial<EngineOptions>
+  /** In place of the real time. */
+  readonly clock?: Clock.Clock
 }
 
 export const startServer = async ({
+  clock,
+  engineOptions,
   storage,
+  webhooks = {},
   wrapEngine = (engine) => engine,
   ...options
 }: TestServerOptions = {}): Promise<TestServer> => {
   const accounts = new TestAccounts()
   accounts.addKey(fullKey)
   const errors: Array<string> = []
+  const logs: Array<string> = []
   const collect = Logger.make((entry) => {
+    logs.push(Logger.formatJson.log(entry))
     if (entry.logLevel === "Error") errors.push(Logger.formatLogFmt.log(entry))
   })
+  const metrics = new Metrics()
+  const memory = MemoryStorage.layer({ state: storage ?? new MemoryStorage.MemoryState() })
   const engine = engineLayer({
+    metrics,
     onBroken: (broken) => errors.push(`broken: ${broken.operation}`),
-  }).pipe(Layer.provide(MemoryStorage.layer(storage === undefined ? {} : { state: storage })))
+    ...engineOptions,
+  }).pipe(Layer.provide(memory))
   const layers = Layer.mergeAll(
     Layer.succeed(Accounts, accounts),
     Readiness.layer,
-    Layer.effect(Engine, Effect.map(Engine, wrapEngine)).pipe(Layer.provide(engine)),
-  ).pipe(Layer.provideMerge(Logger.layer([collect])))
+    Layer.effect(
+      Deliveries,
+      DispatcherLive.make({
+        ...(options.webhookUrls !== undefined && { allowed: options.webhookUrls.allowed }),
+        flushIntervalMs: 5,
+        // No test asks the name servers of this machine.
+        resolve: (host) => Promise.reject(new Error(`${host} is unknown`)),
+        onBroken: (broken) => errors.push(`broken: ${broken.operation}`),
+        ...webhooks,
+      }),
+    ).pipe(
+      Layer.provideMerge(Layer.effect(Engine, Effect.map(Engine, wrapEngine))),
+      Layer.provide(engine),
+      Layer.provide(memory),
+    ),
+  ).pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Logger.layer([collect]),
+        Layer.succeed(References.MinimumLogLevel, "Trace"),
+        clock === undefined ? Layer.empty : Layer.succeed(Clock.Clock, clock),
+      ),
+    ),
+  )
   const scope = Scope.makeUnsafe()
   const context = await Effect.runPromise(Scope.provide(Layer.build(layers), scope))
   const served = await Effect.runPromise(
-    serveHttp({ host: "127.0.0.1", port: 0, ...options }).pipe(
+    serveHttp({ host: "127.0.0.1", port: 0, metrics, ...options }).pipe(
       Scope.provide(scope),
       Effect.provide(context),
     ),
   )
   const readiness = Context.get(context, Readiness)
-  readiness.ready = true
+  readiness.phase = "ready"
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const { port, url } = served
   return {
@@ -147,7 +192,9 @@ export const startServer = async ({
     accounts,
     readiness,
     engine: Context.get(context, Engine),
+    metrics,
     errors,
+    logs,
     call: (method, path, callOptions) => call(port, agent, method, path, callOptions),
     raw: (...parts) => raw(port, parts),
     connect: () => connectTo(port),

@@ -3,18 +3,25 @@
  * routes and decoders, `/openapi.json`, the reference at `/docs`, and typed clients (`HttpApiClient`).
  */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { Badges } from "./Badges.ts"
 import { Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
+import { Projects } from "./Project.ts"
 import { Quests } from "./Quests.ts"
 import { completeReference, introduction } from "./Reference.ts"
 import { Rules } from "./Rules.ts"
+import { Stream } from "./Stream.ts"
 import { System } from "./System.ts"
 import { Users } from "./Users.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 export const Api = HttpApi.make("laurel")
-  .add(Events, Users, Quests, Leaderboard, Rules, Webhooks, System)
-  .annotate(HttpApi.PayloadParseOptions, { errors: "all", onExcessProperty: "error" })
+  .add(Events, Users, Quests, Leaderboard, Rules, Badges, Projects, Webhooks, Stream, System)
+  .annotate(HttpApi.PayloadParseOptions, {
+    errors: "all",
+    onExcessProperty: "error",
+    reportInput: true,
+  })
   .annotate(HttpApi.ParamsParseOptions, { errors: "all" })
   .annotate(HttpApi.QueryParseOptions, { errors: "all", onExcessProperty: "error" })
   .annotateMerge(

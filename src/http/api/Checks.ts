@@ -3,9 +3,10 @@
  * Schema can say of it, so that the decoder, the problem reports and the reference come from one place.
  */
 import { type JsonSchema, Schema, SchemaIssue } from "effect"
+import { isTimeZone } from "../../domain/Calendar.ts"
 import { callerIdFault, characterCount } from "../../domain/Ids.ts"
+import { metadataFault } from "../../domain/Metadata.ts"
 import { limits } from "../../Limits.ts"
-import { metadataFault } from "./Metadata.ts"
 
 /** What can be wrong with one place of a request; the `code` of each of a problem's `errors`. */
 export const faultCodes = {
@@ -19,7 +20,9 @@ export const faultCodes = {
   too_long: "The text or list has too much.",
   too_large: "The value takes too many bytes.",
   too_deep: "The value is nested too deeply.",
-  duplicate: "The parameter is there more than once.",
+  duplicate: "The parameter, or the key of an item, is there more than once.",
+  unknown_reference: "The id or key names nothing, or something that is archived.",
+  cycle: "The prerequisite leads back to the quest itself.",
 } as const
 export type FaultCode = keyof typeof faultCodes
 
@@ -84,6 +87,17 @@ export const integer = (minimum: number, maximum: number) =>
     ),
   )
 
+/** A number from `minimum` to `maximum`, whole or not. */
+export const number = (minimum: number, maximum: number) =>
+  Schema.Finite.check(
+    check(
+      "out_of_range",
+      `must be from ${minimum} to ${maximum}`,
+      (value) => value >= minimum && value <= maximum,
+      { minimum, maximum },
+    ),
+  )
+
 /** One of `values`. */
 export const oneOf = <const Values extends ReadonlyArray<string>>(values: Values) =>
   Schema.Literals(values)
@@ -99,6 +113,29 @@ export const list = <S extends Schema.Top>(item: S, min: number, max: number) =>
     }),
   )
 
+/** A fault of the member at `path` of what is checked. */
+export const faultAt = (path: ReadonlyArray<PropertyKey>, code: FaultCode, message: string) => ({
+  path,
+  issue: issue(code, message),
+})
+
+/** No two items of a list have the same value at `path`. */
+export const distinct = <Item>(path: ReadonlyArray<string>, keyOf: (item: Item) => unknown) =>
+  Schema.makeFilter<ReadonlyArray<Item>>(
+    (items) => {
+      const seen = new Set<unknown>()
+      return items.flatMap((item, index) => {
+        const value = keyOf(item)
+        if (seen.has(value)) {
+          return [faultAt([index, ...path], "duplicate", "must be there only once")]
+        }
+        seen.add(value)
+        return []
+      })
+    },
+    { toJsonSchema: () => [{}, true] },
+  )
+
 /** An id that the caller chose. */
 export const callerId = Schema.String.check(
   Schema.makeFilter<string>(
@@ -110,8 +147,14 @@ export const callerId = Schema.String.check(
   ),
 )
 
-const idFaultCode = (fault: string): FaultCode =>
+/** The stable code of what `callerIdFault` says. */
+export const idFaultCode = (fault: string): FaultCode =>
   fault.includes("empty") ? "too_short" : fault.includes("at most") ? "too_long" : "invalid_format"
+
+/** The name of a time zone. */
+export const timeZone = Schema.String.check(
+  check("invalid_value", "must be a time zone of the IANA database", isTimeZone),
+).annotate({ description: "An IANA time zone.", examples: ["Europe/Berlin"] })
 
 /** Free-form details: an object, bounded in bytes and depth. */
 export const metadata = Schema.Record(Schema.String, Schema.Unknown).check(

@@ -1,6 +1,6 @@
 /** What the groups of the contract share: ids, times, pages, the key, and who may do what. */
 import { Context, Schema, SchemaTransformation } from "effect"
-import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "effect/http-api"
+import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { Scope } from "../../domain/Directory.ts"
 import { actionPattern } from "../../domain/Ids.ts"
 import { limits } from "../../Limits.ts"
@@ -68,10 +68,11 @@ export const Level = Schema.Int.annotate({
 export const Earned = Schema.Struct({
   earned: Schema.Int.annotate({ description: "What this request gave.", examples: [50] }),
   total: Schema.Int.annotate({ description: "The balance afterwards.", examples: [1250] }),
-}).annotate({ identifier: "Earned" })
+}).annotate({ identifier: "Earned", description: "A balance, and what it gained." })
 
 export const LevelChange = Schema.Struct({ before: Level, after: Level }).annotate({
   identifier: "LevelChange",
+  description: "The level before and after.",
 })
 
 export const EarnedBadge = Schema.Struct({
@@ -79,10 +80,6 @@ export const EarnedBadge = Schema.Struct({
   name: Schema.String.annotate({ examples: ["First lesson"] }),
   earnedAt: Time,
 }).annotate({ identifier: "EarnedBadge" })
-
-export const Gives = Schema.Struct({
-  xp: integer(0, limits.amountMax).annotate({ description: "Experience points.", examples: [100] }),
-}).annotate({ identifier: "Gives", description: "What it gives." })
 
 const digits = Schema.String.check(
   check("invalid_type", "must be a whole number", (value) => /^\d{1,16}$/.test(value)),
@@ -95,9 +92,18 @@ const wholeNumber = (minimum: number, maximum: number) =>
     ),
   )
 
+/** The body of a PATCH, a JSON merge patch (RFC 7396). */
+export const mergePatch = <S extends Schema.Top>(change: S) => [
+  change.pipe(HttpApiSchema.asJson({ contentType: "application/merge-patch+json" })),
+  change,
+]
+
+/** How many items a page has. */
+export const limitQuery = Schema.optionalKey(wholeNumber(1, limits.pageMax))
+
 /** The page of a list. */
 export const pageQuery = {
-  limit: Schema.optionalKey(wholeNumber(1, limits.pageMax)),
+  limit: limitQuery,
   offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
 }
 

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
-import { list, metadata } from "./Checks.ts"
+import { list, metadata, oneOf } from "./Checks.ts"
 import {
   Action,
   ApiKey,
@@ -39,9 +39,17 @@ export const Event = Schema.Struct({
 })
 
 export const QuestOutcome = Schema.Struct({
-  questId: Schema.String.annotate({ examples: ["qst_01a1fc1e64c07345932e273286b5ca30"] }),
-  title: Schema.String.annotate({ examples: ["First steps"] }),
-  status: Schema.Literal("completed"),
+  questId: Schema.String.annotate({
+    description: "The quest's id.",
+    examples: ["qst_01a1fc1e64c07345932e273286b5ca30"],
+  }),
+  title: Schema.String.annotate({
+    description: "What people call the quest.",
+    examples: ["First steps"],
+  }),
+  status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
+    description: "Where the user stands in it now.",
+  }),
   progress: Schema.Finite.annotate({ description: "The share that is done, 0 to 1." }),
   alreadyCompleted: Schema.Boolean.annotate({
     description: "The quest had been completed before; nothing was earned this time.",
@@ -50,7 +58,7 @@ export const QuestOutcome = Schema.Struct({
 }).annotate({ identifier: "QuestOutcome" })
 
 export const StreakOutcome = Schema.Struct({
-  key: Schema.String.annotate({ examples: ["daily"] }),
+  key: Schema.String.annotate({ description: "The key of the streak.", examples: ["daily"] }),
   current: Schema.Int.annotate({ description: "How long it is now.", examples: [3] }),
   best: Schema.Int.annotate({ description: "How long it ever was.", examples: [7] }),
 }).annotate({ identifier: "StreakOutcome" })
@@ -58,7 +66,7 @@ export const StreakOutcome = Schema.Struct({
 export const EventOutcome = Schema.Struct({
   eventId: Schema.String.annotate({
     description: "Laurel's id of the event.",
-    examples: ["evt_01a1fc1e64c07345932e273286b5ca30"],
+    examples: ["evt_0mi8k3f2a4c92"],
   }),
   userId: UserId,
   action: Action,
@@ -135,5 +143,25 @@ export const Events = HttpApiGroup.make("events")
       ),
   )
   .annotateEndpoints(OpenTo, ["ingest"])
+  .add(
+    HttpApiEndpoint.post("importBatch", "/v1/events/import", {
+      headers: idempotencyHeaders,
+      payload: [
+        Batch,
+        HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
+      ],
+      success: BatchOutcome,
+      error: [...writeProblems, BatchConflict],
+    })
+      .annotate(OpenTo, [])
+      .annotate(BodyBytesMax, limits.batchBodyBytesMax)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Import history",
+          description:
+            "Applies events like a batch, but silently: no webhook and no stream tells of them, and `occurredAt` may be of any age. Rules, badges, quests and streaks apply; what is closed, such as a past window of the leaderboard, stays closed.",
+        }),
+      ),
+  )
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Events", description: "What users did." }))

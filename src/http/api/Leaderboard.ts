@@ -1,44 +1,86 @@
 /** Who has how much. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { oneOf } from "./Checks.ts"
+import { dayOf, windowKinds } from "../../domain/Calendar.ts"
+import { limits } from "../../Limits.ts"
+import { check, oneOf } from "./Checks.ts"
 import { ApiKey, Level, OpenTo, pageFields, pageQuery, Time, UserId, Xp } from "./Common.ts"
-import { readProblems } from "./Problems.ts"
+import { isIsoTime } from "./IsoTime.ts"
+import { readProblems, UserNotFound } from "./Problems.ts"
 
-export const boardWindows = ["all_time"] as const
+export const boardWindows = ["all_time", ...windowKinds] as const
+
+const Window = oneOf(boardWindows).annotate({
+  description:
+    "`all_time`, or the xp of one day, week (from Monday, as in ISO 8601) or month in the project's time zone.",
+  examples: ["weekly"],
+})
+
+const At = Schema.String.check(
+  check(
+    "invalid_format",
+    "must be a date such as 2026-11-01, or a time in ISO 8601 with a zone, such as 2026-11-01T09:30:00Z",
+    (text) => dayOf(text) !== undefined || isIsoTime(text),
+  ),
+).annotate({
+  description: `A date in the project's time zone, or a time: reads the window that it lies in. Windows that are over are frozen, and kept for ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months; one in which nobody earned anything is empty. By default the present window.`,
+  examples: ["2026-11-01"],
+})
+
+export const LeaderboardEntry = Schema.Struct({
+  rank: Schema.Int.annotate({
+    description: "Equal xp share a rank, and the next rank skips: 1, 1, 3.",
+    examples: [1],
+  }),
+  userId: UserId,
+  displayName: Schema.NullOr(Schema.String),
+  xp: Xp.annotate({ description: "The xp earned in the window." }),
+  level: Level,
+  previousRank: Schema.NullOr(Schema.Int).annotate({
+    description:
+      "The rank in the window before; null for who was not on it, and on the all-time board.",
+    examples: [3],
+  }),
+}).annotate({ identifier: "LeaderboardEntry" })
 
 export const LeaderboardPage = Schema.Struct({
   window: Schema.Struct({
-    kind: oneOf(boardWindows),
-    startsAt: Schema.NullOr(Time),
-    endsAt: Schema.NullOr(Time),
+    kind: Window,
+    startsAt: Schema.NullOr(Time).annotate({ description: "Null for the all-time board." }),
+    endsAt: Schema.NullOr(Time).annotate({
+      description: "When the next window begins; null for the all-time board.",
+    }),
   }),
-  entries: Schema.Array(
-    Schema.Struct({
-      rank: Schema.Int.annotate({
-        description: "Equal xp share a rank, and the next rank skips: 1, 1, 3.",
-      }),
-      userId: UserId,
-      displayName: Schema.NullOr(Schema.String),
-      xp: Xp,
-      level: Level,
-      previousRank: Schema.NullOr(Schema.Int),
-    }).annotate({ identifier: "LeaderboardEntry" }),
-  ),
+  entries: Schema.Array(LeaderboardEntry),
   ...pageFields,
+  me: Schema.optionalKey(Schema.NullOr(LeaderboardEntry)).annotate({
+    description:
+      "With `around`: the place of that user, also when it is not on this page; null for one who is not listed.",
+  }),
 }).annotate({ identifier: "LeaderboardPage", description: "A page of the leaderboard." })
 
 export const Leaderboard = HttpApiGroup.make("leaderboard")
   .add(
     HttpApiEndpoint.get("get", "/v1/leaderboard", {
-      query: { window: Schema.optionalKey(oneOf(boardWindows)), ...pageQuery },
+      query: {
+        window: Schema.optionalKey(Window),
+        at: Schema.optionalKey(At),
+        around: Schema.optionalKey(
+          UserId.annotate({
+            description:
+              "Centres the page on this user, in place of `offset`. For a user who is not listed it is the first page, and `me` is null.",
+            examples: ["user-42"],
+          }),
+        ),
+        ...pageQuery,
+      },
       success: LeaderboardPage,
-      error: readProblems,
+      error: [...readProblems, UserNotFound],
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Read the leaderboard",
         description:
-          "Users by xp, most first. Among equals, who reached the score first comes first. Users without xp are not listed.",
+          "Users by xp, most first. Among equals, who reached the score first comes first. Users without xp in the window are not listed, nor are hidden ones. An event that comes late counts for those windows in which it arrives too: what is over does not change any more.",
       }),
     ),
   )

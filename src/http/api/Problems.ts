@@ -72,8 +72,23 @@ export const Unauthorized = problem("Unauthorized", ["unauthorized"])
 export const InsufficientScope = problem("InsufficientScope", ["insufficient_scope"])
 export const UserNotFound = problem("UserNotFound", ["user_not_found"])
 export const QuestNotFound = problem("QuestNotFound", ["quest_not_found"])
+export const RuleNotFound = problem("RuleNotFound", ["rule_not_found"])
+export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
+export const EventNotFound = problem("EventNotFound", ["event_not_found"])
+export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
+export const BackfillNotFound = problem("BackfillNotFound", [
+  "backfill_not_found",
+  "badge_not_found",
+])
+export const BackfillConflict = problem("BackfillConflict", [
+  "conflict",
+  "invalid_transition",
+  "idempotency_in_progress",
+])
 export const EventConflict = problem("EventConflict", [
   "quest_not_active",
+  "quest_incomplete",
+  "quest_locked",
   "balance_overflow",
   "idempotency_in_progress",
 ])
@@ -86,6 +101,17 @@ export const DefinitionConflict = problem("DefinitionConflict", [
   "quota_exceeded",
   "idempotency_in_progress",
 ])
+export const WebhookNotFound = problem("WebhookNotFound", ["webhook_not_found"])
+export const DeliveryNotFound = problem("DeliveryNotFound", ["delivery_not_found"])
+export const WebhookConflict = problem("WebhookConflict", [
+  "webhook_disabled",
+  "idempotency_in_progress",
+])
+export const StreamQuota = problem("StreamQuota", ["quota_exceeded"])
+export const Gone = problem("Gone", ["gone"])
+export const ChangeConflict = problem("ChangeConflict", ["invalid_transition", "in_use"])
+export const UseConflict = problem("UseConflict", ["in_use"])
+export const ArchivedConflict = problem("ArchivedConflict", ["invalid_transition"])
 export const BodyTooLarge = problem("BodyTooLarge", ["body_too_large"])
 export const UnsupportedMediaType = problem("UnsupportedMediaType", ["unsupported_media_type"])
 export const IdempotencyKeyReused = problem("IdempotencyKeyReused", ["idempotency_key_reused"])
@@ -94,9 +120,10 @@ export const InternalError = problem("InternalError", ["internal_error"])
 export const Unavailable = problem("Unavailable", [
   "overloaded",
   "storage_unavailable",
+  "starting",
   "shutting_down",
 ])
-export const NotReady = problem("NotReady", ["shutting_down"])
+export const NotReady = problem("NotReady", ["starting", "shutting_down"])
 
 /** What every authenticated operation may answer besides its own errors. */
 export const readProblems = [
@@ -108,10 +135,8 @@ export const readProblems = [
   Unavailable,
 ] as const
 
-/** The same for those that take a body. */
-export const writeProblems = [
-  ...readProblems,
-  BodyTooLarge,
-  UnsupportedMediaType,
-  IdempotencyKeyReused,
-] as const
+/** What those that take a body may answer besides. */
+export const bodyProblems = [BodyTooLarge, UnsupportedMediaType] as const
+
+/** What a POST may answer. */
+export const writeProblems = [...readProblems, ...bodyProblems, IdempotencyKeyReused] as const

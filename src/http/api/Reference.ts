@@ -51,9 +51,13 @@ const headers = {
   "X-RateLimit-Remaining": integerHeader("Requests that remain."),
   "X-RateLimit-Reset": integerHeader("Seconds until the limit is renewed."),
   "Retry-After": integerHeader("Seconds to wait before asking again."),
-  Location: textHeader("The path of what was created."),
+  Location: textHeader("The path of what was created or begun."),
   "Idempotency-Replayed": textHeader("`true` when this is the reply to an earlier request."),
   "WWW-Authenticate": textHeader("`Bearer`"),
+  "Laurel-Erased-By": {
+    description: "When the journal and the archives have lost the user, too.",
+    schema: { type: "string", format: "date-time" },
+  },
 }
 
 type HeaderName = keyof typeof headers
@@ -66,7 +70,7 @@ const rateHeaders: ReadonlyArray<HeaderName> = [
   "X-RateLimit-Reset",
 ]
 
-const replayable: ReadonlySet<number> = new Set([200, 201, 400, 404, 409])
+const replayable: ReadonlySet<number> = new Set([200, 201, 202, 204, 400, 404, 409])
 
 /** The headers of an operation's reply. */
 const headerNames = (method: string, status: number, keyed: boolean): Array<HeaderName> => {
@@ -74,7 +78,7 @@ const headerNames = (method: string, status: number, keyed: boolean): Array<Head
   if (keyed && status !== 401) names.push(...rateHeaders)
   if (status === 401) names.push("WWW-Authenticate")
   if (status === 429 || status === 503) names.push("Retry-After")
-  if (status === 201) names.push("Location")
+  if (status === 201 || status === 202) names.push("Location")
   if (method === "post" && replayable.has(status)) names.push("Idempotency-Replayed")
   return names
 }
@@ -85,6 +89,7 @@ type Json = any
 /** Adds the headers, says that numbers in a query are numbers, and leaves out what tells readers nothing. */
 export const completeReference = (document: Record<string, Json>): Record<string, Json> => {
   simplify(document)
+  mergeTwins(document)
   document.components.headers = headers
   document.components.schemas = Object.fromEntries(
     Object.entries(document.components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)),
@@ -97,12 +102,23 @@ export const completeReference = (document: Record<string, Json>): Record<string
         if (parameter.in === "query") {
           parameter.schema = pageParameters[parameter.name] ?? parameter.schema
         }
-        if (parameter.in === "header") parameter.examples = leftOut
+        if (parameter.in === "header") parameter.examples = leftOut[parameter.name]
         const { description, ...schema } = parameter.schema
         if (description !== undefined) Object.assign(parameter, { description, schema })
       }
+      if (method === "post" && mayBeLeftOut(operation.requestBody, document)) {
+        operation.requestBody.required = false
+      }
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
         const names = headerNames(method, Number(status), operation.security.length > 0)
+        if (operation.operationId === "users.erase" && status === "204") {
+          names.push("Laurel-Erased-By")
+        }
+        const events = response.content?.["text/event-stream"]
+        if (events !== undefined) {
+          delete events["x-effect-stream"]
+          response.description = "Messages as they come."
+        }
         response.headers = Object.fromEntries(
           names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
         )
@@ -112,21 +128,61 @@ export const completeReference = (document: Record<string, Json>): Record<string
   return document
 }
 
-/** Drops bounds that every integer in JSON has, and alternatives of which there is one. */
+/** A schema that serves two media types is there twice, as `X` and `X_1`: keeps the first. */
+const mergeTwins = (document: Json): void => {
+  const { schemas } = document.components
+  const twins = new Map<string, string>()
+  for (const [name, schema] of Object.entries<Json>(schemas)) {
+    const first = name.replace(/_\d+$/, "")
+    if (first === name || JSON.stringify(schemas[first]) !== JSON.stringify(schema)) continue
+    twins.set(`#/components/schemas/${name}`, `#/components/schemas/${first}`)
+    delete schemas[name]
+  }
+  const redirect = (node: Json): void => {
+    if (typeof node !== "object" || node === null) return
+    const first = twins.get(node.$ref)
+    if (first !== undefined) node.$ref = first
+    for (const child of Object.values(node)) redirect(child)
+  }
+  redirect(document)
+}
+
+/** A body of which nothing is required need not be sent. */
+const mayBeLeftOut = (requestBody: Json, document: Json): boolean => {
+  const schema = requestBody?.content["application/json"]?.schema
+  if (schema === undefined) return false
+  const { required = [], type } =
+    document.components.schemas[schema.$ref?.split("/").at(-1)] ?? schema
+  return type === "object" && required.length === 0
+}
+
+/** Drops bounds that every integer in JSON has, alternatives of which there is one, and says of what may be null what it is. */
 const simplify = (node: Json): void => {
   if (typeof node !== "object" || node === null) return
-  if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
-  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
   if (node.anyOf?.length === 1) {
     Object.assign(node, node.anyOf[0])
     delete node.anyOf
   }
+  const [member, nothing] = node.anyOf ?? []
+  if (node.anyOf?.length === 2 && nothing.type === "null" && typeof member.type === "string") {
+    delete node.anyOf
+    const { description = member.description, examples = member.examples } = node
+    Object.assign(node, member, { type: [member.type, "null"] })
+    if (description !== undefined) node.description = description
+    if (examples !== undefined) node.examples = examples
+    if (member.enum !== undefined) node.enum = [...member.enum, null]
+  }
+  if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
+  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
   for (const child of Object.values(node)) simplify(child)
 }
 
 /** An example of a header that the reader shows; in its own requests it is off until someone wants it. */
-const leftOut = {
-  default: { value: "5f0c1a52-6f4e-4a0b-9d55-0c5b8e1f7a31", "x-disabled": true },
+const leftOut: Record<string, Json> = {
+  "idempotency-key": {
+    default: { value: "5f0c1a52-6f4e-4a0b-9d55-0c5b8e1f7a31", "x-disabled": true },
+  },
+  "last-event-id": { default: { value: "msg_0mi8k3f2a4c92_1", "x-disabled": true } },
 }
 
 const pageParameters: Record<string, Json> = {

@@ -15,7 +15,8 @@ export const System = HttpApiGroup.make("system")
     HttpApiEndpoint.get("ready", "/readyz", { success: Status, error: NotReady }).annotateMerge(
       OpenApi.annotations({
         summary: "Does it accept requests?",
-        description: "503 while it starts or shuts down.",
+        description:
+          "503 while it starts (`starting`; the detail says what it is at) or shuts down (`shutting_down`).",
         override: atRoot,
       }),
     ),

@@ -1,148 +1,49 @@
 /** What users have. */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
-import { integer, oneOf, text } from "./Checks.ts"
+import { text } from "./Checks.ts"
+import { ApiKey, idempotencyHeaders, limitQuery, OpenTo, pageQuery, UserId } from "./Common.ts"
+import { HistoryCursor, HistoryKindIn, HistoryPage } from "./History.ts"
 import {
-  ApiKey,
-  Earned,
-  EarnedBadge,
-  EventKey,
-  idempotencyHeaders,
-  Level,
-  LevelChange,
-  OpenTo,
-  Time,
-  UserId,
-  Xp,
-} from "./Common.ts"
-import { BalanceConflict, readProblems, UserNotFound, writeProblems } from "./Problems.ts"
-
-export const Points = Schema.Int.annotate({
-  description: "A balance beside the xp.",
-  examples: [300],
-})
-
-export const User = Schema.Struct({
-  id: UserId,
-  displayName: Schema.NullOr(Schema.String),
-  timezone: Schema.NullOr(Schema.String).annotate({ description: "An IANA time zone." }),
-  attributes: Schema.Record(
-    Schema.String,
-    Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
-  ),
-  hidden: Schema.Boolean.annotate({ description: "Kept off every leaderboard." }),
-  xp: Xp,
-  level: Level,
-  points: Points,
-  badges: Schema.Array(
-    Schema.Struct({
-      id: Schema.String.annotate({ examples: ["first-lesson"] }),
-      name: Schema.String.annotate({ examples: ["First lesson"] }),
-      description: Schema.NullOr(Schema.String),
-      icon: Schema.NullOr(Schema.String),
-      earnedAt: Time,
-    }).annotate({ identifier: "UserBadge" }),
-  ),
-  createdAt: Time,
-  updatedAt: Time,
-}).annotate({ identifier: "User", description: "A user, and what they have." })
-
-export const LevelProgress = Schema.Struct({
-  xpAtStart: Schema.Int.annotate({
-    description: "The xp at which the level begins.",
-    examples: [1000],
-  }),
-  xpAtNext: Schema.NullOr(Schema.Int).annotate({
-    description: "The xp at which the next level begins; null on the top level.",
-    examples: [1500],
-  }),
-  xpInto: Schema.Int.annotate({ description: "The xp since the level began.", examples: [250] }),
-  xpToNext: Schema.NullOr(Schema.Int).annotate({
-    description: "The xp that are missing to the next level; null on the top level.",
-    examples: [250],
-  }),
-  ratio: Schema.Finite.annotate({
-    description: "The share of the level that is done, 0 to 1.",
-    examples: [0.5],
-  }),
-}).annotate({ identifier: "LevelProgress" })
-
-export const Progress = Schema.Struct({
-  userId: UserId,
-  xp: Xp,
-  level: Level,
-  levelProgress: LevelProgress,
-  rank: Schema.NullOr(Schema.Int).annotate({
-    description: "The place on the all-time leaderboard; null when not listed there.",
-  }),
-  points: Points,
-  badges: Schema.Array(
-    Schema.Struct({
-      id: Schema.String.annotate({ examples: ["ten-lessons"] }),
-      name: Schema.String.annotate({ examples: ["Ten lessons"] }),
-      current: Schema.Int.annotate({ examples: [7] }),
-      target: Schema.Int.annotate({ examples: [10] }),
-      earnedAt: Schema.NullOr(Time),
-    }).annotate({ identifier: "BadgeProgress" }),
-  ),
-  quests: Schema.Array(
-    Schema.Struct({
-      questId: Schema.String.annotate({ examples: ["qst_01a1fc1e64c07345932e273286b5ca30"] }),
-      title: Schema.String.annotate({ examples: ["First steps"] }),
-      status: oneOf(["not_started", "in_progress", "completed", "expired"]),
-      steps: Schema.Array(
-        Schema.Struct({ key: Schema.String, current: Schema.Int, target: Schema.Int }),
-      ),
-      periodEndsAt: Schema.NullOr(Time),
-      completedAt: Schema.NullOr(Time),
-    }).annotate({ identifier: "QuestProgress" }),
-  ).annotate({ description: "The quests that the user has begun or completed." }),
-  streaks: Schema.Array(
-    Schema.Struct({
-      key: Schema.String,
-      current: Schema.Int,
-      best: Schema.Int,
-      lastDay: Schema.NullOr(Schema.String),
-      freezes: Schema.Int,
-    }).annotate({ identifier: "StreakProgress" }),
-  ),
-}).annotate({ identifier: "Progress", description: "How far a user is." })
-
-export const RewardGrant = Schema.Struct({
-  type: oneOf(["xp"]).annotate({ description: "The kind of reward." }),
-  amount: integer(1, limits.amountMax).annotate({
-    description: "How much is granted.",
-    examples: [100],
-  }),
-  reason: Schema.optionalKey(
-    text(0, limits.reasonCharactersMax, "multiple").annotate({
-      description: "Why, for the user's history.",
-      examples: ["Welcome back"],
-    }),
-  ),
-  id: Schema.optionalKey(EventKey),
-}).annotate({ identifier: "RewardGrant", examples: [{ type: "xp", amount: 100 }] })
-
-export const RewardOutcome = Schema.Struct({
-  rewardId: Schema.String.annotate({ description: "Laurel's id of the reward." }),
-  userId: UserId,
-  type: oneOf(["xp"]),
-  amount: Schema.Int,
-  duplicate: Schema.Boolean.annotate({
-    description:
-      "A reward with this `id` was there already: nothing changed, this is the first outcome.",
-  }),
-  xp: Earned,
-  points: Earned,
-  level: LevelChange,
-  badges: Schema.Array(EarnedBadge),
-}).annotate({ identifier: "RewardOutcome", description: "What a reward did; durable." })
+  BadgeNotFound,
+  BalanceConflict,
+  bodyProblems,
+  EventNotFound,
+  RewardNotFound,
+  readProblems,
+  UserNotFound,
+  writeProblems,
+} from "./Problems.ts"
+import { EventRevocation, RewardGrant, RewardOutcome, RewardRevocation } from "./Rewards.ts"
+import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
 
 const params = { id: UserId }
 
 export const Users = HttpApiGroup.make("users")
   .add(
+    HttpApiEndpoint.get("list", "/v1/users", {
+      query: {
+        ...pageQuery,
+        query: Schema.optionalKey(
+          text(1, limits.searchCharactersMax).annotate({
+            description:
+              "Only users with this in their id or display name, in any case of its letters.",
+            examples: ["ada"],
+          }),
+        ),
+      },
+      success: UserPage,
+      error: readProblems,
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "List users",
+          description:
+            "Users in the order of their ids, compared by code points. With `query` every user is looked at, which takes some microseconds for each.",
+        }),
+      ),
     HttpApiEndpoint.get("get", "/v1/users/:id", {
       params,
       success: User,
@@ -152,7 +53,34 @@ export const Users = HttpApiGroup.make("users")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a user",
-          description: "The user's xp, level, badges and points.",
+          description: "The user's profile, xp, level, badges and points.",
+        }),
+      ),
+    HttpApiEndpoint.put("put", "/v1/users/:id", {
+      params,
+      payload: ProfileChange,
+      success: User,
+      error: [...readProblems, ...bodyProblems],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Create or change a user",
+          description:
+            "Changes the members of the profile that are sent; others stay. A user who was never seen is created. The answer comes when the change is on disk.",
+        }),
+      ),
+    HttpApiEndpoint.delete("erase", "/v1/users/:id", {
+      params,
+      success: HttpApiSchema.NoContent,
+      error: [...readProblems, UserNotFound],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Erase a user",
+          description:
+            "Erases all that is held about the user: profile, balances, history, places on leaderboards, ids and kept answers, undelivered messages. At once nothing of it is shown, and nothing is written any more; within a snapshot's interval it is gone from the live data, and by the date in `Laurel-Erased-By` from the journal and the archives. Webhooks are told the id, no more. The same id may be used again: that is a new user.",
         }),
       ),
     HttpApiEndpoint.get("progress", "/v1/users/:id/progress", {
@@ -164,7 +92,39 @@ export const Users = HttpApiGroup.make("users")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a user's progress",
-          description: "How far the user is: within the level, on the leaderboard, in quests.",
+          description:
+            "How far the user is as of now: within the level, on the leaderboard, towards badges, in quests and streaks.",
+        }),
+      ),
+    HttpApiEndpoint.get("history", "/v1/users/:id/history", {
+      params,
+      query: {
+        limit: limitQuery,
+        cursor: Schema.optionalKey(HistoryCursor),
+        kind: Schema.optionalKey(HistoryKindIn),
+      },
+      success: HistoryPage,
+      error: [...readProblems, UserNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Read a user's history",
+          description:
+            "All that happened to the user, newest first, each fact with the event, reward or other reason that caused it. Only what is on disk is shown, so nothing of it can be taken back.",
+        }),
+      ),
+    HttpApiEndpoint.get("export", "/v1/users/:id/export", {
+      params,
+      success: UserExport,
+      error: [...readProblems, UserNotFound],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Export a user",
+          description:
+            "Everything that is held about the user, as one JSON object: what is shown elsewhere, the state as it is kept, and every record, newest first. However long, it is sent piece by piece; should it break off, the JSON has no end.",
         }),
       ),
     HttpApiEndpoint.post("reward", "/v1/users/:id/rewards", {
@@ -172,14 +132,40 @@ export const Users = HttpApiGroup.make("users")
       headers: idempotencyHeaders,
       payload: RewardGrant,
       success: RewardOutcome,
-      error: [...writeProblems, BalanceConflict],
+      error: [...writeProblems, BadgeNotFound, BalanceConflict],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
           summary: "Grant a reward",
           description:
-            "Gives the user xp by hand. A user who was never seen is created. The answer comes when the outcome is on disk.",
+            "Gives the user xp, points or a badge by hand. A user who was never seen is created. The answer comes when the outcome is on disk.",
+        }),
+      ),
+    HttpApiEndpoint.delete("revokeReward", "/v1/users/:id/rewards/:rewardId", {
+      params: { ...params, rewardId: Schema.String.annotate({ examples: ["rwd_0mi8k3f2a4c92"] }) },
+      success: RewardRevocation,
+      error: [...readProblems, RewardNotFound],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Take back a reward",
+          description:
+            "Takes back exactly what the reward gave; level, badges and boards follow. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
+        }),
+      ),
+    HttpApiEndpoint.delete("revokeEvent", "/v1/users/:id/events/:eventId", {
+      params: { ...params, eventId: Schema.String.annotate({ examples: ["evt_0mi8k3f2a4c92"] }) },
+      success: EventRevocation,
+      error: [...readProblems, EventNotFound],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Take back an event",
+          description:
+            "Takes back exactly what the event gave: xp, points, badges, steps and completion of quests, uses of limits; level and boards follow. Streaks keep their days. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
         }),
       ),
   )

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
-import type { UserReply } from "../../domain/User.ts"
+import type { TrackedEvent } from "../../domain/Record.ts"
+import type { EventReply } from "../../domain/UserReply.ts"
 import type { Engine, Idempotency, UserMessage } from "../../engine/Engine.ts"
 import type { BatchOutcome, EventOutcome, EventRefusal, Events } from "../api/Events.ts"
 import {
@@ -12,21 +13,28 @@ import {
   type EventInput,
   isRefusal,
 } from "../EventDecoder.ts"
-import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
+import type { OperationRequest } from "../Operation.ts"
+import type { EventMetrics } from "../RequestMetrics.ts"
 import { factOf, makeIsoTime } from "./Shapes.ts"
 
 type Outcome = typeof EventOutcome.Type
 type Refusal = typeof EventRefusal.Type
 type BatchReply = typeof BatchOutcome.Type
 
+interface Inputs {
+  readonly track: EventInput
+  readonly trackBatch: BatchInput
+  readonly importBatch: BatchInput
+}
+
 export const eventHandlers = (
   engine: Engine["Service"],
-): Handlers<typeof Events, { readonly track: EventInput; readonly trackBatch: BatchInput }> => {
+  metrics: EventMetrics,
+): Handlers<typeof Events, Inputs> => {
   const isoTime = makeIsoTime()
 
-  const eventOutcome = (reply: UserReply): Outcome => {
-    if (reply.kind !== "event") throw new Error("An event was answered as a reward")
+  const eventOutcome = (reply: EventReply): Outcome => {
     return {
       eventId: reply.eventId,
       userId: reply.userId,
@@ -37,21 +45,19 @@ export const eventHandlers = (
       xp: reply.xp,
       points: reply.points,
       level: reply.level,
-      badges: [],
-      quests: reply.quests.map(({ alreadyCompleted, questId, title }) => ({
-        questId,
-        title,
-        status: "completed",
-        progress: 1,
-        alreadyCompleted,
+      badges: reply.badges.map(({ earnedAt, id, name }) => ({
+        id,
+        name,
+        earnedAt: isoTime(earnedAt),
       })),
-      streaks: [],
+      quests: reply.quests,
+      streaks: reply.streaks,
     }
   }
 
   const batchReply = (
     { events, root }: BatchInput,
-    answers: ReadonlyArray<UserReply | LaurelError>,
+    answers: ReadonlyArray<EventReply | LaurelError>,
   ): BatchReply => {
     let accepted = 0
     let duplicates = 0
@@ -64,18 +70,27 @@ export const eventHandlers = (
       else accepted++
       return eventOutcome(answer)
     })
-    return { accepted, duplicates, rejected: events.length - accepted - duplicates, results }
+    const rejected = events.length - accepted - duplicates
+    metrics.tracked.add(accepted)
+    metrics.duplicates.add(duplicates)
+    metrics.refusedInBatches += rejected
+    return { accepted, duplicates, rejected, results }
   }
 
   /** Applies the events of a batch; `keyed` gives those without an id of the caller's one of their own. */
-  const apply = (caller: Caller, batch: BatchInput, keyed: string | undefined) => {
-    const messages: Array<UserMessage> = []
+  const apply = (
+    { environment }: Caller,
+    batch: BatchInput,
+    keyed: string | undefined,
+    imported: true | undefined,
+  ) => {
+    const messages: Array<UserMessage<TrackedEvent>> = []
     batch.events.forEach((event, index) => {
       if (isRefusal(event)) return
       const id = keyed === undefined ? undefined : `${keyed}.${index}`
-      messages.push(trackMessage(event, id))
+      messages.push(trackMessage(event, id, imported))
     })
-    return Effect.flatMap(engine.askUsers(caller.environment, messages), (answers) => {
+    return Effect.flatMap(engine.askUsers(environment, messages), (answers) => {
       const [first] = answers
       // Where nothing could be taken at all, the whole request should be asked again.
       return first !== undefined && answers.every(isOurFailure)
@@ -84,14 +99,19 @@ export const eventHandlers = (
     })
   }
 
-  const applyOnce = (caller: Caller, batch: BatchInput, idempotency: Idempotency) =>
+  const applyOnce = (
+    caller: Caller,
+    batch: BatchInput,
+    idempotency: Idempotency,
+    imported: true | undefined,
+  ) =>
     Effect.flatMap(engine.reserve(caller.environment, idempotency), (reservation) => {
       if (!reservation.fresh) {
         const { results } = factOf(reservation.record, "batch.answered")
         return Effect.succeed({ body: results as BatchReply, replayed: true })
       }
       return Effect.gen(function* () {
-        const reply = yield* apply(caller, batch, derivedId(idempotency))
+        const reply = yield* apply(caller, batch, derivedId(idempotency), imported)
         // What failed here may go well next time: such an answer is not for keeping.
         if (!reply.results.some((result) => "status" in result && result.status >= 500)) {
           const command = { kind: "keepBatch", results: reply } as const
@@ -101,36 +121,51 @@ export const eventHandlers = (
       }).pipe(Effect.ensuring(Effect.sync(reservation.release)), Effect.uninterruptible)
     })
 
+  const batches = (imported: true | undefined) => ({
+    decode: decodeBatchBody,
+    cost: (batch: BatchInput) => batch.events.length,
+    handle: ({ caller, idempotency, payload }: OperationRequest<unknown, unknown, BatchInput>) =>
+      idempotency === undefined
+        ? Effect.map(apply(caller, payload, undefined, imported), (body) => ({ body }))
+        : applyOnce(caller, payload, idempotency, imported),
+  })
+
   return {
     track: {
       decode: decodeEventBody,
       handle: ({ caller, idempotency, payload }) =>
         Effect.map(
-          engine.askUser(caller.environment, trackMessage(payload, undefined), idempotency),
-          ({ replayed, reply }) => ({ body: eventOutcome(reply), replayed }),
+          engine.askUser(
+            caller.environment,
+            trackMessage(payload, undefined, undefined),
+            idempotency,
+          ),
+          ({ replayed, reply }) => {
+            if (replayed || reply.duplicate) metrics.duplicates.increment()
+            else metrics.tracked.increment()
+            return { body: eventOutcome(reply), replayed }
+          },
         ),
     },
-    trackBatch: {
-      decode: decodeBatchBody,
-      cost: (batch) => batch.events.length,
-      handle: ({ caller, idempotency, payload }) =>
-        idempotency === undefined
-          ? Effect.map(apply(caller, payload, undefined), (body) => ({ body }))
-          : applyOnce(caller, payload, idempotency),
-    },
+    trackBatch: batches(undefined),
+    importBatch: batches(true),
   }
 }
 
 /** `derivedId` is for an event without an id of the caller's. */
-const trackMessage = (event: EventInput, derivedId: string | undefined): UserMessage => ({
+const trackMessage = (
+  event: EventInput,
+  derivedId: string | undefined,
+  imported: true | undefined,
+): UserMessage<TrackedEvent> => ({
   userId: event.userId,
   command: {
     kind: "event",
-    eventId: makeId("evt"),
     id: event.id ?? derivedId,
     action: event.action,
     occurredAt: event.occurredAt,
     metadata: event.metadata,
+    imported,
   },
 })
 
@@ -142,7 +177,7 @@ const trackMessage = (event: EventInput, derivedId: string | undefined): UserMes
 const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
 
-const isOurFailure = (answer: UserReply | LaurelError): boolean =>
+const isOurFailure = (answer: EventReply | LaurelError): boolean =>
   "_tag" in answer && errorKinds[answer.code].status >= 500
 
 /** `root` goes before the pointers of faults that the domain found in one event. */

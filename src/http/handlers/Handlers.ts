@@ -1,18 +1,29 @@
 import type { Engine } from "../../engine/Engine.ts"
-import type { WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
+import type { EventMetrics } from "../RequestMetrics.ts"
+import { badgeHandlers } from "./Badges.ts"
 import { eventHandlers } from "./Events.ts"
 import { leaderboardHandlers } from "./Leaderboard.ts"
+import { projectHandlers } from "./Project.ts"
 import { questHandlers } from "./Quests.ts"
 import { ruleHandlers } from "./Rules.ts"
+import { type StreamParts, streamHandlers } from "./Stream.ts"
 import { userHandlers } from "./Users.ts"
-import { webhookHandlers } from "./Webhooks.ts"
+import { type WebhookParts, webhookHandlers } from "./Webhooks.ts"
 
 /** What stands behind the operations of the contract, by group. */
-export const handlersOf = (engine: Engine["Service"], webhookUrls: WebhookUrlPolicy) => ({
-  events: eventHandlers(engine),
+export const handlersOf = (
+  engine: Engine["Service"],
+  webhooks: Omit<WebhookParts, "engine">,
+  streams: StreamParts,
+  events: EventMetrics,
+) => ({
+  events: eventHandlers(engine, events),
   users: userHandlers(engine),
   quests: questHandlers(engine),
   leaderboard: leaderboardHandlers(engine),
   rules: ruleHandlers(engine),
-  webhooks: webhookHandlers(engine, webhookUrls),
+  badges: badgeHandlers(engine),
+  project: projectHandlers(engine),
+  webhooks: webhookHandlers({ engine, ...webhooks }),
+  stream: streamHandlers(streams),
 })

@@ -1,32 +1,57 @@
 import { Effect } from "effect"
-import { levelAt } from "../../domain/Level.ts"
+import { invalidRequest } from "../../domain/Errors.ts"
+import { type LevelCurve, levelAt } from "../../domain/Level.ts"
+import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import { parseIsoTime } from "../api/IsoTime.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { pageInfo, pageOf } from "./Shapes.ts"
-
-const allTime = { kind: "all_time", startsAt: null, endsAt: null } as const
+import { isoTime, pageInfo, pageOf } from "./Shapes.ts"
 
 export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
   get: {
     handle: ({ caller, query }) => {
-      const page = pageOf(query)
+      const { around, at, window: kind = "all_time" } = query
+      if (around !== undefined && query.offset !== undefined) return Effect.fail(twoPlaces)
+      const asked = pageOf(query)
       return Effect.zipWith(
-        engine.readBoard(caller.environment, page),
+        engine.readBoard(caller.environment, {
+          ...asked,
+          window: kind,
+          ...(at !== undefined && { at: parseIsoTime(at) ?? at }),
+          ...(around !== undefined && { around }),
+        }),
         engine.readProject(caller.environment),
-        (board, { levelCurve }) => {
-          const entries = board.entries.map(({ rank, score, userId }) => ({
-            rank,
-            userId,
-            displayName: null,
-            xp: score,
-            level: levelAt(levelCurve, score),
-            previousRank: null,
-          }))
-          const info = pageInfo(page, board.total, entries.length)
-          return { body: { window: allTime, entries, ...info } }
+        ({ endsAt, me, offset, startsAt, total, ...board }, { settings: { levelCurve } }) => {
+          const show = showEntry(levelCurve)
+          const entries = board.entries.map(show)
+          const window = { kind, startsAt: timeOrNull(startsAt), endsAt: timeOrNull(endsAt) }
+          const page = pageInfo({ limit: asked.limit, offset }, total, entries.length)
+          const body = { window, entries, ...page }
+          return { body: me === undefined ? body : { ...body, me: me && show(me) } }
         },
       )
     },
   },
 })
+
+const showEntry =
+  (curve: LevelCurve) =>
+  ({ displayName, previousRank, rank, score, userId, xp }: BoardEntry) => ({
+    rank,
+    userId,
+    displayName,
+    xp: score,
+    level: levelAt(curve, xp),
+    previousRank,
+  })
+
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms))
+
+const twoPlaces = invalidRequest([
+  {
+    pointer: "query/offset",
+    code: "invalid_value",
+    detail: "must be left out where around says which page it is",
+  },
+])

@@ -1,49 +1,126 @@
-import { Effect } from "effect"
-import type { Quest } from "../../domain/Quest.ts"
+import { Clock, Effect } from "effect"
+import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
+import { laurelError } from "../../domain/Errors.ts"
+import { type Quest, questStatusAt } from "../../domain/Quest.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { Quests } from "../api/Quests.ts"
+import type { NewQuest, QuestPatch, Quests } from "../api/Quests.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { factOf, isoTime, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import {
+  factOf,
+  isoTime,
+  isoTimeOrNull,
+  named,
+  pageInfo,
+  pageItems,
+  pageOf,
+  timeOf,
+  withWhere,
+} from "./Shapes.ts"
 
 export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> => ({
   create: {
     handle: ({ caller, idempotency, payload }) => {
-      const { description = null, reward, status = "active", title } = payload
-      const quest = { id: makeId("qst"), title, description, status, reward }
-      const asked = engine.askProject(
-        caller.environment,
-        { kind: "createQuest", quest },
-        idempotency,
-      )
+      const command = { kind: "createQuest", quest: newQuest(payload) } as const
+      const asked = engine.askProject(caller.environment, command, idempotency)
       return Effect.map(asked, ({ replayed, reply }) => {
-        const body = showQuest(factOf(reply, "quest.created").quest)
+        const body = showQuest(factOf(reply, "quest.created").quest, reply.at)
         return { body, replayed, location: `/v1/quests/${body.id}` }
       })
     },
   },
   list: {
-    handle: ({ caller, query }) =>
-      Effect.map(engine.readProject(caller.environment), ({ quests }) => {
-        const page = pageOf(query)
-        const { items, total } = pageItems(
-          quests.values(),
-          page,
-          ({ status }) => query.status === undefined || status === query.status,
-        )
-        return {
-          body: { quests: items.map(showQuest), ...pageInfo(page, total, items.length) },
+    handle: ({ caller, query: { status, ...query } }) =>
+      Effect.zipWith(
+        engine.readProject(caller.environment),
+        Clock.currentTimeMillis,
+        ({ quests }, now) => {
+          const page = pageOf(query)
+          const { items, total } = pageItems(quests.values(), page, (quest) =>
+            status === undefined ? quest.set !== "archived" : questStatusAt(quest, now) === status,
+          )
+          const shown = items.map((quest) => showQuest(quest, now))
+          return { body: { quests: shown, ...pageInfo(page, total, shown.length) } }
+        },
+      ),
+  },
+  get: {
+    handle: ({ caller, params }) =>
+      Effect.gen(function* () {
+        const { quests } = yield* engine.readProject(caller.environment)
+        const quest = quests.get(params.id)
+        if (quest === undefined) return yield* Effect.fail(questNotFound)
+        const all = yield* engine.readCounts(caller.environment)
+        const { completed, inProgress } = all.quests.get(quest.id) ?? {
+          completed: 0,
+          inProgress: 0,
         }
+        const shown = showQuest(quest, yield* Clock.currentTimeMillis)
+        return { body: { ...shown, counts: { inProgress, completed } } }
       }),
+  },
+  update: {
+    handle: ({ caller, params, payload }) => {
+      const command = {
+        kind: "updateQuest",
+        questId: params.id,
+        change: questChange(payload),
+      } as const
+      return Effect.map(engine.askProject(caller.environment, command), ({ reply }) => ({
+        body: showQuest(factOf(reply, "quest.updated").quest, reply.at),
+      }))
+    },
+  },
+  delete: {
+    handle: ({ caller, params }) => {
+      const command = { kind: "deleteQuest", questId: params.id } as const
+      return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
+    },
   },
 })
 
-const showQuest = (quest: Quest) => ({
-  id: quest.id,
-  title: quest.title,
-  description: quest.description,
-  status: quest.status,
-  reward: { xp: quest.reward.xp },
-  createdAt: isoTime(quest.createdAt),
-  updatedAt: isoTime(quest.updatedAt),
-})
+const questNotFound = laurelError("quest_not_found", "No quest of this project has this id.")
+
+const newQuest = (payload: typeof NewQuest.Type) => {
+  const { reward, startsAt = null, endsAt = null, status = "active", steps = [] } = payload
+  return {
+    id: makeId("qst"),
+    title: payload.title,
+    description: payload.description ?? null,
+    set: status === "active" ? ("published" as const) : status,
+    reward: { points: 0, badgeId: null, ...reward },
+    steps: steps.map(withWhere),
+    startsAt: timeOf(startsAt),
+    endsAt: timeOf(endsAt),
+    recurrence: payload.recurrence ?? "none",
+    prerequisites: payload.prerequisites ?? [],
+    metadata: payload.metadata ?? {},
+  }
+}
+
+const questChange = (patch: typeof QuestPatch.Type): QuestChange => {
+  const { metadata, prerequisites, recurrence, reward, steps, ...rest } = patch
+  return named({
+    ...rest,
+    reward: reward && named({ ...reward, points: reward.points === null ? 0 : reward.points }),
+    steps: steps === null ? [] : steps?.map(withWhere),
+    startsAt: timeOf(patch.startsAt),
+    endsAt: timeOf(patch.endsAt),
+    recurrence: recurrence === null ? "none" : recurrence,
+    prerequisites: prerequisites === null ? [] : prerequisites,
+    metadata,
+  })
+}
+
+/** A quest with its status at `now`. */
+const showQuest = (quest: Quest, now: number) => {
+  const { set: _, ...shown } = quest
+  return {
+    ...shown,
+    status: questStatusAt(quest, now),
+    startsAt: isoTimeOrNull(quest.startsAt),
+    endsAt: isoTimeOrNull(quest.endsAt),
+    createdAt: isoTime(quest.createdAt),
+    updatedAt: isoTime(quest.updatedAt),
+  }
+}

@@ -1,17 +1,19 @@
 import { Effect } from "effect"
+import type { RuleChange } from "../../domain/decide/RuleDefinitions.ts"
+import { laurelError } from "../../domain/Errors.ts"
 import type { Rule } from "../../domain/Rule.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { Rules } from "../api/Rules.ts"
+import { limits } from "../../Limits.ts"
+import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { factOf, isoTime, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import { factOf, isoTime, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> => ({
   create: {
     handle: ({ caller, idempotency, payload }) => {
-      const { action, enabled = true, reward } = payload
-      const rule = { id: makeId("rul"), action, reward, enabled }
-      const asked = engine.askProject(caller.environment, { kind: "createRule", rule }, idempotency)
+      const command = { kind: "createRule", rule: newRule(payload) } as const
+      const asked = engine.askProject(caller.environment, command, idempotency)
       return Effect.map(asked, ({ replayed, reply }) => {
         const body = showRule(factOf(reply, "rule.created").rule)
         return { body, replayed, location: `/v1/rules/${body.id}` }
@@ -26,13 +28,70 @@ export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> 
         return { body: { rules: items.map(showRule), ...pageInfo(page, total, items.length) } }
       }),
   },
+  get: {
+    handle: ({ caller, params }) =>
+      Effect.flatMap(engine.readProject(caller.environment), ({ rules }) => {
+        const rule = rules.get(params.id)
+        return rule === undefined
+          ? Effect.fail(ruleNotFound)
+          : Effect.succeed({ body: showRule(rule) })
+      }),
+  },
+  update: {
+    handle: ({ caller, params, payload }) => {
+      const change = ruleChange(payload)
+      const command = { kind: "updateRule", ruleId: params.id, change } as const
+      return Effect.map(engine.askProject(caller.environment, command), ({ reply }) => ({
+        body: showRule(factOf(reply, "rule.updated").rule),
+      }))
+    },
+  },
+  delete: {
+    handle: ({ caller, params }) => {
+      const command = { kind: "deleteRule", ruleId: params.id } as const
+      return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
+    },
+  },
 })
 
-const showRule = (rule: Rule) => ({
-  id: rule.id,
-  action: rule.action,
-  reward: { xp: rule.reward.xp },
-  enabled: rule.enabled,
+const ruleNotFound = laurelError("rule_not_found", "No rule of this project has this id.")
+
+const newRule = (payload: typeof NewRule.Type) => {
+  const {
+    multiplierMax: max = limits.multiplierMax,
+    multiplierMin: min = 0,
+    multiplierPath: path,
+  } = payload
+  return {
+    id: makeId("rul"),
+    action: payload.action,
+    where: payload.where ?? [],
+    reward: { xp: 0, points: 0, badgeId: null, ...payload.reward },
+    multiplier: path === undefined ? null : { path, min, max },
+    limit: payload.limit ?? null,
+    cooldownSeconds: payload.cooldownSeconds ?? null,
+    enabled: payload.enabled ?? true,
+  }
+}
+
+const ruleChange = (patch: typeof RulePatch.Type): RuleChange => {
+  const { enabled, reward, where } = patch
+  const { points, xp } = reward ?? {}
+  return named({
+    ...patch,
+    reward:
+      reward &&
+      named({ ...reward, xp: xp === null ? 0 : xp, points: points === null ? 0 : points }),
+    where: where === null ? [] : where,
+    enabled: enabled === null ? true : enabled,
+  })
+}
+
+const showRule = ({ multiplier, ...rule }: Rule) => ({
+  ...rule,
+  multiplierPath: multiplier?.path ?? null,
+  multiplierMin: multiplier?.min ?? null,
+  multiplierMax: multiplier?.max ?? null,
   createdAt: isoTime(rule.createdAt),
   updatedAt: isoTime(rule.updatedAt),
 })

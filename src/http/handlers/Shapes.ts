@@ -1,10 +1,17 @@
 /** What several groups say in the same way. */
 import type { Caller } from "../../accounts/Accounts.ts"
-import type { Fact, JournalRecord } from "../../domain/Record.ts"
+import type { Condition } from "../../domain/Condition.ts"
+import type { Fact, FactOf, JournalRecord } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 
 /** Epoch milliseconds as ISO 8601, UTC, with milliseconds. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
+
+/** Badges with the time at which they were earned. */
+export const showBadges = <Badge extends { readonly earnedAt: number }>(
+  badges: ReadonlyArray<Badge>,
+): ReadonlyArray<Omit<Badge, "earnedAt"> & { readonly earnedAt: string }> =>
+  badges.map((badge) => ({ ...badge, earnedAt: isoTime(badge.earnedAt) }))
 
 /** `isoTime` for times that mostly lie close together: it keeps the text of the last second. */
 export const makeIsoTime = (): ((ms: number) => string) => {
@@ -19,6 +26,29 @@ export const makeIsoTime = (): ((ms: number) => string) => {
     return `${text}${String(ms - of * 1_000).padStart(3, "0")}Z`
   }
 }
+
+/** `isoTime` for a time that may not be there. */
+export const isoTimeOrNull = (ms: number | null): string | null =>
+  ms === null ? null : isoTime(ms)
+
+/** Epoch milliseconds of a time that a schema has accepted; `whole` as it is where there is none. */
+export const timeOf = <Nothing extends null | undefined>(
+  text: string | Nothing,
+): number | Nothing => (typeof text === "string" ? Date.parse(text) : text)
+
+/** `members` without those that are undefined: a patch leaves what it does not name. */
+export const named = <A extends object>(members: A): Named<A> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Named<A>
+
+type Named<A> = { readonly [Name in keyof A]?: Exclude<A[Name], undefined> }
+
+/** A step, rule or criterion whose conditions may be left out. */
+export const withWhere = <A extends { readonly where?: ReadonlyArray<Condition> }>(
+  counted: A,
+): A & { readonly where: ReadonlyArray<Condition> } => ({
+  ...counted,
+  where: counted.where ?? [],
+})
 
 export interface PageQuery {
   readonly limit?: number
@@ -63,9 +93,9 @@ export const pageItems = <A>(
 export const factOf = <Kind extends Fact["kind"]>(
   record: JournalRecord,
   kind: Kind,
-): Extract<Fact, { readonly kind: Kind }> => {
+): FactOf<Kind> => {
   for (const fact of record.facts) {
-    if (fact.kind === kind) return fact as Extract<Fact, { readonly kind: Kind }>
+    if (fact.kind === kind) return fact as FactOf<Kind>
   }
   throw new Error(`Record ${record.sequence} has no fact ${kind}`)
 }

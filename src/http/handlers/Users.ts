@@ -1,17 +1,24 @@
-import { Effect } from "effect"
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
-import { levelAt, levelProgress } from "../../domain/Level.ts"
-import type { ProjectState } from "../../domain/Project.ts"
-import type { UserReply, UserState } from "../../domain/User.ts"
+import { Clock, Effect, Result, SchemaParser } from "effect"
+import { revocationNotFound } from "../../domain/decide/Revocation.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { recordNameOf } from "../../domain/Ids.ts"
+import type { GrantedReward, Revocation } from "../../domain/Record.ts"
+import type { RevocationReply, RewardReply } from "../../domain/UserReply.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import { ProfileChange } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
-import { makeId } from "../Ids.ts"
+import { parseBody } from "../Body.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { isoTime } from "./Shapes.ts"
+import { schemaFaults } from "../SchemaFaults.ts"
+import { exportUser } from "./Export.ts"
+import { readHistoryPage } from "./History.ts"
+import { isoTime, pageInfo, pageOf, showBadges } from "./Shapes.ts"
+import { showProgress, showUser } from "./UserShapes.ts"
 
 const userNotFound: LaurelError = laurelError(
   "user_not_found",
-  "No event or reward of this user was ever accepted.",
+  "No event, reward or profile of this user was ever accepted.",
 )
 
 export const userHandlers = (engine: Engine["Service"]): Handlers<typeof Users> => {
@@ -19,70 +26,147 @@ export const userHandlers = (engine: Engine["Service"]): Handlers<typeof Users> 
     Effect.flatMap(engine.readUser(environment, userId), (user) =>
       user === undefined ? Effect.fail(userNotFound) : Effect.succeed(user),
     )
+  const readAll = (environment: string, userId: string) =>
+    Effect.all({
+      environment: Effect.succeed(environment),
+      user: readUser(environment, userId),
+      project: engine.readProject(environment),
+      rank: engine.readRank(environment, userId),
+      now: Clock.currentTimeMillis,
+    })
+  const show = (environment: string, userId: string) =>
+    Effect.zipWith(
+      readUser(environment, userId),
+      engine.readProject(environment),
+      (user, project) => ({ body: showUser(user, project) }),
+    )
+  const revoke = (environment: string, userId: string, of: Revocation["of"], id: string) => {
+    const name = recordNameOf(of === "event" ? "evt" : "rwd", id)
+    if (name === undefined) return Effect.fail(revocationNotFound({ of }))
+    const command = { kind: "revocation", of, ...name } as const
+    return Effect.map(engine.askUser(environment, { userId, command }), ({ reply }) => reply)
+  }
   return {
-    get: {
-      handle: ({ caller, params }) =>
-        Effect.zipWith(
-          readUser(caller.environment, params.id),
-          engine.readProject(caller.environment),
-          (user, project) => ({ body: showUser(user, project) }),
+    list: {
+      handle: ({ caller: { environment }, query }) =>
+        Effect.gen(function* () {
+          const page = pageOf(query)
+          const found = yield* engine.listUsers(environment, { ...page, search: query.query })
+          const project = yield* engine.readProject(environment)
+          const users = found.users.map((user) => showUser(user, project))
+          return { body: { users, ...pageInfo(page, found.total, users.length) } }
+        }),
+    },
+    get: { handle: ({ caller, params }) => show(caller.environment, params.id) },
+    put: {
+      decode: decodeProfile,
+      handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
+        Effect.andThen(
+          engine.askUser(environment, { userId, command: { kind: "profile", change } }),
+          show(environment, userId),
         ),
+    },
+    erase: {
+      handle: ({ caller: { environment }, params: { id: userId } }) =>
+        Effect.gen(function* () {
+          yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
+          const erasedBy = (yield* Clock.currentTimeMillis) + limits.erasureMs
+          return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
+        }),
     },
     progress: {
       handle: ({ caller, params }) =>
-        Effect.gen(function* () {
-          const user = yield* readUser(caller.environment, params.id)
-          const project = yield* engine.readProject(caller.environment)
-          const rank = yield* engine.readRank(caller.environment, params.id)
-          return { body: showProgress(user, project, rank) }
-        }),
+        Effect.map(readAll(caller.environment, params.id), ({ now, project, rank, user }) => ({
+          body: showProgress(user, project, rank, now),
+        })),
+    },
+    export: {
+      handle: ({ caller, params }) =>
+        Effect.map(readAll(caller.environment, params.id), (all) => exportUser(engine, all)),
+    },
+    history: {
+      handle: ({ caller: { environment }, params, query }) =>
+        Effect.andThen(
+          readUser(environment, params.id),
+          Effect.map(readHistoryPage(engine, environment, params.id, query), (body) => ({ body })),
+        ),
     },
     reward: {
       handle: ({ caller, idempotency, params, payload }) => {
-        const command = { kind: "reward", rewardId: makeId("rwd"), ...payload } as const
+        const command: GrantedReward = { kind: "reward", ...payload }
         const message = { userId: params.id, command }
         return Effect.map(engine.askUser(caller.environment, message, idempotency), rewardReply)
       },
     },
+    revokeReward: {
+      handle: ({ caller, params: { id, rewardId } }) =>
+        Effect.map(revoke(caller.environment, id, "reward", rewardId), (reply) => ({
+          body: { rewardId, ...undone(reply) },
+        })),
+    },
+    revokeEvent: {
+      handle: ({ caller, params: { eventId, id } }) =>
+        Effect.map(revoke(caller.environment, id, "event", eventId), (reply) => ({
+          body: { eventId, ...undone(reply) },
+        })),
+    },
   }
 }
 
-const showUser = (user: UserState, project: ProjectState) => ({
-  id: user.id,
-  displayName: null,
-  timezone: null,
-  attributes: {},
-  hidden: false,
-  xp: user.xp,
-  level: levelAt(project.levelCurve, user.xp),
-  points: user.points,
-  badges: [],
-  createdAt: isoTime(user.createdAt),
-  updatedAt: isoTime(user.updatedAt),
+const decodeProfileSchema = SchemaParser.decodeUnknownResult(ProfileChange, {
+  errors: "all",
+  onExcessProperty: "error",
 })
 
-const showProgress = (user: UserState, project: ProjectState, rank: number | null) => ({
-  userId: user.id,
-  xp: user.xp,
-  level: levelAt(project.levelCurve, user.xp),
-  levelProgress: levelProgress(project.levelCurve, user.xp),
-  rank,
-  points: user.points,
-  badges: [],
-  quests: [...user.questsCompleted].map(([questId, completedAt]) => ({
-    questId,
-    title: project.quests.get(questId)?.title ?? questId,
-    status: "completed" as const,
-    steps: [],
-    periodEndsAt: null,
-    completedAt: isoTime(completedAt),
-  })),
-  streaks: [],
-})
+/** An attribute `__proto__` would be lost on the way, so it is refused. */
+const decodeProfile = (body: Buffer): Result.Result<typeof ProfileChange.Type, LaurelError> => {
+  const value = parseBody(body)
+  if (Result.isFailure(value)) return Result.fail(value.failure)
+  const decoded = decodeProfileSchema(value.success)
+  if (Result.isFailure(decoded)) {
+    return Result.fail(invalidRequest(schemaFaults(decoded.failure, "")))
+  }
+  const { attributes } = value.success as typeof ProfileChange.Type
+  if (attributes === undefined || !Object.hasOwn(attributes, "__proto__")) {
+    return Result.succeed(decoded.success)
+  }
+  const pointer = "/attributes/__proto__"
+  return Result.fail(
+    invalidRequest([{ pointer, code: "invalid_value", detail: "is no name for an attribute" }]),
+  )
+}
 
-const rewardReply = ({ reply, replayed }: Answer<UserReply>) => {
-  if (reply.kind !== "reward") throw new Error("A reward was answered as an event")
-  const { amount, duplicate, level, points, rewardId, type, userId, xp } = reply
-  const body = { rewardId, userId, type, amount, duplicate, xp, points, level, badges: [] }
+const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => {
+  const { badges, duplicate, level, points, rewardId, type, userId, xp } = reply
+  const body = {
+    rewardId,
+    userId,
+    type,
+    amount: reply.type === "badge" ? null : reply.amount,
+    badgeId: reply.type === "badge" ? reply.badgeId : null,
+    duplicate,
+    xp,
+    points,
+    level,
+    badges: showBadges(badges),
+  }
   return { body, replayed }
 }
+
+const undone = ({
+  badgesRevoked,
+  level,
+  points,
+  quests,
+  shortfall,
+  userId,
+  xp,
+}: RevocationReply) => ({
+  userId,
+  xp: { revoked: 0 - xp.earned, total: xp.total },
+  points: { revoked: 0 - points.earned, total: points.total },
+  level,
+  badges: badgesRevoked,
+  quests,
+  shortfall,
+})

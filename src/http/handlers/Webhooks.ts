@@ -1,60 +1,256 @@
-import { randomBytes } from "node:crypto"
-import { Effect, Result } from "effect"
-import { type Fault, invalidRequest } from "../../domain/Errors.ts"
+import { Clock, Effect, Result } from "effect"
+import type { Caller } from "../../accounts/Accounts.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { messageId } from "../../domain/Message.ts"
+import { describeMessage } from "../../domain/MessageCatalogue.ts"
+import { messageKinds } from "../../domain/MessageKind.ts"
 import type { Webhook } from "../../domain/Webhook.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import type { Deliveries } from "../../webhooks/Deliveries.ts"
+import {
+  type AttemptResult,
+  type Delivery,
+  deliveryId,
+  messageOfDelivery,
+} from "../../webhooks/Delivery.ts"
+import { makeSecret } from "../../webhooks/Signature.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
+import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookShapes.ts"
 import type { Webhooks } from "../api/Webhooks.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { factOf, isoTime, isProduction, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import {
+  factOf,
+  isoTime,
+  isoTimeOrNull,
+  isProduction,
+  named,
+  pageInfo,
+  pageItems,
+  pageOf,
+} from "./Shapes.ts"
 
-export const webhookHandlers = (
-  engine: Engine["Service"],
-  policy: WebhookUrlPolicy,
-): Handlers<typeof Webhooks> => ({
-  create: {
-    handle: ({ caller, idempotency, payload }) => {
-      const parsed = parseWebhookUrl(payload.url, policy, isProduction(caller))
-      if (Result.isFailure(parsed)) return Effect.fail(invalidRequest([urlFault(parsed.failure)]))
-      const webhook = {
-        id: makeId("whk"),
-        url: parsed.success,
-        events: [...new Set(payload.events)],
-        description: payload.description ?? null,
-        status: "enabled" as const,
-        secret: `whsec_${randomBytes(secretBytes).toString("base64")}`,
-      }
-      const command = { kind: "createWebhook", webhook } as const
-      const asked = engine.askProject(caller.environment, command, idempotency)
-      return Effect.map(asked, ({ replayed, reply }) => {
-        const created = factOf(reply, "webhook.created").webhook
-        const body = { ...showWebhook(created), secret: created.secret }
-        return { body, replayed, location: `/v1/webhooks/${body.id}` }
-      })
+export interface WebhookParts {
+  readonly engine: Engine["Service"]
+  readonly deliveries: Deliveries["Service"]
+  readonly urls: WebhookUrlPolicy
+}
+
+export const webhookHandlers = ({
+  deliveries,
+  engine,
+  urls,
+}: WebhookParts): Handlers<typeof Webhooks> => {
+  const webhookOf = ({ environment }: Caller, id: string) =>
+    Effect.flatMap(engine.readProject(environment), ({ webhooks }) => {
+      const webhook = webhooks.get(id)
+      return webhook === undefined ? Effect.fail(webhookNotFound) : Effect.succeed(webhook)
+    })
+
+  /** The URL as it is kept, when messages may be sent there. */
+  const allowedUrl = (caller: Caller, url: string): Effect.Effect<string, LaurelError> => {
+    const parsed = parseWebhookUrl(url, urls, isProduction(caller))
+    return Result.isFailure(parsed)
+      ? Effect.fail(invalidRequest([urlFault(parsed.failure)]))
+      : Effect.as(deliveries.checkHost(parsed.success), parsed.success)
+  }
+
+  const deliveryOf = Effect.fnUntraced(function* (caller: Caller, webhookId: string, id: string) {
+    yield* webhookOf(caller, webhookId)
+    const name = messageOfDelivery(id)
+    const found = name && (yield* deliveries.find(caller.environment, webhookId, name))
+    return found ?? (yield* Effect.fail(deliveryNotFound))
+  })
+
+  return {
+    create: {
+      handle: ({ caller, idempotency, payload }) =>
+        Effect.gen(function* () {
+          const webhook = {
+            id: makeId("whk"),
+            url: yield* allowedUrl(caller, payload.url),
+            events: [...new Set(payload.events)],
+            description: payload.description ?? null,
+            secret: makeSecret(),
+          }
+          const command = { kind: "createWebhook", webhook } as const
+          const asked = yield* engine.askProject(caller.environment, command, idempotency)
+          const created = factOf(asked.reply, "webhook.created").webhook
+          const body = { ...showWebhook(created), secret: created.secret }
+          return { body, replayed: asked.replayed, location: `/v1/webhooks/${body.id}` }
+        }),
     },
-  },
-  list: {
-    handle: ({ caller, query }) =>
-      Effect.map(engine.readProject(caller.environment), ({ webhooks }) => {
-        const page = pageOf(query)
-        const { items, total } = pageItems(webhooks.values(), page)
-        return {
-          body: { webhooks: items.map(showWebhook), ...pageInfo(page, total, items.length) },
-        }
-      }),
-  },
-})
+    list: {
+      handle: ({ caller, query }) =>
+        Effect.map(engine.readProject(caller.environment), ({ webhooks }) => {
+          const page = pageOf(query)
+          const { items, total } = pageItems(webhooks.values(), page)
+          const shown = items.map(showWebhook)
+          return { body: { webhooks: shown, ...pageInfo(page, total, shown.length) } }
+        }),
+    },
+    get: {
+      handle: ({ caller, params }) =>
+        Effect.gen(function* () {
+          const webhook = yield* webhookOf(caller, params.id)
+          const tally = yield* deliveries.tally(caller.environment, params.id)
+          const counts = {
+            pending: tally?.stored.pending ?? 0,
+            succeeded: tally?.ended.succeeded ?? 0,
+            failed: tally?.ended.failed ?? 0,
+            dropped: tally?.ended.dropped ?? 0,
+          }
+          const lastSuccessAt = isoTimeOrNull(tally?.succeededAt || null)
+          return { body: { ...showWebhook(webhook), deliveries: counts, lastSuccessAt } }
+        }),
+    },
+    update: {
+      handle: ({ caller, params, payload }) =>
+        Effect.gen(function* () {
+          const { description, events, status, url } = payload
+          const change = named({
+            description,
+            status,
+            events: events && [...new Set(events)],
+            url: url === undefined ? undefined : yield* allowedUrl(caller, url),
+          })
+          const command = { kind: "updateWebhook", webhookId: params.id, change } as const
+          const { reply } = yield* engine.askProject(caller.environment, command)
+          return { body: showWebhook(factOf(reply, "webhook.updated").webhook) }
+        }),
+    },
+    delete: {
+      handle: ({ caller, params }) => {
+        const command = { kind: "deleteWebhook", webhookId: params.id } as const
+        return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
+      },
+    },
+    rotateSecret: {
+      handle: ({ caller, idempotency, params, payload }) => {
+        const command = {
+          kind: "rotateWebhookSecret",
+          webhookId: params.id,
+          secret: makeSecret(),
+          graceSeconds: payload.graceSeconds ?? limits.webhookGraceSeconds,
+        } as const
+        const asked = engine.askProject(caller.environment, command, idempotency)
+        return Effect.map(asked, ({ replayed, reply }) => {
+          const { previousSecret, secret } = factOf(reply, "webhook.updated").webhook
+          const previousSecretExpiresAt = isoTimeOrNull(previousSecret?.until ?? null)
+          return { body: { secret, previousSecretExpiresAt }, replayed }
+        })
+      },
+    },
+    test: {
+      handle: ({ caller, idempotency, params }) => {
+        const command = { kind: "testWebhook", webhookId: params.id } as const
+        const asked = engine.askProject(caller.environment, command, idempotency)
+        return Effect.map(asked, ({ replayed, reply }) => ({
+          body: sent({ ...reply, index: 0 }),
+          replayed,
+        }))
+      },
+    },
+    recover: {
+      handle: ({ caller, idempotency, params, payload }) =>
+        Effect.gen(function* () {
+          const since = Date.parse(payload.since)
+          if (since > (yield* Clock.currentTimeMillis)) return yield* Effect.fail(inFuture)
+          const command = { kind: "recoverWebhook", webhookId: params.id, since } as const
+          const asked = yield* engine.askProject(caller.environment, command, idempotency)
+          const { at } = asked.reply
+          const recovered = factOf(asked.reply, "webhook.recovered")
+          const body = { since: isoTime(recovered.since), until: isoTime(at) }
+          return { body, replayed: asked.replayed }
+        }),
+    },
+    deliveries: {
+      handle: ({ caller, params, query: { cursor, limit = limits.pageDefault, status } }) =>
+        Effect.gen(function* () {
+          yield* webhookOf(caller, params.id)
+          const before = cursor === undefined ? undefined : deliveryPlaceOf(cursor)
+          const page = { status, before, limit }
+          const found = yield* deliveries.list(caller.environment, params.id, page)
+          const nextCursor = found.next === undefined ? null : deliveryCursor(found.next)
+          return { body: { deliveries: found.deliveries.map(showDelivery), nextCursor } }
+        }),
+    },
+    delivery: {
+      handle: ({ caller, params }) =>
+        Effect.map(deliveryOf(caller, params.id, params.deliveryId), ({ attempts, delivery }) => ({
+          body: {
+            ...showDelivery(delivery),
+            responses: attempts.map((attempt) => ({
+              ...showResponse(attempt),
+              body: attempt.body,
+            })),
+          },
+        })),
+    },
+    redeliver: {
+      handle: ({ caller, idempotency, params }) =>
+        Effect.gen(function* () {
+          const { delivery } = yield* deliveryOf(caller, params.id, params.deliveryId)
+          if (!(yield* deliveries.isKept(delivery))) return yield* Effect.fail(gone)
+          const { at, index, sequence } = delivery
+          const webhookId = params.id
+          const command = { kind: "redeliver", webhookId, sequence, at, index } as const
+          const asked = yield* engine.askProject(caller.environment, command, idempotency)
+          const fact = factOf(asked.reply, "webhook.redelivered")
+          return { body: sent(fact), replayed: asked.replayed }
+        }),
+    },
+    catalogue: { handle: () => Effect.succeed({ body: catalogue }) },
+  }
+}
 
-const secretBytes = 32
+const catalogue = { kinds: messageKinds.map(describeMessage) } as unknown as typeof Catalogue.Type
 
 const urlFault = (detail: string): Fault => ({ pointer: "/url", code: "invalid_value", detail })
 
-const showWebhook = (webhook: Webhook) => ({
+const webhookNotFound = laurelError("webhook_not_found", "No webhook of this project has this id.")
+const deliveryNotFound = laurelError(
+  "delivery_not_found",
+  "The webhook's log has no delivery with this id, or does not have it any more.",
+)
+const gone = laurelError("gone", "The message is not kept any more.")
+const inFuture = invalidRequest([
+  { pointer: "/since", code: "out_of_range", detail: "must not lie in the future" },
+])
+
+const showWebhook = (webhook: Omit<Webhook, "since">) => ({
   id: webhook.id,
   url: webhook.url,
   events: webhook.events,
   description: webhook.description,
   status: webhook.status,
+  disabledReason: webhook.disabledReason,
+  disabledAt: isoTimeOrNull(webhook.disabledAt),
   createdAt: isoTime(webhook.createdAt),
+  updatedAt: isoTime(webhook.updatedAt),
+})
+
+const sent = (name: Parameters<typeof messageId>[0]) => ({
+  deliveryId: deliveryId(name),
+  messageId: messageId(name),
+})
+
+const showDelivery = (delivery: Delivery) => ({
+  id: deliveryId(delivery),
+  messageId: delivery.messageId,
+  type: delivery.kind,
+  status: delivery.status,
+  attempts: delivery.attempts,
+  nextAttemptAt: delivery.status === "pending" ? isoTime(delivery.dueAt) : null,
+  lastResponse: delivery.last === null ? null : showResponse(delivery.last),
+  dropReason: delivery.reason,
+  createdAt: isoTime(delivery.at),
+})
+
+const showResponse = ({ at, durationMs, error, status }: AttemptResult) => ({
+  at: isoTime(at),
+  durationMs,
+  status,
+  error,
 })

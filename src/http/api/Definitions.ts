@@ -1,0 +1,148 @@
+/** What the definitions (rules, quests, badges, streaks) have in common. */
+import { Schema } from "effect"
+import { conditionOperators } from "../../domain/Condition.ts"
+import { questCompleteAction } from "../../domain/Ids.ts"
+import { limits } from "../../Limits.ts"
+import { check, faultAt, integer, list, oneOf, text } from "./Checks.ts"
+import { Action } from "./Common.ts"
+
+/** Words for PATCH operations. */
+export const patchWords =
+  "The body is a JSON merge patch (RFC 7396): members that it does not name stay as they are, null takes away what is optional, objects are patched member by member, lists are replaced."
+
+/** An action that rules, steps and badges can count. */
+export const CountedAction = Action.check(
+  check(
+    "invalid_value",
+    `must not be ${questCompleteAction}, which completes a quest and nothing else`,
+    (action) => action !== questCompleteAction,
+  ),
+)
+
+const keyPattern = /^[a-z0-9_-]{1,64}$/
+
+/** The caller's own name of a step or a streak. */
+export const Key = Schema.String.check(
+  check(
+    "invalid_format",
+    `must be 1 to ${limits.keyCharactersMax} small letters, digits, dashes and underscores`,
+    (key) => keyPattern.test(key),
+    { pattern: keyPattern.source },
+  ),
+)
+
+/** How to find a value in an event's metadata. */
+export const MetadataPath = text(1, limits.conditionPathCharactersMax)
+  .check(
+    check(
+      "invalid_format",
+      `must be 1 to ${limits.metadataDepthMax} names with a dot between them`,
+      (path) => {
+        const names = path.split(".")
+        return names.length <= limits.metadataDepthMax && !names.includes("")
+      },
+    ),
+  )
+  .annotate({
+    description: "A dotted path inside the metadata: `amount`, `cart.total`, `items.0.price`.",
+    examples: ["score"],
+  })
+
+const Scalar = Schema.Union([
+  text(0, limits.conditionTextCharactersMax, "multiple"),
+  Schema.Finite,
+  Schema.Boolean,
+  Schema.Null,
+])
+
+type ConditionJson = {
+  readonly path: string
+  readonly op: (typeof conditionOperators)[number]
+  readonly value?: unknown
+}
+
+/** What is wrong with the value of a condition, for its operator. */
+const valueFault = (condition: ConditionJson) => {
+  const { op, value } = condition
+  const wrong = (message: string) => faultAt(["value"], "invalid_type", message)
+  if (op === "exists") {
+    return value === undefined || typeof value === "boolean" || wrong("must be true or false")
+  }
+  if (value === undefined) return faultAt(["value"], "missing", `is required for ${op}`)
+  switch (op) {
+    case "in":
+      return Array.isArray(value) || wrong("must be a list of texts, numbers, true, false or null")
+    case "gt":
+    case "gte":
+    case "lt":
+    case "lte":
+      return (
+        typeof value === "number" ||
+        typeof value === "string" ||
+        wrong("must be a number or a text")
+      )
+    default:
+      return !Array.isArray(value) || wrong("must not be a list")
+  }
+}
+
+export const Condition = Schema.Struct({
+  path: MetadataPath,
+  op: oneOf(conditionOperators).annotate({
+    description:
+      "`gt`, `gte`, `lt`, `lte` compare numbers by size and texts by character; `in`: one of a list; `exists`: whether anything is there; `contains`: the text or list has it.",
+    examples: ["gte"],
+  }),
+  value: Schema.optionalKey(
+    Schema.Union([Scalar, list(Scalar, 1, limits.conditionListMax)]),
+  ).annotate({
+    description:
+      "What is compared with: a text, number, true, false or null; for `in` a list of these; for `exists` true (default) or false.",
+    examples: [90],
+  }),
+})
+  .check(Schema.makeFilter(valueFault, { toJsonSchema: () => [{}, true] }))
+  .annotate({
+    identifier: "Condition",
+    description:
+      "What must hold for the metadata of an event. Where nothing is at the path, only `ne` and `exists: false` hold.",
+    examples: [{ path: "score", op: "gte", value: 90 }],
+  })
+
+export const Where = list(Condition, 0, limits.conditionsMax).annotate({
+  description: "Conditions on the metadata; all must hold. Default: none.",
+  examples: [[{ path: "score", op: "gte", value: 90 }]],
+})
+
+/** The conditions of a definition, as Laurel shows them. */
+export const ShownWhere = Schema.Array(Condition).annotate({
+  description: "Conditions on the metadata; all must hold.",
+  examples: [[{ path: "score", op: "gte", value: 90 }]],
+})
+
+export const Target = integer(1, limits.targetMax).annotate({ examples: [10] })
+
+export const BadgeId = text(1, limits.idCharactersMax).annotate({
+  description: "The id of a badge that is not archived.",
+  examples: ["bdg_01a1fc1e64c07345932e273286b5ca30"],
+})
+
+const amount = (description: string, example: number) =>
+  integer(0, limits.amountMax).annotate({ description, examples: [example] })
+
+export const givenXp = amount("Experience points.", 100)
+export const givenPoints = amount("Points, a balance beside the xp.", 10)
+
+/** What a definition gives, as Laurel shows it. */
+export const Reward = Schema.Struct({
+  xp: Schema.Int.annotate({ description: "Experience points.", examples: [100] }),
+  points: Schema.Int.annotate({ description: "Points.", examples: [10] }),
+  badgeId: Schema.NullOr(Schema.String).annotate({ description: "A badge.", examples: [null] }),
+}).annotate({ identifier: "Reward", description: "What it gives." })
+
+/** The change of what a definition gives. */
+export const RewardPatch = Schema.Struct({
+  xp: Schema.optionalKey(givenXp),
+  points: Schema.optionalKey(Schema.NullOr(givenPoints)),
+  badgeId: Schema.optionalKey(Schema.NullOr(BadgeId)),
+}).annotate({ identifier: "RewardPatch", description: "What it gives." })

@@ -1,0 +1,66 @@
+/** The messages as they come. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { isKindPattern, messageKinds } from "../../domain/MessageKind.ts"
+import { limits } from "../../Limits.ts"
+import { check } from "./Checks.ts"
+import { ApiKey, OpenTo, Time } from "./Common.ts"
+import { Gone, readProblems, StreamQuota } from "./Problems.ts"
+
+const patternsOf = (text: string): ReadonlyArray<string> => text.split(",")
+
+export const KindPatterns = Schema.String.check(
+  check(
+    "invalid_value",
+    "must be known kinds, families such as quest.*, or *, with commas between",
+    (text) => patternsOf(text).every(isKindPattern),
+  ),
+  check(
+    "too_long",
+    `must name at most ${limits.webhookKindsMax}`,
+    (text) => patternsOf(text).length <= limits.webhookKindsMax,
+  ),
+).annotate({
+  description: "Which messages: kinds, families (`quest.*`), or all (`*`), with commas between.",
+  examples: ["xp.earned,quest.*"],
+})
+
+/** A message as streams and webhooks send it; what `data` has is in the catalogue. */
+export const Message = Schema.Struct({
+  id: Schema.String.annotate({
+    description: "The same however often it is sent.",
+    examples: ["msg_0mi8k3f2a4c92_1"],
+  }),
+  type: Schema.Literals(messageKinds),
+  timestamp: Time,
+  project: Schema.String.annotate({ examples: ["prj_01a1fc1e64c07345932e273286b5ca30"] }),
+  environment: Schema.Literals(["sandbox", "production"]),
+  data: Schema.Record(Schema.String, Schema.Json).annotate({
+    description: "What happened; it depends on `type`. `sequence` grows with time.",
+    examples: [{ sequence: 204_878, userId: "user-42" }],
+  }),
+}).annotate({ identifier: "Message" })
+
+export const Stream = HttpApiGroup.make("stream")
+  .add(
+    HttpApiEndpoint.get("open", "/v1/stream", {
+      query: { events: Schema.optionalKey(KindPatterns) },
+      headers: {
+        "last-event-id": Schema.optionalKey(Schema.String).annotate({
+          description:
+            "The `id` of the last message that was had: the stream begins after it. Without it, it begins now.",
+        }),
+      },
+      success: HttpApiSchema.StreamSse({ data: Message }),
+      error: [...readProblems, Gone, StreamQuota],
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Follow the messages",
+          description: `The messages of the key's project and environment as Server-Sent Events, in order, as soon as they are durable. After a break, send the last \`id\` as \`Last-Event-ID\`: the stream goes on behind it without a gap, as long as the journal is kept. An \`id\` without data comes every ${limits.streamHeartbeatMs / 1_000} seconds in which nothing else does, and tells how far the stream is; clients for Server-Sent Events remember it by themselves. The stream ends when the key is revoked and when the server shuts down.`,
+        }),
+      ),
+  )
+  .middleware(ApiKey)
+  .annotateMerge(OpenApi.annotations({ title: "Stream", description: "What happens, live." }))

@@ -1,0 +1,260 @@
+/** What is sent and shown of webhooks and their deliveries. */
+import { Schema } from "effect"
+import { isKindPattern, messageKinds } from "../../domain/MessageKind.ts"
+import { limits } from "../../Limits.ts"
+import { check, integer, list, oneOf, text } from "./Checks.ts"
+import { pageFields, Time, TimeIn } from "./Common.ts"
+
+const id = "whk_01a1fc1e64c07345932e273286b5ca30"
+const messageId = "msg_0mi8k3f2a4c92_1"
+const deliveryId = "dlv_0mi8k3f2a4c92_1"
+
+const KindPattern = Schema.String.check(
+  check("invalid_value", "must be a known kind, a family such as quest.*, or *", isKindPattern),
+).annotate({ examples: ["xp.earned"] })
+
+const Url = text(1, limits.urlCharactersMax).annotate({
+  description:
+    "Where messages are sent: http or https (for production, https), a public address, no user name or password. The address is looked at now, and again at every connection.",
+  examples: ["https://example.com/laurel"],
+})
+
+const Events = list(KindPattern, 1, limits.webhookKindsMax).annotate({
+  description: `Which messages are sent: kinds, families (\`quest.*\`), or all (\`*\`). Kinds: ${messageKinds.map((kind) => `\`${kind}\``).join(", ")}; \`GET /v1/webhook-events\` describes them.`,
+})
+
+const Description = text(0, limits.descriptionCharactersMax, "multiple")
+
+export const NewWebhook = Schema.Struct({
+  url: Url,
+  events: Events,
+  description: Schema.optionalKey(Description),
+}).annotate({
+  identifier: "NewWebhook",
+  examples: [{ url: "https://example.com/laurel", events: ["xp.earned"] }],
+})
+
+export const WebhookPatch = Schema.Struct({
+  url: Schema.optionalKey(Url),
+  events: Schema.optionalKey(Events),
+  description: Schema.optionalKey(Schema.NullOr(Description)),
+  status: Schema.optionalKey(
+    oneOf(["enabled", "disabled"]).annotate({
+      description:
+        "`disabled`: nothing is sent, and what happens meanwhile is missed (`recover` gets it); what was pending goes on when it is enabled.",
+    }),
+  ),
+}).annotate({ identifier: "WebhookPatch", examples: [{ status: "enabled" }] })
+
+const fields = {
+  id: Schema.String.annotate({ examples: [id] }),
+  url: Schema.String.annotate({ examples: ["https://example.com/laurel"] }),
+  events: Schema.Array(Schema.String).annotate({ examples: [["xp.earned"]] }),
+  description: Schema.NullOr(Schema.String).annotate({ examples: ["Badges on the wall"] }),
+  status: oneOf(["enabled", "disabled"]),
+  disabledReason: Schema.NullOr(
+    oneOf(["gone", "failing", "manual"]).annotate({
+      description:
+        "`gone`: it answered 410. `failing`: nothing but failures for five days. `manual`: somebody did it.",
+    }),
+  ).annotate({ examples: [null] }),
+  disabledAt: Schema.NullOr(Time).annotate({ examples: [null] }),
+  createdAt: Time,
+  updatedAt: Time,
+}
+
+export const Webhook = Schema.Struct(fields).annotate({
+  identifier: "Webhook",
+  description: "An address that Laurel sends messages to.",
+})
+
+export const CreatedWebhook = Schema.Struct({
+  ...fields,
+  secret: Schema.String.annotate({
+    description: "Signs the messages (`whsec_…`). It is shown this once.",
+  }),
+}).annotate({ identifier: "CreatedWebhook", description: "The webhook, with its secret." })
+
+const count = (description: string, example: number) =>
+  Schema.Int.annotate({ description, examples: [example] })
+
+export const CountedWebhook = Schema.Struct({
+  ...fields,
+  deliveries: Schema.Struct({
+    pending: count("Those that are still to be sent.", 3),
+    succeeded: count("All that ever succeeded.", 48_120),
+    failed: count("All that were given up after their last attempt.", 12),
+    dropped: count(
+      "All that were not sent: too many were pending, they waited too long, or their user was erased.",
+      0,
+    ),
+  }).annotate({ identifier: "DeliveryCounts" }),
+  lastSuccessAt: Schema.NullOr(Time).annotate({
+    description: "When an attempt began that succeeded, the last one.",
+  }),
+}).annotate({ identifier: "CountedWebhook", description: "A webhook, and how it gets on." })
+
+export const WebhookPage = Schema.Struct({
+  webhooks: Schema.Array(Webhook).annotate({ description: "In the order of their creation." }),
+  ...pageFields,
+}).annotate({ identifier: "WebhookPage", description: "A page of the webhooks." })
+
+export const Rotation = Schema.Struct({
+  graceSeconds: Schema.optionalKey(
+    integer(0, limits.webhookGraceSecondsMax).annotate({
+      description:
+        "For how long the secret before signs as well: messages carry both signatures meanwhile. Default 86,400.",
+      examples: [86_400],
+    }),
+  ),
+}).annotate({ identifier: "Rotation", examples: [{ graceSeconds: 3_600 }, {}] })
+
+export const RotatedSecret = Schema.Struct({
+  secret: Schema.String.annotate({ description: "The new secret. It is shown this once." }),
+  previousSecretExpiresAt: Schema.NullOr(Time).annotate({
+    description: "Until when the secret before signs as well; null: not any more.",
+  }),
+}).annotate({ identifier: "RotatedSecret", description: "The secret from now on." })
+
+export const Sent = Schema.Struct({
+  deliveryId: Schema.String.annotate({ examples: [deliveryId] }),
+  messageId: Schema.String.annotate({
+    description: "What `webhook-id` will say.",
+    examples: [messageId],
+  }),
+}).annotate({ identifier: "Sent", description: "A message that is on its way." })
+
+export const RecoveryRequest = Schema.Struct({
+  since: TimeIn.annotate({
+    description: "From when on what failed or was missed is sent; it may not lie in the future.",
+  }),
+}).annotate({
+  identifier: "RecoveryRequest",
+  examples: [{ since: "2026-11-01T09:30:00.000Z" }],
+})
+
+export const Recovery = Schema.Struct({ since: Time, until: Time }).annotate({
+  identifier: "Recovery",
+  description: "What happened from `since` to `until` is being looked through.",
+})
+
+const deliveryStatus = oneOf(["pending", "succeeded", "failed", "dropped"])
+export const DeliveryStatusIn = deliveryStatus.annotate({
+  description: "Only deliveries with this status.",
+})
+
+const responseFields = {
+  at: Time.annotate({ description: "When the attempt began." }),
+  durationMs: Schema.Int.annotate({ examples: [87] }),
+  status: Schema.NullOr(Schema.Int).annotate({
+    description: "The HTTP status; null when there was none.",
+    examples: [503],
+  }),
+  error: Schema.NullOr(Schema.String).annotate({
+    description:
+      "Why there was no status: `address_refused`, `connection_failed`, `connection_refused`, `connection_reset`, `invalid_response`, `name_unknown`, `timeout`, `tls_failure`.",
+    examples: [null],
+  }),
+}
+
+const deliveryFields = {
+  id: Schema.String.annotate({ examples: [deliveryId] }),
+  messageId: Schema.String.annotate({ examples: [messageId] }),
+  type: oneOf(messageKinds),
+  status: deliveryStatus,
+  attempts: Schema.Int.annotate({ examples: [2] }),
+  nextAttemptAt: Schema.NullOr(Time).annotate({
+    description: "When the next attempt is due; null when there is none.",
+  }),
+  lastResponse: Schema.NullOr(
+    Schema.Struct(responseFields).annotate({ identifier: "DeliveryResponse" }),
+  ),
+  dropReason: Schema.NullOr(
+    oneOf(["erased", "expired", "gone"]).annotate({
+      description:
+        "`erased`: its user was. `expired`: it waited too long. `gone`: the journal that had it is.",
+    }),
+  ).annotate({ examples: [null] }),
+  createdAt: Time.annotate({ description: "When what the message tells of happened." }),
+}
+
+export const Delivery = Schema.Struct(deliveryFields).annotate({
+  identifier: "Delivery",
+  description: "One message on its way to one webhook.",
+})
+
+export const DeliveryPage = Schema.Struct({
+  deliveries: Schema.Array(Delivery).annotate({ description: "Newest first." }),
+  nextCursor: Schema.NullOr(Schema.String).annotate({
+    description: "Leads to the deliveries before these; null: no more.",
+    examples: ["d4e3i.0"],
+  }),
+}).annotate({ identifier: "DeliveryPage", description: "A part of a webhook's log." })
+
+export const DeliveryDetails = Schema.Struct({
+  ...deliveryFields,
+  responses: Schema.Array(
+    Schema.Struct({
+      ...responseFields,
+      body: Schema.String.annotate({
+        description: "The first KiB of the reply.",
+        examples: ["try again later"],
+      }),
+    }).annotate({ identifier: "DeliveryAttempt" }),
+  ).annotate({ description: "What became of each attempt, oldest first." }),
+}).annotate({ identifier: "DeliveryDetails", description: "A delivery with its attempts." })
+
+/** Where a page of a log ends. */
+export interface DeliveryPlace {
+  readonly sequence: number
+  readonly index: number
+}
+
+/** The cursor to what comes after a place. */
+export const deliveryCursor = ({ index, sequence }: DeliveryPlace): string =>
+  `d${sequence.toString(36)}.${index.toString(36)}`
+
+/** The place of a cursor that `deliveryCursor` made; `undefined` for any other text. */
+export const deliveryPlaceOf = (cursor: string): DeliveryPlace | undefined => {
+  const parts = /^d([0-9a-z]{1,11})\.([0-9a-z]{1,4})$/.exec(cursor)
+  if (parts === null) return undefined
+  const [sequence, index] = [parts[1]!, parts[2]!].map((digits) => Number.parseInt(digits, 36))
+  const place = { sequence: sequence!, index: index! }
+  return Number.isSafeInteger(sequence) && deliveryCursor(place) === cursor ? place : undefined
+}
+
+export const DeliveryCursor = Schema.String.check(
+  check(
+    "invalid_format",
+    "must be a `nextCursor` of an earlier page",
+    (cursor) => deliveryPlaceOf(cursor) !== undefined,
+  ),
+).annotate({ description: "The `nextCursor` of the page before.", examples: ["d4e3i.0"] })
+
+export const Catalogue = Schema.Struct({
+  kinds: Schema.Array(
+    Schema.Struct({
+      kind: oneOf(messageKinds),
+      description: Schema.String.annotate({ description: "When it is sent." }),
+      schema: Schema.Record(Schema.String, Schema.Json).annotate({
+        description: "A JSON Schema (draft 2020-12) of the message's body.",
+      }),
+      example: Schema.Record(Schema.String, Schema.Json),
+    }).annotate({ identifier: "MessageKind" }),
+  ),
+}).annotate({ identifier: "MessageCatalogue", description: "Every kind of message." })
+
+export const webhookParams = {
+  id: text(1, limits.idCharactersMax).annotate({
+    description: "The webhook's id.",
+    examples: [id],
+  }),
+}
+
+export const deliveryParams = {
+  ...webhookParams,
+  deliveryId: text(1, limits.idCharactersMax).annotate({
+    description: "The delivery's id.",
+    examples: [deliveryId],
+  }),
+}

@@ -1,0 +1,99 @@
+import { Effect } from "effect"
+import type { Badge } from "../../domain/Badge.ts"
+import { laurelError } from "../../domain/Errors.ts"
+import type { BackfillProgress } from "../../engine/Backfills.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import type { Badges } from "../api/Badges.ts"
+import { makeId } from "../Ids.ts"
+import type { Handlers } from "../Interpreter.ts"
+import { factOf, isoTime, isoTimeOrNull, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+
+export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
+  create: {
+    handle: ({ caller, idempotency, payload }) => {
+      const { criteria, description = null, icon = null, name, secret = false } = payload
+      const badge = { id: makeId("bdg"), name, description, icon, secret, criteria }
+      const command = { kind: "createBadge", badge } as const
+      const asked = engine.askProject(caller.environment, command, idempotency)
+      return Effect.map(asked, ({ replayed, reply }) => {
+        const body = showBadge(factOf(reply, "badge.created").badge)
+        return { body, replayed, location: `/v1/badges/${body.id}` }
+      })
+    },
+  },
+  list: {
+    handle: ({ caller, query: { archived = false, ...query } }) =>
+      Effect.map(engine.readProject(caller.environment), ({ badges }) => {
+        const page = pageOf(query)
+        const chosen = (badge: Badge) => badge.archived === archived
+        const { items, total } = pageItems(badges.values(), page, chosen)
+        return { body: { badges: items.map(showBadge), ...pageInfo(page, total, items.length) } }
+      }),
+  },
+  get: {
+    handle: ({ caller, params }) =>
+      Effect.flatMap(engine.readProject(caller.environment), ({ badges }) => {
+        const badge = badges.get(params.id)
+        return badge === undefined
+          ? Effect.fail(badgeNotFound)
+          : Effect.succeed({ body: showBadge(badge) })
+      }),
+  },
+  update: {
+    handle: ({ caller, params, payload }) => {
+      const { secret } = payload
+      const change = named({ ...payload, secret: secret === null ? false : secret })
+      const command = { kind: "updateBadge", badgeId: params.id, change } as const
+      return Effect.map(engine.askProject(caller.environment, command), ({ reply }) => ({
+        body: showBadge(factOf(reply, "badge.updated").badge),
+      }))
+    },
+  },
+  delete: {
+    handle: ({ caller, params }) => {
+      const command = { kind: "deleteBadge", badgeId: params.id } as const
+      return Effect.as(engine.askProject(caller.environment, command), { body: undefined })
+    },
+  },
+  startBackfill: {
+    handle: ({ caller, idempotency, params, payload: { notify = false } }) => {
+      const command = { kind: "startBackfill", badgeId: params.id, notify } as const
+      const asked = engine.askProject(caller.environment, command, idempotency)
+      return Effect.map(asked, ({ replayed, reply }) => {
+        const { badgeId, notify } = factOf(reply, "backfill.started")
+        const location = `/v1/badges/${badgeId}/backfill`
+        return { body: { badgeId, notify, startedAt: isoTime(reply.at) }, replayed, location }
+      })
+    },
+  },
+  getBackfill: {
+    handle: ({ caller: { environment }, params }) =>
+      Effect.gen(function* () {
+        const { badges } = yield* engine.readProject(environment)
+        if (!badges.has(params.id)) return yield* Effect.fail(badgeNotFound)
+        const progress = yield* engine.readBackfill(environment, params.id)
+        if (progress === undefined) return yield* Effect.fail(backfillNotFound)
+        return { body: showBackfill(params.id, progress) }
+      }),
+  },
+})
+
+const backfillNotFound = laurelError(
+  "backfill_not_found",
+  "No backfill of this badge was asked for, or it is archived.",
+)
+
+const showBackfill = (badgeId: string, progress: BackfillProgress) => ({
+  badgeId,
+  ...progress,
+  startedAt: isoTime(progress.startedAt),
+  finishedAt: isoTimeOrNull(progress.finishedAt),
+})
+
+const badgeNotFound = laurelError("badge_not_found", "No badge of this project has this id.")
+
+const showBadge = (badge: Badge) => ({
+  ...badge,
+  createdAt: isoTime(badge.createdAt),
+  updatedAt: isoTime(badge.updatedAt),
+})

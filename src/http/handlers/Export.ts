@@ -1,0 +1,65 @@
+/** Everything that is held about a user, as one JSON text in pieces: never more than a chunk of records is in memory. */
+import { Stream } from "effect"
+import type { LaurelError } from "../../domain/Errors.ts"
+import type { ProjectState } from "../../domain/Project.ts"
+import type { UserState } from "../../domain/User.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import type { StreamedReply } from "../StreamedReply.ts"
+import { isoTime } from "./Shapes.ts"
+import { showProgress, showUser } from "./UserShapes.ts"
+
+export interface ExportedUser {
+  readonly environment: string
+  readonly user: UserState
+  readonly project: ProjectState
+  readonly rank: number | null
+  /** Epoch milliseconds. */
+  readonly now: number
+}
+
+export const exportUser = (
+  engine: Engine["Service"],
+  { environment, now, project, rank, user }: ExportedUser,
+): StreamedReply => {
+  const head = JSON.stringify({
+    exportedAt: isoTime(now),
+    user: showUser(user, project),
+    progress: showProgress(user, project, rank, now),
+    state: stateOf(user),
+  })
+  return {
+    contentType: "application/json",
+    stream: Stream.make(`${head.slice(0, -1)},"records":[`).pipe(
+      Stream.concat(recordTexts(engine, environment, user.id)),
+      Stream.concat(Stream.make("]}")),
+    ),
+  }
+}
+
+const recordTexts = (
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+): Stream.Stream<string, LaurelError> =>
+  Stream.suspend(() => {
+    let separator = ""
+    return engine.readHistory(environment, userId).pipe(
+      Stream.map((records) => {
+        let text = ""
+        for (const record of records) {
+          text += `${separator}\n${JSON.stringify(record)}`
+          separator = ","
+        }
+        return text
+      }),
+    )
+  })
+
+/** The state as it is kept, maps as objects. */
+const stateOf = (user: UserState): object =>
+  Object.fromEntries(
+    Object.entries(user).map(([name, value]) => [
+      name,
+      value instanceof Map ? Object.fromEntries(value) : value,
+    ]),
+  )

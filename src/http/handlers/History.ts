@@ -1,0 +1,98 @@
+/** A user's history in pages. */
+import { Effect, Stream } from "effect"
+import type { LaurelError } from "../../domain/Errors.ts"
+import {
+  type HistoryFact,
+  type HistoryKind,
+  historyFact,
+  isShown,
+} from "../../domain/HistoryFact.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import {
+  type HistoryPage,
+  type HistoryPosition,
+  historyCursor,
+  historyPositionOf,
+} from "../api/History.ts"
+
+export interface HistoryQuery {
+  readonly limit?: number
+  readonly cursor?: string
+  readonly kind?: HistoryKind
+}
+
+/**
+ * A page of the user's facts. It looks at no more than `historyScanRecordsMax` records, so that a rare kind in
+ * a long history takes several pages, each of which answers soon.
+ */
+export const readHistoryPage = (
+  engine: Engine["Service"],
+  environment: string,
+  userId: string,
+  query: HistoryQuery,
+): Effect.Effect<typeof HistoryPage.Type, LaurelError> =>
+  Effect.suspend(() => {
+    const start = query.cursor === undefined ? undefined : historyPositionOf(query.cursor)
+    const page = new Page(query.limit ?? limits.pageDefault, query.kind, start)
+    const before = start === undefined ? undefined : start.sequence + 1
+    return engine.readHistory(environment, userId, before).pipe(
+      Stream.runForEachWhile((records) => Effect.sync(() => page.take(records))),
+      Effect.map(() => page.reply()),
+    )
+  })
+
+class Page {
+  readonly #limit: number
+  readonly #kind: HistoryKind | undefined
+  readonly #start: HistoryPosition | undefined
+  readonly #facts: Array<HistoryFact> = []
+  #scanned = 0
+  /** Where the next page begins, once there is one. */
+  #next: HistoryPosition | undefined
+  /** The last fact that is on this page, or was looked at. */
+  #last: HistoryPosition | undefined
+
+  constructor(limit: number, kind: HistoryKind | undefined, start: HistoryPosition | undefined) {
+    this.#limit = limit
+    this.#kind = kind
+    this.#start = start
+  }
+
+  /** Takes records, newest first; whether it wants more of them. */
+  take(records: ReadonlyArray<JournalRecord>): boolean {
+    for (const record of records) {
+      if (this.#scanned === limits.historyScanRecordsMax) {
+        this.#next = this.#last
+        return false
+      }
+      this.#scanned++
+      if (!this.#takeRecord(record)) return false
+    }
+    return true
+  }
+
+  #takeRecord(record: JournalRecord): boolean {
+    const { facts, sequence } = record
+    const start = this.#start
+    const end = start?.sequence === sequence ? Math.min(start.index, facts.length) : facts.length
+    for (let index = end - 1; index >= 0; index--) {
+      const fact = facts[index]!
+      if (!isShown(fact) || (this.#kind !== undefined && fact.kind !== this.#kind)) continue
+      if (this.#facts.length === this.#limit) {
+        this.#next = this.#last
+        return false
+      }
+      this.#facts.push(historyFact(record, fact))
+      this.#last = { sequence, index }
+    }
+    if (this.#facts.length < this.#limit) this.#last = { sequence, index: 0 }
+    return true
+  }
+
+  reply(): typeof HistoryPage.Type {
+    const nextCursor = this.#next === undefined ? null : historyCursor(this.#next)
+    return { facts: this.#facts, nextCursor }
+  }
+}

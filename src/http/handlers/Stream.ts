@@ -1,0 +1,70 @@
+import { Effect } from "effect"
+import type { Accounts } from "../../accounts/Accounts.ts"
+import { invalidRequest, laurelError } from "../../domain/Errors.ts"
+import { type MessageName, messageNameOf } from "../../domain/Message.ts"
+import { kindsOf } from "../../domain/MessageKind.ts"
+import type { Feed } from "../../engine/Feed.ts"
+import { limits } from "../../Limits.ts"
+import type { Stream } from "../api/Stream.ts"
+import { eventStream } from "../EventStream.ts"
+import type { Handlers } from "../Interpreter.ts"
+import type { StreamHub } from "../StreamHub.ts"
+
+export interface StreamParts {
+  readonly feed: Feed
+  readonly hub: StreamHub
+  readonly accounts: Accounts["Service"]
+  readonly heartbeatMs: number
+}
+
+export const streamHandlers = ({
+  accounts,
+  feed,
+  heartbeatMs,
+  hub,
+}: StreamParts): Handlers<typeof Stream> => ({
+  open: {
+    handle: ({ caller, headers, query }) =>
+      Effect.gen(function* () {
+        const { environment } = caller
+        if (hub.openCountOf(environment) >= limits.streamsOfEnvironmentMax) {
+          return yield* Effect.fail(tooManyHere)
+        }
+        if (hub.openCount >= limits.streamsMax) return yield* Effect.fail(tooMany)
+        const id = headers["last-event-id"]
+        const after = id === undefined ? undefined : messageNameOf(String(id))
+        if (id !== undefined && after === undefined) return yield* Effect.fail(unknownId)
+        if (after !== undefined && !(yield* isKept(feed, after))) return yield* Effect.fail(gone)
+        const kinds = kindsOf(query.events?.split(",") ?? ["*"])
+        const mayGoOn = () => accounts.isInForce(caller)
+        return {
+          contentType: "text/event-stream",
+          stream: eventStream({ feed, hub, environment, kinds, after, mayGoOn, heartbeatMs }),
+          endless: true,
+        }
+      }),
+  },
+})
+
+/** Whether the journal still has the record of a message. A directory that was restored may have another one there. */
+const isKept = (feed: Feed, { at, sequence }: MessageName): Effect.Effect<boolean> =>
+  sequence > feed.head
+    ? Effect.succeed(false)
+    : Effect.map(feed.find([sequence]), (found) => found.get(sequence)?.record.at === at)
+
+const unknownId = invalidRequest([
+  {
+    pointer: "header/last-event-id",
+    code: "invalid_value",
+    detail: "must be the id of a message",
+  },
+])
+const gone = laurelError(
+  "gone",
+  "What came after this message is not kept any more. Open the stream without Last-Event-ID, and read what you need anew.",
+)
+const tooManyHere = laurelError(
+  "quota_exceeded",
+  `An environment has at most ${limits.streamsOfEnvironmentMax} streams at once.`,
+)
+const tooMany = laurelError("overloaded", "Too many streams are open.", { retryAfterSeconds: 30 })

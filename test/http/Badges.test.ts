@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { faultsOf, isoTime, Place, problemOf } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `badges${places++}`)
+const manual = { name: "Given", criteria: { kind: "manual" } }
+
+describe("badges", () => {
+  it("are created with what is not said, read and listed", async () => {
+    const place = newPlace()
+    const { headers, json, status } = await place.post("/v1/badges", manual)
+    expect(status).toBe(201)
+    expect(headers.location).toBe(`/v1/badges/${json.id}`)
+    expect(json).toEqual({
+      id: expect.stringMatching(/^bdg_[0-9a-f]{32}$/),
+      ...manual,
+      description: null,
+      icon: null,
+      secret: false,
+      archived: false,
+      createdAt: expect.stringMatching(isoTime),
+      updatedAt: json.createdAt,
+    })
+    expect((await place.get(`/v1/badges/${json.id}`)).json).toEqual(json)
+    expect((await place.get("/v1/badges?archived=false")).json.badges).toEqual([json])
+  })
+
+  it("have criteria of every kind", async () => {
+    const place = newPlace()
+    await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+    const where = [{ path: "score", op: "gt", value: 0.5 }]
+    const made: ReadonlyArray<readonly [object, object]> = [
+      ...["xp", "level", "points", "quest_count"].map((kind) => [{ kind, target: 5 }, {}] as const),
+      [{ kind: "action_count", target: 1, action: "TAP" }, { where: [] }],
+      [{ kind: "action_count", target: 1, action: "TAP", where }, {}],
+      [{ kind: "streak", target: 3 }, { streak: null }],
+      [{ kind: "streak", target: 3, streak: "daily" }, {}],
+      [{ kind: "manual" }, {}],
+    ]
+    for (const [criteria, shown] of made) {
+      const { json } = await place.post("/v1/badges", { name: "B", criteria })
+      expect(json.criteria).toEqual({ ...criteria, ...shown })
+    }
+  })
+
+  it("are earned by what their criteria say", async () => {
+    const place = newPlace()
+    const criteria = {
+      kind: "action_count",
+      target: 2,
+      action: "TAP",
+      where: [{ path: "hard", op: "eq", value: true }],
+    }
+    const id = await place.create("/v1/badges", { name: "Taps", criteria })
+    const tap = async (hard: boolean) => (await place.track("u", "TAP", { hard })).json.badges
+    expect(await tap(true)).toEqual([])
+    expect(await tap(false)).toEqual([])
+    expect(await tap(true)).toMatchObject([{ id, name: "Taps" }])
+    expect(await tap(true)).toEqual([])
+  })
+
+  it("change in what a patch names, and lose what it says is null", async () => {
+    const place = newPlace()
+    const body = {
+      name: "B",
+      description: "D",
+      icon: "🏅",
+      secret: true,
+      criteria: { kind: "action_count", target: 2, action: "TAP" },
+    }
+    const created = (await place.post("/v1/badges", body)).json
+    const path = `/v1/badges/${created.id}`
+    const { json } = await place.patch(path, { name: "C", criteria: { target: 3 } })
+    expect(json).toEqual({
+      ...created,
+      name: "C",
+      criteria: { kind: "action_count", target: 3, action: "TAP", where: [] },
+      updatedAt: json.updatedAt,
+    })
+    const emptied = await place.patch(path, {
+      description: null,
+      icon: null,
+      secret: null,
+      criteria: { kind: "streak", target: 1, streak: null },
+    })
+    expect(emptied.json).toMatchObject({
+      description: null,
+      icon: null,
+      secret: false,
+      criteria: { kind: "streak", target: 1, streak: null },
+    })
+    expect(faultsOf(await place.patch(path, { criteria: { kind: "action_count" } }))).toEqual([
+      ["/criteria/target", "missing"],
+      ["/criteria/action", "missing"],
+    ])
+  })
+
+  it("stay with those who have them when they are archived, and are earned no more", async () => {
+    const place = newPlace()
+    const criteria = { kind: "action_count", target: 1, action: "TAP" }
+    const id = await place.create("/v1/badges", { name: "Tap", criteria })
+    const path = `/v1/badges/${id}`
+    await place.track("ada", "TAP")
+    expect((await place.delete(path)).status).toBe(204)
+    expect((await place.track("bob", "TAP")).json.badges).toEqual([])
+    expect((await place.get(path)).json.archived).toBe(true)
+    expect((await place.get("/v1/badges")).json.badges).toEqual([])
+    expect((await place.get("/v1/badges?archived=true")).json.badges).toMatchObject([{ id }])
+    expect(problemOf(await place.delete(path))).toEqual([404, "badge_not_found"])
+    expect(problemOf(await place.patch(path, {}))).toEqual([409, "invalid_transition"])
+  })
+
+  it("are not archived while rules or quests give them, and tell which", async () => {
+    const place = newPlace()
+    const badgeId = await place.create("/v1/badges", manual)
+    const rule = await place.create("/v1/rules", { action: "A", reward: { badgeId } })
+    const body = { title: "Q", reward: { xp: 1, badgeId } }
+    const quest = await place.create("/v1/quests", body)
+    const refused = await place.delete(`/v1/badges/${badgeId}`)
+    expect(problemOf(refused)).toEqual([409, "in_use"])
+    expect(refused.json.detail).toContain(`rule ${rule} (A), quest ${quest} (Q)`)
+    await place.patch(`/v1/rules/${rule}`, { reward: { badgeId: null } })
+    await place.delete(`/v1/quests/${quest}`)
+    expect((await place.delete(`/v1/badges/${badgeId}`)).status).toBe(204)
+    expect(faultsOf(await place.patch(`/v1/rules/${rule}`, { reward: { badgeId } }))).toEqual([
+      ["/reward/badgeId", "unknown_reference"],
+    ])
+  })
+
+  it("are not known elsewhere", async () => {
+    const id = await newPlace().create("/v1/badges", manual)
+    const elsewhere = newPlace()
+    const path = `/v1/badges/${id}`
+    for (const reply of [elsewhere.get(path), elsewhere.patch(path, {}), elsewhere.delete(path)]) {
+      expect(problemOf(await reply)).toEqual([404, "badge_not_found"])
+    }
+  })
+})
+
+describe("the backfill of a badge", () => {
+  /** What it shows once it is finished. */
+  const finished = async (place: Place, path: string) => {
+    while (true) {
+      const { json } = await place.get(path)
+      if (json.status === "finished") return json
+    }
+  }
+
+  it("gives it to those who qualify already, and shows how far it is", async () => {
+    const place = newPlace()
+    for (let count = 0; count < 3; count++) await place.track("ada", "TAP")
+    await place.track("bob", "TAP")
+    const criteria = { kind: "action_count", action: "TAP", target: 2 }
+    const id = await place.create("/v1/badges", { name: "Taps", criteria })
+    const path = `/v1/badges/${id}/backfill`
+    expect(problemOf(await place.get(path))).toEqual([404, "backfill_not_found"])
+    const started = await place.call("POST", path)
+    expect([started.status, started.headers.location]).toEqual([202, path])
+    expect(started.json).toEqual({
+      badgeId: id,
+      notify: false,
+      startedAt: expect.stringMatching(isoTime),
+    })
+    expect(await finished(place, path)).toEqual({
+      ...started.json,
+      status: "finished",
+      checked: 2,
+      total: 2,
+      awarded: 1,
+      finishedAt: expect.stringMatching(isoTime),
+    })
+    expect((await place.get("/v1/users/ada")).json.badges).toMatchObject([{ id }])
+    expect((await place.get("/v1/users/bob")).json.badges).toEqual([])
+    expect((await place.track("bob", "TAP")).json.badges).toMatchObject([{ id }])
+    expect((await place.post(path, { notify: true })).json.notify).toBe(true)
+    expect(await finished(place, path)).toMatchObject({ notify: true, awarded: 0 })
+  })
+
+  it("is started once by requests with the same Idempotency-Key", async () => {
+    const place = newPlace()
+    const id = await place.create("/v1/badges", { name: "B", criteria: { kind: "xp", target: 1 } })
+    const path = `/v1/badges/${id}/backfill`
+    const start = () => place.call("POST", path, { headers: { "idempotency-key": "k" } })
+    const [first, second] = [await start(), await start()]
+    expect([second.status, second.json]).toEqual([202, first.json])
+    expect(second.headers["idempotency-replayed"]).toBe("true")
+  })
+
+  it("is refused where nobody can qualify", async () => {
+    const place = newPlace()
+    const start = (id: string, body: object = {}) => place.post(`/v1/badges/${id}/backfill`, body)
+    const given = await place.create("/v1/badges", manual)
+    expect(problemOf(await start(given))).toEqual([409, "conflict"])
+    expect(problemOf(await start("none"))).toEqual([404, "badge_not_found"])
+    expect(problemOf(await place.get("/v1/badges/none/backfill"))).toEqual([404, "badge_not_found"])
+    await place.delete(`/v1/badges/${given}`)
+    expect(problemOf(await start(given))).toEqual([409, "invalid_transition"])
+    expect(faultsOf(await start(given, { notify: "yes", quiet: true }))).toEqual([
+      ["/quiet", "unknown_member"],
+      ["/notify", "invalid_type"],
+    ])
+  })
+})

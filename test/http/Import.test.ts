@@ -1,0 +1,101 @@
+/** History from elsewhere. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { isSilent } from "../../src/domain/Record.ts"
+import { decodeRecord } from "../../src/engine/Codec.ts"
+import { limits } from "../../src/Limits.ts"
+import { MemoryState } from "../../src/storage/MemoryStorage.ts"
+import { rule } from "../engine/fixture.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+const storage = new MemoryState()
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer({ storage })
+  await Effect.runPromise(server.engine.askProject("prj_test:sandbox", rule("DONE", 10)))
+})
+afterAll(() => server.stop())
+
+const path = "/v1/events/import"
+const event = (userId: string, more: object = {}) => ({ userId, action: "DONE", ...more })
+const send = (events: unknown, headers = {}) =>
+  server.call("POST", path, { body: { events }, headers })
+const recordsOf = (userId: string) =>
+  storage.records
+    .map(({ body }) => decodeRecord(body))
+    .filter(({ subject }) => subject.actor === "user" && subject.userId === userId)
+
+describe("POST /v1/events/import", () => {
+  it("applies the rules to events of any age", async () => {
+    const times = [
+      "1970-01-01T00:00:00.000Z",
+      "0001-01-01T00:00:00.000Z",
+      "2019-06-30T23:59:59.999Z",
+    ]
+    const { json, status } = await send(times.map((occurredAt) => event("old", { occurredAt })))
+    expect([status, json.accepted]).toEqual([200, 3])
+    expect(
+      json.results.map((result: { readonly occurredAt: string }) => result.occurredAt),
+    ).toEqual(times)
+    expect((await server.call("GET", "/v1/users/old")).json.xp).toBe(30)
+    const tooEarly = { events: [event("old", { occurredAt: times[2] })] }
+    const batch = await server.call("POST", "/v1/events/batch", { body: tooEarly })
+    expect(batch.json.results[0]).toMatchObject({ status: 400, code: "invalid_request" })
+  })
+
+  it("takes the future as far as other events do", async () => {
+    const at = (ms: number) => new Date(Date.now() + ms).toISOString()
+    const { json } = await send([
+      event("ahead", { occurredAt: at(limits.occurredAtFutureMs - 10_000) }),
+      event("ahead", { occurredAt: at(limits.occurredAtFutureMs + 10_000) }),
+    ])
+    expect([json.accepted, json.rejected]).toEqual([1, 1])
+    expect(json.results[1].errors).toMatchObject([
+      { pointer: "/events/1/occurredAt", code: "out_of_range" },
+    ])
+  })
+
+  it("stays silent, which other events do not", async () => {
+    await send([event("silent")])
+    await server.call("POST", "/v1/events", { body: event("loud") })
+    expect(recordsOf("silent").map(isSilent)).toEqual([true])
+    expect(recordsOf("loud").map(isSilent)).toEqual([false])
+  })
+
+  it("shares ids with other events, and answers a repeat as the first time", async () => {
+    await server.call("POST", "/v1/events", { body: event("twice", { id: "a" }) })
+    const headers = { "idempotency-key": "import-1" }
+    const first = await send([event("twice", { id: "a" }), event("twice")], headers)
+    expect([first.json.accepted, first.json.duplicates]).toEqual([1, 1])
+    const again = await send([event("twice", { id: "a" }), event("twice")], headers)
+    expect(again.headers["idempotency-replayed"]).toBe("true")
+    expect(again.json).toEqual(first.json)
+    const elsewhere = await server.call("POST", "/v1/events/batch", {
+      body: { events: [event("twice", { id: "a" }), event("twice")] },
+      headers,
+    })
+    expect(elsewhere.status).toBe(422)
+    expect((await server.call("GET", "/v1/users/twice")).json.xp).toBe(20)
+  })
+
+  it("takes NDJSON, and 1 to 1,000 events", async () => {
+    const body = `${JSON.stringify(event("line"))}\n${JSON.stringify(event("line"))}\n`
+    const lines = await server.call("POST", path, {
+      body,
+      headers: { "content-type": "application/x-ndjson" },
+    })
+    expect(lines.json.accepted).toBe(2)
+    expect((await send([])).status).toBe(400)
+    const most = Array.from({ length: limits.batchEventsMax }, () => event("many"))
+    expect((await send(most)).json.accepted).toBe(limits.batchEventsMax)
+    expect((await send([...most, event("many")])).status).toBe(400)
+  })
+
+  it("is not for keys that only ingest or read", async () => {
+    for (const scope of ["ingest", "read"] as const) {
+      const key = server.accounts.addKey(`lk_test_${scope}`, { scope })
+      const { json, status } = await server.call("POST", path, { key, body: { events: [] } })
+      expect([status, json.code]).toEqual([403, "insufficient_scope"])
+    }
+  })
+})

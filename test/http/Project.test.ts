@@ -1,0 +1,218 @@
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { faultsOf, Place, problemOf } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `project${places++}`)
+
+describe("GET /v1/project", () => {
+  it("shows the settings before anything was set, and the tier of the key", async () => {
+    const { json, status } = await newPlace().get("/v1/project")
+    expect(status).toBe(200)
+    expect(json).toEqual({
+      id: "prj_test",
+      environment: "sandbox",
+      name: "prj_test",
+      timezone: "UTC",
+      levelCurve: { kind: "quadratic", base: 50 },
+      streaks: [],
+      tier: "enterprise",
+    })
+  })
+
+  it("has the name of the project's keys until it gets another", async () => {
+    const place = newPlace()
+    await Effect.runPromise(
+      server.engine.askDirectory({
+        kind: "createKey",
+        projectId: "prj_test",
+        projectName: "shop",
+        key: {
+          id: "key_1",
+          environment: "sandbox",
+          scope: "full",
+          tier: "pro",
+          requestsPerMinute: 1_000,
+          hash: "",
+          hint: "",
+        },
+      }),
+    )
+    const name = async () => (await place.get("/v1/project")).json.name
+    expect(await name()).toBe("shop")
+    await place.patch("/v1/project", { name: "The shop" })
+    expect(await name()).toBe("The shop")
+    await place.patch("/v1/project", { name: null })
+    expect(await name()).toBe("shop")
+  })
+})
+
+describe("PATCH /v1/project", () => {
+  it("changes what it names and keeps the rest", async () => {
+    const place = newPlace()
+    const before = (await place.get("/v1/project")).json
+    const patched = await place.patch("/v1/project", { timezone: "europe/berlin" })
+    expect(patched.json).toEqual({ ...before, timezone: "Europe/Berlin" })
+    const streaks = [
+      { key: "any" },
+      { key: "daily", actions: ["TAP"], freezes: { initial: 2 } },
+      { key: "w-1", freezes: { initial: 0, max: 3, everyDays: 7 } },
+    ]
+    await place.patch("/v1/project", { streaks })
+    const none = { initial: 0, max: 0, everyDays: null }
+    expect((await place.get("/v1/project")).json).toEqual({
+      ...patched.json,
+      streaks: [
+        { key: "any", actions: [], freezes: none },
+        { key: "daily", actions: ["TAP"], freezes: { initial: 2, max: 2, everyDays: null } },
+        { key: "w-1", actions: [], freezes: { initial: 0, max: 3, everyDays: 7 } },
+      ],
+    })
+    expect((await place.patch("/v1/project", { streaks: null })).json.streaks).toEqual([])
+  })
+
+  it("gives every user the level of the new curve at once, and leaves xp alone", async () => {
+    const place = newPlace()
+    await place.post("/v1/users/ada/rewards", { type: "xp", amount: 650 })
+    const level = async () => {
+      const { json } = await place.get("/v1/users/ada/progress")
+      return [json.xp, json.level, json.levelProgress.xpAtNext]
+    }
+    expect(await level()).toEqual([650, 4, 1_000])
+    const set = (levelCurve: object) => place.patch("/v1/project", { levelCurve })
+    expect((await set({ kind: "linear", xpPerLevel: 100 })).status).toBe(200)
+    expect(await level()).toEqual([650, 7, 700])
+    await set({ xpPerLevel: 325 })
+    expect(await level()).toEqual([650, 3, 975])
+    await set({ kind: "geometric", base: 100, factor: 2 })
+    expect(await level()).toEqual([650, 3, 700])
+    const { json } = await set({ kind: "table", thresholds: [0, 5, 600] })
+    expect(json.levelCurve).toEqual({ kind: "table", thresholds: [0, 5, 600] })
+    expect(await level()).toEqual([650, 3, null])
+    expect((await place.get("/v1/leaderboard")).json.entries[0].level).toBe(3)
+  })
+
+  it("begins and ends streaks", async () => {
+    const place = newPlace()
+    await place.patch("/v1/project", { streaks: [{ key: "daily", actions: ["TAP"] }] })
+    const tap = async () => (await place.track("u", "TAP")).json.streaks
+    expect(await tap()).toEqual([{ key: "daily", current: 1, best: 1 }])
+    await place.patch("/v1/project", { streaks: [] })
+    expect(await tap()).toEqual([])
+  })
+
+  it("keeps a streak that a badge is earned by", async () => {
+    const place = newPlace()
+    await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+    const criteria = { kind: "streak", target: 7, streak: "daily" }
+    const id = await place.create("/v1/badges", { name: "Week", criteria })
+    const refused = await place.patch("/v1/project", { streaks: [{ key: "weekly" }] })
+    expect(problemOf(refused)).toEqual([409, "in_use"])
+    expect(refused.json.detail).toContain(`badge ${id} (Week)`)
+    await place.delete(`/v1/badges/${id}`)
+    expect((await place.patch("/v1/project", { streaks: [] })).status).toBe(200)
+  })
+
+  it("does not change the tier", async () => {
+    expect(faultsOf(await newPlace().patch("/v1/project", { tier: "enterprise" }))).toEqual([
+      ["/tier", "unknown_member"],
+    ])
+  })
+
+  it("is for each environment alone", async () => {
+    const place = newPlace()
+    await place.patch("/v1/project", { name: "Mine" })
+    expect((await newPlace().get("/v1/project")).json.name).not.toBe("Mine")
+  })
+})
+
+describe("POST /v1/project/simulate", () => {
+  it("tells what an event would do, and where it would come from, and changes nothing", async () => {
+    const place = newPlace()
+    await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
+    const rule = await place.create("/v1/rules", { action: "TAP", reward: { xp: 60, points: 2 } })
+    const steps = [{ key: "tap", action: "TAP", target: 1 }]
+    const given = await place.create("/v1/badges", { name: "Q", criteria: { kind: "manual" } })
+    const reward = { xp: 50, badgeId: given }
+    const quest = await place.create("/v1/quests", { title: "Tap once", reward, steps })
+    const criteria = { kind: "xp", target: 100 }
+    const earned = await place.create("/v1/badges", { name: "Hundred", criteria })
+    const occurredAt = new Date().toISOString()
+    const body = { userId: "u", action: "TAP", id: "tap-1", occurredAt }
+    const { json, status } = await place.post("/v1/project/simulate", body)
+    expect(status).toBe(200)
+    expect(json).toEqual({
+      userId: "u",
+      action: "TAP",
+      duplicate: false,
+      occurredAt,
+      xp: { earned: 110, total: 110 },
+      points: { earned: 2, total: 2 },
+      level: { before: 1, after: 2 },
+      badges: [
+        { id: given, name: "Q" },
+        { id: earned, name: "Hundred" },
+      ],
+      quests: [
+        {
+          questId: quest,
+          title: "Tap once",
+          status: "completed",
+          progress: 1,
+          alreadyCompleted: false,
+        },
+      ],
+      streaks: [{ key: "daily", current: 1, best: 1 }],
+      given: [
+        { source: { kind: "rule", id: rule }, xp: 60, points: 2, badges: [] },
+        { source: { kind: "quest", id: quest }, xp: 50, points: 0, badges: [given] },
+        { source: { kind: "criteria", id: null }, xp: 0, points: 0, badges: [earned] },
+      ],
+    })
+    expect((await place.get("/v1/users/u")).status).toBe(404)
+    const tracked = (await place.post("/v1/events", body)).json
+    expect([tracked.duplicate, tracked.xp]).toEqual([false, json.xp])
+    const again = (await place.post("/v1/project/simulate", body)).json
+    expect(again).toEqual({ ...json, duplicate: true })
+  })
+
+  it("is refused where the event would be", async () => {
+    const place = newPlace()
+    const simulate = (body: object) => place.post("/v1/project/simulate", body)
+    expect(
+      faultsOf(await simulate({ userId: "", action: "a", metadata: [], x: 1 })).toSorted(),
+    ).toEqual([
+      ["/action", "invalid_format"],
+      ["/metadata", "invalid_type"],
+      ["/userId", "too_short"],
+      ["/x", "unknown_member"],
+    ])
+    const late = { userId: "u", action: "A", occurredAt: "2020-01-01T00:00:00Z" }
+    expect(faultsOf(await simulate(late))).toEqual([["/occurredAt", "out_of_range"]])
+    const questId = await place.create("/v1/quests", {
+      title: "Q",
+      reward: { xp: 1 },
+      steps: [{ key: "tap", action: "TAP", target: 1 }],
+    })
+    const complete = { userId: "u", action: "QUEST_COMPLETE", metadata: { questId } }
+    expect(problemOf(await simulate(complete))).toEqual([409, "quest_incomplete"])
+    const none = { ...complete, metadata: { questId: "none" } }
+    expect(problemOf(await simulate(none))).toEqual([404, "quest_not_found"])
+  })
+
+  it("needs a key that may do everything", async () => {
+    for (const scope of ["read", "ingest"] as const) {
+      const key = server.accounts.addKey(`lk_test_simulate_${scope}`, { scope })
+      const body = { userId: "u", action: "A" }
+      const reply = await server.call("POST", "/v1/project/simulate", { key, body })
+      expect(problemOf(reply)).toEqual([403, "insufficient_scope"])
+    }
+  })
+})

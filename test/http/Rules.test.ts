@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { faultsOf, isoTime, Place, problemOf } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `rules${places++}`)
+
+describe("rules", () => {
+  it("are created with what is not said, read and listed", async () => {
+    const place = newPlace()
+    const { headers, json, status } = await place.post("/v1/rules", {
+      action: "DONE",
+      reward: { points: 5 },
+    })
+    expect(status).toBe(201)
+    expect(headers.location).toBe(`/v1/rules/${json.id}`)
+    expect(json).toEqual({
+      id: expect.stringMatching(/^rul_[0-9a-f]{32}$/),
+      action: "DONE",
+      where: [],
+      reward: { xp: 0, points: 5, badgeId: null },
+      multiplierPath: null,
+      multiplierMin: null,
+      multiplierMax: null,
+      limit: null,
+      cooldownSeconds: null,
+      enabled: true,
+      createdAt: expect.stringMatching(isoTime),
+      updatedAt: json.createdAt,
+    })
+    expect((await place.get(`/v1/rules/${json.id}`)).json).toEqual(json)
+    expect((await place.get("/v1/rules")).json).toEqual({
+      rules: [json],
+      total: 1,
+      limit: 20,
+      offset: 0,
+      hasMore: false,
+    })
+  })
+
+  it("are created with all that is said, and give by it", async () => {
+    const place = newPlace()
+    const badgeId = await place.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })
+    const body = {
+      action: "PURCHASE",
+      where: [
+        { path: "cart.currency", op: "in", value: ["EUR", "CHF"] },
+        { path: "cart.test", op: "exists", value: false },
+      ],
+      reward: { xp: 2, points: 1, badgeId },
+      multiplierPath: "cart.total",
+      multiplierMin: 1,
+      multiplierMax: 2.5,
+      limit: { times: 2, per: "day" },
+      cooldownSeconds: 1,
+      enabled: true,
+    }
+    const { json } = await place.post("/v1/rules", body)
+    expect(json).toMatchObject(body)
+    const buy = async (cart: object) => (await place.track("u", "PURCHASE", { cart })).json
+    expect((await buy({ currency: "USD", total: 9 })).xp.earned).toBe(0)
+    const bought = await buy({ currency: "EUR", total: 9 })
+    expect([bought.xp.earned, bought.points.earned, bought.badges]).toEqual([
+      5,
+      2,
+      [{ id: badgeId, name: "B", earnedAt: bought.receivedAt }],
+    ])
+  })
+
+  it("change in what a patch names, and lose what it says is null", async () => {
+    const place = newPlace()
+    const created = (
+      await place.post("/v1/rules", {
+        action: "A",
+        where: [{ path: "a", op: "exists" }],
+        reward: { xp: 5, points: 1 },
+        multiplierPath: "n",
+        multiplierMin: 2,
+        limit: { times: 1, per: "hour" },
+        cooldownSeconds: 9,
+        enabled: false,
+      })
+    ).json
+    const path = `/v1/rules/${created.id}`
+    const { json } = await place.patch(path, {
+      reward: { xp: 6 },
+      multiplierMax: 4,
+      limit: { times: 3 },
+    })
+    expect(json).toEqual({
+      ...created,
+      reward: { xp: 6, points: 1, badgeId: null },
+      multiplierMax: 4,
+      limit: { times: 3, per: "hour" },
+      updatedAt: json.updatedAt,
+    })
+    const bounds = await place.patch(path, { multiplierMin: null, multiplierMax: null })
+    expect([bounds.json.multiplierMin, bounds.json.multiplierMax]).toEqual([0, 1_000_000])
+    const emptied = await place.patch(path, {
+      where: null,
+      reward: { xp: null, points: null },
+      multiplierPath: null,
+      limit: null,
+      cooldownSeconds: null,
+      enabled: null,
+    })
+    expect(emptied.json).toMatchObject({
+      action: "A",
+      where: [],
+      reward: { xp: 0, points: 0, badgeId: null },
+      multiplierPath: null,
+      multiplierMin: null,
+      multiplierMax: null,
+      limit: null,
+      cooldownSeconds: null,
+      enabled: true,
+    })
+    expect((await place.get(path)).json).toEqual(emptied.json)
+  })
+
+  it("count as they are now, for events from now on", async () => {
+    const place = newPlace()
+    const id = await place.create("/v1/rules", { action: "TAP", reward: { xp: 5 } })
+    const tap = async () => (await place.track("u", "TAP")).json.xp.earned
+    expect(await tap()).toBe(5)
+    await place.patch(`/v1/rules/${id}`, { reward: { xp: 7 } })
+    expect(await tap()).toBe(7)
+    await place.patch(`/v1/rules/${id}`, { enabled: false })
+    expect(await tap()).toBe(0)
+    expect((await place.delete(`/v1/rules/${id}`)).status).toBe(204)
+    expect((await place.get("/v1/users/u")).json.xp).toBe(12)
+  })
+
+  it("are gone once they are deleted", async () => {
+    const place = newPlace()
+    const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: {} })}`
+    expect((await place.delete(path)).status).toBe(204)
+    for (const reply of [place.get(path), place.patch(path, {}), place.delete(path)]) {
+      expect(problemOf(await reply)).toEqual([404, "rule_not_found"])
+    }
+    expect((await place.get("/v1/rules")).json.rules).toEqual([])
+  })
+
+  it("are told what is wrong with a patch and the rule that it is for", async () => {
+    const place = newPlace()
+    const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: {} })}`
+    const patch = { multiplierMin: 1, limit: { times: 1 }, reward: { badgeId: "bdg_none" } }
+    expect(faultsOf(await place.patch(path, patch)).toSorted()).toEqual([
+      ["/limit/per", "missing"],
+      ["/multiplierMin", "unknown_member"],
+      ["/reward/badgeId", "unknown_reference"],
+    ])
+  })
+})

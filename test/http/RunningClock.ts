@@ -1,0 +1,57 @@
+/** A clock that runs as the real one does, from wherever it is set; who sleeps until a time that is skipped wakes up. */
+import { type Clock, Duration, Effect } from "effect"
+
+interface Sleeper {
+  readonly until: number
+  readonly wake: () => void
+}
+
+export class RunningClock implements Clock.Clock {
+  #ahead: number
+  readonly #sleepers = new Set<Sleeper>()
+
+  constructor(now: string) {
+    this.#ahead = Date.parse(now) - Date.now()
+  }
+
+  set(now: string): void {
+    this.#ahead = Date.parse(now) - Date.now()
+    for (const sleeper of this.#sleepers) {
+      if (sleeper.until <= this.currentTimeMillisUnsafe()) sleeper.wake()
+    }
+  }
+
+  currentTimeMillisUnsafe(): number {
+    return Date.now() + this.#ahead
+  }
+
+  currentTimeNanosUnsafe(): bigint {
+    return BigInt(this.currentTimeMillisUnsafe()) * 1_000_000n
+  }
+
+  monotonicTimeNanosUnsafe(): bigint {
+    return process.hrtime.bigint()
+  }
+
+  readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())
+  readonly currentTimeNanos = Effect.sync(() => this.currentTimeNanosUnsafe())
+  readonly monotonicTimeNanos = Effect.sync(() => this.monotonicTimeNanosUnsafe())
+
+  sleep(duration: Duration.Duration): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      const ms = Duration.toMillis(duration)
+      const wake = () => {
+        clearTimeout(timer)
+        this.#sleepers.delete(sleeper)
+        resume(Effect.void)
+      }
+      const sleeper: Sleeper = { until: this.currentTimeMillisUnsafe() + ms, wake }
+      const timer = setTimeout(wake, Math.min(ms, 2 ** 31 - 1))
+      this.#sleepers.add(sleeper)
+      return Effect.sync(() => {
+        clearTimeout(timer)
+        this.#sleepers.delete(sleeper)
+      })
+    })
+  }
+}

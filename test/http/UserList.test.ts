@@ -1,0 +1,135 @@
+/** All users, and all of a user. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { event, rule } from "../engine/fixture.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+const environment = "prj_test:sandbox"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+  await Effect.runPromise(server.engine.askProject(environment, rule("TAP", 5)))
+})
+afterAll(() => server.stop())
+
+const put = (id: string, body: object = {}) => server.call("PUT", `/v1/users/${id}`, { body })
+const get = (path: string, key?: string) =>
+  server.call("GET", path, key === undefined ? {} : { key })
+const freshKey = (name: string) =>
+  server.accounts.addKey(`lk_test_${name}`, { environment: `prj_${name}:sandbox` })
+
+describe("GET /v1/users", () => {
+  it("lists users in the order of their ids, in pages", async () => {
+    const key = freshKey("list")
+    const create = (id: string) => server.call("PUT", `/v1/users/${id}`, { key, body: {} })
+    expect((await get("/v1/users", key)).json).toEqual({
+      users: [],
+      total: 0,
+      limit: 20,
+      offset: 0,
+      hasMore: false,
+    })
+    for (const id of ["b", "a", "c"]) await create(id)
+    const { json } = await get("/v1/users", key)
+    expect(json.users).toEqual([
+      (await get("/v1/users/a", key)).json,
+      (await get("/v1/users/b", key)).json,
+      (await get("/v1/users/c", key)).json,
+    ])
+    const page = (await get("/v1/users?limit=1&offset=1", key)).json
+    expect(page).toMatchObject({
+      users: [{ id: "b" }],
+      total: 3,
+      limit: 1,
+      offset: 1,
+      hasMore: true,
+    })
+    const past = (await get("/v1/users?offset=9007199254740991", key)).json
+    expect(past).toMatchObject({ users: [], total: 3, hasMore: false })
+  })
+
+  it("finds users by a part of the id or the display name", async () => {
+    await put("seek-1", { displayName: "Ada Lovelace" })
+    await put("seek-2")
+    const found = async (query: string) =>
+      (await get(`/v1/users?query=${query}`)).json.users.map(({ id }: { id: string }) => id)
+    expect(await found("seek-")).toEqual(["seek-1", "seek-2"])
+    expect(await found("LOVE")).toEqual(["seek-1"])
+    expect(await found("ada+love")).toEqual(["seek-1"])
+    expect(await found("%F0%9F%98%80")).toEqual([])
+  })
+
+  it("takes bounds from inside, and tells the others", async () => {
+    const { searchCharactersMax } = limits
+    for (const query of ["limit=1", "limit=100", `query=${"x".repeat(searchCharactersMax)}`]) {
+      expect([query, (await get(`/v1/users?${query}`)).status]).toEqual([query, 200])
+    }
+    const cases = [
+      ["limit=0", "query/limit", "out_of_range"],
+      ["limit=101", "query/limit", "out_of_range"],
+      ["offset=-1", "query/offset", "invalid_type"],
+      ["offset=9007199254740992", "query/offset", "invalid_type"],
+      ["query=", "query/query", "too_short"],
+      [`query=${"x".repeat(searchCharactersMax + 1)}`, "query/query", "too_long"],
+      ["query=%00", "query/query", "invalid_format"],
+      ["search=x", "query/search", "unknown_member"],
+    ] as const
+    for (const [query, pointer, code] of cases) {
+      const { json, status } = await get(`/v1/users?${query}`)
+      expect([query, status]).toEqual([query, 400])
+      expect(json.errors).toMatchObject([{ pointer, code }])
+    }
+  })
+})
+
+describe("GET /v1/users/:id/export", () => {
+  it("is everything that is held about the user, and nothing of others", async () => {
+    await put("ada", { displayName: "Ada", attributes: { note: "ü" } })
+    await server.call("POST", "/v1/events", {
+      body: { userId: "ada", action: "TAP", metadata: { where: "home" } },
+      headers: { "idempotency-key": "key-of-ada" },
+    })
+    await server.call("POST", "/v1/events", { body: { userId: "somebody-else", action: "TAP" } })
+    const { headers, json, status } = await get("/v1/users/ada/export")
+    expect([status, headers["content-type"]]).toEqual([200, "application/json"])
+    expect(json.user).toEqual((await get("/v1/users/ada")).json)
+    expect(json.progress).toEqual((await get("/v1/users/ada/progress")).json)
+    expect(json.state).toMatchObject({ id: "ada", xp: 5, profile: { displayName: "Ada" } })
+    expect(json.records).toMatchObject([
+      {
+        cause: { kind: "event", action: "TAP", metadata: { where: "home" } },
+        kept: { key: "key-of-ada" },
+      },
+      { cause: { kind: "profile" } },
+    ])
+    expect(JSON.stringify(json)).not.toContain("somebody-else")
+  })
+
+  it("is whole for a history of many pieces", async () => {
+    const count = 3_000
+    for (let sent = 0; sent < count; sent += 500) {
+      const messages = Array.from({ length: 500 }, (_, index) =>
+        event("long", "TAP", { metadata: { number: sent + index } }),
+      )
+      await Effect.runPromise(server.engine.askUsers(environment, messages))
+    }
+    const { json } = await get("/v1/users/long/export")
+    const numbers = json.records.map(
+      ({ cause }: { readonly cause: { readonly metadata: { readonly number: number } } }) =>
+        cause.metadata.number,
+    )
+    expect(numbers).toEqual(Array.from({ length: count }, (_, index) => count - 1 - index))
+  })
+
+  it("is open to keys that read, and does not know who was never seen", async () => {
+    const read = server.accounts.addKey("lk_test_read", { scope: "read" })
+    const ingest = server.accounts.addKey("lk_test_ingest", { scope: "ingest" })
+    await put("bob")
+    expect((await get("/v1/users/bob/export", read)).status).toBe(200)
+    expect((await get("/v1/users/bob/export", ingest)).status).toBe(403)
+    expect((await get("/v1/users/nobody/export")).json.code).toBe("user_not_found")
+    expect((await get("/v1/users/bob/export", freshKey("other"))).status).toBe(404)
+  })
+})
