@@ -1,0 +1,90 @@
+/**
+ * Opens connections for webhooks, behind the address guard: at every connection the host is resolved once, every
+ * address that it has is checked, and the connection goes to one of those and nowhere else. Literal
+ * addresses, for which Node asks no look-up, are checked before; what the socket is connected to in the end,
+ * after. No proxy is asked, whatever the environment says.
+ */
+import { isIP, type LookupFunction, type Socket } from "node:net"
+import { buildConnector } from "undici"
+import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
+import type { Resolve } from "./Resolver.ts"
+
+export interface ConnectorOptions {
+  readonly allowed: AllowedRanges
+  readonly resolve: Resolve
+  /** For the TCP and TLS handshakes together. */
+  readonly timeoutMs: number
+  /** Certificates that are trusted instead of the usual ones, in PEM. */
+  readonly trusted?: string
+}
+
+/** The host leads to an address that may not be reached. */
+export class AddressRefused extends Error {
+  readonly code = "ADDRESS_REFUSED"
+}
+
+/** The host has no address. */
+export class NameUnknown extends Error {
+  readonly code = "NAME_UNKNOWN"
+}
+
+export const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
+  const { allowed, timeoutMs, trusted } = options
+  const connect = buildConnector({
+    timeout: timeoutMs,
+    allowH2: false,
+    lookup: guardedLookup(options),
+    ...(trusted !== undefined && { ca: trusted }),
+  } as buildConnector.BuildOptions)
+  return (target, callback) => {
+    const host = target.hostname.replace(/^\[(.*)\]$/, "$1")
+    if (isIP(host) !== 0 && !mayReach(host, allowed)) {
+      callback(new AddressRefused(`${host} is not public`), null)
+      return
+    }
+    connect(target, (error: Error | null, socket?: Socket | null) => {
+      // An error comes alone.
+      if (error !== null || socket === null || socket === undefined) {
+        callback(error ?? new Error("No connection"), null)
+        return
+      }
+      const reached = socket.remoteAddress
+      if (reached !== undefined && mayReach(plainAddress(reached), allowed)) {
+        callback(null, socket)
+      } else {
+        socket.destroy()
+        callback(new AddressRefused(`The connection led to ${reached}`), null)
+      }
+    })
+  }
+}
+
+/** The addresses of a host, all of which may be reached; rejects otherwise. */
+export const resolveAllowed = async (
+  host: string,
+  { allowed, resolve }: Pick<ConnectorOptions, "allowed" | "resolve">,
+): Promise<ReadonlyArray<string>> => {
+  const addresses = await resolve(host).catch((cause) => {
+    throw new NameUnknown(`${host} has no address`, { cause })
+  })
+  const refused = addresses.find((address) => !mayReach(address, allowed))
+  if (refused === undefined && addresses.length > 0) return addresses
+  throw new AddressRefused(`${host} leads to ${refused}, which is not public`)
+}
+
+const guardedLookup =
+  (options: ConnectorOptions): LookupFunction =>
+  (host, { all }, callback) => {
+    resolveAllowed(host, options).then(
+      (addresses) => {
+        const found = addresses.map((address) => ({ address, family: isIP(address) }))
+        if (all) callback(null, found)
+        else callback(null, found[0]!.address, found[0]!.family)
+      },
+      (error) => callback(error, ""),
+    )
+  }
+
+/** Without the zone, and IPv4 as such where a socket shows it inside IPv6. */
+const plainAddress = (address: string): string =>
+  address.replace(/%.*$/, "").replace(/^::ffff:(\d+\.\d+\.\d+\.\d+)$/i, "$1")

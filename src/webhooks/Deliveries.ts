@@ -1,0 +1,129 @@
+/** What HTTP and the operator see of the delivery of webhooks. */
+import { Context, Effect } from "effect"
+import { invalidRequest, type LaurelError } from "../domain/Errors.ts"
+import type { MessageName } from "../domain/Message.ts"
+import type { Feed } from "../engine/Feed.ts"
+import { limits } from "../Limits.ts"
+import type { Broken } from "../storage/Storage.ts"
+import type { AllowedRanges } from "./AddressGuard.ts"
+import type { Bookkeeping } from "./Bookkeeping.ts"
+import { AddressRefused, resolveAllowed } from "./Connector.ts"
+import type { AttemptResult, Delivery, DeliveryStatus } from "./Delivery.ts"
+import type { DeliveryStore, LogPlace, Tally } from "./DeliveryStore.ts"
+import type { Registry } from "./Registry.ts"
+import type { Resolve } from "./Resolver.ts"
+
+/** A page of an endpoint's log, newest first. */
+export interface LogPage {
+  readonly deliveries: ReadonlyArray<Delivery>
+  /** Where the next page goes on; undefined at the end. */
+  readonly next: LogPlace | undefined
+}
+
+export interface DeliveryDetails {
+  readonly delivery: Delivery
+  /** All of its attempts, oldest first. */
+  readonly attempts: ReadonlyArray<AttemptResult>
+}
+
+export class Deliveries extends Context.Service<
+  Deliveries,
+  {
+    /** The numbers of an endpoint, as they are on disk; `undefined` when there is none with this id. */
+    readonly tally: (environment: string, webhookId: string) => Effect.Effect<Tally | undefined>
+    readonly list: (
+      environment: string,
+      webhookId: string,
+      page: {
+        readonly status: DeliveryStatus | undefined
+        readonly before: LogPlace | undefined
+        readonly limit: number
+      },
+    ) => Effect.Effect<LogPage>
+    /** One delivery; `undefined` when there is none of this message. */
+    readonly find: (
+      environment: string,
+      webhookId: string,
+      name: MessageName,
+    ) => Effect.Effect<DeliveryDetails | undefined>
+    /** Whether the journal still has what a delivery tells of. */
+    readonly isKept: (name: MessageName) => Effect.Effect<boolean>
+    /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
+    readonly checkHost: (url: string) => Effect.Effect<void, LaurelError>
+  }
+>()("webhooks/Deliveries") {}
+
+export interface DeliveriesParts {
+  readonly registry: Registry
+  readonly bookkeeping: Bookkeeping
+  readonly store: DeliveryStore
+  readonly feed: Feed
+  readonly host: { readonly allowed: AllowedRanges; readonly resolve: Resolve }
+  readonly onBroken: (cause: Broken) => void
+}
+
+/** Reads what is on disk, after writing what is not yet. */
+export const deliveriesOf = ({
+  bookkeeping,
+  feed,
+  host,
+  onBroken,
+  registry,
+  store,
+}: DeliveriesParts): Deliveries["Service"] => {
+  const read = <A>(effect: Effect.Effect<A, Broken>): Effect.Effect<A> =>
+    Effect.catch(Effect.andThen(bookkeeping.flushed, effect), (broken) => {
+      onBroken(broken)
+      return Effect.never
+    })
+  return Deliveries.of({
+    tally: (environment, webhookId) =>
+      read(Effect.sync(() => registry.find(environment, webhookId)?.tally)),
+    list: (environment, webhookId, { before, limit, status }) => {
+      const endpoint = registry.find(environment, webhookId)
+      if (endpoint === undefined) return Effect.succeed({ deliveries: [], next: undefined })
+      const found = read(store.newest(endpoint.number, status, before, limit + 1))
+      return Effect.map(found, (newest) => {
+        const deliveries = newest.slice(0, limit)
+        return { deliveries, next: newest.length > limit ? deliveries.at(-1) : undefined }
+      })
+    },
+    find: (environment, webhookId, name) => {
+      const endpoint = registry.find(environment, webhookId)
+      if (endpoint === undefined) return Effect.succeed(undefined)
+      return read(
+        Effect.gen(function* () {
+          const delivery = yield* store.find(endpoint.number, name)
+          if (delivery === undefined || delivery.at !== name.at) return undefined
+          const earlier = yield* store.earlierAttempts(delivery)
+          return {
+            delivery,
+            attempts: delivery.last === null ? earlier : [...earlier, delivery.last],
+          }
+        }),
+      )
+    },
+    isKept: ({ at, sequence }) =>
+      Effect.map(feed.find([sequence]), (found) => found.get(sequence)?.record.at === at),
+    checkHost: (url) => {
+      const { hostname } = new URL(url)
+      const refusal = Effect.promise(() =>
+        resolveAllowed(hostname.replace(/^\[(.*)\]$/, "$1"), host).then(
+          () => undefined,
+          (error) => (error instanceof AddressRefused ? notPublic : undefined),
+        ),
+      )
+      const known = Effect.timeoutOrElse(refusal, {
+        duration: limits.dnsTimeoutMs,
+        orElse: () => Effect.succeed(undefined),
+      })
+      return Effect.flatMap(known, (error) =>
+        error === undefined ? Effect.void : Effect.fail(error),
+      )
+    },
+  })
+}
+
+const notPublic = invalidRequest([
+  { pointer: "/url", code: "invalid_value", detail: "must lead to a public address" },
+])

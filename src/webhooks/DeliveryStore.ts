@@ -1,0 +1,253 @@
+/**
+ * What the storage keeps of webhooks, and how it is read. Everything is written by `Bookkeeping.ts`.
+ *
+ *     outbox      "cursor"                                  the last record that was expanded into deliveries
+ *                 "job", record                             what is still to be done because of a record
+ *     endpoints   endpoint                                  its numbers (`Tally`)
+ *     deliveries  endpoint, status, record, fact            a delivery
+ *     due         endpoint, time, record, fact              nothing: the order of pending ones
+ *     attempts    endpoint, record, fact, number            an attempt that was not the last
+ */
+import { Effect, Stream } from "effect"
+import { asBuffer, compositeKey, keyParts, rangeOf, successor } from "../storage/Keys.ts"
+import type { Broken, Range, Storage, StoredEntry, Table } from "../storage/Storage.ts"
+import { decodeValue } from "../storage/Values.ts"
+import {
+  type AttemptResult,
+  attemptKey,
+  type Delivery,
+  type DeliveryStatus,
+  decodeDelivery,
+  deliveryKey,
+  deliveryStatuses,
+  dueKey,
+} from "./Delivery.ts"
+
+type Store = Storage["Service"]
+
+/** The numbers of an endpoint. `stored` counts what the store has by status; `ended` everything that ever ended. */
+export interface Tally {
+  readonly stored: Readonly<Record<DeliveryStatus, number>>
+  readonly ended: Readonly<Record<Exclude<DeliveryStatus, "pending">, number>>
+  /** How long nothing but failures came, and when the last attempt of those was; 0 after a success. */
+  readonly failingMs: number
+  readonly failedAt: number
+  readonly succeededAt: number
+}
+
+export const emptyTally: Tally = {
+  stored: { pending: 0, succeeded: 0, failed: 0, dropped: 0 },
+  ended: { succeeded: 0, failed: 0, dropped: 0 },
+  failingMs: 0,
+  failedAt: 0,
+  succeededAt: 0,
+}
+
+/** What is to be done because of a record, and how far it has come; named by the sequence of the record. */
+export type Job = { readonly record: number } & (
+  | { readonly kind: "purge"; readonly endpoint: number }
+  /** Expand the records from `next` on, up to `record`, once more: `next` 0 is where `since` was. */
+  | {
+      readonly kind: "recover"
+      readonly endpoint: number
+      readonly since: number
+      readonly next: number
+    }
+  /** Forget what was to be told of a user before `record`. */
+  | { readonly kind: "erase"; readonly environment: string; readonly user: string }
+)
+
+export const cursorKey = compositeKey("cursor")
+export const jobKey = (record: number): Uint8Array => compositeKey("job", record)
+export const tallyKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
+
+/** Where a page of the log goes on: behind this message. */
+export interface LogPlace {
+  readonly sequence: number
+  readonly index: number
+}
+
+export class DeliveryStore {
+  readonly #storage: Store
+
+  constructor(storage: Store) {
+    this.#storage = storage
+  }
+
+  readonly cursor: Effect.Effect<number | undefined, Broken> = Effect.suspend(() =>
+    this.#json<number>("outbox", cursorKey),
+  )
+
+  readonly jobs: Effect.Effect<ReadonlyArray<Job>, Broken> = Effect.suspend(() =>
+    this.#all<Job>({ table: "outbox", ...rangeOf(compositeKey("job")) }),
+  )
+
+  /** The numbers of all endpoints that have a tally. */
+  readonly endpoints: Effect.Effect<ReadonlyArray<number>, Broken> = Effect.suspend(() =>
+    Effect.map(this.#entries({ table: "endpoints", ...rangeOf(new Uint8Array()) }), (entries) =>
+      entries.map(([key]) => keyParts(key)[0] as number),
+    ),
+  )
+
+  tally(endpoint: number): Effect.Effect<Tally, Broken> {
+    return Effect.map(
+      this.#json<Tally>("endpoints", tallyKey(endpoint)),
+      (tally) => tally ?? emptyTally,
+    )
+  }
+
+  /** The delivery of a message to an endpoint, whatever its status. */
+  readonly find = Effect.fnUntraced(function* (
+    this: DeliveryStore,
+    endpoint: number,
+    { index, sequence }: LogPlace,
+  ): Effect.fn.Return<Delivery | undefined, Broken> {
+    for (const status of deliveryStatuses) {
+      const key = deliveryKey(endpoint, status, sequence, index)
+      const value = yield* this.#storage.readEntry("deliveries", key)
+      if (value !== undefined) return yield* this.#delivery([key, value])
+    }
+    return undefined
+  })
+
+  /** The pending delivery of a message. */
+  pending(endpoint: number, { index, sequence }: LogPlace) {
+    const key = deliveryKey(endpoint, "pending", sequence, index)
+    return Effect.flatMap(this.#storage.readEntry("deliveries", key), (value) =>
+      value === undefined ? Effect.succeed(undefined) : this.#delivery([key, value]),
+    )
+  }
+
+  /** The places of pending deliveries that are due from `from` (inclusive) to `until` (exclusive), earliest first. */
+  due(
+    endpoint: number,
+    from: number,
+    until: number,
+    limit: number,
+  ): Effect.Effect<ReadonlyArray<LogPlace & { readonly dueAt: number }>, Broken> {
+    const range = {
+      table: "due",
+      from: dueKey(endpoint, from, 0, 0),
+      until:
+        until === Number.POSITIVE_INFINITY
+          ? successor(compositeKey(endpoint))
+          : dueKey(endpoint, until, 0, 0),
+      limit,
+    } as const
+    return Effect.map(this.#entries(range), (entries) =>
+      entries.map(([key]) => {
+        const [, dueAt, sequence, index] = keyParts(key) as [number, number, number, number]
+        return { dueAt, sequence, index }
+      }),
+    )
+  }
+
+  /** The sequence of the oldest record that a pending delivery needs. */
+  oldestPending(endpoint: number): Effect.Effect<number | undefined, Broken> {
+    const range = {
+      table: "deliveries",
+      ...rangeOf(deliveryKey(endpoint, "pending")),
+      limit: 1,
+    } as const
+    return Effect.map(this.#entries(range), ([entry]) =>
+      entry === undefined ? undefined : (keyParts(entry[0])[2] as number),
+    )
+  }
+
+  /** The oldest deliveries of a status, at most `limit`, from `from` on. */
+  oldest(
+    endpoint: number,
+    status: DeliveryStatus,
+    limit: number,
+    from: LogPlace = { sequence: 0, index: 0 },
+  ): Effect.Effect<ReadonlyArray<Delivery>, Broken> {
+    const range = {
+      table: "deliveries",
+      from: deliveryKey(endpoint, status, from.sequence, from.index),
+      until: successor(deliveryKey(endpoint, status)),
+      limit,
+    } as const
+    return Effect.flatMap(this.#entries(range), (entries) =>
+      Effect.forEach(entries, (entry) => this.#delivery(entry)),
+    )
+  }
+
+  /** The newest deliveries before `before`, of one status or of all. */
+  readonly newest = Effect.fnUntraced(function* (
+    this: DeliveryStore,
+    endpoint: number,
+    status: DeliveryStatus | undefined,
+    before: LogPlace | undefined,
+    limit: number,
+  ): Effect.fn.Return<ReadonlyArray<Delivery>, Broken> {
+    const found: Array<Delivery> = []
+    for (const each of status === undefined ? deliveryStatuses : [status]) {
+      const prefix = deliveryKey(endpoint, each)
+      const range = {
+        table: "deliveries",
+        from: prefix,
+        until:
+          before === undefined
+            ? successor(prefix)
+            : deliveryKey(endpoint, each, before.sequence, before.index),
+        reverse: true,
+        limit,
+      } as const
+      for (const entry of yield* this.#entries(range)) found.push(yield* this.#delivery(entry))
+    }
+    found.sort((one, other) => other.sequence - one.sequence || other.index - one.index)
+    return found.slice(0, limit)
+  })
+
+  /** The attempts of a delivery that were not its last, oldest first. */
+  earlierAttempts(delivery: Delivery): Effect.Effect<ReadonlyArray<AttemptResult>, Broken> {
+    return this.#all<AttemptResult>({ table: "attempts", ...rangeOf(attemptKey(delivery)) })
+  }
+
+  /** The keys of a table that begin with the endpoint's number, at most `limit`. */
+  keysOf(
+    table: Table,
+    endpoint: number,
+    limit: number,
+  ): Effect.Effect<ReadonlyArray<Uint8Array>, Broken> {
+    const range = { table, ...rangeOf(compositeKey(endpoint)), limit } as const
+    return Effect.map(this.#entries(range), (entries) => entries.map(([key]) => key))
+  }
+
+  /** The keys of a delivery's earlier attempts. */
+  attemptKeys(delivery: Delivery): Effect.Effect<ReadonlyArray<Uint8Array>, Broken> {
+    const range = { table: "attempts", ...rangeOf(attemptKey(delivery)) } as const
+    return Effect.map(this.#entries(range), (entries) => entries.map(([key]) => key))
+  }
+
+  #entries(range: Range): Effect.Effect<ReadonlyArray<StoredEntry>, Broken> {
+    return Effect.map(Stream.runCollect(this.#storage.readEntries(range)), (chunks) =>
+      chunks.flat(),
+    )
+  }
+
+  #delivery([key, value]: StoredEntry): Effect.Effect<Delivery, Broken> {
+    return Effect.map(decodeValue(value, { table: "deliveries", key }), (body) => {
+      const [endpoint, , sequence, index] = keyParts(key) as [number, number, number, number]
+      return decodeDelivery(body, { endpoint, sequence, index })
+    })
+  }
+
+  #json<A>(table: Table, key: Uint8Array): Effect.Effect<A | undefined, Broken> {
+    return Effect.flatMap(this.#storage.readEntry(table, key), (value) =>
+      value === undefined ? Effect.succeed(undefined) : parsed<A>(table, key, value),
+    )
+  }
+
+  #all<A>(range: Range): Effect.Effect<ReadonlyArray<A>, Broken> {
+    return Effect.flatMap(this.#entries(range), (entries) =>
+      Effect.forEach(entries, ([key, value]) => parsed<A>(range.table, key, value)),
+    )
+  }
+}
+
+const parsed = <A>(table: Table, key: Uint8Array, value: Uint8Array): Effect.Effect<A, Broken> =>
+  Effect.map(
+    decodeValue(value, { table, key }),
+    (body): A => JSON.parse(asBuffer(body).toString("utf8")),
+  )

@@ -1,0 +1,206 @@
+/**
+ * Runs the endpoints: each that has something to do has a supervised fiber, which begins attempts, reads due
+ * deliveries from the store when there is room, and sleeps until something is due or has happened. It ends
+ * when nothing is left, so an idle endpoint costs its definition.
+ *
+ * A defect in one endpoint concerns that endpoint: what it had in memory goes back to the store, and its fiber
+ * begins anew after a pause. Reading back is bounded over all endpoints.
+ */
+import { Cause, Effect, Option, Semaphore } from "effect"
+import { messageKindAt } from "../domain/Message.ts"
+import type { Feed, FeedEntry } from "../engine/Feed.ts"
+import { limits } from "../Limits.ts"
+import type { Broken } from "../storage/Storage.ts"
+import type { Delivery } from "./Delivery.ts"
+import type { DeliveryStore } from "./DeliveryStore.ts"
+import type { Endpoint } from "./Endpoint.ts"
+import type { Erasures } from "./Erasures.ts"
+
+export interface DispatcherOptions {
+  readonly feed: Feed
+  readonly store: DeliveryStore
+  readonly erasures: Erasures
+  readonly now: () => number
+  readonly wallNow: () => number
+  /** The longest that a delivery waits for its next attempt. */
+  readonly longestPauseMs: number
+  readonly retentionMs: number
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
+  /** Runs beside the rest until the dispatcher closes. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+  readonly onBroken: (cause: Broken) => void
+}
+
+export class Dispatcher {
+  readonly #options: DispatcherOptions
+  readonly #reading = Semaphore.makeUnsafe(limits.webhookReadersMax)
+  /** The endpoints that have a fiber, and what wakes it while it waits. */
+  readonly #running = new Map<Endpoint, (() => void) | undefined>()
+  /** No more attempts begin. */
+  closing = false
+  #whenLanded: (() => void) | undefined
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options
+  }
+
+  /** The endpoint may have something to do. */
+  wake(endpoint: Endpoint): void {
+    if (this.closing) {
+      if (endpoint.inFlight === 0) this.#whenLanded?.()
+      return
+    }
+    if (this.#running.has(endpoint)) {
+      const wake = this.#running.get(endpoint)
+      this.#running.set(endpoint, undefined)
+      wake?.()
+      return
+    }
+    if (endpoint.queue.isEmpty) return
+    this.#running.set(endpoint, undefined)
+    this.#options.fork(this.#supervised(endpoint, limits.webhookRestartMs))
+  }
+
+  #supervised(endpoint: Endpoint, pauseMs: number): Effect.Effect<void> {
+    const startedAt = this.#options.now()
+    return Effect.suspend(() => this.#run(endpoint)).pipe(
+      Effect.catchTag("Broken", (broken) => Effect.sync(() => this.#options.onBroken(broken))),
+      Effect.catchCause((cause) => {
+        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+        endpoint.release()
+        endpoint.queue.behind = true
+        // Who ran well for a while begins with the shortest pause again.
+        const lasted = this.#options.now() - startedAt > limits.webhookRestartMsMax
+        const pause = lasted ? limits.webhookRestartMs : pauseMs
+        const next = Math.min(2 * pause, limits.webhookRestartMsMax)
+        return Effect.logError("A webhook's fiber failed and begins again", cause).pipe(
+          Effect.annotateLogs({ webhookId: endpoint.webhook.id }),
+          Effect.andThen(Effect.sleep(pause)),
+          Effect.andThen(Effect.suspend(() => this.#supervised(endpoint, next))),
+        )
+      }),
+    )
+  }
+
+  readonly #run = Effect.fnUntraced(function* (this: Dispatcher, endpoint: Endpoint) {
+    const { queue } = endpoint
+    while (!this.closing) {
+      if (endpoint.isEnabled) endpoint.start()
+      else queue.leaveReady(0)
+      // Who does not answer holds little in memory.
+      if (endpoint.breaker.isOpen) queue.leaveReady(limits.webhookReadyFailingMax)
+      if (this.#mustLoad(endpoint)) {
+        yield* Semaphore.withPermit(
+          this.#reading,
+          Semaphore.withPermit(endpoint.lock, this.#load(endpoint)),
+        )
+        continue
+      }
+      if (endpoint.inFlight > 0 || (endpoint.isEnabled && !queue.isEmpty)) {
+        yield* this.#wait(endpoint)
+        continue
+      }
+      // Connections are kept for a while, in case that there is more.
+      const idle = yield* Effect.timeoutOption(this.#woken(endpoint), limits.webhookKeepAliveMs)
+      if (Option.isNone(idle)) break
+    }
+    endpoint.closeSender()
+    this.#running.delete(endpoint)
+  })
+
+  #mustLoad(endpoint: Endpoint): boolean {
+    const { queue } = endpoint
+    const due = queue.behind || queue.nextDueAt <= this.#options.now()
+    return endpoint.isEnabled && due && this.#roomOf(endpoint) > 0
+  }
+
+  /** How many deliveries an endpoint may read now: not each time one was sent, but when half of them were. */
+  #roomOf({ queue }: Endpoint): number {
+    const { ready, room } = queue
+    return room > ready.length ? room : 0
+  }
+
+  /** Ends when the endpoint is woken, or something may begin by the time. */
+  #wait(endpoint: Endpoint): Effect.Effect<void> {
+    const { queue } = endpoint
+    const now = this.#options.now()
+    // Nobody tells when there is room in memory again.
+    const crowded = queue.behind && queue.ready.length === 0 && queue.room <= 0
+    const until = crowded ? now + limits.webhookCrowdedMs : endpoint.waitsUntil
+    const woken = this.#woken(endpoint)
+    return until === Number.POSITIVE_INFINITY
+      ? woken
+      : Effect.asVoid(Effect.timeoutOption(woken, Math.max(1, until - now)))
+  }
+
+  #woken(endpoint: Endpoint): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      this.#running.set(endpoint, () => resume(Effect.void))
+    })
+  }
+
+  /** Reads due deliveries, with their records, into memory. */
+  readonly #load = Effect.fnUntraced(function* (
+    this: Dispatcher,
+    endpoint: Endpoint,
+  ): Effect.fn.Return<void, Broken> {
+    const { feed, longestPauseMs, now, store } = this.#options
+    const { number, queue } = endpoint
+    const until = now() + 1
+    const wanted = this.#roomOf(endpoint)
+    const known = queue.size
+    queue.behind = false
+    queue.nextDueAt = Number.POSITIVE_INFINITY
+    const due = yield* store.due(number, 0, until, wanted + known)
+    // Later than anything can be: somebody has set the clock back.
+    const stray = yield* store.due(number, until + longestPauseMs, Number.POSITIVE_INFINITY, wanted)
+    if (due.length === wanted + known || stray.length > 0) queue.behind = true
+    else {
+      const [next] = yield* store.due(number, until, Number.POSITIVE_INFINITY, 1)
+      queue.nextDueAt = Math.min(queue.nextDueAt, next?.dueAt ?? Number.POSITIVE_INFINITY)
+    }
+    const places = [...due, ...stray].filter((place) => !queue.has(place)).slice(0, wanted)
+    const deliveries: Array<Delivery> = []
+    for (const place of places) {
+      const delivery = yield* store.pending(number, place)
+      if (delivery !== undefined) deliveries.push(delivery)
+    }
+    const sequences = new Set(deliveries.map(({ sequence }) => sequence))
+    const entries = yield* feed.find([...sequences].sort((one, other) => one - other))
+    for (const delivery of deliveries) yield* this.#keep(endpoint, delivery, entries)
+  })
+
+  #keep(
+    { queue }: Endpoint,
+    delivery: Delivery,
+    entries: ReadonlyMap<number, FeedEntry>,
+  ): Effect.Effect<void> {
+    const { erasures, isErased, retentionMs, wallNow } = this.#options
+    const { at, index, kind, sequence } = delivery
+    const entry = entries.get(sequence)
+    return Effect.gen(function* () {
+      if (
+        entry === undefined ||
+        entry.record.at !== at ||
+        messageKindAt(entry.record, index) !== kind
+      ) {
+        queue.drop(delivery, "gone")
+      } else if (at < wallNow() - retentionMs) queue.drop(delivery, "expired")
+      else if (erasures.has(delivery) || (yield* isErased(entry))) queue.drop(delivery, "erased")
+      else queue.keep(delivery, entry)
+    })
+  }
+
+  /** Begins no more attempts; ends when none is under way. */
+  landed(endpoints: Iterable<Endpoint>): Effect.Effect<void> {
+    this.closing = true
+    const all = [...endpoints]
+    return Effect.callback<void>((resume) => {
+      const look = () => {
+        if (all.every(({ inFlight }) => inFlight === 0)) resume(Effect.void)
+      }
+      this.#whenLanded = look
+      look()
+    })
+  }
+}

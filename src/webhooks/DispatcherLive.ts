@@ -1,0 +1,280 @@
+/**
+ * The delivery of webhooks in this process: outbox, endpoints, bookkeeping, jobs and retention, put together.
+ *
+ * At the end no new attempts begin; those under way may finish for `shutdownGraceMs`, and what has not finished
+ * is given up and stays pending. The last thing is to write what became of all.
+ */
+import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
+import { Engine } from "../engine/Engine.ts"
+import type { FeedEntry } from "../engine/Feed.ts"
+import { nextTurn } from "../engine/nextTurn.ts"
+import { limits } from "../Limits.ts"
+import { type Broken, Storage } from "../storage/Storage.ts"
+import { AllowedRanges } from "./AddressGuard.ts"
+import { Bookkeeping } from "./Bookkeeping.ts"
+import { makeConnector } from "./Connector.ts"
+import { type Deliveries, deliveriesOf } from "./Deliveries.ts"
+import { DeliveryStore } from "./DeliveryStore.ts"
+import { Dispatcher } from "./Dispatcher.ts"
+import type { Endpoint, Shared } from "./Endpoint.ts"
+import { Erasures } from "./Erasures.ts"
+import { Jobs } from "./Jobs.ts"
+import { disable, redeliver } from "./Orders.ts"
+import { Outbox } from "./Outbox.ts"
+import { Registry } from "./Registry.ts"
+import { makeResolve, type Resolve } from "./Resolver.ts"
+import { Retention } from "./Retention.ts"
+import { defaultSchedule, longestPause, type RetrySchedule } from "./Schedule.ts"
+import type { SenderOptions } from "./Sender.ts"
+import { Slots } from "./Slots.ts"
+import { SteadyTime } from "./SteadyTime.ts"
+
+export interface WebhookOptions {
+  /** Ranges that are allowed though they are not public. */
+  readonly allowed?: AllowedRanges
+  readonly schedule?: RetrySchedule
+  readonly pendingMax?: number
+  readonly logMax?: number
+  readonly retentionMs?: number
+  readonly timeoutMs?: number
+  readonly attemptsAtOnceMax?: number
+  readonly flushIntervalMs?: number
+  readonly shutdownGraceMs?: number
+  readonly resolve?: Resolve
+  /** Certificates that are trusted instead of the usual ones, in PEM. */
+  readonly trusted?: string
+  readonly random?: () => number
+  readonly onBroken: (cause: Broken) => void
+}
+
+/** Delivers webhooks until the scope closes. */
+export const make = Effect.fnUntraced(function* (
+  options: WebhookOptions,
+): Effect.fn.Return<Deliveries["Service"], Broken, Engine | Storage | Scope.Scope> {
+  const engine = yield* Engine
+  const { feed } = engine
+  const storage = yield* Storage
+  const clock = yield* Clock.Clock
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { onBroken } = options
+  const store = new DeliveryStore(storage)
+  const { now } = new SteadyTime(clock)
+  const wallNow = () => clock.currentTimeMillisUnsafe()
+  const schedule = options.schedule ?? defaultSchedule
+  const retentionMs = options.retentionMs ?? limits.webhookRetentionMs
+  const host = {
+    allowed: options.allowed ?? new AllowedRanges([]),
+    resolve: options.resolve ?? makeResolve(),
+  }
+  const fork = (effect: Effect.Effect<void>) => {
+    const fiber = runFork(effect)
+    if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, scope)
+  }
+  const watched = (effect: Effect.Effect<void, Broken>): Effect.Effect<void> =>
+    Effect.catch(effect, (broken) => Effect.sync(() => onBroken(broken)))
+  const wake = (endpoint: Endpoint) => dispatcher.wake(endpoint)
+
+  const trimming = new Set<Endpoint>()
+  const trim = (endpoint: Endpoint) => {
+    if (trimming.has(endpoint) || !retention.isOver(endpoint)) return
+    trimming.add(endpoint)
+    const trimmed = Effect.sync(() => trimming.delete(endpoint))
+    fork(watched(Effect.ensuring(retention.trim(endpoint), trimmed)))
+  }
+  const bookkeeping = new Bookkeeping({
+    storage,
+    accountOf: (number) => registry.at(number),
+    onWritten: (deliveries) => {
+      const concerned = new Set<Endpoint>()
+      for (const delivery of deliveries) {
+        const endpoint = registry.at(delivery.endpoint)
+        if (endpoint === undefined) continue
+        if (endpoint.queue.written(delivery)) wake(endpoint)
+        concerned.add(endpoint)
+      }
+      for (const endpoint of concerned) trim(endpoint)
+    },
+    onBroken,
+    now: wallNow,
+    ...(options.flushIntervalMs !== undefined && { flushIntervalMs: options.flushIntervalMs }),
+  })
+  const erasures = new Erasures()
+  const shared: Shared = {
+    bookkeeping,
+    slots: new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax),
+    memory: { deliveries: 0, bytes: 0 },
+    erasures,
+    sender: senderOptions(options, host),
+    schedule,
+    random: options.random ?? Math.random,
+    now,
+    wallNow,
+    wake,
+    disable: (endpoint, reason) => {
+      endpoint.givenUp = true
+      registry.refresh(endpoint.environment)
+      fork(disable(engine, endpoint, reason))
+    },
+  }
+  const registry: Registry = new Registry(engine, shared, ({ number }) =>
+    jobs.add({ kind: "purge", record: number, endpoint: number }),
+  )
+  const isErased = erasedCheck(engine)
+  const parts = {
+    engine,
+    registry,
+    bookkeeping,
+    store,
+    erasures,
+    now,
+    wake,
+    isErased,
+    fork,
+    onBroken,
+  }
+  const dispatcher: Dispatcher = new Dispatcher({
+    feed,
+    store,
+    erasures,
+    now,
+    wallNow,
+    longestPauseMs: longestPause(schedule),
+    retentionMs,
+    isErased,
+    fork,
+    onBroken,
+  })
+  const logMax = options.logMax ?? limits.webhookLogMax
+  const retention = new Retention({ bookkeeping, store, wallNow, logMax, retentionMs })
+  const jobs: Jobs = new Jobs(parts)
+  const outbox = new Outbox({
+    feed,
+    registry,
+    bookkeeping,
+    now,
+    wake,
+    addJob: (job) => jobs.add(job),
+    redeliver: (endpoint, { at, index, sequence }) =>
+      watched(redeliver(parts, endpoint, { at, index, sequence })),
+    pendingMax: options.pendingMax ?? limits.webhookPendingMax,
+    pendingTotalMax: limits.webhookPendingTotalMax,
+  })
+
+  const cursor = yield* store.cursor
+  outbox.begin(cursor)
+  yield* feed.onProjectRecord(({ facts, subject }) => {
+    if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
+      return
+    // The project's durable state follows when the whole batch is told.
+    setImmediate(() => {
+      registry.sync(subject.environment)
+      outbox.wake()
+    })
+  })
+  yield* registry.load(store)
+  let pending = 0
+  for (const { tally } of registry) pending += tally.stored.pending
+  bookkeeping.begin(cursor ?? 0, pending)
+  yield* bookkeeping.run
+  yield* feed.hold(neededFrom(registry, store, outbox))
+  for (const number of yield* store.endpoints) {
+    // Deleted just before the end, or while nobody delivered.
+    if (registry.at(number) === undefined) {
+      jobs.add({ kind: "purge", record: number, endpoint: number })
+    }
+  }
+  for (const job of yield* store.jobs) jobs.run(job)
+  yield* Effect.forkScoped(supervised("The outbox", outbox.run))
+  yield* Effect.forkScoped(
+    supervised("The retention of deliveries", sweepAll(registry, retention, onBroken)),
+  )
+  for (const endpoint of registry) {
+    endpoint.queue.behind = endpoint.tally.stored.pending > 0
+    wake(endpoint)
+  }
+  yield* Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      const grace = options.shutdownGraceMs ?? limits.webhookShutdownGraceMs
+      yield* Effect.timeoutOption(dispatcher.landed(registry), grace)
+      for (const endpoint of registry) endpoint.release()
+      yield* Effect.timeoutOption(bookkeeping.flushed, limits.commitDeadlineMs)
+    }),
+  )
+  return deliveriesOf({ bookkeeping, host, registry, store, feed, onBroken })
+})
+
+/** Begins again after a failure, which is reported. */
+const supervised = (name: string, work: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.catchCause(work, (cause) =>
+    Cause.hasInterruptsOnly(cause)
+      ? Effect.failCause(cause)
+      : Effect.logError(`${name} failed and begins again`, cause).pipe(
+          Effect.andThen(Effect.sleep(limits.webhookRestartMs)),
+          Effect.andThen(Effect.suspend(() => supervised(name, work))),
+        ),
+  )
+
+interface Host {
+  readonly allowed: AllowedRanges
+  readonly resolve: Resolve
+}
+
+const senderOptions = (
+  { timeoutMs = limits.webhookTimeoutMs, trusted }: WebhookOptions,
+  host: Host,
+): SenderOptions => ({
+  connect: makeConnector({
+    ...host,
+    timeoutMs: Math.min(timeoutMs, limits.webhookConnectTimeoutMs),
+    ...(trusted !== undefined && { trusted }),
+  }),
+  timeoutMs,
+  connectionsMax: limits.webhookConcurrencyMax,
+})
+
+/** Whether the user of a record was erased since. */
+const erasedCheck =
+  (engine: Engine["Service"]) =>
+  ({ record: { at, cause, subject } }: FeedEntry): Effect.Effect<boolean> => {
+    if (subject.actor !== "user" || cause.kind === "erasure") return Effect.succeed(false)
+    return Effect.match(engine.readUser(subject.environment, subject.userId), {
+      // One of the same name may have come after.
+      onSuccess: (user) => user === undefined || user.createdAt > at,
+      // The storage is broken: the process ends.
+      onFailure: () => false,
+    })
+  }
+
+/** The oldest record that is not expanded, or that a pending delivery tells of. */
+const neededFrom = (
+  registry: Registry,
+  store: DeliveryStore,
+  outbox: Outbox,
+): Effect.Effect<number, Broken> =>
+  Effect.gen(function* () {
+    if (registry.size === 0) return Number.POSITIVE_INFINITY
+    let needed = outbox.cursor + 1
+    let looked = 0
+    for (const { number, tally } of [...registry]) {
+      if (tally.stored.pending === 0) continue
+      needed = Math.min(needed, (yield* store.oldestPending(number)) ?? needed)
+      if (++looked % limits.webhookJobBatch === 0) yield* nextTurn
+    }
+    return needed
+  })
+
+const sweepAll = Effect.fnUntraced(function* (
+  registry: Registry,
+  retention: Retention,
+  onBroken: (cause: Broken) => void,
+) {
+  while (true) {
+    for (const endpoint of [...registry]) {
+      yield* Effect.catch(retention.sweep(endpoint), (broken) =>
+        Effect.sync(() => onBroken(broken)),
+      )
+    }
+    yield* Effect.sleep(limits.webhookSweepIntervalMs)
+  }
+})

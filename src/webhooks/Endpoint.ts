@@ -1,0 +1,261 @@
+/**
+ * One endpoint: its definition, what is to be sent to it, and what became of it. `Dispatcher.ts` runs it, in a
+ * supervised fiber of its own, while there is something to do. Attempts themselves are plain callbacks.
+ *
+ * Messages of one user are sent one at a time, so they arrive in order; a message that has to be tried again
+ * lets the others pass.
+ */
+import type { KeyObject } from "node:crypto"
+import { Semaphore } from "effect"
+import { kindsOf, type MessageKind } from "../domain/MessageKind.ts"
+import type { DisabledReason, Webhook } from "../domain/Webhook.ts"
+import { limits } from "../Limits.ts"
+import type { Account, Bookkeeping } from "./Bookkeeping.ts"
+import { Breaker } from "./Breaker.ts"
+import type { Delivery } from "./Delivery.ts"
+import type { Tally } from "./DeliveryStore.ts"
+import type { Erasures } from "./Erasures.ts"
+import { type Memory, Queue } from "./Queue.ts"
+import { nextPause, type RetrySchedule, retryAfterOf } from "./Schedule.ts"
+import { type Outcome, Sender, type SenderOptions } from "./Sender.ts"
+import { secretKey, sign } from "./Signature.ts"
+import type { Slots, Standing } from "./Slots.ts"
+
+/** What all endpoints share. */
+export interface Shared {
+  readonly bookkeeping: Bookkeeping
+  readonly slots: Slots
+  readonly memory: Memory
+  readonly erasures: Erasures
+  readonly sender: SenderOptions
+  readonly schedule: RetrySchedule
+  readonly random: () => number
+  /** Milliseconds that only go forward, at the speed of time (`SteadyTime.ts`): for what is due. */
+  readonly now: () => number
+  /** Epoch milliseconds: for what is shown and signed. */
+  readonly wallNow: () => number
+  /** The endpoint has something to do. */
+  readonly wake: (endpoint: Endpoint) => void
+  readonly disable: (endpoint: Endpoint, reason: Exclude<DisabledReason, "manual">) => void
+}
+
+interface Flight {
+  readonly startedAt: number
+  giveUp: () => void
+}
+
+export class Endpoint implements Account {
+  readonly number: number
+  readonly environment: string
+  readonly queue: Queue
+  readonly breaker: Breaker
+  tally: Tally
+  kinds: ReadonlySet<MessageKind>
+  /** Laurel has given it up, and the record that says so is on its way. */
+  givenUp = false
+  readonly #shared: Shared
+  #webhook: Webhook
+  #key: KeyObject
+  #previousKey: KeyObject | undefined
+  #sender: Sender | undefined
+  /** Held by whoever reads deliveries from the store to change them. */
+  readonly lock = Semaphore.makeUnsafe(1)
+  readonly #flights = new Map<Delivery, Flight>()
+  /** Whom a message is under way about. */
+  readonly #busy = new Set<string>()
+
+  constructor(environment: string, webhook: Webhook, tally: Tally, shared: Shared) {
+    this.number = webhook.since
+    this.environment = environment
+    this.tally = tally
+    this.#shared = shared
+    this.breaker = new Breaker(shared.random)
+    this.queue = new Queue(shared, () => this.breaker.standing === "proven")
+    this.#webhook = webhook
+    this.kinds = kindsOf(webhook.events)
+    this.#key = secretKey(webhook.secret)
+    this.#previousKey = previousKeyOf(webhook)
+  }
+
+  get webhook(): Webhook {
+    return this.#webhook
+  }
+
+  get isEnabled(): boolean {
+    return this.#webhook.status === "enabled" && !this.givenUp
+  }
+
+  get inFlight(): number {
+    return this.#flights.size
+  }
+
+  /** Its definition, as it is from now on. */
+  define(webhook: Webhook): void {
+    const before = this.#webhook
+    this.#webhook = webhook
+    this.kinds = kindsOf(webhook.events)
+    this.#key = secretKey(webhook.secret)
+    this.#previousKey = previousKeyOf(webhook)
+    const moved = webhook.url !== before.url
+    if (moved) this.closeSender()
+    if (moved || (webhook.status === "enabled" && before.status === "disabled")) {
+      this.givenUp = false
+      this.breaker.reset()
+      this.tally = { ...this.tally, failingMs: 0, failedAt: 0 }
+      this.#shared.bookkeeping.touchAccount(this)
+    }
+    this.#shared.wake(this)
+  }
+
+  /** Begins as many attempts as may begin now. */
+  start(): void {
+    const { slots } = this.#shared
+    const now = this.#shared.now()
+    while (this.isEnabled) {
+      const at = this.#next(now)
+      if (at === -1) break
+      if (!slots.take(this.#standing(now), this.inFlight === 0, this.#wake)) return
+      this.#send(this.queue.take(at), now)
+    }
+    // What was offered to this one may be for another.
+    slots.offer()
+  }
+
+  readonly #wake = (): void => this.#shared.wake(this)
+
+  /** The place of the delivery to send next; -1 for none. Urgent ones come first, and do not mind the breaker. */
+  #next(now: number): number {
+    const { ready } = this.queue
+    const may = this.breaker.mayStart(this.inFlight, now)
+    const mayUrgent = this.inFlight < limits.webhookConcurrencyMax
+    for (let at = 0; at < ready.length; at++) {
+      const { urgent, user } = ready[at]!
+      if (!may && !urgent) return -1
+      if ((may || mayUrgent) && (user === "" || !this.#busy.has(user))) return at
+    }
+    return -1
+  }
+
+  /** An endpoint that takes long for what is under way counts as failing until it answers. */
+  #standing(now: number): Standing {
+    const [oldest] = this.#flights.values()
+    const slow = oldest !== undefined && now - oldest.startedAt > limits.webhookSlowMs
+    return slow ? "failing" : this.breaker.standing
+  }
+
+  /** When something may begin that may not now. */
+  get waitsUntil(): number {
+    const { openUntil } = this.breaker
+    const held = this.queue.ready.length > 0 && openUntil > this.#shared.now()
+    return Math.min(this.queue.nextDueAt, held ? openUntil : Number.POSITIVE_INFINITY)
+  }
+
+  #send(delivery: Delivery, now: number): void {
+    const at = this.#shared.wallNow()
+    const seconds = Math.floor(at / 1_000)
+    const body = delivery.entry!.text(delivery.index)
+    const id = delivery.messageId
+    if (delivery.user !== "") this.#busy.add(delivery.user)
+    this.#sender ??= new Sender(this.#webhook.url, this.#shared.sender)
+    const headers = {
+      "content-type": "application/json",
+      "user-agent": "Laurel",
+      "webhook-id": id,
+      "webhook-timestamp": String(seconds),
+      "webhook-signature": sign(this.#keys(at), id, seconds, body),
+    }
+    const flight: Flight = { startedAt: now, giveUp: () => {} }
+    this.#flights.set(delivery, flight)
+    flight.giveUp = this.#sender.send({ headers, body }, (outcome) =>
+      this.#settle(delivery, at, outcome),
+    )
+  }
+
+  #keys(at: number): ReadonlyArray<KeyObject> {
+    const { previousSecret } = this.#webhook
+    const replaced = previousSecret === null || at >= previousSecret.until
+    return replaced ? [this.#key] : [this.#key, this.#previousKey!]
+  }
+
+  #land(delivery: Delivery): void {
+    this.#flights.delete(delivery)
+    this.#busy.delete(delivery.user)
+    this.#shared.slots.release()
+  }
+
+  #settle(delivery: Delivery, at: number, outcome: Outcome): void {
+    const { durationMs, error, status } = outcome
+    this.#land(delivery)
+    const erased = this.#shared.erasures.has(delivery)
+    const body = erased ? "" : outcome.body
+    delivery.record({ at, durationMs, status, error, body })
+    if (status !== null && status >= 200 && status < 300) this.#succeeded(delivery, at)
+    else this.#failed(delivery, at, outcome, erased)
+    this.#shared.wake(this)
+  }
+
+  #succeeded(delivery: Delivery, at: number): void {
+    this.breaker.succeeded()
+    this.tally = { ...this.tally, failingMs: 0, failedAt: 0, succeededAt: at }
+    delivery.status = "succeeded"
+    this.queue.settle(delivery)
+  }
+
+  #failed(delivery: Delivery, at: number, { retryAfter, status }: Outcome, erased: boolean): void {
+    const { disable, now, random, schedule } = this.#shared
+    const retryAfterMs = retryAfterOf(retryAfter, at)
+    this.breaker.failed(now(), status === 429 || status === 503 ? retryAfterMs : undefined)
+    this.#countFailure()
+    const pause = nextPause(schedule, delivery.tries, retryAfterMs, random)
+    if (erased) this.queue.drop(delivery, "erased")
+    else {
+      if (pause === undefined || status === 410) delivery.status = "failed"
+      else delivery.dueAt = Math.round(now() + pause)
+      this.queue.settle(delivery)
+    }
+    if (!this.isEnabled) return
+    if (status === 410) disable(this, "gone")
+    else if (this.tally.failingMs >= limits.webhookFailingMs) disable(this, "failing")
+  }
+
+  #countFailure(): void {
+    const { failedAt, failingMs } = this.tally
+    const now = this.#shared.now()
+    const step = failedAt === 0 ? 0 : Math.max(0, now - failedAt)
+    this.tally = {
+      ...this.tally,
+      failedAt: now,
+      failingMs: failingMs + Math.min(step, limits.webhookFailingStepMsMax),
+    }
+  }
+
+  /** Gives up what is under way, without an outcome, and leaves all that is in memory to the store. */
+  release(): void {
+    this.#giveUp()
+    this.queue.leaveAll()
+  }
+
+  /** It is gone: nothing of it is sent or kept any more. */
+  discard(): void {
+    this.#giveUp()
+    this.queue.clear()
+  }
+
+  #giveUp(): void {
+    for (const [delivery, { giveUp }] of [...this.#flights]) {
+      giveUp()
+      this.#land(delivery)
+    }
+    this.#shared.slots.forget(this.#wake)
+    this.closeSender()
+  }
+
+  /** Lets go of its connections; attempts under way end as they may. */
+  closeSender(): void {
+    this.#sender?.close()
+    this.#sender = undefined
+  }
+}
+
+const previousKeyOf = ({ previousSecret }: Webhook): KeyObject | undefined =>
+  previousSecret === null ? undefined : secretKey(previousSecret.secret)

@@ -1,0 +1,208 @@
+/**
+ * What takes longer than one record's turn: to forget an endpoint, to recover what it missed, to forget a
+ * user. A job is written with the cursor that has passed its record, goes on after a restart where it was, and
+ * may be done twice without harm. Each runs in a fiber of its own; recoveries one after another.
+ */
+import { Cause, Effect, Semaphore } from "effect"
+import { messageKindAt } from "../domain/Message.ts"
+import type { Engine } from "../engine/Engine.ts"
+import type { FeedEntry } from "../engine/Feed.ts"
+import { nextTurn } from "../engine/nextTurn.ts"
+import { limits } from "../Limits.ts"
+import type { Broken, Entry } from "../storage/Storage.ts"
+import { type Bookkeeping, jsonEntry } from "./Bookkeeping.ts"
+import { attemptKey, Delivery, type DeliveryStatus, deliveryStatuses } from "./Delivery.ts"
+import { type DeliveryStore, type Job, tallyKey } from "./DeliveryStore.ts"
+import type { Endpoint } from "./Endpoint.ts"
+import type { Erasures } from "./Erasures.ts"
+import { isFor, userOf } from "./Outbox.ts"
+import type { Registry } from "./Registry.ts"
+
+type JobOf<Kind extends Job["kind"]> = Extract<Job, { readonly kind: Kind }>
+
+export interface JobsOptions {
+  readonly engine: Engine["Service"]
+  readonly registry: Registry
+  readonly bookkeeping: Bookkeeping
+  readonly store: DeliveryStore
+  readonly erasures: Erasures
+  readonly now: () => number
+  readonly wake: (endpoint: Endpoint) => void
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
+  /** Runs beside the rest until the dispatcher closes. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+  readonly onBroken: (cause: Broken) => void
+}
+
+export class Jobs {
+  readonly #options: JobsOptions
+  readonly #recovering = Semaphore.makeUnsafe(1)
+  readonly #running = new Set<number>()
+
+  constructor(options: JobsOptions) {
+    this.#options = options
+  }
+
+  /** Endpoints that a recovery is under way for. */
+  readonly recoveries = new Map<number, JobOf<"recover">>()
+
+  /** Does a job, which is written with the next flush. */
+  add(job: Job): void {
+    this.#options.bookkeeping.touchJob(job)
+    this.run(job)
+  }
+
+  run(job: Job): void {
+    if (this.#running.has(job.record)) return
+    this.#running.add(job.record)
+    if (job.kind === "erase") this.#options.erasures.add(job.user, job.record)
+    const { bookkeeping, fork, onBroken } = this.#options
+    const attempt: Effect.Effect<void> = Effect.suspend(() => this.#do(job)).pipe(
+      Effect.catchTag("Broken", (broken) => Effect.sync(() => onBroken(broken))),
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.failCause(cause)
+          : Effect.logError("A job for webhooks failed and begins again", cause).pipe(
+              Effect.andThen(Effect.sleep(limits.webhookRestartMsMax)),
+              Effect.andThen(Effect.suspend(() => attempt)),
+            ),
+      ),
+    )
+    const finished = Effect.sync(() => {
+      this.#running.delete(job.record)
+      bookkeeping.touchJob(job, true)
+    })
+    fork(Effect.andThen(attempt, finished))
+  }
+
+  #do(job: Job): Effect.Effect<void, Broken> {
+    switch (job.kind) {
+      case "purge":
+        return this.#purge(job)
+      case "erase":
+        return this.#erase(job)
+      case "recover":
+        return Semaphore.withPermit(this.#recovering, this.#recover(job))
+    }
+  }
+
+  readonly #purge = Effect.fnUntraced(function* (this: Jobs, { endpoint }: JobOf<"purge">) {
+    const { bookkeeping, store } = this.#options
+    for (const table of ["due", "deliveries", "attempts"] as const) {
+      while (true) {
+        const keys = yield* store.keysOf(table, endpoint, limits.webhookJobBatch)
+        if (keys.length === 0) break
+        bookkeeping.write(keys.map((key) => ({ table, key, value: null })))
+        yield* bookkeeping.flushed
+      }
+    }
+    bookkeeping.write([{ table: "endpoints", key: tallyKey(endpoint), value: null }])
+  })
+
+  readonly #recover = Effect.fnUntraced(function* (this: Jobs, job: JobOf<"recover">) {
+    const { bookkeeping, engine, registry, wake } = this.#options
+    const { feed } = engine
+    let { next } = job
+    if (next === 0) next = yield* feed.sequenceAt(job.since)
+    this.recoveries.set(job.endpoint, job)
+    while (next <= job.record) {
+      const endpoint = registry.at(job.endpoint)
+      if (endpoint === undefined || !endpoint.isEnabled) break
+      if (endpoint.tally.stored.pending >= limits.webhookRecoverPendingMax) {
+        yield* Effect.sleep(limits.webhookRestartMs)
+        continue
+      }
+      const from = next
+      const read = Effect.match(feed.read(from, limits.webhookJobBatch), {
+        onSuccess: (entries) => ({ entries, next: entries.at(-1)!.record.sequence + 1 }),
+        onFailure: ({ first }) => ({ entries: [], next: first }),
+      })
+      const batch = yield* read
+      next = batch.next
+      yield* Semaphore.withPermit(endpoint.lock, this.#recoverBatch(endpoint, batch.entries, job))
+      bookkeeping.touchJob({ ...job, next })
+      wake(endpoint)
+      yield* nextTurn
+    }
+    this.recoveries.delete(job.endpoint)
+  })
+
+  readonly #recoverBatch = Effect.fnUntraced(function* (
+    this: Jobs,
+    endpoint: Endpoint,
+    entries: ReadonlyArray<FeedEntry>,
+    { record: until }: JobOf<"recover">,
+  ) {
+    const { bookkeeping, isErased, now, store } = this.#options
+    yield* bookkeeping.flushed
+    for (const entry of entries) {
+      const { record } = entry
+      const { subject } = record
+      if (record.sequence > until || subject.actor === "directory") continue
+      if (subject.environment !== endpoint.environment || (yield* isErased(entry))) continue
+      for (let index = 0; index < record.facts.length; index++) {
+        const kind = messageKindAt(record, index)
+        const asked = kind !== undefined && endpoint.kinds.has(kind)
+        const place = { sequence: record.sequence, index }
+        if (!asked || !isFor(endpoint, entry, index) || endpoint.queue.has(place)) continue
+        const found = yield* store.find(endpoint.number, place)
+        if (found === undefined || found.status === "failed" || found.status === "dropped") {
+          const name = { endpoint: endpoint.number, at: record.at, ...place }
+          const delivery = found ?? new Delivery(name, kind, userOf(entry))
+          delivery.renew(now())
+          endpoint.queue.offer(delivery, entry)
+        }
+      }
+    }
+  })
+
+  readonly #erase = Effect.fnUntraced(function* (this: Jobs, job: JobOf<"erase">) {
+    const { bookkeeping, erasures, registry } = this.#options
+    for (const endpoint of registry.of(job.environment)) {
+      yield* Semaphore.withPermit(endpoint.lock, this.#eraseOf(endpoint))
+    }
+    yield* bookkeeping.flushed
+    erasures.remove(job.user, job.record)
+  })
+
+  readonly #eraseOf = Effect.fnUntraced(function* (this: Jobs, endpoint: Endpoint) {
+    const { bookkeeping, erasures, store } = this.#options
+    for (const delivery of [...endpoint.queue.ready]) {
+      if (erasures.has(delivery)) endpoint.queue.drop(delivery, "erased")
+    }
+    yield* bookkeeping.flushed
+    for (const status of deliveryStatuses) {
+      let from = { sequence: 0, index: 0 }
+      while (true) {
+        const page = yield* store.oldest(endpoint.number, status, limits.webhookJobBatch, from)
+        for (const delivery of page) {
+          const concerned = erasures.has(delivery) && !endpoint.queue.has(delivery)
+          if (concerned) yield* this.#eraseOne(endpoint, delivery, status)
+        }
+        const last = page.at(-1)
+        if (last === undefined) break
+        from = { sequence: last.sequence, index: last.index + 1 }
+        yield* nextTurn
+      }
+    }
+  })
+
+  readonly #eraseOne = Effect.fnUntraced(function* (
+    this: Jobs,
+    endpoint: Endpoint,
+    delivery: Delivery,
+    status: DeliveryStatus,
+  ) {
+    const { bookkeeping, store } = this.#options
+    if (delivery.last !== null) delivery.last = { ...delivery.last, body: "" }
+    const entries: Array<Entry> = []
+    for (const [at, attempt] of (yield* store.earlierAttempts(delivery)).entries()) {
+      if (attempt.body === "") continue
+      const key = attemptKey(delivery, at + 1)
+      entries.push(jsonEntry("attempts", key, { ...attempt, body: "" }))
+    }
+    bookkeeping.write(entries)
+    if (status === "pending") endpoint.queue.drop(delivery, "erased")
+    else bookkeeping.touch(delivery)
+  })
+}

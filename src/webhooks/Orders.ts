@@ -1,0 +1,69 @@
+/** Single things that are done to an endpoint: give it up, send one message once more. */
+import { Effect, Semaphore } from "effect"
+import { type MessageName, messageKindAt } from "../domain/Message.ts"
+import type { DisabledReason } from "../domain/Webhook.ts"
+import type { Engine } from "../engine/Engine.ts"
+import { limits } from "../Limits.ts"
+import type { Broken } from "../storage/Storage.ts"
+import type { Bookkeeping } from "./Bookkeeping.ts"
+import { Delivery } from "./Delivery.ts"
+import type { DeliveryStore } from "./DeliveryStore.ts"
+import type { Endpoint } from "./Endpoint.ts"
+import { isFor, userOf } from "./Outbox.ts"
+
+/** Has the project say that the webhook is disabled; tries until that is on disk, or has become needless. */
+export const disable = (
+  engine: Engine["Service"],
+  { environment, webhook }: Endpoint,
+  reason: Exclude<DisabledReason, "manual">,
+): Effect.Effect<void> => {
+  const command = { kind: "disableWebhook", webhookId: webhook.id, reason } as const
+  const attempt: Effect.Effect<void> = Effect.matchEffect(engine.askProject(environment, command), {
+    onSuccess: () =>
+      Effect.logWarning("A webhook is disabled").pipe(
+        Effect.annotateLogs({ webhookId: webhook.id, reason }),
+      ),
+    onFailure: ({ code }) =>
+      code === "webhook_not_found" || code === "webhook_disabled"
+        ? Effect.void
+        : Effect.andThen(
+            Effect.sleep(limits.webhookRestartMs),
+            Effect.suspend(() => attempt),
+          ),
+  })
+  return attempt
+}
+
+export interface RedeliverParts {
+  readonly engine: Engine["Service"]
+  readonly store: DeliveryStore
+  readonly bookkeeping: Bookkeeping
+  readonly now: () => number
+  readonly wake: (endpoint: Endpoint) => void
+}
+
+/** Sends a message once more, at once, whatever became of it before. */
+export const redeliver = (
+  { bookkeeping, engine, now, store, wake }: RedeliverParts,
+  endpoint: Endpoint,
+  name: MessageName,
+): Effect.Effect<void, Broken> =>
+  Effect.gen(function* () {
+    const { at, index, sequence } = name
+    const entry = (yield* engine.feed.find([sequence])).get(sequence)
+    if (entry === undefined || entry.record.at !== at || endpoint.queue.find(name) !== undefined) {
+      return
+    }
+    const kind = messageKindAt(entry.record, index)
+    if (kind === undefined || !isFor(endpoint, entry, index)) return
+    yield* bookkeeping.flushed
+    const found = yield* store.find(endpoint.number, name)
+    // It may have been read meanwhile to be sent.
+    if (endpoint.queue.has(name)) return
+    const delivery =
+      found ?? new Delivery({ endpoint: endpoint.number, ...name }, kind, userOf(entry))
+    delivery.renew(now())
+    delivery.urgent = true
+    endpoint.queue.offer(delivery, entry)
+    wake(endpoint)
+  }).pipe((work) => Semaphore.withPermit(endpoint.lock, work))

@@ -1,0 +1,210 @@
+/**
+ * Expands durable records into deliveries, one after another, behind a cursor that is written together with
+ * them (`Bookkeeping.ts`). It follows the journal while there is a webhook anywhere; otherwise it costs
+ * nothing. What a record asks to be done (redeliver, recover, forget a user) is taken in the same order.
+ *
+ * An endpoint gets the messages of records after the one that created it, of the kinds that it asks for when
+ * they are expanded, as long as it is enabled. Beyond `pendingMax` pending ones it is full: what comes then
+ * is counted as dropped, and can be recovered later.
+ */
+import { Effect } from "effect"
+import { isFactFor, messageKindAt } from "../domain/Message.ts"
+import type { FactOf } from "../domain/Record.ts"
+import type { Feed, FeedEntry } from "../engine/Feed.ts"
+import { nextTurn } from "../engine/nextTurn.ts"
+import { limits } from "../Limits.ts"
+import type { Bookkeeping } from "./Bookkeeping.ts"
+import { Delivery, userHash } from "./Delivery.ts"
+import type { Job } from "./DeliveryStore.ts"
+import type { Endpoint } from "./Endpoint.ts"
+import type { Registry } from "./Registry.ts"
+
+export interface OutboxOptions {
+  readonly feed: Feed
+  readonly registry: Registry
+  readonly bookkeeping: Bookkeeping
+  readonly now: () => number
+  readonly wake: (endpoint: Endpoint) => void
+  readonly addJob: (job: Job) => void
+  readonly redeliver: (
+    endpoint: Endpoint,
+    asked: FactOf<"webhook.redelivered">,
+  ) => Effect.Effect<void>
+  /** How many deliveries may be pending: of one endpoint, and of all. */
+  readonly pendingMax: number
+  readonly pendingTotalMax: number
+}
+
+export class Outbox {
+  readonly #options: OutboxOptions
+  /** The last record that is expanded. */
+  #cursor = 0
+  #wanted: (() => void) | undefined
+  readonly #touched = new Set<Endpoint>()
+
+  constructor(options: OutboxOptions) {
+    this.#options = options
+  }
+
+  /** The last record that is expanded. */
+  get cursor(): number {
+    return this.#cursor
+  }
+
+  /** Whether it has expanded everything that is durable. */
+  get isCurrent(): boolean {
+    return this.#options.registry.size === 0 || this.#cursor >= this.#options.feed.head
+  }
+
+  /** Goes on behind `cursor`, the last record that was expanded; `undefined`: with the first webhook that there is. */
+  begin(cursor: number | undefined): void {
+    this.#cursor = cursor ?? 0
+  }
+
+  /** There may be webhooks now. */
+  wake(): void {
+    this.#wanted?.()
+    this.#wanted = undefined
+  }
+
+  readonly #isWanted = Effect.callback<void>((resume) => {
+    if (this.#options.registry.size > 0) resume(Effect.void)
+    else this.#wanted = () => resume(Effect.void)
+  })
+
+  readonly run = Effect.gen({ self: this }, function* () {
+    while (true) {
+      yield* this.#isWanted
+      if (this.#options.registry.size > 0) yield* Effect.scoped(this.#follow)
+    }
+  })
+
+  /** Where nothing can have been missed: no webhook is older. */
+  get #start(): number {
+    const numbers = [...this.#options.registry].map(({ number }) => number)
+    return Math.max(this.#cursor, Math.min(...numbers)) + 1
+  }
+
+  readonly #follow = Effect.gen({ self: this }, function* () {
+    const { bookkeeping, feed, registry } = this.#options
+    const follower = yield* feed.follow(this.#start)
+    while (registry.size > 0) {
+      const entries = yield* follower.take(limits.outboxTakeRecordsMax)
+      for (const entry of entries) {
+        const { sequence, subject } = entry.record
+        const asked = subject.actor !== "directory" && isAbout(entry)
+        if (asked) yield* this.#obey(entry, subject.environment)
+        if (subject.actor !== "directory" && registry.has(subject.environment)) {
+          this.expand(entry, subject.environment)
+        }
+        this.#cursor = sequence
+        bookkeeping.passed(sequence, asked)
+        if (bookkeeping.unwritten >= limits.webhookUnwrittenMax) {
+          this.#wakeTouched()
+          yield* bookkeeping.room
+        }
+      }
+      this.#wakeTouched()
+      yield* nextTurn
+    }
+  }).pipe(
+    Effect.catchTag("FeedGone", ({ first }) => {
+      const missed = { from: this.#start, until: first - 1 }
+      this.#cursor = first - 1
+      return Effect.annotateLogs(
+        Effect.logError("The journal of these records is gone: webhooks were not told of them"),
+        missed,
+      )
+    }),
+  )
+
+  #wakeTouched(): void {
+    for (const endpoint of this.#touched) this.#options.wake(endpoint)
+    this.#touched.clear()
+  }
+
+  readonly #obey = Effect.fnUntraced(function* (
+    this: Outbox,
+    { record }: FeedEntry,
+    environment: string,
+  ) {
+    const { addJob, redeliver, registry } = this.#options
+    registry.sync(environment)
+    for (const fact of record.facts) {
+      switch (fact.kind) {
+        case "user.deleted": {
+          if (record.subject.actor !== "user" || !registry.has(environment)) break
+          const user = userHash(environment, record.subject.userId)
+          addJob({ kind: "erase", record: record.sequence, environment, user })
+          break
+        }
+        case "webhook.redelivered": {
+          const endpoint = registry.find(environment, fact.webhookId)
+          if (endpoint !== undefined) yield* redeliver(endpoint, fact)
+          break
+        }
+        case "webhook.recovered": {
+          const endpoint = registry.find(environment, fact.webhookId)?.number
+          const { since } = fact
+          if (endpoint === undefined) break
+          addJob({ kind: "recover", record: record.sequence, endpoint, since, next: 0 })
+          break
+        }
+      }
+    }
+  })
+
+  /** The deliveries of one record. */
+  expand(entry: FeedEntry, environment: string): void {
+    const { record } = entry
+    const { now, registry } = this.#options
+    let user: string | undefined
+    for (let index = 0; index < record.facts.length; index++) {
+      const kind = messageKindAt(record, index)
+      if (kind === undefined) continue
+      for (const endpoint of registry.askingFor(environment, kind)) {
+        if (!isFor(endpoint, entry, index)) continue
+        if (this.#isFull(endpoint)) {
+          countDropped(endpoint)
+          this.#options.bookkeeping.touchAccount(endpoint)
+          continue
+        }
+        user ??= userOf(entry)
+        const name = { endpoint: endpoint.number, sequence: record.sequence, at: record.at, index }
+        const delivery = new Delivery(name, kind, user)
+        delivery.dueAt = now()
+        delivery.urgent = kind === "webhook.test"
+        endpoint.queue.offer(delivery, entry)
+        this.#touched.add(endpoint)
+      }
+    }
+  }
+
+  #isFull({ tally }: Endpoint): boolean {
+    const { bookkeeping, pendingMax, pendingTotalMax } = this.#options
+    return tally.stored.pending >= pendingMax || bookkeeping.pending >= pendingTotalMax
+  }
+}
+
+/** Whether a record changes webhooks or what is known of their deliveries. */
+const isAbout = ({ record }: FeedEntry): boolean => {
+  for (const { kind } of record.facts) {
+    if (kind === "user.deleted" || kind.startsWith("webhook.")) return true
+  }
+  return false
+}
+
+/** Whether the message of a fact is for an endpoint that asks for its kind. */
+export const isFor = (endpoint: Endpoint, { record }: FeedEntry, index: number): boolean =>
+  record.sequence > endpoint.number && isFactFor(record.facts[index]!, endpoint.webhook.id)
+
+/** The hash of the user whom a record is about. */
+export const userOf = ({ record }: FeedEntry): string => {
+  const { subject } = record
+  return subject.actor === "user" ? userHash(subject.environment, subject.userId) : ""
+}
+
+const countDropped = (endpoint: Endpoint): void => {
+  const { ended } = endpoint.tally
+  endpoint.tally = { ...endpoint.tally, ended: { ...ended, dropped: ended.dropped + 1 } }
+}

@@ -1,0 +1,174 @@
+/**
+ * The pending deliveries of one endpoint: those in memory, and where the others are.
+ *
+ * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. Once something is there that
+ *   is due (`behind`) or on its way there, everything new goes there too, until it has been read: so order
+ *   is kept.
+ * - A pending delivery is in memory or can be found in the store, never neither. It has one object at a time:
+ *   what has left memory is not read again before what became of it is written (`#leaving`).
+ */
+import type { FeedEntry } from "../engine/Feed.ts"
+import { limits } from "../Limits.ts"
+import type { Bookkeeping } from "./Bookkeeping.ts"
+import type { Delivery, DropReason } from "./Delivery.ts"
+
+/** What is in memory to be sent, over all endpoints. */
+export interface Memory {
+  deliveries: number
+  bytes: number
+}
+
+export interface QueueOptions {
+  readonly bookkeeping: Pick<Bookkeeping, "touch">
+  readonly memory: Memory
+  readonly now: () => number
+}
+
+const nameOf = ({ index, sequence }: { readonly sequence: number; readonly index: number }) =>
+  `${sequence}.${index}`
+
+export class Queue {
+  readonly #options: QueueOptions
+  readonly #isProven: () => boolean
+  #ready: Array<Delivery> = []
+  readonly #live = new Map<string, Delivery>()
+  readonly #leaving = new Map<string, Delivery>()
+  /** How many of those were due. */
+  #leavingDue = 0
+  /** There may be due deliveries in the store that are not in memory. */
+  behind = false
+  /** When the earliest other one of the store is due. */
+  nextDueAt = Number.POSITIVE_INFINITY
+
+  /** `isProven`: whether what is sent is answered; else little is kept in memory. */
+  constructor(options: QueueOptions, isProven: () => boolean) {
+    this.#options = options
+    this.#isProven = isProven
+  }
+
+  get ready(): ReadonlyArray<Delivery> {
+    return this.#ready
+  }
+
+  /** Those in memory, waiting or under way. */
+  get live(): Iterable<Delivery> {
+    return this.#live.values()
+  }
+
+  /** How many are in memory, or on their way to the store. */
+  get size(): number {
+    return this.#live.size + this.#leaving.size
+  }
+
+  /** Whether nothing is in memory, and nothing in the store will be due. */
+  get isEmpty(): boolean {
+    return this.#live.size === 0 && !this.behind && this.nextDueAt === Number.POSITIVE_INFINITY
+  }
+
+  /** Whether a delivery is in memory, or what became of it is not written yet. */
+  has(place: { readonly sequence: number; readonly index: number }): boolean {
+    const name = nameOf(place)
+    return this.#live.has(name) || this.#leaving.has(name)
+  }
+
+  find(place: { readonly sequence: number; readonly index: number }): Delivery | undefined {
+    return this.#live.get(nameOf(place))
+  }
+
+  /** A delivery that was made or set on its way just now: kept, or left to the store. */
+  offer(delivery: Delivery, entry: FeedEntry): void {
+    const inOrder = !this.behind && this.#leavingDue === 0
+    if (delivery.urgent || (inOrder && this.room > 0)) {
+      this.keep(delivery, entry)
+      this.#options.bookkeeping.touch(delivery)
+    } else this.#leave(delivery)
+  }
+
+  /** How many more may be taken into memory. The second half of all memory is for those that have little there. */
+  get room(): number {
+    const { bytes, deliveries } = this.#options.memory
+    const filled = Math.max(
+      deliveries / limits.webhookReadyTotalMax,
+      bytes / limits.webhookReadyBytesMax,
+    )
+    if (filled >= 1) return 0
+    const most =
+      filled < 0.5 && this.#isProven() ? limits.webhookReadyMax : limits.webhookReadyFailingMax
+    return Math.max(0, most - this.#ready.length)
+  }
+
+  /** Takes a pending delivery into memory. */
+  keep(delivery: Delivery, entry: FeedEntry): void {
+    const { memory } = this.#options
+    delivery.entry = entry
+    this.#live.set(nameOf(delivery), delivery)
+    memory.deliveries++
+    memory.bytes += entry.bytes
+    if (delivery.urgent) this.#ready.unshift(delivery)
+    else this.#ready.push(delivery)
+  }
+
+  /** Takes the delivery at a place of `ready`, to send it. */
+  take(at: number): Delivery {
+    return this.#ready.splice(at, 1)[0]!
+  }
+
+  /** A delivery is pending again, or has ended: it leaves memory, and is written. */
+  settle(delivery: Delivery): void {
+    this.#forget(delivery)
+    this.#leave(delivery)
+  }
+
+  /** A delivery will not be sent. */
+  drop(delivery: Delivery, reason: DropReason): void {
+    this.#ready = this.#ready.filter((ready) => ready !== delivery)
+    delivery.status = "dropped"
+    delivery.reason = reason
+    this.settle(delivery)
+  }
+
+  #forget(delivery: Delivery): void {
+    const { memory } = this.#options
+    if (!this.#live.delete(nameOf(delivery))) return
+    memory.deliveries--
+    memory.bytes -= delivery.entry!.bytes
+    delivery.entry = undefined
+    delivery.urgent = false
+  }
+
+  #leave(delivery: Delivery): void {
+    this.#leaving.set(nameOf(delivery), delivery)
+    delivery.leftDue = delivery.status === "pending" && delivery.dueAt <= this.#options.now()
+    if (delivery.leftDue) this.#leavingDue++
+    this.#options.bookkeeping.touch(delivery)
+  }
+
+  /** What became of a delivery is in the store. Whether there is something to do now. */
+  written(delivery: Delivery): boolean {
+    const name = nameOf(delivery)
+    if (this.#leaving.get(name) !== delivery) return false
+    this.#leaving.delete(name)
+    if (delivery.leftDue) this.#leavingDue--
+    if (delivery.status !== "pending") return false
+    if (delivery.leftDue || delivery.dueAt <= this.#options.now()) this.behind = true
+    else this.nextDueAt = Math.min(this.nextDueAt, delivery.dueAt)
+    return true
+  }
+
+  /** Leaves what is ready beyond the first `kept` to the store. */
+  leaveReady(kept: number): void {
+    for (const delivery of this.#ready.splice(kept)) this.settle(delivery)
+  }
+
+  /** Leaves all that is in memory to the store. */
+  leaveAll(): void {
+    this.#ready = []
+    for (const delivery of [...this.#live.values()]) this.settle(delivery)
+  }
+
+  /** Forgets all that is in memory. */
+  clear(): void {
+    this.#ready = []
+    for (const delivery of [...this.#live.values()]) this.#forget(delivery)
+  }
+}

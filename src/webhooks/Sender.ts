@@ -1,0 +1,222 @@
+/**
+ * One attempt to deliver a message: a POST over a connection that is this endpoint's own.
+ *
+ * - What counts is the status: 2xx is success, as soon as it is there. Nothing is followed.
+ * - Everything is bounded, whatever the receiver does: the whole attempt by `timeoutMs`, header fields by
+ *   `webhookHeaderBytesMax`, and of the body no more is read than `webhookReplyReadBytesMax`, of which the
+ *   first `webhookReplyKeptBytesMax` are kept. What goes on after that is cut.
+ * - A connection that was kept open may have been closed by the receiver just now. Such an attempt is made once
+ *   more, on a new connection.
+ *
+ * Plain callbacks: a fiber for each attempt would cost more than the rest of it.
+ */
+import { type Dispatcher, Pool } from "undici"
+import { limits } from "../Limits.ts"
+import type { makeConnector } from "./Connector.ts"
+
+/** Why there was no status. */
+export type AttemptError =
+  | "address_refused"
+  | "connection_failed"
+  | "connection_refused"
+  | "connection_reset"
+  | "invalid_response"
+  | "name_unknown"
+  | "timeout"
+  | "tls_failure"
+
+export interface Outcome {
+  /** The HTTP status; null when there was none. */
+  readonly status: number | null
+  readonly error: AttemptError | null
+  /** The start of the reply's body. */
+  readonly body: string
+  readonly retryAfter: string | undefined
+  readonly durationMs: number
+}
+
+export interface OutgoingMessage {
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+
+export interface SenderOptions {
+  readonly connect: ReturnType<typeof makeConnector>
+  readonly timeoutMs: number
+  readonly connectionsMax: number
+}
+
+/** Sends to one URL. Attempts run side by side, each on a connection of its own. */
+export class Sender {
+  readonly #options: SenderOptions
+  readonly #pool: Pool
+  readonly #path: string
+  /** Something was answered over these connections before. */
+  #answered = false
+
+  constructor(url: string, options: SenderOptions) {
+    const { origin, pathname, search } = new URL(url)
+    this.#options = options
+    this.#path = pathname + search
+    this.#pool = new Pool(origin, {
+      connect: options.connect,
+      connections: options.connectionsMax,
+      pipelining: 1,
+      allowH2: false,
+      maxHeaderSize: limits.webhookHeaderBytesMax,
+      keepAliveTimeout: limits.webhookKeepAliveMs,
+      keepAliveMaxTimeout: limits.webhookKeepAliveMs,
+      // The attempt has a deadline of its own.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  /** Sends a message and calls back once with what became of it; the function returned gives it up, without an outcome. */
+  send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
+    const attempt = new Attempt(this.#options.timeoutMs, (outcome) => {
+      if (outcome.status !== null) this.#answered = true
+      settled(outcome)
+    })
+    const again = this.#answered
+    const dispatch = (handler: Dispatcher.DispatchHandler) =>
+      this.#pool.dispatch(
+        { path: this.#path, method: "POST", headers: message.headers, body: message.body },
+        handler,
+      )
+    attempt.start(dispatch, again)
+    return () => attempt.giveUp()
+  }
+
+  /** Closes all connections, each when nothing is under way on it. */
+  close(): void {
+    this.#pool.close().catch(() => {})
+  }
+}
+
+type Dispatch = (handler: Dispatcher.DispatchHandler) => unknown
+
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #settled: (outcome: Outcome) => void
+  readonly #startedAt = performance.now()
+  readonly #deadline: NodeJS.Timeout
+  #dispatch: Dispatch | undefined
+  #again = false
+  #controller: Dispatcher.DispatchController | undefined
+  #status: number | null = null
+  #retryAfter: string | undefined
+  #chunks: Array<Buffer> = []
+  #bytes = 0
+  #done = false
+
+  constructor(timeoutMs: number, settled: (outcome: Outcome) => void) {
+    this.#settled = settled
+    this.#deadline = setTimeout(() => this.#finish("timeout"), timeoutMs)
+  }
+
+  start(dispatch: Dispatch, again: boolean): void {
+    this.#dispatch = dispatch
+    this.#again = again
+    try {
+      dispatch(this)
+    } catch {
+      this.#finish("connection_failed")
+    }
+  }
+
+  giveUp(): void {
+    this.#done = true
+    clearTimeout(this.#deadline)
+    this.#abort()
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    // It waited for a connection longer than it may: it must not be sent after all.
+    if (this.#done) this.#abort()
+  }
+
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: NodeJS.Dict<string | ReadonlyArray<string>>,
+  ): void {
+    if (status < 200) return
+    this.#status = status
+    const retryAfter = headers["retry-after"]
+    if (typeof retryAfter === "string") this.#retryAfter = retryAfter
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#bytes < limits.webhookReplyKeptBytesMax) this.#chunks.push(Buffer.from(chunk))
+    this.#bytes += chunk.length
+    if (this.#bytes > limits.webhookReplyReadBytesMax) this.#finish(null)
+  }
+
+  onResponseEnd(): void {
+    // The connection is whole, and may serve again.
+    this.#controller = undefined
+    this.#finish(null)
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    const reason = reasonOf(error)
+    if (this.#again && !this.#done && this.#status === null && reason === "connection_reset") {
+      this.#controller = undefined
+      this.start(this.#dispatch!, false)
+    } else this.#finish(reason)
+  }
+
+  /** A status that is there counts, whatever becomes of the body. */
+  #finish(error: AttemptError | null): void {
+    if (this.#done) return
+    this.#done = true
+    clearTimeout(this.#deadline)
+    const kept = Buffer.concat(this.#chunks).subarray(0, limits.webhookReplyKeptBytesMax)
+    this.#chunks = []
+    this.#abort()
+    this.#settled({
+      status: this.#status,
+      error: this.#status === null ? (error ?? "invalid_response") : null,
+      body: textOf(kept),
+      retryAfter: this.#retryAfter,
+      durationMs: Math.round(performance.now() - this.#startedAt),
+    })
+  }
+
+  #abort(): void {
+    const controller = this.#controller
+    if (controller !== undefined && !controller.aborted) controller.abort(new Error("settled"))
+  }
+}
+
+/** As text; a character that is cut in two at the end is left out, and of what is no text there is less. */
+const textOf = (bytes: Buffer): string => {
+  let text = bytes.toString("utf8").replace(/\ufffd+$/, "")
+  while (Buffer.byteLength(JSON.stringify(text)) > 1.2 * limits.webhookReplyKeptBytesMax) {
+    text = text.slice(0, Math.floor(0.8 * text.length))
+  }
+  return text
+}
+
+const reasons: Readonly<Record<string, AttemptError>> = {
+  ADDRESS_REFUSED: "address_refused",
+  NAME_UNKNOWN: "name_unknown",
+  ECONNREFUSED: "connection_refused",
+  ECONNRESET: "connection_reset",
+  EPIPE: "connection_reset",
+  UND_ERR_SOCKET: "connection_reset",
+  ETIMEDOUT: "timeout",
+  UND_ERR_CONNECT_TIMEOUT: "timeout",
+  UND_ERR_HEADERS_OVERFLOW: "invalid_response",
+}
+
+const reasonOf = (error: Error): AttemptError => {
+  const code = String((error as { readonly code?: unknown }).code ?? "")
+  const known = reasons[code]
+  if (known !== undefined) return known
+  if (error.name === "HTTPParserError") return "invalid_response"
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
+  if (/CERT|TLS|SSL|ISSUER|SIGNATURE|EPROTO/.test(code)) return "tls_failure"
+  return "connection_failed"
+}
