@@ -1,0 +1,133 @@
+/**
+ * Every metric of the service: its kind, its labels and what it says, after Prometheus' conventions (base units,
+ * `_total` for what only grows). `README.md` beside this file shows the same to people; a test compares
+ * the two with what a running server says. Values of labels are few and known; ids are never one.
+ */
+
+/** Seconds of a request, from its head to its reply. */
+const requestSeconds = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+]
+/** Seconds of one step of ours that takes the disk or the event loop. */
+const stepSeconds = [
+  0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30,
+]
+const powersOfFour = (from: number, count: number): ReadonlyArray<number> =>
+  Array.from({ length: count }, (_, index) => from * 4 ** index)
+
+export interface MetricKind {
+  readonly type: "counter" | "gauge" | "histogram"
+  readonly labels: ReadonlyArray<string>
+  readonly help: string
+  /** Upper ends of a histogram's buckets, ascending, without the last one, which has none. */
+  readonly bounds?: ReadonlyArray<number>
+}
+
+const counter = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
+  ({ type: "counter", labels, help }) as const
+const gauge = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
+  ({ type: "gauge", labels, help }) as const
+const histogram = <const Labels extends ReadonlyArray<string>>(
+  help: string,
+  bounds: ReadonlyArray<number>,
+  ...labels: Labels
+) => ({ type: "histogram", labels, help, bounds }) as const
+
+export const catalogue = {
+  // Requests
+  laurel_http_requests_total: counter(
+    "Requests answered, by operation (`none`: no operation has its path) and status.",
+    "operation",
+    "status",
+  ),
+  laurel_http_request_duration_seconds: histogram(
+    "Time from a request's head to its reply, without the way to the caller. `class` is that of the status: 2xx, 4xx, 5xx.",
+    requestSeconds,
+    "operation",
+    "class",
+  ),
+  laurel_http_requests_in_flight: gauge("Requests of operations that wait for their reply."),
+  laurel_http_connections: gauge("Open connections."),
+  laurel_rate_limited_requests_total: counter(
+    "Requests refused because their key had used up its minute.",
+    "tier",
+  ),
+
+  // Events
+  laurel_events_total: counter(
+    "Events by outcome: `tracked` for the first time, `duplicate` of an earlier one, `refused`. A single event counts as refused with any error.",
+    "outcome",
+  ),
+
+  // Actors
+  laurel_users: gauge(
+    "Users by where their state is: `warm` in memory, `cold` only on disk.",
+    "state",
+  ),
+  laurel_actors_activating: gauge("Actors that wait for their state from disk."),
+  laurel_actor_activations_total: counter("Actors whose state was read from disk."),
+  laurel_actor_failures_total: counter(
+    "Commands that made an actor fail; the log says why, with the request id.",
+  ),
+  laurel_commands_unanswered: gauge(
+    "Commands that were accepted and wait in a mailbox or for the commit.",
+  ),
+  laurel_mailbox_refusals_total: counter(
+    "Commands that no mailbox took, by the code of the error: `overloaded`, `storage_unavailable`, `shutting_down`.",
+    "code",
+  ),
+
+  // Journal
+  laurel_commit_batch_records: histogram("Records in a commit.", powersOfFour(1, 8)),
+  laurel_commit_batch_bytes: histogram("Bytes of a commit.", powersOfFour(256, 8)),
+  laurel_commit_duration_seconds: histogram(
+    "Time to write a commit and flush it to disk.",
+    stepSeconds,
+  ),
+  laurel_journal_records_total: counter(
+    "Records that are durable, since the beginning of the data directory.",
+  ),
+  laurel_journal_lag_records: gauge("Records accepted that are not durable yet."),
+  laurel_journal_lag_bytes: gauge("Bytes of them."),
+  laurel_storage_stalled: gauge("1 while writes are refused because the disk is full, else 0."),
+
+  // Snapshot
+  laurel_snapshot_duration_seconds: histogram("Time that a snapshot took.", stepSeconds),
+  laurel_snapshot_failures_total: counter(
+    "Snapshots that failed, as a rule for lack of space; the journal keeps everything.",
+  ),
+  laurel_snapshot_age_seconds: gauge(
+    "Time since the last snapshot; 0 before the first one. None is taken while nothing changes.",
+  ),
+  laurel_snapshot_pending_records: gauge("Durable records that are not in a snapshot yet."),
+
+  // Start
+  laurel_recovery_duration_seconds: gauge("Time that recovery took at the last start."),
+  laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),
+
+  // Process
+  laurel_event_loop_delay_seconds: histogram(
+    "How late a timer of 20 ms was: what the event loop keeps everybody waiting.",
+    stepSeconds,
+  ),
+  laurel_event_loop_busy_seconds_total: counter("Time in which the event loop was busy."),
+  process_cpu_seconds_total: counter("CPU time of the process, in user and kernel mode."),
+  process_resident_memory_bytes: gauge("Resident memory."),
+  process_start_time_seconds: gauge("When the process started, Unix time."),
+  nodejs_heap_used_bytes: gauge("JavaScript heap in use."),
+  nodejs_external_memory_bytes: gauge("Memory of buffers outside the heap."),
+} as const satisfies { readonly [name: string]: MetricKind }
+
+type Catalogue = typeof catalogue
+
+export type MetricName = keyof Catalogue
+
+/** Names of one type of metric. */
+export type NameOf<Type extends MetricKind["type"]> = {
+  [Name in MetricName]: Catalogue[Name]["type"] extends Type ? Name : never
+}[MetricName]
+
+/** The labels that a metric is given: all that the catalogue lists for it. */
+export type LabelsOf<Name extends MetricName> = {
+  readonly [Label in Catalogue[Name]["labels"][number]]: string
+}
