@@ -4,9 +4,11 @@
  * not set. All faults are found at once.
  */
 import { isIP } from "node:net"
+import path from "node:path"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { limits } from "./Limits.ts"
 import { AllowedRanges } from "./webhooks/AddressGuard.ts"
+import { defaultSchedule, parseSchedule, type RetrySchedule } from "./webhooks/Schedule.ts"
 
 type Parse<A> = (text: string) => Result.Result<A, string>
 
@@ -16,6 +18,8 @@ interface Setting<A> {
   readonly parse: Parse<A>
   /** What it means, for people. */
   readonly meaning: string
+  /** What it holds is never shown. */
+  readonly secret?: boolean
 }
 
 const setting = <A>(
@@ -61,6 +65,14 @@ const duration =
       : Result.fail(`must be a duration such as "30 seconds", from ${min} to ${max}`)
   }
 
+/** A duration, or `null` for `off`. */
+const durationOrOff =
+  (minMs: number, maxMs: number): Parse<number | null> =>
+  (text) =>
+    text === "off"
+      ? Result.succeed(null)
+      : Result.mapError(duration(minMs, maxMs)(text), (words) => `${words}, or "off"`)
+
 const yesOrNo: Parse<boolean> = (text) =>
   Result.map(oneOf("true", "false")(text), (word) => word === "true")
 
@@ -71,6 +83,46 @@ const cidrs: Parse<AllowedRanges> = (text) => {
   } catch {
     return Result.fail("must be CIDRs with commas between, such as 10.1.0.0/16,fd00::/8")
   }
+}
+
+const webAddress: Parse<string | undefined> = (text) => {
+  if (text === "") return Result.succeed(undefined)
+  const url = URL.parse(text)
+  const plain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === ""
+  return plain && /^https?:$/.test(url.protocol)
+    ? Result.succeed(text)
+    : Result.fail("must be an http or https URL without credentials, such as http://127.0.0.1:4318")
+}
+
+/** Header fields as OpenTelemetry writes them: `name=value`, with commas between, values percent-encoded. */
+const headerFields: Parse<Readonly<Record<string, string>>> = (text) => {
+  const fields: Record<string, string> = {}
+  for (const part of text === "" ? [] : text.split(",")) {
+    const [, name, encoded] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
+    const value = encoded === undefined ? undefined : decoded(encoded)
+    if (name === undefined || value === undefined || !/^[\x20-\x7e]+$/.test(value)) {
+      return Result.fail("must be header fields such as name=value, with commas between")
+    }
+    fields[name.toLowerCase()] = value
+  }
+  return Result.succeed(fields)
+}
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+const retrySchedule: Parse<RetrySchedule> = (text) => {
+  const schedule = parseSchedule(text)
+  return schedule === undefined
+    ? Result.fail(
+        `must be 1 to ${limits.webhookAttemptsMax} pauses in seconds with commas between, each at most ${limits.webhookPauseMsMax / 1_000}`,
+      )
+    : Result.succeed(schedule)
 }
 
 const levels = {
@@ -116,6 +168,30 @@ const settings = {
     duration(100, 86_400_000),
     "time between snapshots; longer means less writing and a longer recovery",
   ),
+  archiveIntervalMs: setting(
+    "LAUREL_ARCHIVE_INTERVAL",
+    `${limits.archiveIntervalMs / 3_600_000} hour`,
+    durationOrOff(60_000, 31 * 86_400_000),
+    "time between archives, whole copies to go back to; off makes none but those asked for",
+  ),
+  archiveDirectory: setting(
+    "LAUREL_ARCHIVE_DIR",
+    "",
+    folder,
+    "where archives go, best another disk; by default the folder archive in the data directory",
+  ),
+  archivesHourly: setting(
+    "LAUREL_ARCHIVE_HOURLY",
+    String(limits.archivesHourly),
+    wholeNumber(0, limits.archivesKeptMax),
+    "of how many hours one archive each is kept",
+  ),
+  archivesDaily: setting(
+    "LAUREL_ARCHIVE_DAILY",
+    String(limits.archivesDaily),
+    wholeNumber(0, limits.archivesKeptMax),
+    "of how many days one archive each is kept",
+  ),
   residentUsersMax: setting(
     "LAUREL_RESIDENT_USERS_MAX",
     String(limits.residentUsersMax),
@@ -140,6 +216,30 @@ const settings = {
     yesOrNo,
     "whether webhooks of production must be https",
   ),
+  webhookRetrySchedule: setting(
+    "LAUREL_WEBHOOK_RETRY_SCHEDULE",
+    defaultSchedule.map((ms) => ms / 1_000).join(),
+    retrySchedule,
+    "the pause before each attempt to deliver a message, the first included, in seconds",
+  ),
+  webhookRetentionMs: setting(
+    "LAUREL_WEBHOOK_RETENTION",
+    `${limits.webhookRetentionMs / 86_400_000} days`,
+    duration(60_000, limits.journalRetentionMs),
+    "how long deliveries are kept, and how long they may wait to be delivered",
+  ),
+  webhookPendingMax: setting(
+    "LAUREL_WEBHOOK_PENDING_MAX",
+    String(limits.webhookPendingMax),
+    wholeNumber(1, limits.webhookPendingTotalMax),
+    "how many deliveries may wait for one webhook; what comes then is dropped, and can be recovered",
+  ),
+  webhookLogMax: setting(
+    "LAUREL_WEBHOOK_LOG_MAX",
+    String(limits.webhookLogMax),
+    wholeNumber(1, 10_000_000),
+    "how many deliveries of each status are kept of one webhook once they have ended",
+  ),
   logLevel: setting("LAUREL_LOG_LEVEL", "info", logLevel, Object.keys(levels).join(", ")),
   logFormat: setting(
     "LAUREL_LOG_FORMAT",
@@ -147,6 +247,21 @@ const settings = {
     oneOf("auto", "pretty", "json", "logfmt"),
     "pretty, json, logfmt; auto is pretty on a terminal, else json",
   ),
+  otlpEndpoint: setting(
+    "LAUREL_OTLP_ENDPOINT",
+    "",
+    webAddress,
+    "base URL of an OpenTelemetry collector that gets logs and metrics; none: nothing is exported",
+  ),
+  otlpHeaders: {
+    ...setting(
+      "LAUREL_OTLP_HEADERS",
+      "",
+      headerFields,
+      "header fields for it, name=value with commas between, values percent-encoded",
+    ),
+    secret: true,
+  },
 }
 
 type Settings = typeof settings
@@ -170,11 +285,12 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
   const values: Record<string, unknown> = {}
   const faults: Array<string> = []
   const all: { readonly [name: string]: Setting<unknown> } = settings
-  for (const [name, { fallback, parse, variable }] of Object.entries(all)) {
+  for (const [name, { fallback, parse, secret, variable }] of Object.entries(all)) {
     const given = environment[variable]?.trim()
     const text = given === undefined || given === "" ? fallback : given
     const parsed = parse(text)
     if (Result.isSuccess(parsed)) values[name] = parsed.success
+    else if (secret) faults.push(`${variable} ${parsed.failure}.`)
     else faults.push(`${variable} is ${JSON.stringify(text)}: it ${parsed.failure}.`)
   }
   const known = new Set<string>(Object.values(settings).map(({ variable }) => variable))
@@ -188,6 +304,10 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
       .map((variable) => `${variable} is no setting and has no effect; is it misspelt?`),
   }
 }
+
+/** The folder of archives. */
+export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>
+  archiveDirectory === "" ? path.join(dataDirectory, "archive") : archiveDirectory
 
 /** All settings with their defaults, a line or two each, for `laurel serve --help`. */
 export const describeSettings = (): string =>

@@ -30,6 +30,8 @@ export class Accounts extends Context.Service<
   {
     /** The caller behind a key's text; `undefined` for every key that is not in force. */
     readonly authenticate: (keyText: string) => Caller | undefined
+    /** Whether the key of a caller that was authenticated before is still in force. */
+    readonly isInForce: (caller: Caller) => boolean
     /** Changes whenever any key does, so that callers may be remembered until then. */
     readonly version: number
     /**

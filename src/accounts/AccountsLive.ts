@@ -80,6 +80,11 @@ export const make = Effect.gen(function* () {
 
   const accounts = Accounts.of({
     authenticate: (text) => index.find(text, now()),
+    isInForce: ({ keyId }) => {
+      const key = directory.keys.get(keyId)
+      if (key === undefined || key.revokedAt !== null) return false
+      return key.expiresAt === undefined || key.expiresAt > now()
+    },
     get version() {
       if (now() >= index.nextExpiryAt) renewIndex()
       return version

@@ -45,6 +45,7 @@ const exitCodesByError: Partial<Record<ErrorCode, number>> = {
   storage_unavailable: exitCodes.diskFailed,
   internal_error: exitCodes.defect,
   overloaded: exitCodes.unavailable,
+  starting: exitCodes.unavailable,
   shutting_down: exitCodes.unavailable,
 }
 

@@ -1,9 +1,11 @@
 /**
- * Where logs go: to the standard error stream, so that the standard output has only what was asked for. Log
- * lines never hold keys, tokens, secrets or metadata.
+ * Where logs go: to the standard error stream, so that the standard output has only what was asked for, and to
+ * a collector where one is configured. What is logged while a request is served has its `requestId`. Log lines
+ * never hold keys, tokens, secrets or metadata.
  */
-import { Layer, Logger, References } from "effect"
+import { Effect, Layer, Logger, References } from "effect"
 import type { Config } from "../Config.ts"
+import type { Metrics } from "../metrics/Metrics.ts"
 
 type LogOptions = Pick<Config, "logFormat" | "logLevel">
 
@@ -29,3 +31,15 @@ export const loggingLayer = (
     Layer.succeed(Logger.LogToStderr, true),
     Layer.succeed(References.MinimumLogLevel, logLevel),
   )
+
+/** The same, and the export of logs and metrics where that is configured. */
+export const observabilityLayer = (config: Config, metrics: Metrics): Layer.Layer<never> => {
+  const { otlpEndpoint: endpoint, otlpHeaders: headers } = config
+  const logging = loggingLayer(config)
+  if (endpoint === undefined) return logging
+  const telemetry = Effect.map(
+    Effect.promise(() => import("./Telemetry.ts")),
+    ({ telemetryLayer }) => telemetryLayer({ endpoint, headers }, metrics),
+  )
+  return Layer.provideMerge(Layer.unwrap(telemetry), logging)
+}

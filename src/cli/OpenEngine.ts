@@ -9,40 +9,78 @@ import type { ApiKeys } from "../accounts/ApiKeys.ts"
 import type { Config } from "../Config.ts"
 import { Engine } from "../engine/Engine.ts"
 import { makeEngine } from "../engine/EngineLive.ts"
-import type { RecoveryReport } from "../engine/Recovery.ts"
+import { type RecoveryProgress, type RecoveryReport, readMark } from "../engine/Recovery.ts"
+import type { Metrics } from "../metrics/Metrics.ts"
 import { isInUse } from "../storage/DirectoryLock.ts"
 import { DiskError } from "../storage/Disk.ts"
 import * as DurableStorage from "../storage/DurableStorage.ts"
 import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"
+import type { Deliveries } from "../webhooks/Deliveries.ts"
+import * as DispatcherLive from "../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 
 export interface Opened {
   readonly services: Context.Context<Engine | Accounts | ApiKeys>
   readonly recovered: RecoveryReport
+  /** Delivers webhooks, from now on until the scope closes. */
+  readonly deliver: Effect.Effect<Deliveries["Service"], CommandFailed, Scope.Scope>
+  /** What archives need of the storage. */
+  readonly source: ArchiveSource
+}
+
+export interface ArchiveSource
+  extends Pick<DurableStorage.OpenedStorage, "position" | "forgetDeadReaders"> {
+  /** Since when there is data, epoch milliseconds; `undefined`: there is none yet. */
+  readonly since: number | undefined
+}
+
+/** Who wants to know how it goes. */
+export interface OpenObservers {
+  readonly metrics?: Metrics
+  readonly onRecovering?: (progress: RecoveryProgress) => void
 }
 
 /** Opens and recovers the data directory of `config`; a last snapshot is taken when the scope closes. */
-export const openEngine = (config: Config): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
+export const openEngine = (
+  config: Config,
+  observers: OpenObservers = {},
+): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const storage = yield* DurableStorage.make({ directory: config.dataDirectory })
+    const opened = yield* DurableStorage.open({ directory: config.dataDirectory })
+    const { storage } = opened
+    const since = (yield* readMark(storage)).journal[0]?.at
     const context = yield* Effect.context<never>()
+    const onBroken = (broken: Broken) => {
+      Effect.runSyncWith(context)(logBroken(broken))
+      // What is on disk is not known any more: not even a snapshot may be written on the way out.
+      process.exit(exitCodes.diskFailed)
+    }
     let recovered!: RecoveryReport
     const engine = yield* makeEngine({
       durability: config.durability,
       snapshotIntervalMs: config.snapshotIntervalMs,
       residentUsersMax: config.residentUsersMax,
+      ...observers,
       onRecovered: (report) => {
         recovered = report
       },
-      onBroken: (broken) => {
-        Effect.runSyncWith(context)(logBroken(broken))
-        // What is on disk is not known any more: not even a snapshot may be written on the way out.
-        process.exit(exitCodes.diskFailed)
-      },
+      onBroken,
     }).pipe(Effect.provideService(Storage, storage))
     yield* Effect.addFinalizer(() => engine.drain)
     const accounts = yield* Effect.provideService(AccountsLive.make, Engine, engine)
-    return { services: Context.add(accounts, Engine, engine), recovered }
+    const services = Context.add(accounts, Engine, engine)
+    const deliver = DispatcherLive.make({
+      allowed: config.webhookAllowedRanges,
+      schedule: config.webhookRetrySchedule,
+      retentionMs: config.webhookRetentionMs,
+      pendingMax: config.webhookPendingMax,
+      logMax: config.webhookLogMax,
+      onBroken,
+    }).pipe(
+      Effect.provide(Context.add(services, Storage, storage)),
+      Effect.mapError((error) => openFailure(config.dataDirectory, error)),
+    )
+    return { services, recovered, deliver, source: { ...opened, since } }
   }).pipe(Effect.mapError((error) => openFailure(config.dataDirectory, error)))
 
 const logBroken = ({ cause, operation }: Broken): Effect.Effect<void> =>

@@ -1,20 +1,34 @@
 /**
- * A server from its start to its end. What is opened first is closed last: storage, engine, accounts, API,
- * admin server, `server.json`. So an orderly end takes no new requests, lets those under way finish, writes
+ * A server from its start to its end. It listens first, so that a start can be followed on `/readyz`; then it
+ * opens its data, lets the engine take over, and last opens the admin server and writes `server.json`. What is
+ * opened first is closed last. So an orderly end takes no new requests, lets those under way finish, writes
  * a last snapshot and closes the storage.
  *
- * Addresses are tried before anything is opened, so that a start that must fail leaves nothing behind.
+ * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
  */
 import { createServer } from "node:http"
 import { Console, Context, Effect, Fiber, type Scope } from "effect"
-import type { Config } from "../Config.ts"
+import { archivesIn, type Config } from "../Config.ts"
+import {
+  Archives,
+  archiveOnSchedule,
+  makeArchives,
+  newestArchiveAt,
+} from "../engine/archive/Archives.ts"
+import { makeWorkerHost, type WorkerHost } from "../engine/archive/WorkerHost.ts"
+import type { RecoveryProgress } from "../engine/Recovery.ts"
 import { serveAdmin } from "../http/AdminServer.ts"
-import { Readiness } from "../http/Readiness.ts"
-import { close, listen, type ServeError, serveHttp } from "../http/Server.ts"
+import { close, listen, type ServeError } from "../http/Listener.ts"
+import { newReadiness, Readiness, type ReadinessState } from "../http/Readiness.ts"
+import { listenHttp } from "../http/Server.ts"
+import { limits } from "../Limits.ts"
+import { Metrics } from "../metrics/Metrics.ts"
+import { observeProcess } from "../metrics/ProcessMetrics.ts"
+import { Deliveries } from "../webhooks/Deliveries.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
 import { loadConfig } from "./LoadConfig.ts"
-import { loggingLayer } from "./Logging.ts"
-import { openEngine } from "./OpenEngine.ts"
+import { observabilityLayer } from "./Logging.ts"
+import { type ArchiveSource, openEngine } from "./OpenEngine.ts"
 import { keepServerFile, makeToken } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
 import { createDemoKey, welcomeText } from "./Welcome.ts"
@@ -22,31 +36,24 @@ import { createDemoKey, welcomeText } from "./Welcome.ts"
 /** Serves until the first SIGTERM or SIGINT, and then ends in order. */
 export const runServer: Effect.Effect<void, CommandFailed> = Effect.gen(function* () {
   const config = yield* loadConfig
-  yield* Effect.provide(serveUntilSignal(config), loggingLayer(config))
+  const metrics = new Metrics()
+  yield* Effect.provide(serveUntilSignal(config, metrics), observabilityLayer(config, metrics))
 })
 
-const serveUntilSignal = Effect.fnUntraced(function* (config: Config) {
-  const server = yield* Effect.forkChild(Effect.scoped(Effect.andThen(start(config), Effect.never)))
+const serveUntilSignal = Effect.fnUntraced(function* (config: Config, metrics: Metrics) {
+  const running = Effect.scoped(Effect.andThen(start(config, metrics), Effect.never))
+  const server = yield* Effect.forkChild(running)
   const signal = yield* Effect.raceFirst(Fiber.join(server), firstSignal)
   yield* Effect.logInfo("Stopping").pipe(Effect.annotateLogs({ signal }))
   yield* Fiber.interrupt(server)
   yield* Effect.logInfo("Stopped")
 })
 
-const start = (config: Config): Effect.Effect<void, CommandFailed, Scope.Scope> =>
+const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    yield* tryAddress(config.host, config.port)
-    yield* tryAddress(config.adminHost, config.adminPort)
-    const { recovered, services } = yield* openEngine(config)
-    yield* Effect.logInfo("The data directory is open").pipe(
-      Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
-    )
-    yield* logDurability(config)
-
-    const readiness = { ready: false }
-    const all = Context.add(services, Readiness, readiness)
-    const demoKey = yield* Effect.provide(createDemoKey, all)
-    const api = yield* serveHttp({
+    yield* observeProcess(metrics)
+    const readiness = newReadiness()
+    const api = yield* listenHttp({
       host: config.host,
       port: config.port,
       shutdownGraceMs: config.shutdownGraceMs,
@@ -54,11 +61,34 @@ const start = (config: Config): Effect.Effect<void, CommandFailed, Scope.Scope> 
         allowed: config.webhookAllowedRanges,
         requireHttps: config.webhookRequireHttps,
       },
-    }).pipe(Effect.provide(all))
+      metrics,
+    }).pipe(Effect.provideService(Readiness, readiness))
+    yield* tryAddress(config.adminHost, config.adminPort)
+
+    // Before there is any state: see WorkerHost.
+    const host = yield* makeWorkerHost({ background: true })
+    const progressLog = yield* Effect.forkChild(logProgress(readiness))
+    const { deliver, recovered, services, source } = yield* openEngine(config, {
+      metrics,
+      onRecovering: (progress) => {
+        readiness.doing = sentenceOf(progress)
+      },
+    })
+    yield* Fiber.interrupt(progressLog)
+    yield* Effect.logInfo("The data directory is open").pipe(
+      Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
+    )
+    yield* logDurability(config)
+    readiness.doing = "The data is open; the server is about to be ready."
+
+    const demoKey = yield* Effect.provide(createDemoKey, services)
+    const deliveries = yield* deliver
+    yield* Effect.provide(api.takeOver, Context.add(services, Deliveries, deliveries))
     const token = makeToken()
+    const archives = yield* keepArchives(config, host, source)
     const admin = yield* Effect.provide(
-      serveAdmin({ host: config.adminHost, port: config.adminPort, token }),
-      all,
+      serveAdmin({ host: config.adminHost, port: config.adminPort, token, metrics }),
+      Context.add(services, Archives, archives),
     )
     const url = reachable(api.url)
     yield* keepServerFile(config.dataDirectory, {
@@ -70,11 +100,11 @@ const start = (config: Config): Effect.Effect<void, CommandFailed, Scope.Scope> 
     })
     yield* Effect.acquireRelease(
       Effect.sync(() => {
-        readiness.ready = true
+        readiness.phase = "ready"
       }),
       () =>
         Effect.sync(() => {
-          readiness.ready = false
+          readiness.phase = "stopping"
         }),
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
@@ -91,6 +121,45 @@ const start = (config: Config): Effect.Effect<void, CommandFailed, Scope.Scope> 
       }
     }),
   )
+
+const sentenceOf = (progress: RecoveryProgress): string => {
+  const done = progress.done.toLocaleString("en")
+  return progress.stage === "users"
+    ? `The users are read: ${done} so far.`
+    : `The journal is replayed: ${done} of ${progress.total.toLocaleString("en")} records.`
+}
+
+/** Says now and then what a long start is at; never ends. */
+const logProgress = (readiness: ReadinessState): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    while (true) {
+      yield* Effect.sleep(limits.startLogEveryMs)
+      yield* Effect.logInfo("Starting").pipe(Effect.annotateLogs({ doing: readiness.doing }))
+    }
+  })
+/** Archives on demand, and by the clock where that is configured. */
+const keepArchives = Effect.fnUntraced(function* (
+  config: Config,
+  host: WorkerHost,
+  { forgetDeadReaders, position, since }: ArchiveSource,
+) {
+  const folder = archivesIn(config)
+  const archives = makeArchives({
+    directory: config.dataDirectory,
+    archives: folder,
+    retention: { hourly: config.archivesHourly, daily: config.archivesDaily },
+    host,
+    position,
+    forgetDeadReaders,
+  })
+  const { archiveIntervalMs: intervalMs } = config
+  if (intervalMs !== null) {
+    const newestAt = newestArchiveAt(folder)
+    const schedule = { intervalMs, newestAt, since: since ?? Date.now() }
+    yield* Effect.forkScoped(archiveOnSchedule(archives, schedule))
+  }
+  return archives
+})
 
 /** Listens for a moment; whether the address is free will show again when it is needed. */
 const tryAddress = (host: string, port: number): Effect.Effect<void, ServeError> =>

@@ -51,8 +51,14 @@ describe("The first start", patience, () => {
     const [key] = await server.stdout.waitFor(/lk_test_\w+/)
     await server.request(key, "GET", "/v1/leaderboard")
     await server.request("lk_test_wrong", "GET", "/v1/leaderboard")
+    const event = { userId: "u", action: "A", metadata: { card: "known-metadata" } }
+    expect((await server.request(key, "POST", "/v1/events", event)).status).toBe(200)
+    const webhook = { url: "https://hooks.example/known-path", events: ["*"] }
+    const { body } = await server.request(key, "POST", "/v1/webhooks", webhook)
+    expect(body.secret).toMatch(/^whsec_/)
     await server.stop()
-    expect(server.stderr.text).not.toMatch(/lk_test|Bearer|token|secret/i)
+    expect(server.stderr.text).not.toMatch(/lk_test|whsec|Bearer|token|secret|known-/i)
+    expect(server.stderr.text).not.toContain(body.secret.slice(6))
   })
 
   it("gives no demo project to a data directory that has keys already", async () => {

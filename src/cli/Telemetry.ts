@@ -1,0 +1,51 @@
+/**
+ * Logs and metrics for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
+ * configured. A collector that does not answer costs nothing but what it misses: after a few tries the exporter
+ * lets go of what it has and waits a minute.
+ */
+import { Layer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as OtlpLogger from "effect/observability/OtlpLogger"
+import * as OtlpMetrics from "effect/observability/OtlpMetrics"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import { limits } from "../Limits.ts"
+import type { Metrics } from "../metrics/Metrics.ts"
+
+export interface TelemetryOptions {
+  /** The collector's base URL; `/v1/logs` and `/v1/metrics` are appended. */
+  readonly endpoint: string
+  /** Sent with every export. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Adds the collector to those who are told the logs, and tells it the metrics every `otlpMetricsEveryMs`. */
+export const telemetryLayer = (
+  { endpoint, headers }: TelemetryOptions,
+  metrics: Metrics,
+): Layer.Layer<never> => {
+  const base = endpoint.replace(/\/+$/, "")
+  const common = {
+    headers,
+    resource: { serviceName: "laurel" },
+    shutdownTimeout: limits.otlpShutdownMs,
+  }
+  return Layer.mergeAll(
+    OtlpLogger.layer({
+      ...common,
+      url: `${base}/v1/logs`,
+      exportInterval: limits.otlpLogsEveryMs,
+      maxBatchSize: limits.otlpLogsBatchMax,
+    }),
+    OtlpMetrics.layer({
+      ...common,
+      url: `${base}/v1/metrics`,
+      exportInterval: limits.otlpMetricsEveryMs,
+    }),
+  ).pipe(
+    Layer.provide([
+      OtlpSerialization.layerProtobuf,
+      FetchHttpClient.layer,
+      Layer.succeedContext(metrics.context),
+    ]),
+  ) as Layer.Layer<never>
+}

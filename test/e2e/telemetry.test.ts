@@ -1,0 +1,72 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { patience, Server, temporaryFolder } from "./program.ts"
+
+/** An OpenTelemetry collector that keeps what it is sent. Strings stand in Protobuf as they are. */
+const startCollector = async () => {
+  const received: Array<{ path: string; authorization: string | undefined; body: string }> = []
+  const collector = createServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => {
+      const { authorization } = request.headers
+      const body = Buffer.concat(chunks).toString("latin1")
+      received.push({ path: request.url ?? "", authorization, body })
+      response.end()
+    })
+  })
+  await new Promise<void>((listening) => collector.listen(0, "127.0.0.1", listening))
+  onTestFinished(() => {
+    collector.close()
+    collector.closeAllConnections()
+  })
+  const { port } = collector.address() as AddressInfo
+  return { endpoint: `http://127.0.0.1:${port}/base/`, received }
+}
+
+describe("With an OpenTelemetry collector configured", patience, () => {
+  it("a server sends it logs and metrics, the last of them at its end", async () => {
+    const { endpoint, received } = await startCollector()
+    const server = await Server.start(await temporaryFolder(), {
+      LAUREL_OTLP_ENDPOINT: endpoint,
+      LAUREL_OTLP_HEADERS: "Authorization=Bearer%20known-secret",
+      LAUREL_LOG_LEVEL: "trace",
+    })
+    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
+    expect(await server.stop()).toBe(0)
+    const of = (path: string) =>
+      received.flatMap((sent) => (sent.path === path ? [sent.body] : [])).join("")
+    expect(new Set(received.map(({ path }) => path))).toEqual(
+      new Set(["/base/v1/logs", "/base/v1/metrics"]),
+    )
+    expect(of("/base/v1/logs")).toContain("The data directory is open")
+    expect(of("/base/v1/logs")).toContain("Stopped")
+    expect(of("/base/v1/metrics")).toContain("laurel_http_request_duration_seconds")
+    expect(of("/base/v1/metrics")).toContain("events.track")
+    for (const { authorization, body } of received) {
+      expect(authorization).toBe("Bearer known-secret")
+      expect(body).toContain("service.name")
+      expect(body).not.toMatch(/lk_test|known-secret/)
+    }
+    expect(server.stderr.text).toContain('"message":"Stopped"')
+    expect(server.stderr.text).not.toContain("known-secret")
+  })
+
+  it("a server runs as well when nobody is there", async () => {
+    const { endpoint } = await startCollector()
+    const gone = endpoint.replace(/:\d+/, ":9")
+    const server = await Server.start(await temporaryFolder(), {
+      LAUREL_OTLP_ENDPOINT: gone,
+      LAUREL_OTLP_HEADERS: "Authorization=known-secret",
+      LAUREL_LOG_LEVEL: "trace",
+    })
+    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const { status } = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
+    expect(status).toBe(200)
+    expect(await server.stop()).toBe(0)
+    expect(server.stderr.text).toContain('"message":"Stopped"')
+    expect(server.stderr.text).not.toContain("known-secret")
+  })
+})
