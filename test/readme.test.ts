@@ -27,7 +27,7 @@ describe("README.md", () => {
     for (const [, script] of readme.matchAll(/npm run (?:--silent )?([\w:]+)/g)) {
       expect(scripts).toHaveProperty([script!])
     }
-    for (const [, target] of readme.matchAll(/\]\(([^)#]+)\)/g)) {
+    for (const [, target] of readme.matchAll(/\]\((?!https:)([^)#]+)\)/g)) {
       expect(existsSync(join(root, target!)), target).toBe(true)
     }
   })

@@ -2,7 +2,7 @@
  * A disk in memory that is as treacherous as a real one may be:
  *
  * - What was written is only in its cache until it is synced. `afterPowerCut` keeps what was, and of the
- *   rest any sectors of 512 bytes, in any combination, sizes and names of files likewise.
+ *   rest any sectors of 512 bytes, in any combination, sizes and names of files and folders likewise.
  * - Any call can fail, or be the one during which the power goes; from then on all calls fail.
  * - It can be full, slow, or never answer.
  *
@@ -18,7 +18,7 @@ import {
   type OpenMode,
 } from "../../src/storage/Disk.ts"
 import { Random } from "./random.ts"
-import { Folder, Inode, inodeOf, survivingNames } from "./unsynced.ts"
+import { copyTree, Folder, Inode, inodeOf, moveNode, type Node, survivingTree } from "./unsynced.ts"
 
 interface Fault {
   readonly code: string
@@ -27,7 +27,7 @@ interface Fault {
 }
 
 export class SimulatedDisk implements Disk {
-  readonly #folders = new Map<string, Folder>()
+  #root = new Folder()
   readonly #faults = new Map<number, Fault>()
   #lasting: string | undefined
   #hanging: string | undefined
@@ -42,10 +42,9 @@ export class SimulatedDisk implements Disk {
   /** A disk that durably holds these files of one folder. */
   static holding(folder: string, files: ReadonlyMap<string, Uint8Array>): SimulatedDisk {
     const disk = new SimulatedDisk()
-    const made = new Folder()
+    const made = disk.#makeFolders(folder)
     for (const [name, bytes] of files) made.names.set(name, inodeOf(bytes))
     made.sync()
-    disk.#folders.set(folder, made)
     return disk
   }
 
@@ -67,21 +66,16 @@ export class SimulatedDisk implements Disk {
   /** The files of a folder as its readers see them. */
   files(folder: string): Map<string, Buffer> {
     const found = new Map<string, Buffer>()
-    for (const [name, inode] of this.#folder(folder).names)
-      found.set(name, Buffer.from(inode.bytes))
+    for (const [name, node] of this.#folder(folder).names) {
+      if (node instanceof Inode) found.set(name, Buffer.from(node.bytes))
+    }
     return found
   }
 
   /** What the next process finds when this one, but not the machine, dies now: the cache is still there. */
   afterKill(): SimulatedDisk {
     const disk = new SimulatedDisk()
-    const copies = new Map<Inode, Inode>()
-    const copyOf = (inode: Inode): Inode => {
-      const copy = copies.get(inode) ?? inode.copy()
-      copies.set(inode, copy)
-      return copy
-    }
-    for (const [where, folder] of this.#folders) disk.#folders.set(where, folder.copy(copyOf))
+    disk.#root = copyTree(this.#root)
     return disk
   }
 
@@ -90,18 +84,7 @@ export class SimulatedDisk implements Disk {
     const random = new Random(seed)
     const disk = new SimulatedDisk()
     const kept = [0, 1, 0.5, random.next()][Math.floor(random.next() * 4)]!
-    const survivors = new Map<Inode, Inode>()
-    for (const [where, folder] of this.#folders) {
-      const names = survivingNames(folder, random, kept)
-      const survived = new Folder()
-      for (const [name, inode] of names) {
-        const survivor = survivors.get(inode) ?? inode.survivor(random, kept)
-        survivors.set(inode, survivor)
-        survived.names.set(name, survivor)
-      }
-      survived.sync()
-      disk.#folders.set(where, survived)
-    }
+    disk.#root = survivingTree(this.#root, random, kept)
     return disk
   }
 
@@ -113,26 +96,36 @@ export class SimulatedDisk implements Disk {
       if (mode === "create") {
         if (inode === undefined) {
           inode = new Inode()
-          folder.change({ kind: "add", name, inode })
-        } else inode.resize(0)
+          folder.change({ kind: "add", name, node: inode })
+        } else if (inode instanceof Inode) inode.resize(0)
       }
-      if (inode === undefined)
-        throw new DiskError({ operation: "open", path: where, code: "ENOENT" })
+      if (inode === undefined) throw failure("open", where, "ENOENT")
+      if (inode instanceof Folder) throw failure("open", where, "EISDIR")
       return this.#file(where, inode)
     })
 
   readonly rename = (from: string, to: string): OnDisk<void> =>
     this.#call("rename", from, () => {
-      const folder = this.#folder(path.dirname(from))
-      const inode = this.#inode(folder, from)
-      folder.change({ kind: "rename", from: path.basename(from), to: path.basename(to), inode })
+      const node = this.#node(from)
+      const replaced = this.#folder(path.dirname(to)).names.get(path.basename(to))
+      if (replaced instanceof Folder && replaced.names.size > 0) {
+        throw failure("rename", to, "ENOTEMPTY")
+      }
+      moveNode(this.#place(from), this.#place(to), node)
     })
 
   readonly remove = (where: string): OnDisk<void> =>
     this.#call("remove", where, () => {
-      const folder = this.#folder(path.dirname(where))
-      this.#inode(folder, where)
-      folder.change({ kind: "remove", name: path.basename(where) })
+      if (this.#node(where) instanceof Folder) throw failure("remove", where, "EISDIR")
+      const [folder, name] = this.#place(where)
+      folder.change({ kind: "remove", name })
+    })
+
+  readonly removeFolder = (where: string): OnDisk<void> =>
+    this.#call("remove folder", where, () => {
+      if (this.#folder(where).names.size > 0) throw failure("remove folder", where, "ENOTEMPTY")
+      const [folder, name] = this.#place(where)
+      folder.change({ kind: "remove", name })
     })
 
   readonly list = (where: string): OnDisk<ReadonlyArray<string>> =>
@@ -140,7 +133,7 @@ export class SimulatedDisk implements Disk {
 
   readonly makeFolder = (where: string): OnDisk<void> =>
     this.#call("make folder", where, () => {
-      if (!this.#folders.has(where)) this.#folders.set(where, new Folder())
+      this.#makeFolders(where)
     })
 
   readonly syncFolder = (where: string): OnDisk<void> =>
@@ -150,32 +143,60 @@ export class SimulatedDisk implements Disk {
     this.#call("statfs", where, () => this.#freeBytes())
 
   #freeBytes(): number {
-    let used = 0
-    for (const folder of this.#folders.values()) {
-      for (const inode of folder.names.values()) used += inode.bytes.length
+    const counted = new Set<Node>()
+    const bytesIn = (folder: Folder): number => {
+      let bytes = 0
+      for (const node of folder.names.values()) {
+        if (counted.has(node)) continue
+        counted.add(node)
+        bytes += node instanceof Inode ? node.bytes.length : bytesIn(node)
+      }
+      return bytes
     }
-    return this.capacityBytes - used
+    return this.capacityBytes - bytesIn(this.#root)
   }
 
-  #folder(where: string): Folder {
-    const folder = this.#folders.get(where)
-    if (folder === undefined)
-      throw new DiskError({ operation: "open", path: where, code: "ENOENT" })
+  /** A new folder is durable at once: who makes one syncs the one above it. */
+  #makeFolders(where: string): Folder {
+    let folder = this.#root
+    for (const name of namesOf(where)) {
+      const found = folder.names.get(name)
+      if (found instanceof Inode) throw failure("make folder", where, "ENOTDIR")
+      const next = found ?? new Folder()
+      if (found === undefined) {
+        folder.change({ kind: "add", name, node: next })
+        folder.sync()
+      }
+      folder = next
+    }
     return folder
   }
 
-  #inode(folder: Folder, where: string): Inode {
-    const inode = folder.names.get(path.basename(where))
-    if (inode === undefined) throw new DiskError({ operation: "find", path: where, code: "ENOENT" })
-    return inode
+  #folder(where: string): Folder {
+    const node = this.#node(where)
+    if (node instanceof Inode) throw failure("open", where, "ENOTDIR")
+    return node
+  }
+
+  #node(where: string): Node {
+    let node: Node = this.#root
+    for (const name of namesOf(where)) {
+      const next: Node | undefined = node instanceof Folder ? node.names.get(name) : undefined
+      if (next === undefined) throw failure("find", where, "ENOENT")
+      node = next
+    }
+    return node
+  }
+
+  #place(where: string): readonly [Folder, string] {
+    return [this.#folder(path.dirname(where)), path.basename(where)]
   }
 
   #file(where: string, inode: Inode): DiskFile {
     const write = (position: number, bytes: Buffer) => {
       const room = Math.max(0, this.#freeBytes() + inode.bytes.length - position)
       inode.write(position, bytes.subarray(0, room))
-      if (room < bytes.length)
-        throw new DiskError({ operation: "write", path: where, code: "ENOSPC" })
+      if (room < bytes.length) throw failure("write", where, "ENOSPC")
     }
     return {
       path: where,
@@ -211,3 +232,9 @@ export class SimulatedDisk implements Disk {
     })
   }
 }
+
+const failure = (operation: string, where: string, code: string): DiskError =>
+  new DiskError({ operation, path: where, code })
+
+const namesOf = (where: string): ReadonlyArray<string> =>
+  where.split("/").filter((name) => name !== "")

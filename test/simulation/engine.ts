@@ -1,231 +1,309 @@
 /**
- * One seeded run of the engine against the model: random commands, alone and many at once, with ids used
- * again, definitions made on the way, users that go cold, snapshots, and crashes after which everything
- * that was not answered is sent again.
+ * One seeded run of the whole engine against the model: random definitions and edits, commands alone and many at
+ * once, with ids used again, jumps of the clock over days and ends of windows, users that go cold, snapshots,
+ * restarts, and crashes after which everything that was not answered is sent again. Every answer is compared, and
+ * every read.
  */
 import { expect } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { LaurelError } from "../../src/domain/Errors.ts"
-import { applyUser, type UserReply, type UserState } from "../../src/domain/User.ts"
-import type { Engine, UserMessage } from "../../src/engine/Engine.ts"
+import type { JournalRecord, TrackedEvent } from "../../src/domain/Record.ts"
+import { replyOf, type UserReply } from "../../src/domain/UserReply.ts"
+import type { UserMessage } from "../../src/engine/Engine.ts"
 import { nextTurn } from "../../src/engine/nextTurn.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import type { Storage } from "../../src/storage/Storage.ts"
+import { recordsOf, sandbox, start } from "../engine/fixture.ts"
+import { firstOf, recordOf } from "./answers.ts"
 import {
-  event,
-  type Fixture,
-  quest,
-  recordsOf,
-  reward,
-  rule,
-  sandbox,
-  start,
-} from "../engine/fixture.ts"
-import { Model, type ModelOutcome } from "./Model.ts"
+  beginnings,
+  randomBadge,
+  randomCommand,
+  randomEdit,
+  randomQuest,
+  randomRule,
+  randomSettings,
+  type Surroundings,
+  zones,
+} from "./commands.ts"
+import { commandOf } from "./definitionCommands.ts"
+import { dyingDisk } from "./dyingDisk.ts"
+import { Oracle } from "./Oracle.ts"
 import { Random } from "./random.ts"
+import { compareReads } from "./reads.ts"
+import { outcomeOf, sorted } from "./views.ts"
 
-const actions = ["TAP", "SWIPE", "LESSON_DONE"]
+const minute = 60_000
+const day = 1_440 * minute
+
+type Outcome = UserReply | LaurelError
 
 export const simulate = Effect.fnUntraced(function* (seed: number, steps: number) {
   const random = new Random(seed)
-  const model = new Model()
+  const oracle = new Oracle()
   const state = new MemoryStorage.MemoryState()
-  const options = {
-    residentUsersMax: 8,
-    snapshotIntervalMs: 5_000,
-    snapshotSliceEntriesMax: 4,
-    idlePassivateMs: 20_000,
-  }
-  const users = Array.from(
-    { length: 24 },
-    (_, index) => `${["constructor", "u"][index % 2]}${index}`,
-  )
-  const questIds: Array<string> = []
-  let ids = 0
   const disk = { appendsLeft: Infinity, lastAppendKept: false, writesLeft: Infinity }
+  const options = {
+    residentUsersMax: 6,
+    snapshotIntervalMs: 300 * minute,
+    snapshotSliceEntriesMax: 4,
+    idlePassivateMs: 30 * minute,
+    sweepIntervalMs: 60 * minute,
+    clockCheckMs: day,
+  }
+  /** Everything that ever became durable: the journal itself forgets. */
+  const journal: Array<JournalRecord> = []
+  const overhear = (storage: Storage["Service"]): Storage["Service"] => ({
+    ...storage,
+    append: (batch) =>
+      Effect.tap(storage.append(batch), () =>
+        Effect.sync(() => {
+          const last = journal.at(-1)?.sequence ?? 0
+          journal.push(...recordsOf(state).filter((record) => record.sequence > last))
+        }),
+      ),
+  })
   const open = Effect.suspend(() => {
     Object.assign(disk, { appendsLeft: Infinity, writesLeft: Infinity })
-    return start(dyingDisk(MemoryStorage.make({ state }), disk), options)
+    return start(dyingDisk(overhear(MemoryStorage.make({ state })), disk), options)
   })
+  let now = Date.parse(random.pick(beginnings))
+  yield* TestClock.setTime(now)
   let running = yield* open
+  const users = Array.from(
+    { length: 10 },
+    (_, index) => `${["constructor", "u"][index % 2]}${index}`,
+  )
+  const settled = random.chance(0.6)
+  const recurAnew = new Set<string>()
+  let sequence = 0
+  let ids = 0
 
-  const someId = () =>
-    random.chance(0.5)
-      ? `id${ids++}`
-      : random.chance(0.5)
-        ? `id${random.integer(0, ids)}`
-        : undefined
+  const surroundings = (userId = ""): Surroundings => ({
+    random,
+    now,
+    sequence: ++ids,
+    project: oracle.project,
+    model: oracle.model,
+    records: [...oracle.records.values()].flat(),
+    sequenceOf: () => oracle.records.get(userId)?.at(-1)?.sequence ?? 0,
+    settled,
+    recurAnew,
+  })
 
-  const command = (withId: boolean): { message: UserMessage; ask: () => ModelOutcome } => {
+  const command = (withId: boolean): UserMessage => {
     const userId = random.pick(users)
-    const id = withId ? `id${ids++}` : someId()
-    if (random.chance(0.3)) {
-      const amount = random.chance(0.02) ? 1_000_000_000 : random.integer(1, 3) * 10
-      return {
-        message: reward(userId, amount, id),
-        ask: () => model.reward(userId, amount, id),
-      }
-    }
-    if (random.chance(0.2)) {
-      const questId = questIds.length > 0 && random.chance(0.9) ? random.pick(questIds) : "qst_none"
-      const metadata = { questId }
-      return {
-        message: event(userId, "QUEST_COMPLETE", { metadata, ...(id !== undefined && { id }) }),
-        ask: () => model.event(userId, "QUEST_COMPLETE", id, questId),
-      }
-    }
-    const action = random.pick(actions)
-    return {
-      message: event(userId, action, id === undefined ? {} : { id }),
-      ask: () => model.event(userId, action, id),
-    }
+    const made = randomCommand(surroundings(userId), userId)
+    if (made.kind === "tick" || made.kind === "backfill") return command(withId)
+    const id = withId || random.chance(0.4) ? `id${ids}` : `id${random.integer(0, ids)}`
+    const hasId = made.kind === "event" || made.kind === "reward"
+    return { userId, command: hasId && (withId || random.chance(0.6)) ? { ...made, id } : made }
   }
 
-  const agree = (outcome: UserReply | LaurelError, expected: ModelOutcome) => {
-    if ("_tag" in outcome) expect({ refused: outcome.code }).toEqual(expected)
-    else expect({ ...outcome.xp, duplicate: outcome.duplicate }).toEqual(expected)
+  /** The records that became durable since the last time, told to the model: in order, per user. */
+  const fresh = (): ReadonlyArray<JournalRecord> => {
+    const records = journal.filter((record) => record.sequence > sequence)
+    sequence = records.at(-1)?.sequence ?? sequence
+    for (const record of records) if (record.subject.actor === "project") oracle.define(record)
+    return records.filter(({ subject }) => subject.actor === "user")
   }
+
+  /**
+   * Holds the answers to `sent`, in the order in which they were sent, against the model. `strict`: nothing
+   * else was going on, so that a refusal must be the model's too.
+   */
+  const settle = (
+    sent: ReadonlyArray<{ readonly message: UserMessage; readonly outcome: Outcome | undefined }>,
+    strict: boolean,
+  ): void => {
+    const left = [...fresh()]
+    const takeWhile = (userId: string, until: number) => {
+      for (const record of left.filter((one) => one.sequence <= until)) {
+        if (record.subject.actor !== "user" || record.subject.userId !== userId) continue
+        left.splice(left.indexOf(record), 1)
+        oracle.take(record)
+      }
+    }
+    for (const { message, outcome } of sent) {
+      const { command, userId } = message
+      if (outcome === undefined) continue
+      if (!("_tag" in outcome)) {
+        const known = oracle.records.get(userId) ?? []
+        const record = recordOf(outcome, userId, command, [...known, ...left], left)
+        if (record === undefined) continue
+        takeWhile(userId, record.sequence)
+        expect(outcome).toEqual(replyOf(record, outcome.duplicate))
+        continue
+      }
+      if (!strict) continue
+      const first = firstOf(command, oracle.records.get(userId) ?? [])
+      const expected =
+        first === undefined
+          ? oracle.expect(userId, command, oracle.definitions, { now, sequence: sequence + 0.5 })
+          : undefined
+      // A second undo is as one of nothing.
+      if (first?.cause.kind === "revocation") expect(outcome.code).toMatch(/_not_found$/)
+      else expect({ refused: outcome.code }).toEqual(expected)
+    }
+    for (const userId of users) takeWhile(userId, Number.POSITIVE_INFINITY)
+    expect(left).toEqual([])
+  }
+
+  const askOne = (message: UserMessage) =>
+    Effect.match(running.engine.askUser(sandbox, message), {
+      onSuccess: ({ reply }): Outcome => reply,
+      onFailure: (error) => error,
+    })
+
+  const pass = (ms: number) =>
+    Effect.suspend(() => {
+      now += ms
+      return TestClock.adjust(ms)
+    })
+
+  /** What follows by itself, of the clock or of a start, has come to rest. */
+  const rest = Effect.gen(function* () {
+    for (let before = -1; before !== sequence; ) {
+      before = sequence
+      yield* pass(200)
+      for (let turn = 0; turn < 5; turn++) yield* nextTurn
+      settle([], false)
+    }
+  })
+
+  const jump = () =>
+    random.pick([1, 1000, minute, 60 * minute, 7 * 60 * minute, day, day, 3 * day, 8 * day])
 
   /** Commands that are on their way when the engine is killed: whatever became of them, a repeat settles it. */
   const crash = Effect.gen(function* () {
     // The power may fail in the middle of a snapshot, or before or after the journal has a batch.
     if (random.chance(0.5)) {
       disk.writesLeft = random.integer(0, 6)
-      yield* TestClock.adjust(options.snapshotIntervalMs)
+      yield* pass(options.snapshotIntervalMs)
     }
+    settle([], false)
     if (random.chance(0.5)) {
       disk.appendsLeft = 0
       disk.lastAppendKept = random.chance(0.5)
     }
-    const sent = Array.from({ length: random.integer(0, 30) }, () => command(true))
-    const asked = yield* Effect.forkChild(
-      running.engine.askUsers(
-        sandbox,
-        sent.map(({ message }) => message),
-      ),
-      { startImmediately: true },
-    )
+    const sent = Array.from({ length: random.integer(0, 20) }, () => command(true))
+    const asked = yield* Effect.forkChild(running.engine.askUsers(sandbox, sent), {
+      startImmediately: true,
+    })
     if (random.chance(0.5)) yield* nextTurn
     yield* running.close("kill")
     yield* Fiber.interrupt(asked)
+    if (random.chance(0.3)) yield* pass(jump())
     running = yield* open
-    for (const { message, ask } of sent) {
-      const outcome = yield* askOne(running.engine, message)
-      // It may have been applied before the crash; applied twice, its total would differ.
-      const expected = ask()
-      if ("_tag" in outcome || "refused" in expected) agree(outcome, expected)
-      else agree({ ...outcome, duplicate: expected.duplicate }, expected)
+    settle([], false)
+    const outcomes: Array<Outcome> = []
+    for (const message of sent) outcomes.push(yield* askOne(message))
+    settle(
+      sent.map((message, index) => ({ message, outcome: outcomes[index] })),
+      false,
+    )
+  })
+
+  /** An event is tried out, then sent: it does what was said. */
+  const tryOut = Effect.gen(function* () {
+    const { command: made, userId } = command(false)
+    if (made.kind !== "event") return
+    const { id: _, ...event } = made as TrackedEvent
+    const message = { userId, command: event }
+    const foreseen = yield* Effect.exit(running.engine.simulate(sandbox, message))
+    const expected = oracle.foresee(userId, event, now)
+    if (Exit.isSuccess(foreseen)) {
+      expect(outcomeOf(foreseen.value.record)).toEqual(expected && sorted(expected))
+    } else expect(expected).toHaveProperty("refused")
+    settle([{ message, outcome: yield* askOne(message) }], true)
+  })
+
+  /** A badge is given to all who qualify already, in the background; after that, none is left who does. */
+  const backfill = Effect.gen(function* () {
+    const badges = oracle.definitions.badges.filter(({ archived }) => !archived)
+    if (badges.length === 0) return
+    const { criteria, id } = random.pick(badges)
+    if (criteria.kind === "manual") return
+    const asked = { kind: "startBackfill", badgeId: id, notify: random.chance(0.5) } as const
+    const { at } = (yield* running.engine.askProject(sandbox, asked)).reply
+    for (let tries = 0; ; tries++) {
+      yield* Effect.andThen(pass(10), nextTurn)
+      const run = yield* running.engine.readBackfill(sandbox, id)
+      if (run?.startedAt === at && run.status === "finished") break
+      expect(tries).toBeLessThan(1_000)
+    }
+    yield* rest
+    for (const userId of users) {
+      if (oracle.model.log(userId).length > 0) expect(oracle.qualifies(userId, id, now)).toBe(false)
     }
   })
 
+  const define = Effect.gen(function* () {
+    const made = surroundings()
+    const kind = random.next()
+    const facts =
+      kind < 0.2
+        ? [{ kind: "rule.created", rule: randomRule(made) } as const]
+        : kind < 0.4
+          ? [{ kind: "badge.created", badge: randomBadge(made) } as const]
+          : kind < 0.6
+            ? [{ kind: "quest.created", quest: randomQuest(made) } as const]
+            : kind < 0.9
+              ? randomEdit(made)
+              : [{ kind: "project.updated", settings: randomSettings(made) } as const]
+    for (const fact of facts) {
+      yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
+    }
+    settle([], false)
+  })
+
+  yield* running.engine.askProject(sandbox, {
+    kind: "updateSettings",
+    change: { timezone: random.pick(zones) },
+  })
   for (let step = 0; step < steps; step++) {
     const kind = random.next()
-    if (kind < 0.03) {
-      const made = rule(random.pick(actions), random.integer(0, 5))
-      yield* running.engine.askProject(sandbox, made)
-      if (made.kind === "createRule") {
-        model.rules.push({ action: made.rule.action, xp: made.rule.reward.xp })
-      }
-    } else if (kind < 0.06) {
-      const active = random.chance(0.8)
-      const made = quest("A quest", random.integer(0, 50), active ? "active" : "draft")
-      yield* running.engine.askProject(sandbox, made)
-      questIds.push(made.quest.id)
-      model.quests.set(made.quest.id, { xp: made.quest.reward.xp, active })
-    } else if (kind < 0.1) {
-      // Commands arrive while a snapshot is being written.
+    if (kind < 0.08 || step < 8) yield* define
+    else if (kind < 0.1) yield* backfill
+    else if (kind < 0.14) {
+      // Commands arrive while a snapshot is being written, and while time passes.
       const sent = Array.from({ length: random.integer(1, 20) }, () => command(false))
+      const ms = random.integer(1, 700 * minute)
       const [outcomes] = yield* Effect.all(
-        [
-          Effect.forEach(sent, ({ message }) =>
-            Effect.andThen(nextTurn, askOne(running.engine, message)),
-          ),
-          TestClock.adjust(random.integer(1, 30_000)),
-        ],
+        [Effect.forEach(sent, (message) => Effect.andThen(nextTurn, askOne(message))), pass(ms)],
         { concurrency: "unbounded" },
       )
-      sent.forEach(({ ask }, index) => {
-        agree(outcomes[index]!, ask())
-      })
-    } else if (kind < 0.13) {
-      yield* crash
-    } else if (kind < 0.15) {
+      settle(
+        sent.map((message, index) => ({ message, outcome: outcomes[index] })),
+        false,
+      )
+    } else if (kind < 0.17) yield* crash
+    else if (kind < 0.19) {
       yield* running.close()
       running = yield* open
-    } else if (kind < 0.3) {
-      const sent = Array.from({ length: random.integer(1, 40) }, () => command(false))
-      const outcomes = yield* running.engine.askUsers(
-        sandbox,
-        sent.map(({ message }) => message),
+    } else if (kind < 0.29) {
+      yield* pass(jump())
+      settle([], false)
+    } else if (kind < 0.4) {
+      const sent = Array.from({ length: random.integer(1, 30) }, () => command(false))
+      const outcomes = yield* running.engine.askUsers(sandbox, sent)
+      settle(
+        sent.map((message, index) => ({ message, outcome: outcomes[index] })),
+        true,
       )
-      sent.forEach(({ ask }, index) => {
-        agree(outcomes[index]!, ask())
-      })
-    } else {
-      const { ask, message } = command(false)
-      agree(yield* askOne(running.engine, message), ask())
+    } else if (kind < 0.45) yield* tryOut
+    else {
+      const message = command(false)
+      settle([{ message, outcome: yield* askOne(message) }], true)
     }
-    if (step % 10 === 0) yield* compare(running, model, users)
+    if (step % 10 === 0) {
+      yield* rest
+      yield* compareReads(running.engine, oracle, random, now, users)
+    }
+    expect(running.broken).toEqual([])
   }
-  yield* compare(running, model, users)
-  yield* compareToFold(running, state)
+  yield* rest
+  yield* compareReads(running.engine, oracle, random, now, users)
   yield* running.close()
-})
-
-/** A disk that answers nothing any more once its calls are used up, as before a power cut. */
-const dyingDisk = (
-  storage: Storage["Service"],
-  disk: { appendsLeft: number; lastAppendKept: boolean; writesLeft: number },
-): Storage["Service"] => ({
-  ...storage,
-  append: (batch) =>
-    Effect.suspend(() => {
-      if (disk.appendsLeft-- > 0) return storage.append(batch)
-      return disk.lastAppendKept
-        ? Effect.andThen(storage.append(batch), Effect.never)
-        : Effect.never
-    }),
-  writeEntries: (entries) =>
-    Effect.suspend(() => (disk.writesLeft-- > 0 ? storage.writeEntries(entries) : Effect.never)),
-})
-
-const askOne = (engine: Engine["Service"], message: UserMessage) =>
-  Effect.match(engine.askUser(sandbox, message), {
-    onSuccess: ({ reply }): UserReply | LaurelError => reply,
-    onFailure: (error) => error,
-  })
-
-/** Live state, whatever it went through, is the fold of the whole journal. */
-const compareToFold = Effect.fnUntraced(function* (
-  { engine }: Fixture,
-  state: MemoryStorage.MemoryState,
-) {
-  const users = new Map<string, UserState | undefined>()
-  for (const record of recordsOf(state)) {
-    if (record.subject.actor !== "user") continue
-    const { userId } = record.subject
-    users.set(userId, applyUser(users.get(userId), record))
-  }
-  for (const [userId, user] of users) expect(yield* engine.readUser(sandbox, userId)).toEqual(user)
-})
-
-const compare = Effect.fnUntraced(function* (
-  { broken, engine }: Fixture,
-  model: Model,
-  users: ReadonlyArray<string>,
-) {
-  expect(broken).toEqual([])
-  for (const userId of users) {
-    const user = yield* engine.readUser(sandbox, userId)
-    const expected = model.users.get(userId)
-    expect(user?.xp).toBe(expected?.xp)
-    expect([...(user?.questsCompleted.keys() ?? [])].sort()).toEqual(
-      [...(expected?.quests ?? [])].sort(),
-    )
-  }
-  const board = model.board()
-  const page = yield* engine.readBoard(sandbox, { limit: 100, offset: 0 })
-  expect(page.entries).toEqual(board)
-  for (const { rank, userId } of board) expect(yield* engine.readRank(sandbox, userId)).toBe(rank)
 })

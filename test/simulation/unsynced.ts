@@ -63,24 +63,31 @@ export const inodeOf = (bytes: Uint8Array): Inode => {
   return inode
 }
 
-type Change =
-  | { readonly kind: "add"; readonly name: string; readonly inode: Inode }
-  | { readonly kind: "remove"; readonly name: string }
-  | { readonly kind: "rename"; readonly from: string; readonly to: string; readonly inode: Inode }
+/** A rename from one folder to another: once either of them is synced, it happened in both. */
+interface Move {
+  synced: boolean
+}
 
-const applyChange = (names: Map<string, Inode>, change: Change): void => {
-  if (change.kind === "add") names.set(change.name, change.inode)
+type Change =
+  | { readonly kind: "add"; readonly name: string; readonly node: Node; readonly move?: Move }
+  | { readonly kind: "remove"; readonly name: string; readonly move?: Move }
+  | { readonly kind: "rename"; readonly from: string; readonly to: string; readonly node: Node }
+
+export type Node = Inode | Folder
+
+const applyChange = (names: Map<string, Node>, change: Change): void => {
+  if (change.kind === "add") names.set(change.name, change.node)
   else if (change.kind === "remove") names.delete(change.name)
   else {
     names.delete(change.from)
-    names.set(change.to, change.inode)
+    names.set(change.to, change.node)
   }
 }
 
 /** The names in a folder, those that are durable, and the changes between. */
 export class Folder {
-  names = new Map<string, Inode>()
-  durable = new Map<string, Inode>()
+  names = new Map<string, Node>()
+  durable = new Map<string, Node>()
   pending: Array<Change> = []
 
   change(change: Change): void {
@@ -88,25 +95,86 @@ export class Folder {
     this.pending.push(change)
   }
 
-  copy(copyOf: (inode: Inode) => Inode): Folder {
-    const copy = new Folder()
-    for (const [name, inode] of this.names) copy.names.set(name, copyOf(inode))
-    for (const [name, inode] of this.durable) copy.durable.set(name, copyOf(inode))
-    copy.pending = this.pending.map((change) =>
-      change.kind === "remove" ? change : { ...change, inode: copyOf(change.inode) },
-    )
-    return copy
-  }
-
   sync(): void {
     this.durable = new Map(this.names)
+    for (const change of this.pending) if ("move" in change) change.move!.synced = true
     this.pending = []
+  }
+
+  /** The same folder in another world, where `copyOf` each node stands for it. */
+  copy(copyOf: (node: Node) => Node, moveOf: (move: Move) => Move): Folder {
+    const copy = new Folder()
+    for (const [name, node] of this.names) copy.names.set(name, copyOf(node))
+    for (const [name, node] of this.durable) copy.durable.set(name, copyOf(node))
+    copy.pending = this.pending.map((change) => ({
+      ...change,
+      ...("node" in change && { node: copyOf(change.node) }),
+      ...("move" in change && { move: moveOf(change.move!) }),
+    }))
+    return copy
   }
 }
 
-/** What a power cut leaves of a folder's names: each unsynced change happened or did not. */
-export const survivingNames = (folder: Folder, random: Random, kept: number) => {
-  const names = new Map(folder.durable)
-  for (const change of folder.pending) if (random.next() < kept) applyChange(names, change)
-  return names
+/** Renames within a folder, or from one to another. */
+export const moveNode = (
+  [source, from]: readonly [Folder, string],
+  [target, to]: readonly [Folder, string],
+  node: Node,
+): void => {
+  if (source === target) {
+    source.change({ kind: "rename", from, to, node })
+    return
+  }
+  const move = { synced: false }
+  source.change({ kind: "remove", name: from, move })
+  target.change({ kind: "add", name: to, node, move })
+}
+
+/** What a kill leaves: all of it, in another world. */
+export const copyTree = (root: Folder): Folder => {
+  const copies = new Map<Node, Node>()
+  const moves = new Map<Move, Move>()
+  const moveOf = (move: Move): Move => {
+    const copy = moves.get(move) ?? { ...move }
+    moves.set(move, copy)
+    return copy
+  }
+  const copyOf = (node: Node): Node => {
+    const known = copies.get(node)
+    if (known !== undefined) return known
+    const copy = node instanceof Inode ? node.copy() : node.copy(copyOf, moveOf)
+    copies.set(node, copy)
+    return copy
+  }
+  return copyOf(root) as Folder
+}
+
+/** What a power cut leaves: each unsynced change of a name happened or did not, each sector is old or new. */
+export const survivingTree = (root: Folder, random: Random, kept: number): Folder => {
+  const survivors = new Map<Node, Node>()
+  const fates = new Map<Move, boolean>()
+  const happened = (change: Change): boolean => {
+    const move = "move" in change ? change.move : undefined
+    if (move === undefined) return random.next() < kept
+    const fate = move.synced || (fates.get(move) ?? random.next() < kept)
+    fates.set(move, fate)
+    return fate
+  }
+  const survivorOf = (node: Node): Node => {
+    const known = survivors.get(node)
+    if (known !== undefined) return known
+    if (node instanceof Inode) {
+      const survivor = node.survivor(random, kept)
+      survivors.set(node, survivor)
+      return survivor
+    }
+    const survivor = new Folder()
+    survivors.set(node, survivor)
+    const names = new Map(node.durable)
+    for (const change of node.pending) if (happened(change)) applyChange(names, change)
+    for (const [name, named] of names) survivor.names.set(name, survivorOf(named))
+    survivor.sync()
+    return survivor
+  }
+  return survivorOf(root) as Folder
 }

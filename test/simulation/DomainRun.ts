@@ -1,0 +1,261 @@
+/**
+ * One seeded run of the domain's pure functions against the model: random definitions, edits, commands and jumps of
+ * the clock, the reply and the whole state compared after each.
+ */
+import assert from "node:assert/strict"
+import { Result } from "effect"
+import { applyUser } from "../../src/domain/applyUser.ts"
+import { dateOf, dayOf, windowOfDay } from "../../src/domain/Calendar.ts"
+import { dueAt } from "../../src/domain/Due.ts"
+import { decideUser } from "../../src/domain/decide/Decide.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
+import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/Record.ts"
+import type { UserState } from "../../src/domain/User.ts"
+import {
+  beginnings,
+  randomBadge,
+  randomCommand,
+  randomEdit,
+  randomQuest,
+  randomRule,
+  randomSettings,
+  type Surroundings,
+  zones,
+} from "./commands.ts"
+import { dateAt, nextWindow, windowAt, windowKinds } from "./model/calendar.ts"
+import type { Definitions } from "./model/Definitions.ts"
+import { Model, type Outcome, type Refused } from "./model/Model.ts"
+import type { ClosedThrough } from "./model/windows.ts"
+import { Random } from "./random.ts"
+import { modelView, outcomeOf, sorted, stateView } from "./views.ts"
+
+const environment = "demo:sandbox"
+
+/** The domain as the engine drives it, one record after another, and the model beside it. */
+export class DomainRun implements Surroundings {
+  readonly random: Random
+  readonly model = new Model()
+  project: ProjectState = emptyProject
+  closed: ClosedThrough = { daily: "", weekly: "", monthly: "" }
+  readonly users = new Map<string, UserState | undefined>()
+  /** All that was decided for users, and what of it is not forgotten. */
+  readonly journal: Array<JournalRecord> = []
+  records: ReadonlyArray<JournalRecord> = []
+  readonly undone = new Set<string>()
+  /** Badges for which the history was counted: what that gave, no undo takes. */
+  readonly backfilled = new Set<string>()
+  now: number
+  sequence = 0
+
+  readonly settled: boolean
+  readonly recurAnew = new Set<string>()
+
+  constructor(seed: number) {
+    this.random = new Random(seed)
+    this.now = Date.parse(this.random.pick(beginnings))
+    this.settled = this.random.chance(0.6)
+    const timezone = this.random.pick(zones)
+    this.define({ kind: "project.updated", settings: { ...emptyProject.settings, timezone } })
+  }
+
+  readonly sequenceOf = (userId: string): number => this.users.get(userId)?.sequence ?? 0
+
+  /** The date in the project. */
+  get today(): string {
+    return dateAt(this.project.settings.timezone, this.now)
+  }
+
+  get definitions(): Definitions {
+    const { badges, quests, rules, settings } = this.project
+    return {
+      settings,
+      badges: [...badges.values()],
+      quests: [...quests.values()],
+      rules: [...rules.values()],
+      closed: this.closed,
+    }
+  }
+
+  define(...facts: ReadonlyArray<ProjectFact>): void {
+    const record: JournalRecord = {
+      sequence: ++this.sequence,
+      at: this.now,
+      subject: { actor: "project", environment },
+      cause: { kind: "request" },
+      facts,
+    }
+    this.project = applyProject(this.project, record)
+  }
+
+  /** Decides and applies, as the user's actor does, and holds the reply and the state against the model's. */
+  command(userId: string, command: UserCommand): void {
+    if (command.kind === "tick") {
+      this.#tick(userId)
+      return
+    }
+    const moment = { now: this.now, sequence: this.sequence + 1 }
+    const actual = this.#decide(userId, command)
+    const expected = this.#expect(userId, command, moment)
+    if (expected === undefined) assert(!("refused" in actual))
+    else assert.deepEqual(actual, sorted(expected))
+    this.compare(userId)
+  }
+
+  /** Time has passed. What is noted changes nothing that can be seen, and there is something exactly when it was due. */
+  #tick(userId: string): void {
+    const user = this.users.get(userId)
+    const due = user !== undefined && dueAt(user, this.project, this.now) <= this.now
+    const moment = { now: this.now, sequence: this.sequence + 1 }
+    const actual = this.#decide(userId, { kind: "tick" })
+    assert.equal(!("refused" in actual), due)
+    if (due) this.model.tick(userId, this.definitions, moment)
+    this.compare(userId)
+    const after = this.users.get(userId)
+    if (after !== undefined) assert(dueAt(after, this.project, this.now) > this.now)
+  }
+
+  #decide(userId: string, command: UserCommand): Outcome | Refused {
+    const user = this.users.get(userId)
+    const found =
+      command.kind === "revocation"
+        ? this.records.find(
+            ({ sequence, subject }) =>
+              sequence === command.sequence &&
+              subject.actor === "user" &&
+              subject.userId === userId,
+          )
+        : undefined
+    const key = command.kind === "revocation" ? `${userId} ${command.sequence}` : ""
+    if (command.kind === "revocation" && this.undone.has(key))
+      return { refused: command.of === "event" ? "event_not_found" : "reward_not_found" }
+    const decided = decideUser(user, this.project, command, this.now, found)
+    if (Result.isFailure(decided)) return { refused: decided.failure.code }
+    const { cause, facts } = decided.success
+    const record: JournalRecord = {
+      sequence: this.sequence + 1,
+      at: this.now,
+      subject: { actor: "user", environment, userId },
+      cause,
+      // As it comes back from the journal.
+      facts: JSON.parse(JSON.stringify(facts)),
+    }
+    if (facts.length === 0) return outcomeOf(record)
+    this.sequence++
+    if (command.kind === "revocation") this.undone.add(key)
+    this.records = [...this.records, record]
+    this.journal.push(record)
+    this.users.set(userId, applyUser(user, record))
+    return outcomeOf(record)
+  }
+
+  #expect(
+    userId: string,
+    command: UserCommand,
+    moment: { readonly now: number; readonly sequence: number },
+  ): Outcome | Refused | undefined {
+    const known = this.model.users.has(userId)
+    switch (command.kind) {
+      case "event":
+        return this.model.event(userId, command, this.definitions, moment)
+      case "reward":
+        return this.model.reward(userId, command, this.definitions, moment)
+      case "revocation":
+        return this.model.undo(userId, command, this.definitions, moment)
+      case "profile":
+        this.model.setProfile(userId, command.change, this.definitions, moment)
+        return undefined
+      case "erasure":
+        this.model.erase(userId)
+        this.records = this.records.filter(
+          ({ subject }) => subject.actor !== "user" || subject.userId !== userId,
+        )
+        return known ? undefined : { refused: "user_not_found" }
+      case "backfill":
+        this.backfilled.add(command.badgeId)
+        return known
+          ? this.model.backfill(userId, command, this.definitions, moment)
+          : { refused: "conflict" }
+      case "tick":
+        return undefined
+    }
+  }
+
+  compare(userId: string): void {
+    const state = this.users.get(userId)
+    const log = this.model.log(userId)
+    assert.equal(state === undefined, log.length === 0)
+    if (state === undefined) return
+    const place = this.model.place(userId, this.definitions)
+    assert.deepEqual(
+      stateView(state, this.project, this.now),
+      modelView(log, this.model.profile(userId), place, this.now),
+    )
+  }
+
+  /** Closes the windows that have ended, as the project's clock does; it may be late. */
+  closeWindows(): void {
+    const zone = this.project.settings.timezone
+    for (const kind of windowKinds) {
+      const open = windowAt(kind, zone, this.now)
+      if (this.closed[kind] === "") {
+        this.closed = { ...this.closed, [kind]: previous(kind, open) }
+      } else {
+        if (nextWindow(kind, this.closed[kind]) >= open) continue
+        this.closed = { ...this.closed, [kind]: previous(kind, open) }
+      }
+      const index = windowOfDay(kind, dayOf(this.closed[kind])!)
+      this.define({
+        kind: "leaderboard.window_closed",
+        window: kind,
+        index,
+        startsAt: 0,
+        endsAt: 0,
+        total: 0,
+      })
+    }
+  }
+
+  /** A random step. */
+  step(users: ReadonlyArray<string>): void {
+    const { random } = this
+    const kind = random.next()
+    if (kind < 0.02) this.define({ kind: "rule.created", rule: randomRule(this) })
+    else if (kind < 0.035) this.define({ kind: "badge.created", badge: randomBadge(this) })
+    else if (kind < 0.055) this.define({ kind: "quest.created", quest: randomQuest(this) })
+    else if (kind < 0.09) this.define(...randomEdit(this))
+    else if (kind < 0.1) {
+      // A streak that is over where the project is now may not be where it moves to.
+      for (const userId of users) this.command(userId, { kind: "tick" })
+      this.define({ kind: "project.updated", settings: randomSettings(this) })
+    } else if (kind < 0.25) {
+      this.now += random.pick([
+        1,
+        1000,
+        60_000,
+        3_600_000,
+        7 * 3_600_000,
+        86_400_000,
+        86_400_000 * 3,
+        86_400_000 * 8,
+      ])
+      if (random.chance(0.8)) this.closeWindows()
+      for (const userId of users) this.compare(userId)
+    } else {
+      const userId = random.pick(users)
+      const command = randomCommand(this, userId)
+      // What has ended is noted before something is taken back, so that there is one answer to where the user stands.
+      if (command.kind === "revocation" && this.model.users.has(userId))
+        this.command(userId, { kind: "tick" })
+      this.command(userId, command)
+    }
+  }
+}
+
+const previous = (kind: (typeof windowKinds)[number], first: string): string =>
+  dateOf(
+    kind === "daily"
+      ? dayOf(first)! - 1
+      : kind === "weekly"
+        ? dayOf(first)! - 7
+        : dayOf(windowAt("monthly", "UTC", (dayOf(first)! - 1) * 86_400_000))!,
+  )

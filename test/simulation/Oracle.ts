@@ -1,0 +1,204 @@
+/**
+ * The model behind the engine: it is told the durable records, takes the cause of each as a command, and says what
+ * the record must have done and what must be seen now. Of the engine it believes no more than what was asked,
+ * when, and in which order, and the definitions, as records change them.
+ */
+import assert from "node:assert/strict"
+import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/Calendar.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
+import type { Cause, JournalRecord, UserCommand } from "../../src/domain/Record.ts"
+import { replyOf } from "../../src/domain/UserReply.ts"
+import { countInHistory } from "./model/badges.ts"
+import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
+import type { Definitions } from "./model/Definitions.ts"
+import { Model, type Outcome, type Refused } from "./model/Model.ts"
+import type { ClosedThrough } from "./model/windows.ts"
+import { outcomeOf, sorted } from "./views.ts"
+
+interface Defined {
+  readonly sequence: number
+  readonly project: ProjectState
+  readonly closed: ClosedThrough
+}
+
+export interface BoardRow {
+  readonly rank: number
+  readonly userId: string
+  readonly xp: number
+}
+
+export class Oracle {
+  readonly model = new Model()
+  /** All definitions there were, oldest first. */
+  #defined: ReadonlyArray<Defined> = [
+    { sequence: 0, project: emptyProject, closed: { daily: "", weekly: "", monthly: "" } },
+  ]
+  /** Which windows were closed by which record. */
+  readonly #closings = new Map<string, number>()
+  /** The records of each user since it was last erased, oldest first. */
+  readonly records = new Map<string, ReadonlyArray<JournalRecord>>()
+
+  get #latest(): Defined {
+    return this.#defined.at(-1)!
+  }
+
+  get project(): ProjectState {
+    return this.#latest.project
+  }
+
+  get definitions(): Definitions {
+    return this.#definitionsAt(Number.POSITIVE_INFINITY)
+  }
+
+  #definitionsAt(sequence: number): Definitions {
+    const { closed, project } = this.#defined.findLast((defined) => defined.sequence < sequence)!
+    const { badges, quests, rules, settings } = project
+    return {
+      settings,
+      badges: [...badges.values()],
+      quests: [...quests.values()],
+      rules: [...rules.values()],
+      closed,
+    }
+  }
+
+  /** A record of the project. */
+  define(record: JournalRecord): void {
+    const { sequence } = record
+    let { closed } = this.#latest
+    for (const fact of record.facts) {
+      if (fact.kind !== "leaderboard.window_closed") continue
+      const first = dateOf(firstDayOf(fact.window, fact.index))
+      closed = { ...closed, [fact.window]: first }
+      this.#closings.set(`${fact.window} ${first}`, sequence)
+    }
+    const project = applyProject(this.project, record)
+    this.#defined = [...this.#defined, { sequence, project, closed }]
+  }
+
+  /** A record of a user: it must have done what the model makes of its cause. */
+  take(record: JournalRecord): void {
+    const { at, cause, sequence, subject } = record
+    if (subject.actor !== "user" || cause.kind === "request") return
+    // No more than the promise to an Idempotency-Key.
+    if (record.facts.length === 0) return
+    const { userId } = subject
+    const definitions = this.#definitionsAt(sequence)
+    const expected = this.expect(userId, cause, definitions, { now: at, sequence })
+    if (expected !== undefined) {
+      assert.deepEqual(unnoted(outcomeOf(record), cause), unnoted(sorted(expected), cause))
+    }
+    const before = cause.kind === "erasure" ? [] : (this.records.get(userId) ?? [])
+    this.records.set(userId, cause.kind === "erasure" ? [] : [...before, record])
+    assert.deepEqual(replyOf(record, true), { ...replyOf(record, false), duplicate: true })
+  }
+
+  /** What `command` must do now; `undefined` where there is nothing to tell. */
+  expect(
+    userId: string,
+    command: UserCommand,
+    definitions: Definitions,
+    moment: { readonly now: number; readonly sequence: number },
+  ): Outcome | Refused | undefined {
+    const { model } = this
+    const known = model.users.has(userId)
+    switch (command.kind) {
+      case "event":
+        return model.event(userId, command, definitions, moment)
+      case "reward":
+        return model.reward(userId, command, definitions, moment)
+      case "revocation":
+        return model.undo(userId, command, definitions, moment)
+      case "profile":
+        model.setProfile(userId, command.change, definitions, moment)
+        return undefined
+      case "erasure":
+        model.erase(userId)
+        return known ? undefined : { refused: "user_not_found" }
+      case "tick":
+        model.tick(userId, definitions, moment)
+        return undefined
+      case "backfill": {
+        const badge = definitions.badges.find(({ id }) => id === command.badgeId)
+        if (badge?.criteria.kind === "action_count" && command.counted !== undefined) {
+          // More than is asked for need not be counted.
+          const found = countInHistory(model.log(userId), badge.criteria)
+          const { target } = badge.criteria
+          assert.equal(Math.min(command.counted, target), Math.min(found, target))
+        }
+        return known
+          ? model.backfill(userId, command, definitions, moment)
+          : { refused: "conflict" }
+      }
+    }
+  }
+
+  /** What `command` would do now; nothing changes. */
+  foresee(userId: string, command: UserCommand, now: number): Outcome | Refused | undefined {
+    const before = this.model.log(userId)
+    const moment = { now, sequence: Number.MAX_SAFE_INTEGER }
+    const expected = this.expect(userId, command, this.definitions, moment)
+    if (before.length === 0) this.model.users.delete(userId)
+    else this.model.users.set(userId, before)
+    return expected
+  }
+
+  /**
+   * Whether a user who never had a badge qualifies for it. Of one that was lost again it is not known what came while
+   * the user had it: nothing is counted then.
+   */
+  qualifies(userId: string, badgeId: string, now: number): boolean {
+    const log = this.model.log(userId)
+    const had = log.some(
+      (entry) => "badges" in entry && entry.badges.some((badge) => badge.badgeId === badgeId),
+    )
+    const given = this.foresee(userId, { kind: "backfill", badgeId, notify: false }, now)
+    return !had && given !== undefined && !("refused" in given) && given.badges.length > 0
+  }
+
+  /** The board of a window that begins on this date, or of all time: everybody, sorted. */
+  board(kind: "all_time" | WindowKind, first = ""): ReadonlyArray<BoardRow> {
+    const closing = this.#closings.get(`${kind} ${first}`)
+    const rows = [...this.model.users].flatMap(([userId, log]) => {
+      if (this.#isHidden(userId, closing)) return []
+      const [xp, since] =
+        kind === "all_time"
+          ? [xpOf(log), xpSince(log)]
+          : [windowXp(log, kind, first), windowXpSince(log, kind, first)]
+      return xp > 0 ? [{ userId, xp, since }] : []
+    })
+    rows.sort((one, other) => other.xp - one.xp || one.since - other.since)
+    return rows.map(({ userId, xp }) => ({
+      rank: 1 + rows.filter((other) => other.xp > xp).length,
+      userId,
+      xp,
+    }))
+  }
+
+  /** Who is hidden is off every board; off one that is closed for ever, also who was hidden some time since. */
+  #isHidden(userId: string, closing: number | undefined): boolean {
+    if (this.model.profile(userId).hidden) return true
+    if (closing === undefined) return false
+    const changes = this.model
+      .log(userId)
+      .flatMap((entry) =>
+        entry.kind === "profile" && entry.change.hidden !== undefined
+          ? [{ sequence: entry.sequence, hidden: entry.change.hidden }]
+          : [],
+      )
+    const before = changes.findLast(({ sequence }) => sequence < closing)?.hidden ?? false
+    return before || changes.some(({ hidden, sequence }) => sequence > closing && hidden)
+  }
+}
+
+/** An undo may come before it was noted that a quest has ended: then the user is midway in it still. */
+const unnoted = (outcome: Outcome | Refused, { kind }: Cause): Outcome | Refused =>
+  kind !== "revocation" || "refused" in outcome
+    ? outcome
+    : {
+        ...outcome,
+        quests: outcome.quests.map((quest) => ({
+          ...quest,
+          status: quest.status === "expired" ? "in_progress" : quest.status,
+        })),
+      }

@@ -1,0 +1,46 @@
+/** Which records answers are about. */
+import { recordNameOf } from "../../src/domain/Ids.ts"
+import type { JournalRecord, UserCommand } from "../../src/domain/Record.ts"
+import { duplicateKey } from "../../src/domain/User.ts"
+import type { UserReply } from "../../src/domain/UserReply.ts"
+
+/** The record that an answer to `userId` is about: among all `records` of it, of which those of `fresh` are new. */
+export const recordOf = (
+  reply: UserReply,
+  userId: string,
+  command: UserCommand,
+  records: ReadonlyArray<JournalRecord>,
+  fresh: ReadonlyArray<JournalRecord>,
+): JournalRecord | undefined => {
+  switch (reply.kind) {
+    case "event":
+    case "reward": {
+      const name =
+        reply.kind === "event"
+          ? recordNameOf("evt", reply.eventId)
+          : recordNameOf("rwd", reply.rewardId)
+      return records.find(({ sequence }) => sequence === name?.sequence)
+    }
+    case "revocation":
+      return firstOf(command, records)
+    case "done": {
+      // Such an answer names nothing: the first new record with that cause.
+      const wanted = JSON.stringify(command)
+      return fresh.find(
+        ({ cause, subject }) =>
+          subject.actor === "user" && subject.userId === userId && JSON.stringify(cause) === wanted,
+      )
+    }
+  }
+}
+
+/** The record that makes `command` a duplicate. */
+export const firstOf = (
+  command: UserCommand,
+  records: ReadonlyArray<JournalRecord>,
+): JournalRecord | undefined => {
+  const key = duplicateKey(command)
+  return key === undefined
+    ? undefined
+    : records.find(({ cause, facts }) => duplicateKey(cause) === key && facts.length > 0)
+}

@@ -1,0 +1,238 @@
+/**
+ * One seeded run of the leaderboards against the model: days, weeks and years go by, clocks change, the project
+ * moves between zones, users earn, lose, hide and leave; the engine is stopped and killed on the way, also in the
+ * middle of a snapshot, and is off for a while. Every board is compared, present and past.
+ */
+import { expect } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { dateOf, firstDayOf, type WindowKind, windowKinds } from "../../src/domain/Calendar.ts"
+import { recordNameOf } from "../../src/domain/Ids.ts"
+import { windowsKept } from "../../src/engine/boards/Retention.ts"
+import type { Engine } from "../../src/engine/Engine.ts"
+import { nextTurn } from "../../src/engine/nextTurn.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
+import { BoardModel, type ModelEntry } from "./BoardModel.ts"
+import { Random } from "./random.ts"
+
+const zones = [
+  "UTC",
+  "Europe/Berlin",
+  "America/New_York",
+  "Asia/Kathmandu",
+  "Australia/Lord_Howe",
+  "Pacific/Kiritimati",
+  "Pacific/Pago_Pago",
+  // Midnight came twice in one night, until 2011, and not at all in another.
+  "America/St_Johns",
+  "America/Sao_Paulo",
+]
+
+/** Shortly before a week with a turn of year or a change of clocks. */
+const beginnings = [
+  "2010-03-10T12:00:00Z",
+  "2010-11-04T12:00:00Z",
+  "2018-02-14T12:00:00Z",
+  "2018-11-01T12:00:00Z",
+  "2026-03-06T12:00:00Z",
+  "2026-03-27T12:00:00Z",
+  "2026-10-23T12:00:00Z",
+  "2026-12-29T12:00:00Z",
+  "2027-12-30T12:00:00Z",
+]
+
+const minute = 60_000
+const day = 1_440 * minute
+
+export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: number) {
+  const random = new Random(seed)
+  yield* TestClock.setTime(Date.parse(random.pick(beginnings)))
+  const state = new MemoryStorage.MemoryState()
+  const model = new BoardModel(yield* Clock.currentTimeMillis)
+  const disk = { writesLeft: Number.POSITIVE_INFINITY }
+  const open = Effect.suspend(() => {
+    disk.writesLeft = Number.POSITIVE_INFINITY
+    const memory = MemoryStorage.make({ state })
+    return start(
+      {
+        ...memory,
+        writeEntries: (entries) =>
+          Effect.suspend(() =>
+            disk.writesLeft-- > 0 ? memory.writeEntries(entries) : Effect.never,
+          ),
+      },
+      {
+        residentUsersMax: 4,
+        idlePassivateMs: 30 * minute,
+        sweepIntervalMs: 60 * minute,
+        snapshotIntervalMs: 300 * minute,
+        snapshotSliceEntriesMax: 3,
+        clockCheckMs: day,
+      },
+    )
+  })
+  let running = yield* open
+  // Long ids, so that a stored board has several pages.
+  const users = Array.from({ length: 12 }, (_, index) =>
+    index % 3 === 0 ? `constructor${index}` : "🦊".repeat(100 + index),
+  )
+  const undoable: Array<{
+    userId: string
+    eventId: string
+    xp: number
+    credit: Partial<Record<WindowKind, number>>
+  }> = []
+  yield* running.engine.askProject(sandbox, rule("TAP", 3))
+
+  const zone = Effect.suspend(() => {
+    const timezone = random.pick(zones)
+    model.move(timezone)
+    return running.engine.askProject(sandbox, { kind: "updateSettings", change: { timezone } })
+  })
+
+  const pass = (ms: number) =>
+    Effect.andThen(
+      TestClock.adjust(ms),
+      Effect.sync(() => model.advance(model.now + ms)),
+    )
+
+  /** Lets the engine close what is over. */
+  const settle = Effect.andThen(
+    TestClock.adjust(1),
+    Effect.andThen(
+      nextTurn,
+      Effect.sync(() => model.advance(model.now + 1)),
+    ),
+  )
+
+  const earn = Effect.gen(function* () {
+    const userId = random.pick(users)
+    if (random.chance(0.4)) {
+      const amount = random.integer(1, 3)
+      yield* running.engine.askUser(sandbox, reward(userId, amount))
+      model.earn(userId, amount)
+      return
+    }
+    const late = random.chance(0.3) ? random.integer(0, 3 * day) : 0
+    const occurredAt = model.now - late
+    const { reply } = yield* running.engine.askUser(sandbox, event(userId, "TAP", { occurredAt }))
+    const credit = model.earn(userId, 3, occurredAt)
+    undoable.push({ userId, eventId: reply.eventId, xp: 3, credit })
+  })
+
+  const undo = Effect.gen(function* () {
+    const chosen = undoable.splice(random.integer(0, undoable.length - 1), 1)[0]
+    if (chosen === undefined) return
+    const { credit, eventId, userId, xp } = chosen
+    const { at, sequence } = recordNameOf("evt", eventId)!
+    const command = { kind: "revocation", of: "event", sequence, at } as const
+    yield* running.engine.askUser(sandbox, { userId, command })
+    model.undo(userId, xp, credit)
+  })
+
+  const hide = Effect.gen(function* () {
+    const userId = random.pick(users)
+    const hidden = random.chance(0.5)
+    yield* running.engine.askUser(sandbox, {
+      userId,
+      command: { kind: "profile", change: { hidden } },
+    })
+    model.hide(userId, hidden)
+  })
+
+  const kill = Effect.gen(function* () {
+    // In the middle of a snapshot, or at any moment; and back at once or days later.
+    if (random.chance(0.6)) {
+      disk.writesLeft = random.integer(0, 15)
+      yield* pass(300 * minute)
+    }
+    yield* running.close("kill")
+    if (random.chance(0.5)) yield* pass(random.integer(1, 3 * day))
+    running = yield* open
+    model.close()
+    yield* settle
+  })
+
+  for (let step = 0; step < steps; step++) {
+    const kind = random.next()
+    if (kind < 0.55) yield* earn
+    else if (kind < 0.62) yield* undo
+    else if (kind < 0.7) yield* hide
+    else if (kind < 0.76) yield* Effect.andThen(zone, settle)
+    else if (kind < 0.8) yield* kill
+    else if (kind < 0.82) {
+      yield* running.close()
+      running = yield* open
+      model.close()
+      yield* settle
+    } else if (kind < 0.95) yield* pass(random.integer(1, 600) * minute)
+    else yield* pass(random.integer(1, 10) * day)
+    if (step % 5 === 0) yield* compare(running.engine, model, random, users)
+  }
+  yield* compare(running.engine, model, random, users)
+  expect(running.broken).toEqual([])
+  yield* running.close()
+})
+
+const compare = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  model: BoardModel,
+  random: Random,
+  users: ReadonlyArray<string>,
+) {
+  yield* compareBoard(engine, model, random, users, "all_time", 0)
+  for (const kind of windowKinds) {
+    const open = model.open(kind)
+    for (const index of [open, open - 1, open - random.integer(2, 12)]) {
+      yield* compareBoard(engine, model, random, users, kind, index)
+    }
+  }
+})
+
+const compareBoard = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  model: BoardModel,
+  random: Random,
+  users: ReadonlyArray<string>,
+  kind: "all_time" | WindowKind,
+  index: number,
+) {
+  const window =
+    kind === "all_time" ? { window: kind } : { window: kind, at: dateOf(firstDayOf(kind, index)) }
+  const expected = model.board(kind, index)
+  const before = kind === "all_time" ? [] : model.board(kind, index - 1)
+  const isOldest = kind !== "all_time" && index === model.open(kind) - windowsKept[kind]
+  const shown = ({ rank, userId, xp }: ModelEntry) => ({
+    rank,
+    userId,
+    displayName: null,
+    score: xp,
+    xp: model.users.get(userId)?.all.xp,
+    // The window before the oldest that is kept may be there still, or not.
+    ...(!isOldest && {
+      previousRank: before.find((entry) => entry.userId === userId)?.rank ?? null,
+    }),
+  })
+  const offset = random.integer(0, expected.length + 1)
+  const limit = random.integer(1, 10)
+  const page = yield* engine.readBoard(sandbox, { ...window, limit, offset })
+  expect(page).toMatchObject({
+    total: expected.length,
+    offset,
+    entries: expected.slice(offset, offset + limit).map(shown),
+  })
+  const userId = random.pick(users)
+  if (!model.users.has(userId)) return
+  const around = yield* engine.readBoard(sandbox, { ...window, limit, offset: 0, around: userId })
+  const position = expected.findIndex((entry) => entry.userId === userId)
+  const first =
+    position < 0
+      ? 0
+      : Math.max(0, Math.min(position - Math.floor(limit / 2), expected.length - limit))
+  expect(around).toMatchObject({
+    offset: first,
+    me: position < 0 ? null : shown(expected[position]!),
+    entries: expected.slice(first, first + limit).map(shown),
+  })
+})

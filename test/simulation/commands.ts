@@ -1,0 +1,330 @@
+/** Random definitions, edits and commands, in such proportions that they meet. */
+import type { Badge, Criterion } from "../../src/domain/Badge.ts"
+import type { Condition } from "../../src/domain/Condition.ts"
+import type { ProjectSettings, ProjectState } from "../../src/domain/Project.ts"
+import { type Quest, questStatusAt } from "../../src/domain/Quest.ts"
+import type {
+  JournalRecord,
+  Metadata,
+  ProjectFact,
+  TrackedEvent,
+  UserCommand,
+} from "../../src/domain/Record.ts"
+import type { Gives, Rule } from "../../src/domain/Rule.ts"
+import { countInHistory } from "./model/badges.ts"
+import type { Model } from "./model/Model.ts"
+import type { Random } from "./random.ts"
+
+/** What a run is like when something random is to be made. */
+export interface Surroundings {
+  readonly random: Random
+  readonly now: number
+  /** That of the latest record, of which ids are made. */
+  readonly sequence: number
+  readonly project: ProjectState
+  readonly model: Model
+  /** What was decided for users, and is not forgotten. */
+  readonly records: ReadonlyArray<JournalRecord>
+  /** The sequence of a user's latest record. */
+  readonly sequenceOf: (userId: string) => number
+  /**
+   * Whether the project stays where it is. A move to the west brings back days that were over; periods of quests are
+   * not meant to come back with them, so quests recur only in projects that stay.
+   */
+  readonly settled: boolean
+  /** Quests that recur in another way than they did at first; back they do not go, for the same reason. */
+  readonly recurAnew: Set<string>
+}
+
+export const actions = ["TAP", "SWIPE", "BUY"] as const
+/** Days before clocks change somewhere, and before a year ends. */
+export const beginnings = [
+  "2026-10-20T12:00:00Z",
+  "2026-03-04T12:00:00Z",
+  "2026-03-25T12:00:00Z",
+  "2026-12-27T12:00:00Z",
+]
+
+export const zones = [
+  "UTC",
+  "Europe/Berlin",
+  "America/New_York",
+  "America/Havana",
+  "Asia/Kolkata",
+  "Pacific/Apia",
+  "Pacific/Pago_Pago",
+  "Australia/Lord_Howe",
+]
+const streakKeys = ["daily", "shop"]
+const day = 86_400_000
+
+const conditions: ReadonlyArray<Condition> = [
+  { path: "amount", op: "gte", value: 3 },
+  { path: "cart.total", op: "exists" },
+  { path: "tags", op: "contains", value: "new" },
+  { path: "kind", op: "in", value: ["a", "b"] },
+]
+
+const where = (random: Random): ReadonlyArray<Condition> =>
+  random.chance(0.6) ? [] : [random.pick(conditions)]
+
+const gives = ({ project, random }: Surroundings): Gives => ({
+  xp: random.pick([0, 0, 5, 20, 50]),
+  points: random.pick([0, 0, 1, 10]),
+  badgeId:
+    random.chance(0.15) && project.badges.size > 0 ? random.pick([...project.badges.keys()]) : null,
+})
+
+export const randomRule = (run: Surroundings): Rule => {
+  const { now, random, sequence } = run
+  return {
+    id: `rul_${sequence}`,
+    action: random.pick(actions),
+    where: where(random),
+    reward: gives(run),
+    multiplier: random.chance(0.25)
+      ? { path: "amount", min: 0, max: random.pick([3, 1000]) }
+      : null,
+    limit: random.chance(0.4)
+      ? { times: random.integer(1, 3), per: random.pick(["hour", "day", "week", "month", "ever"]) }
+      : null,
+    cooldownSeconds: random.chance(0.2) ? random.pick([1, 60, 86_400]) : null,
+    enabled: random.chance(0.9),
+    createdAt: now,
+    updatedAt: now,
+  }
+}
+
+const criterion = (random: Random): Criterion => {
+  switch (random.integer(0, 6)) {
+    case 0:
+      return { kind: "xp", target: random.pick([1, 50, 200, 500]) }
+    case 1:
+      return { kind: "level", target: random.integer(1, 5) }
+    case 2:
+      return { kind: "points", target: random.pick([1, 20, 100]) }
+    case 3:
+      return { kind: "quest_count", target: random.integer(1, 4) }
+    case 4:
+      return {
+        kind: "action_count",
+        target: random.integer(1, 6),
+        action: random.pick(actions),
+        where: where(random),
+      }
+    case 5:
+      return {
+        kind: "streak",
+        target: random.integer(1, 6),
+        streak: random.chance(0.5) ? null : random.pick(streakKeys),
+      }
+    default:
+      return { kind: "manual" }
+  }
+}
+
+export const randomBadge = ({ now, random, sequence }: Surroundings): Badge => ({
+  id: `bdg_${sequence}`,
+  name: `Badge ${sequence}`,
+  description: null,
+  icon: null,
+  criteria: criterion(random),
+  secret: random.chance(0.3),
+  archived: false,
+  createdAt: now,
+  updatedAt: now,
+})
+
+const steps = (random: Random): Quest["steps"] =>
+  ["one", "two", "three"].slice(0, random.integer(0, 3)).map((key) => ({
+    key,
+    action: random.pick(actions),
+    where: where(random),
+    target: random.integer(1, 4),
+  }))
+
+export const randomQuest = (run: Surroundings): Quest => {
+  const { now, project, random, sequence, settled } = run
+  return {
+    id: `qst_${sequence}`,
+    title: `Quest ${sequence}`,
+    description: null,
+    set: random.pick(["draft", "published", "published", "published", "paused"]),
+    reward: gives(run),
+    steps: steps(random),
+    startsAt: random.chance(0.2) ? now + random.integer(-5, 10) * day : null,
+    endsAt: random.chance(0.3) ? now + random.integer(1, 40) * day : null,
+    recurrence: settled ? random.pick(["none", "none", "daily", "weekly", "monthly"]) : "none",
+    prerequisites:
+      random.chance(0.2) && project.quests.size > 0
+        ? [random.pick([...project.quests.keys()])]
+        : [],
+    metadata: {},
+    createdAt: now,
+    updatedAt: now,
+  }
+}
+
+export const randomSettings = ({
+  project: { settings },
+  random,
+  settled,
+}: Surroundings): ProjectSettings => ({
+  ...settings,
+  timezone: !settled && random.chance(0.3) ? random.pick(zones) : settings.timezone,
+  levelCurve: random.pick([
+    { kind: "quadratic", base: 10 },
+    { kind: "quadratic", base: 50 },
+    { kind: "linear", xpPerLevel: 30 },
+    { kind: "geometric", base: 20, factor: 1.3 },
+    { kind: "table", thresholds: [0, 10, 55, 200, 500] },
+  ]),
+  streaks:
+    settings.streaks.length > 0
+      ? settings.streaks
+      : [
+          {
+            key: "daily",
+            actions: [],
+            freezes: random.pick([
+              { initial: 0, max: 0, everyDays: null },
+              { initial: 1, max: 2, everyDays: 3 },
+            ]),
+          },
+          {
+            key: "shop",
+            actions: ["BUY", "QUEST_COMPLETE"],
+            freezes: { initial: 2, max: 3, everyDays: random.pick([null, 2, 7]) },
+          },
+        ],
+})
+
+export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
+  const { now, project, random } = run
+  const badge = [...project.badges.values()]
+  const rule = [...project.rules.values()]
+  const quest = [...project.quests.values()]
+  switch (random.integer(0, 3)) {
+    case 0: {
+      if (rule.length === 0) return []
+      const edited = random.pick(rule)
+      if (random.chance(0.3)) return [{ kind: "rule.deleted", ruleId: edited.id }]
+      const { createdAt, id } = edited
+      return [{ kind: "rule.updated", rule: { ...randomRule(run), id, createdAt, updatedAt: now } }]
+    }
+    case 1: {
+      if (badge.length === 0) return []
+      const chosen = random.pick(badge)
+      if (random.chance(0.5) && chosen.criteria.kind !== "manual") {
+        const criteria = { ...chosen.criteria, target: random.integer(1, 60) }
+        return [{ kind: "badge.updated", badge: { ...chosen, criteria, updatedAt: now } }]
+      }
+      return [
+        {
+          kind: "badge.updated",
+          badge: { ...random.pick(badge), archived: random.chance(0.6), updatedAt: now },
+        },
+      ]
+    }
+    default: {
+      if (quest.length === 0) return []
+      const edited = random.pick(quest)
+      // What is over stays over.
+      if (questStatusAt(edited, now) === "ended" || edited.set === "archived") return []
+      const { createdAt, id, recurrence, prerequisites } = edited
+      const fresh = randomQuest(run)
+      const anew = random.chance(0.3) && !run.recurAnew.has(id)
+      if (anew) run.recurAnew.add(id)
+      const set = random.pick(["published", "published", "paused", "archived"] as const)
+      return [
+        {
+          kind: "quest.updated",
+          quest: {
+            ...fresh,
+            id,
+            createdAt,
+            set,
+            recurrence: anew ? fresh.recurrence : recurrence,
+            prerequisites,
+            steps: random.chance(0.5) ? fresh.steps : edited.steps,
+          },
+        },
+      ]
+    }
+  }
+}
+
+const metadata = (random: Random): Metadata | undefined =>
+  random.chance(0.3)
+    ? undefined
+    : {
+        amount: random.pick([0, 1, 1.5, 2.3, 3, 7, "3"]),
+        kind: random.pick(["a", "c"]),
+        ...(random.chance(0.5) && { cart: { total: 3 } }),
+        tags: random.chance(0.5) ? ["new"] : [],
+      }
+
+const occurredAt = ({
+  now,
+  random,
+}: Surroundings): Pick<TrackedEvent, "occurredAt" | "imported"> => {
+  const kind = random.next()
+  if (kind < 0.6) return {}
+  if (kind < 0.65) return { occurredAt: now + random.integer(0, 300_001) }
+  if (kind < 0.8) return { occurredAt: now - random.integer(0, 2 * 3_600_000) }
+  if (kind < 0.95) return { occurredAt: now - random.integer(0, 30 * day + 1) }
+  return { occurredAt: now - random.integer(0, 100 * day), imported: true }
+}
+
+/** As the engine asks for it: with the count of the history, where the badge counts actions. */
+const backfill = (
+  { model, project, random, sequenceOf }: Surroundings,
+  userId: string,
+): UserCommand => {
+  const badge = random.pick([...project.badges.values()])
+  const { criteria, id } = badge
+  const bare = { kind: "backfill", badgeId: id, notify: false } as const
+  if (criteria.kind !== "action_count") return bare
+  const counted = countInHistory(model.log(userId), criteria)
+  return { ...bare, counted, countedUpTo: sequenceOf(userId) }
+}
+
+export const randomCommand = (run: Surroundings, userId: string): UserCommand => {
+  const { project, random, records } = run
+  const kind = random.next()
+  if (kind < 0.62) {
+    const questIds = [...project.quests.keys(), "qst_none"]
+    const asks = random.chance(0.12)
+    return {
+      kind: "event",
+      action: asks ? "QUEST_COMPLETE" : random.pick(actions),
+      metadata: asks ? { questId: random.pick(questIds) } : metadata(random),
+      ...occurredAt(run),
+    }
+  }
+  if (kind < 0.74) {
+    if (random.chance(0.3) && project.badges.size > 0)
+      return { kind: "reward", type: "badge", badgeId: random.pick([...project.badges.keys()]) }
+    return { kind: "reward", type: random.pick(["xp", "points"]), amount: random.integer(1, 60) }
+  }
+  if (kind < 0.9 && records.length > 0) {
+    const own = records.filter(
+      ({ subject }) => subject.actor === "user" && subject.userId === userId,
+    )
+    const known = own.length > 0 && random.chance(0.9) ? own : records
+    const recent = known.slice(-random.pick([5, 30, 200]))
+    const { at, cause, sequence } = random.pick(recent)
+    return { kind: "revocation", of: cause.kind === "event" ? "event" : "reward", sequence, at }
+  }
+  if (kind < 0.93) {
+    return {
+      kind: "profile",
+      change: random.chance(0.7)
+        ? { timezone: random.pick(zones) }
+        : { hidden: random.chance(0.5) },
+    }
+  }
+  if (kind < 0.935) return { kind: "erasure" }
+  if (kind < 0.96 && project.badges.size > 0) return backfill(run, userId)
+  return { kind: "tick" }
+}

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict"
+import { describe, it } from "vitest"
+import { randomCommand } from "./commands.ts"
+import { DomainRun } from "./DomainRun.ts"
+import { historyAddsUp, replayEqualsLive, undoneToNothing } from "./properties.ts"
+import { seeds } from "./random.ts"
+import { stateView } from "./views.ts"
+
+const users = ["ada", "constructor"]
+
+const play = (seed: number, steps: number): DomainRun => {
+  const run = new DomainRun(seed)
+  let step = 0
+  try {
+    for (; step < steps; step++) run.step(users)
+  } catch (error) {
+    throw new Error(`In step ${step} of seed ${seed}`, { cause: error })
+  }
+  return run
+}
+
+describe("The domain agrees with the naive model on every reply and every state", () => {
+  for (const seed of seeds(6)) {
+    it(`in a run of 250 steps, after which all can be undone; again with LAUREL_TEST_SEED=${seed}`, () => {
+      const run = play(seed, 250)
+      replayEqualsLive(run)
+      historyAddsUp(run)
+      undoneToNothing(run)
+      replayEqualsLive(run)
+      historyAddsUp(run)
+    })
+  }
+})
+
+describe("Users do not depend on each other", () => {
+  for (const seed of seeds(3)) {
+    it(`whichever of them comes first; again with LAUREL_TEST_SEED=${seed}`, () => {
+      // The same definitions; then the same commands, one user after the other, or in turns.
+      const [turns, oneByOne] = [play(seed, 100), play(seed, 100)]
+      const commands = Array.from({ length: 60 }, (_, index) => {
+        const userId = users[index % users.length]!
+        return { userId, command: randomCommand(turns, userId) }
+      }).filter(({ command }) => command.kind !== "revocation" && command.kind !== "backfill")
+      for (const { command, userId } of commands) turns.command(userId, command)
+      for (const userId of users) {
+        for (const { command } of commands.filter((one) => one.userId === userId)) {
+          oneByOne.command(userId, command)
+        }
+      }
+      for (const userId of users) assert.deepEqual(seen(turns, userId), seen(oneByOne, userId))
+    })
+  }
+})
+
+/** What can be seen of a user but for the numbers of records. */
+const seen = ({ now, project, users }: DomainRun, userId: string) => {
+  const user = users.get(userId)
+  if (user === undefined) return undefined
+  const { windows, xpSince: _, ...rest } = stateView(user, project, now)
+  const bare = Object.values(windows).map((latest) => latest.map(({ first, xp }) => [first, xp]))
+  return { ...rest, bare }
+}

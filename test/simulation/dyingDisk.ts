@@ -1,0 +1,24 @@
+import { Effect } from "effect"
+import type { Storage } from "../../src/storage/Storage.ts"
+
+/** How many calls of a kind are left. */
+export interface Dying {
+  appendsLeft: number
+  /** Whether the batch that is not answered is there afterwards. */
+  lastAppendKept: boolean
+  writesLeft: number
+}
+
+/** A disk that answers nothing any more once its calls are used up, as before a power cut. */
+export const dyingDisk = (storage: Storage["Service"], disk: Dying): Storage["Service"] => ({
+  ...storage,
+  append: (batch) =>
+    Effect.suspend(() => {
+      if (disk.appendsLeft-- > 0) return storage.append(batch)
+      return disk.lastAppendKept
+        ? Effect.andThen(storage.append(batch), Effect.never)
+        : Effect.never
+    }),
+  writeEntries: (entries) =>
+    Effect.suspend(() => (disk.writesLeft-- > 0 ? storage.writeEntries(entries) : Effect.never)),
+})

@@ -1,0 +1,14 @@
+import type { Badge } from "../../../src/domain/Badge.ts"
+import type { ProjectSettings } from "../../../src/domain/Project.ts"
+import type { Quest } from "../../../src/domain/Quest.ts"
+import type { Rule } from "../../../src/domain/Rule.ts"
+import type { ClosedThrough } from "./windows.ts"
+
+/** What a project defines at a moment; each list in the order of creation. */
+export interface Definitions {
+  readonly settings: ProjectSettings
+  readonly rules: ReadonlyArray<Rule>
+  readonly badges: ReadonlyArray<Badge>
+  readonly quests: ReadonlyArray<Quest>
+  readonly closed: ClosedThrough
+}

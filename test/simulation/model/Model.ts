@@ -1,0 +1,333 @@
+/**
+ * The domain as naively as it can be written, to hold the real one against. All that is kept of a user is the
+ * list of what happened (`log.ts`); every answer is worked out from that. One subject a file.
+ *
+ * A command answers what the caller must be told, or the code of the refusal; refused, it changes nothing.
+ */
+import type { ErrorCode } from "../../../src/domain/Errors.ts"
+import type {
+  Backfill,
+  GrantedReward,
+  Revocation,
+  TrackedEvent,
+} from "../../../src/domain/Record.ts"
+import type { Gives } from "../../../src/domain/Rule.ts"
+import { emptyProfile, type Profile } from "../../../src/domain/User.ts"
+import { limits } from "../../../src/Limits.ts"
+import {
+  badgesOf,
+  countFor,
+  countForBadges,
+  countInHistory,
+  crossed,
+  lostWith,
+  numberFor,
+  type Place,
+} from "./badges.ts"
+import { pointsOf, xpOf } from "./balances.ts"
+import type { Definitions } from "./Definitions.ts"
+import { levelOf } from "./levels.ts"
+import type { Entry, Happened, Log, Undone } from "./log.ts"
+import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
+import { ruleGifts } from "./rules.ts"
+import { streakOf } from "./streaks.ts"
+import { stillOpen, windowsFor } from "./windows.ts"
+
+/** What a caller is told of an event, a reward or an undo. Lists are in no order. */
+export interface Outcome {
+  readonly xp: { readonly earned: number; readonly total: number }
+  readonly points: { readonly earned: number; readonly total: number }
+  readonly level: { readonly before: number; readonly after: number }
+  readonly badges: ReadonlyArray<{ readonly id: string; readonly earnedAt: number }>
+  readonly badgesRevoked: ReadonlyArray<string>
+  readonly quests: ReadonlyArray<{
+    readonly questId: string
+    readonly status: string
+    readonly progress: number
+    readonly alreadyCompleted: boolean
+  }>
+  readonly streaks: ReadonlyArray<{
+    readonly key: string
+    readonly current: number
+    readonly best: number
+  }>
+}
+
+export interface Refused {
+  readonly refused: ErrorCode
+}
+
+/** Where and when a command is decided: its record gets this sequence. */
+export interface Moment {
+  readonly now: number
+  readonly sequence: number
+}
+
+export class Model {
+  readonly users = new Map<string, Log>()
+
+  log(userId: string): Log {
+    return this.users.get(userId) ?? []
+  }
+
+  profile(userId: string): Profile {
+    const changes = this.log(userId).flatMap((entry) =>
+      entry.kind === "profile" ? [entry.change] : [],
+    )
+    return Object.assign({}, emptyProfile, ...changes)
+  }
+
+  /** The definitions as this user meets them. */
+  place(userId: string, definitions: Definitions): Place {
+    const zone = this.profile(userId).timezone ?? definitions.settings.timezone
+    return { ...definitions, zone }
+  }
+
+  event(
+    userId: string,
+    command: TrackedEvent,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
+    const { badges, closed, quests, rules, settings } = definitions
+    const place = this.place(userId, definitions)
+    const before = this.log(userId)
+    const { imported, occurredAt = now } = command
+    const tooOld = imported !== true && occurredAt < now - limits.occurredAtPastMs
+    if (tooOld || occurredAt > now + limits.occurredAtFutureMs)
+      return { refused: "invalid_request" }
+    const event: Happened = {
+      ...nothing(sequence, now),
+      kind: "event",
+      // Nothing occurs in the future: the clock that says so is wrong.
+      occurredAt: Math.min(occurredAt, now),
+      action: command.action,
+      metadata: command.metadata,
+    }
+    const after = [...before, event]
+    const give = (gives: Gives) => gift(event, gives, definitions, badgesOf(after))
+    const touched: Array<Outcome["quests"][number]> = []
+    if (command.action === "QUEST_COMPLETE") {
+      const asked = completeByHand(after, quests, settings.timezone, event, now)
+      if (typeof asked === "string") return { refused: asked }
+      const { quest, repeated } = asked
+      if (!repeated) give(quest.reward)
+      touched.push({
+        questId: quest.id,
+        status: "completed",
+        progress: 1,
+        alreadyCompleted: repeated,
+      })
+    } else {
+      // It asks for a reward and is nothing that a user does: rules, steps and badges pass it by, but not streaks.
+      for (const { gives, period, rule } of ruleGifts(before, rules, settings.timezone, event)) {
+        give(gives)
+        if (rule.limit !== null || rule.cooldownSeconds !== null)
+          event.uses.push({ ruleId: rule.id, period })
+      }
+      for (const { completed, period, quest } of countForSteps(
+        after,
+        quests,
+        settings.timezone,
+        event,
+        now,
+      )) {
+        if (completed) give(quest.reward)
+        touched.push({
+          questId: quest.id,
+          status: completed ? "completed" : "in_progress",
+          progress: shareDone(after, quest, period),
+          alreadyCompleted: false,
+        })
+      }
+      countForBadges(after, badges, event)
+    }
+    for (const { actions, key } of settings.streaks) {
+      if (actions.length === 0 || actions.includes(command.action))
+        event.streaks.push({ key, zone: place.zone })
+    }
+    event.windows = windowsFor(before, settings.timezone, closed, event.occurredAt, now)
+    event.badges.push(...crossed(before, after, place, now))
+    return this.#done(userId, before, event, place, { now, sequence }, touched)
+  }
+
+  reward(
+    userId: string,
+    command: GrantedReward,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
+    const before = this.log(userId)
+    const place = this.place(userId, definitions)
+    const reward: Happened = { ...nothing(sequence, now), kind: "reward" }
+    const after = [...before, reward]
+    if (command.type === "badge") {
+      const badge = definitions.badges.find(({ id }) => id === command.badgeId)
+      if (badge === undefined || badge.archived) return { refused: "badge_not_found" }
+      gift(reward, { xp: 0, points: 0, badgeId: badge.id }, definitions, badgesOf(before))
+    } else reward[command.type] = command.amount
+    reward.windows = windowsFor(before, definitions.settings.timezone, definitions.closed, now, now)
+    reward.badges.push(...crossed(before, after, place, now))
+    return this.#done(userId, before, reward, place, { now, sequence }, [])
+  }
+
+  undo(
+    userId: string,
+    command: Revocation,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
+    const before = this.log(userId)
+    const of = before.find((entry) => entry.sequence === command.sequence)
+    const again = before.some((entry) => entry.kind === "undone" && entry.of === of)
+    if (of === undefined || of.kind !== command.of || of.at !== command.at || again)
+      return { refused: command.of === "event" ? "event_not_found" : "reward_not_found" }
+    const { closed, quests, settings } = definitions
+    const place = this.place(userId, definitions)
+    const windows = stillOpen(before, of.windows, settings.timezone, closed, now)
+    const bare: Undone = { kind: "undone", sequence, at: now, of, windows, lost: [] }
+    const after = [...before, bare]
+    const lost = lostWith(before, after, of, place, now)
+    const undone: Undone = { ...bare, lost }
+    const reverted = revertedBy(before, after, of, quests, settings.timezone, now).map(
+      ({ quest, share, standing }) => ({
+        questId: quest.id,
+        status: standing,
+        progress: share,
+        alreadyCompleted: false,
+      }),
+    )
+    return this.#done(userId, before, undone, place, { now, sequence }, reverted)
+  }
+
+  setProfile(
+    userId: string,
+    change: Partial<Profile>,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): void {
+    const { zone } = this.place(userId, definitions)
+    this.#append(userId, { kind: "profile", sequence, at: now, change, zone })
+  }
+
+  tick(userId: string, definitions: Definitions, { now, sequence }: Moment): void {
+    const { zone } = this.place(userId, definitions)
+    this.#append(userId, { kind: "ticked", sequence, at: now, zone })
+  }
+
+  /** Gives a badge to a user whose number qualifies, counted over the whole history where it counts actions. */
+  backfill(
+    userId: string,
+    command: Backfill,
+    definitions: Definitions,
+    { now, sequence }: Moment,
+  ): Outcome | Refused {
+    const before = this.log(userId)
+    const badge = definitions.badges.find(({ id }) => id === command.badgeId)
+    if (badge === undefined || badge.archived) return { refused: "conflict" }
+    const { criteria, id } = badge
+    if (badgesOf(before).has(id) || criteria.kind === "manual") return nothingDone
+    const isCounted = criteria.kind === "action_count"
+    const number = isCounted
+      ? countInHistory(before, criteria)
+      : (numberFor(before, badge, this.place(userId, definitions), now) ?? 0)
+    const earned = number >= criteria.target
+    const count = Math.min(number, criteria.target)
+    if (!earned && (!isCounted || count === countFor(before, id))) return nothingDone
+    this.#append(userId, {
+      kind: "backfilled",
+      sequence,
+      at: now,
+      badges: earned ? [{ badgeId: id, target: criteria.target }] : [],
+      counted: isCounted ? { badgeId: id, count } : undefined,
+    })
+    return { ...nothingDone, badges: earned ? [{ id, earnedAt: now }] : [] }
+  }
+
+  erase(userId: string): void {
+    this.users.delete(userId)
+  }
+
+  #append(userId: string, entry: Entry): void {
+    this.users.set(userId, [...this.log(userId), entry])
+  }
+
+  /** Keeps what was decided, unless a balance would leave the safe integers, and tells of it. */
+  #done(
+    userId: string,
+    before: Log,
+    entry: Happened | Undone,
+    place: Place,
+    { now }: Moment,
+    quests: Outcome["quests"],
+  ): Outcome | Refused {
+    const after = [...before, entry]
+    const [xpBefore, xp] = [xpOf(before), xpOf(after)]
+    const [pointsBefore, points] = [pointsOf(before), pointsOf(after)]
+    if (!Number.isSafeInteger(xp) || !Number.isSafeInteger(points))
+      return { refused: "balance_overflow" }
+    this.#append(userId, entry)
+    const { levelCurve, streaks } = place.settings
+    return {
+      xp: { earned: xp - xpBefore, total: xp },
+      points: { earned: points - pointsBefore, total: points },
+      level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
+      badges:
+        entry.kind === "undone"
+          ? []
+          : entry.badges.map(({ badgeId }) => ({ id: badgeId, earnedAt: now })),
+      badgesRevoked: entry.kind === "undone" ? entry.lost : [],
+      quests,
+      // A streak is told of when it has become longer, as of now.
+      streaks: streaks.flatMap((definition) => {
+        const was = streakOf(before, definition, place.zone, now)?.current ?? 0
+        const is = streakOf(after, definition, place.zone, now)
+        if (is === undefined || is.current <= was) return []
+        return [{ key: definition.key, current: is.current, best: is.best }]
+      }),
+    }
+  }
+}
+
+/** What is told of a command that answers no more than that it was done. */
+export const nothingDone: Outcome = {
+  xp: { earned: 0, total: 0 },
+  points: { earned: 0, total: 0 },
+  level: { before: 1, after: 1 },
+  badges: [],
+  badgesRevoked: [],
+  quests: [],
+  streaks: [],
+}
+
+const nothing = (sequence: number, now: number): Happened => ({
+  kind: "reward",
+  sequence,
+  at: now,
+  occurredAt: now,
+  action: undefined,
+  metadata: undefined,
+  xp: 0,
+  points: 0,
+  windows: {},
+  uses: [],
+  steps: [],
+  completions: [],
+  counted: [],
+  badges: [],
+  streaks: [],
+})
+
+/** Adds what a rule, a quest or a hand gives; a badge only to who does not have it. */
+const gift = (
+  to: Happened,
+  { badgeId, points, xp }: Gives,
+  { badges }: Definitions,
+  held: ReadonlyMap<string, unknown>,
+): void => {
+  to.xp += xp
+  to.points += points
+  const badge = badges.find(({ id }) => id === badgeId)
+  if (badge !== undefined && !badge.archived && !held.has(badge.id))
+    to.badges.push({ badgeId: badge.id })
+}

@@ -1,0 +1,151 @@
+/** Which badges a user has, and by what numbers they are earned. */
+import type { Badge, Criterion } from "../../../src/domain/Badge.ts"
+import { pointsOf, xpOf } from "./balances.ts"
+import { satisfies } from "./conditions.ts"
+import type { Definitions } from "./Definitions.ts"
+import { levelOf } from "./levels.ts"
+import { type Awarded, type Happened, type Log, standing } from "./log.ts"
+import { questCount } from "./quests.ts"
+import { grownRuns, streakOf } from "./streaks.ts"
+
+export interface HeldBadge {
+  readonly earnedAt: number
+  /** The record that gave it. */
+  readonly sequence: number
+  readonly target?: number
+}
+
+/** The badges that the user has: earned, and not lost since. */
+export const badgesOf = (log: Log): ReadonlyMap<string, HeldBadge> => {
+  const held = new Map<string, HeldBadge>()
+  for (const entry of log) {
+    if (entry.kind === "undone") for (const badgeId of entry.lost) held.delete(badgeId)
+    if ("badges" in entry) {
+      const { at, badges, sequence } = entry
+      for (const { badgeId, target } of badges)
+        held.set(badgeId, { earnedAt: at, sequence, ...(target !== undefined && { target }) })
+    }
+  }
+  return held
+}
+
+/** The events of the whole history, whenever the badge was made, that satisfy its criteria. */
+export const countInHistory = (
+  log: Log,
+  { action, where }: Extract<Criterion, { readonly kind: "action_count" }>,
+): number =>
+  standing(log).filter((entry) => entry.action === action && satisfies(where, entry.metadata))
+    .length
+
+/**
+ * How many events have counted for a badge: those that the last backfill found, less those taken back since that
+ * had counted when they happened, and those counted since.
+ */
+export const countFor = (log: Log, badgeId: string): number => {
+  const at = log.findLastIndex(
+    (entry) => entry.kind === "backfilled" && entry.counted?.badgeId === badgeId,
+  )
+  const backfill = log[at]
+  const found = backfill?.kind === "backfilled" ? (backfill.counted?.count ?? 0) : 0
+  const counts = (entries: Log) =>
+    entries.filter(
+      (entry) =>
+        "counted" in entry && entry.kind !== "backfilled" && entry.counted.includes(badgeId),
+    ).length
+  const before = standing(log.slice(0, at + 1))
+  const now = standing(log)
+  const since = now.filter((entry) => !log.slice(0, at + 1).includes(entry))
+  const lost = before.filter((entry) => !now.includes(entry))
+  return Math.max(0, found - counts(lost) + counts(since))
+}
+
+/** The definitions, and the time zone that the user's days are counted in. */
+export interface Place extends Definitions {
+  readonly zone: string
+}
+
+/** The number that a badge's criteria look at, as it stands; `undefined` for one that only a hand gives. */
+export const numberFor = (
+  log: Log,
+  { criteria, id }: Badge,
+  { settings, zone }: Place,
+  now: number,
+): number | undefined => {
+  // Nobody is at level 1 before there is anybody.
+  if (log.length === 0) return 0
+  switch (criteria.kind) {
+    case "xp":
+      return xpOf(log)
+    case "points":
+      return pointsOf(log)
+    case "level":
+      return levelOf(settings.levelCurve, xpOf(log))
+    case "quest_count":
+      return questCount(log)
+    case "action_count":
+      return countFor(log, id)
+    case "streak": {
+      const best = settings.streaks
+        .filter(({ key }) => criteria.streak === null || key === criteria.streak)
+        .map((streak) => streakOf(log, streak, zone, now)?.best ?? 0)
+      return Math.max(0, ...best)
+    }
+    case "manual":
+      return undefined
+  }
+}
+
+/** Notes for which badges an event counts: those of its kind that the user does not have yet. */
+export const countForBadges = (log: Log, badges: ReadonlyArray<Badge>, event: Happened): void => {
+  const held = badgesOf(log)
+  for (const { archived, criteria, id } of badges) {
+    if (archived || held.has(id) || criteria.kind !== "action_count") continue
+    if (criteria.action === event.action && satisfies(criteria.where, event.metadata))
+      event.counted.push(id)
+  }
+}
+
+/** The badges whose number came from below their target to it, or past it, with the last entry of `after`. */
+export const crossed = (
+  before: Log,
+  after: Log,
+  definitions: Place,
+  now: number,
+): ReadonlyArray<Awarded> => {
+  const held = badgesOf(after)
+  return definitions.badges.flatMap((badge) => {
+    const { archived, criteria, id } = badge
+    if (archived || held.has(id) || criteria.kind === "manual") return []
+    if (criteria.kind === "streak") {
+      // Whichever run it is that has become so long.
+      const reached = definitions.settings.streaks
+        .filter(({ key }) => criteria.streak === null || key === criteria.streak)
+        .flatMap((streak) => grownRuns(before, after, streak))
+        .some(({ is, was }) => was < criteria.target && is >= criteria.target)
+      return reached ? [{ badgeId: id, target: criteria.target }] : []
+    }
+    const was = numberFor(before, badge, definitions, now) ?? 0
+    const is = numberFor(after, badge, definitions, now) ?? 0
+    return was < criteria.target && is >= criteria.target
+      ? [{ badgeId: id, target: criteria.target }]
+      : []
+  })
+}
+
+/** The badges that are lost once `undone` is: those that it gave, and those whose number no longer reaches the target. */
+export const lostWith = (
+  before: Log,
+  after: Log,
+  undone: Happened,
+  definitions: Place,
+  now: number,
+): ReadonlyArray<string> =>
+  [...badgesOf(before)].flatMap(([badgeId, { sequence, target }]) => {
+    if (target === undefined) return sequence === undone.sequence ? [badgeId] : []
+    const badge = definitions.badges.find(({ id }) => id === badgeId)
+    // Streaks keep their days.
+    if (badge === undefined || badge.criteria.kind === "streak") return []
+    const was = numberFor(before, badge, definitions, now)
+    const is = numberFor(after, badge, definitions, now)
+    return was !== undefined && is !== undefined && is < target && is < was ? [badgeId] : []
+  })

@@ -1,0 +1,27 @@
+/** Levels, by counting up from the first. */
+import type { LevelCurve } from "../../../src/domain/Level.ts"
+
+/** The xp at which `level` begins; `Infinity` for one that the curve does not have. */
+export const beginsAt = (curve: LevelCurve, level: number): number => {
+  switch (curve.kind) {
+    case "quadratic":
+      return curve.base * level * (level - 1)
+    case "linear":
+      return curve.xpPerLevel * (level - 1)
+    case "geometric": {
+      // Each level takes `factor` times as much as the one before it, and whole xp.
+      let start = 0
+      for (let below = 1; below < level; below++)
+        start += Math.max(1, Math.round(curve.base * curve.factor ** (below - 1)))
+      return start
+    }
+    case "table":
+      return curve.thresholds[level - 1] ?? Number.POSITIVE_INFINITY
+  }
+}
+
+export const levelOf = (curve: LevelCurve, xp: number): number => {
+  let level = 1
+  while (beginsAt(curve, level + 1) <= xp) level++
+  return level
+}

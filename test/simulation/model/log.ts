@@ -1,0 +1,92 @@
+/**
+ * What happened to one user, in the order in which it was decided. Nothing else is kept of a user: every
+ * balance, count and state is worked out from the whole list whenever it is asked for.
+ */
+import type { WindowKind } from "../../../src/domain/Calendar.ts"
+import type { Metadata } from "../../../src/domain/Record.ts"
+import type { Profile } from "../../../src/domain/User.ts"
+
+/** A window's first day, by kind; absent where something counts for none. */
+export type Windows = Partial<Record<WindowKind, string>>
+
+/** An event or a reward, and what it gave. */
+export interface Happened {
+  readonly kind: "event" | "reward"
+  readonly sequence: number
+  readonly at: number
+  readonly occurredAt: number
+  readonly action: string | undefined
+  readonly metadata: Metadata | undefined
+  xp: number
+  points: number
+  windows: Windows
+  /** Uses of rules that have a limit or a cooldown. */
+  readonly uses: Array<{ readonly ruleId: string; readonly period: string }>
+  /** Steps of quests that it counted for. */
+  readonly steps: Array<{
+    readonly questId: string
+    readonly period: string
+    readonly step: string
+  }>
+  readonly completions: Array<{ readonly questId: string; readonly period: string }>
+  /** Badges that count actions and that it counted for. */
+  readonly counted: Array<string>
+  readonly badges: Array<Awarded>
+  /** Streaks that it counted for, and the place that the user was in then. */
+  readonly streaks: Array<{ readonly key: string; readonly zone: string }>
+}
+
+/** `target`: of the criteria that were met; absent for a badge that was given. */
+export interface Awarded {
+  readonly badgeId: string
+  readonly target?: number
+}
+
+/** Something was taken back. */
+export interface Undone {
+  readonly kind: "undone"
+  readonly sequence: number
+  readonly at: number
+  readonly of: Happened
+  /** The windows that were still open. */
+  readonly windows: Windows
+  readonly lost: ReadonlyArray<string>
+}
+
+export interface ProfileSet {
+  readonly kind: "profile"
+  readonly sequence: number
+  readonly at: number
+  readonly change: Partial<Profile>
+  /** Where the user was before. */
+  readonly zone: string
+}
+
+/** A badge was given to who qualified already; or, where it counts actions, only the count was. */
+export interface Backfilled {
+  readonly kind: "backfilled"
+  readonly sequence: number
+  readonly at: number
+  readonly badges: ReadonlyArray<Awarded>
+  readonly counted: { readonly badgeId: string; readonly count: number } | undefined
+}
+
+/** What had ended by itself was noted. */
+export interface Ticked {
+  readonly kind: "ticked"
+  readonly sequence: number
+  readonly at: number
+  readonly zone: string
+}
+
+export type Entry = Happened | Undone | ProfileSet | Backfilled | Ticked
+export type Log = ReadonlyArray<Entry>
+
+export const happened = (log: Log): ReadonlyArray<Happened> =>
+  log.filter((entry): entry is Happened => entry.kind === "event" || entry.kind === "reward")
+
+/** What happened and was not taken back. */
+export const standing = (log: Log): ReadonlyArray<Happened> => {
+  const undone = new Set(log.map((entry) => (entry.kind === "undone" ? entry.of : undefined)))
+  return happened(log).filter((entry) => !undone.has(entry))
+}

@@ -1,0 +1,186 @@
+/** Where a user stands in quests: counts over the list of what happened. */
+import type { ErrorCode } from "../../../src/domain/Errors.ts"
+import type { Quest, QuestStatus } from "../../../src/domain/Quest.ts"
+import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
+import { satisfies } from "./conditions.ts"
+import { type Happened, happened, type Log, standing } from "./log.ts"
+
+/** The status of a definition: by hand, and where it is published, by the clock. */
+export const statusOf = (quest: Quest, now: number): QuestStatus => {
+  if (quest.set === "draft") return "draft"
+  if (quest.set === "archived") return "archived"
+  if (quest.endsAt !== null && quest.endsAt <= now) return "ended"
+  if (quest.set === "paused") return "paused"
+  if (quest.startsAt !== null && quest.startsAt > now) return "scheduled"
+  return "active"
+}
+
+/** The period of a quest at a moment; one and the same for a quest that does not recur. */
+export const periodOf = ({ recurrence }: Quest, zone: string, ms: number): string =>
+  recurrence === "none" ? "once" : `${recurrence} ${windowOf(recurrence, dateAt(zone, ms))}`
+
+/** When the present period of a quest ends, epoch milliseconds: by its recurrence or by its end. */
+export const periodEndsAt = (quest: Quest, zone: string, now: number): number | null => {
+  const { endsAt, recurrence } = quest
+  if (recurrence === "none") return endsAt
+  const next = startOf(zone, nextWindow(recurrence, windowOf(recurrence, dateAt(zone, now))))
+  return endsAt === null ? next : Math.min(next, endsAt)
+}
+
+/** The records that completed a quest, or only those that did in one period. */
+export const completionsOf = (
+  log: Log,
+  questId: string,
+  period?: string,
+): ReadonlyArray<Happened> =>
+  standing(log).filter(({ completions }) =>
+    completions.some(
+      (one) => one.questId === questId && (period === undefined || one.period === period),
+    ),
+  )
+
+/** How often the user has completed quests, all together. */
+export const questCount = (log: Log): number =>
+  standing(log).reduce((sum, { completions }) => sum + completions.length, 0)
+
+/** How many events count for a step in a period. */
+export const stepCount = (log: Log, questId: string, period: string, step: string): number =>
+  standing(log).filter(({ steps }) =>
+    steps.some((one) => one.questId === questId && one.period === period && one.step === step),
+  ).length
+
+/** The share of a quest that is done: of all that its steps ask for together. */
+export const shareDone = (log: Log, quest: Quest, period: string): number => {
+  if (completionsOf(log, quest.id, period).length > 0) return 1
+  let done = 0
+  let asked = 0
+  for (const { key, target } of quest.steps) {
+    done += Math.min(stepCount(log, quest.id, period, key), target)
+    asked += target
+  }
+  return asked === 0 ? 0 : done / asked
+}
+
+const stepsOpen = (log: Log, quest: Quest, period: string): boolean =>
+  quest.steps.some(({ key, target }) => stepCount(log, quest.id, period, key) < target)
+
+const locked = (log: Log, quest: Quest): boolean =>
+  quest.prerequisites.some((questId) => completionsOf(log, questId).length === 0)
+
+/** What became of the quests that an event touched. */
+export interface Touched {
+  readonly quest: Quest
+  readonly period: string
+  readonly completed: boolean
+}
+
+/**
+ * Counts an event for the steps that it satisfies, of all quests that are open to the user. `log` has the
+ * event in it, so that what it counts for is seen at once.
+ */
+export const countForSteps = (
+  log: Log,
+  quests: ReadonlyArray<Quest>,
+  zone: string,
+  event: Happened,
+  now: number,
+): ReadonlyArray<Touched> =>
+  quests.flatMap((quest) => {
+    const period = periodOf(quest, zone, event.occurredAt)
+    if (statusOf(quest, now) !== "active" || period !== periodOf(quest, zone, now)) return []
+    if (quest.startsAt !== null && event.occurredAt < quest.startsAt) return []
+    if (locked(log, quest) || completionsOf(log, quest.id, period).length > 0) return []
+    const matching = quest.steps.filter(
+      (step) => step.action === event.action && satisfies(step.where, event.metadata),
+    )
+    const counting = matching.filter(
+      ({ key, target }) => stepCount(log, quest.id, period, key) < target,
+    )
+    for (const { key } of counting) event.steps.push({ questId: quest.id, period, step: key })
+    // Steps may also be done by an edit; the next event that they are about completes the quest.
+    const completed = matching.length > 0 && !stepsOpen(log, quest, period)
+    if (counting.length === 0 && !completed) return []
+    if (completed) event.completions.push({ questId: quest.id, period })
+    return [{ quest, period, completed }]
+  })
+
+/** A `QUEST_COMPLETE` event: a refusal, or the quest with whether it was completed before. */
+export const completeByHand = (
+  log: Log,
+  quests: ReadonlyArray<Quest>,
+  zone: string,
+  event: Happened,
+  now: number,
+): ErrorCode | { readonly quest: Quest; readonly repeated: boolean } => {
+  const quest = quests.find(({ id }) => id === event.metadata?.questId)
+  if (quest === undefined) return "quest_not_found"
+  const period = periodOf(quest, zone, event.occurredAt)
+  if (period !== periodOf(quest, zone, now)) return "quest_not_active"
+  if (completionsOf(log, quest.id, period).length > 0) return { quest, repeated: true }
+  if (statusOf(quest, now) !== "active") return "quest_not_active"
+  if (locked(log, quest)) return "quest_locked"
+  if (stepsOpen(log, quest, period)) return "quest_incomplete"
+  event.completions.push({ questId: quest.id, period })
+  return { quest, repeated: false }
+}
+
+export type Standing = "not_started" | "in_progress" | "completed" | "expired"
+
+/** Where the user stands in a quest in one of its periods. */
+export const standingIn = (
+  log: Log,
+  quest: Quest,
+  period: string,
+  zone: string,
+  now: number,
+): Standing => {
+  if (completionsOf(log, quest.id, period).length > 0) return "completed"
+  const started = standing(log).some(({ steps }) =>
+    steps.some((one) => one.questId === quest.id && one.period === period),
+  )
+  if (!started) return "not_started"
+  const over = ["ended", "archived"].includes(statusOf(quest, now))
+  return over || period !== periodOf(quest, zone, now) ? "expired" : "in_progress"
+}
+
+/** The period in which the user last did something in a quest, also when that was taken back. */
+export const latestPeriod = (log: Log, questId: string): string | undefined =>
+  happened(log)
+    .flatMap(({ completions, steps }) => [...steps, ...completions])
+    .findLast((one) => one.questId === questId)?.period
+
+/** A quest of which something was taken back, and where the user stands in it now. */
+export interface Reverted {
+  readonly quest: Quest
+  readonly standing: Standing
+  readonly share: number
+}
+
+/** What undoing `undone` changed in quests: `after` is `before` and the undo. */
+export const revertedBy = (
+  before: Log,
+  after: Log,
+  undone: Happened,
+  quests: ReadonlyArray<Quest>,
+  zone: string,
+  now: number,
+): ReadonlyArray<Reverted> =>
+  quests.flatMap((quest) => {
+    const period = latestPeriod(before, quest.id)
+    const completed = undone.completions.find(({ questId }) => questId === quest.id)
+    // Of a completion in an earlier period nothing is left to tell.
+    if (completed !== undefined && completed.period !== period)
+      return [{ quest, standing: "not_started" as const, share: 0 }]
+    const touched = [...undone.completions, ...undone.steps].some(
+      (one) => one.questId === quest.id && one.period === period,
+    )
+    if (period === undefined || !touched) return []
+    const was = standingIn(before, quest, period, zone, now)
+    const is = standingIn(after, quest, period, zone, now)
+    // Another event completed it.
+    if (is === "completed") return []
+    const share = shareDone(after, quest, period)
+    // That a quest which is open again has ended meanwhile is noted later.
+    const reopened = was === "completed" && is === "expired"
+    return [{ quest, standing: reopened ? ("in_progress" as const) : is, share }]
+  })

@@ -1,0 +1,79 @@
+/** A user's progress as of a moment, as the model works it out. */
+import type { BadgeProgress, QuestProgress, StreakProgress } from "../../src/domain/Progress.ts"
+import { badgesOf, numberFor, type Place } from "./model/badges.ts"
+import type { Log } from "./model/log.ts"
+import {
+  completionsOf,
+  latestPeriod,
+  periodEndsAt,
+  periodOf,
+  standingIn,
+  statusOf,
+  stepCount,
+} from "./model/quests.ts"
+import { streakOf } from "./model/streaks.ts"
+
+export const progressView = (
+  log: Log,
+  place: Place,
+  now: number,
+): {
+  readonly badges: ReadonlyArray<BadgeProgress>
+  readonly quests: ReadonlyArray<QuestProgress>
+  readonly streaks: ReadonlyArray<StreakProgress>
+} => ({
+  badges: badgesShown(log, place, now),
+  quests: questsShown(log, place, now),
+  streaks: place.settings.streaks.map((definition) => {
+    const { freezes, key } = definition
+    const streak = streakOf(log, definition, place.zone, now)
+    return streak === undefined
+      ? { key, current: 0, best: 0, lastDay: null, freezes: freezes.initial }
+      : { key, ...streak }
+  }),
+})
+
+/** Those that the user has, and those that may be earned and are no secret. */
+const badgesShown = (log: Log, place: Place, now: number): ReadonlyArray<BadgeProgress> => {
+  const held = badgesOf(log)
+  return place.badges.flatMap((badge) => {
+    const { archived, criteria, id, name, secret } = badge
+    const earnedAt = held.get(id)?.earnedAt ?? null
+    if (earnedAt === null && (archived || secret)) return []
+    if (criteria.kind === "manual")
+      return [{ id, name, current: earnedAt === null ? 0 : 1, target: 1, earnedAt }]
+    const { target } = criteria
+    const current = Math.min(numberFor(log, badge, place, now) ?? 0, target)
+    return [{ id, name, current, target, earnedAt }]
+  })
+}
+
+/** Those that are active, and those that the user has begun: in the present period, or, once all is over, in the last. */
+const questsShown = (
+  log: Log,
+  { quests, settings: { timezone } }: Place,
+  now: number,
+): ReadonlyArray<QuestProgress> =>
+  quests.flatMap((quest) => {
+    const { id, title } = quest
+    const over = ["ended", "archived"].includes(statusOf(quest, now))
+    const present = periodOf(quest, timezone, now)
+    const period = over ? (latestPeriod(log, id) ?? present) : present
+    const status = standingIn(log, quest, period, timezone, now)
+    if (status === "not_started" && statusOf(quest, now) !== "active") return []
+    const steps = quest.steps.map(({ key, target }) => {
+      const counted = Math.min(target, stepCount(log, id, period, key))
+      return { key, current: status === "completed" ? target : counted, target }
+    })
+    const ends = over ? quest.endsAt : periodEndsAt(quest, timezone, now)
+    return [
+      {
+        questId: id,
+        title,
+        status,
+        steps,
+        periodEndsAt: quest.set === "archived" ? null : ends,
+        completedAt: completionsOf(log, id, period).at(-1)?.at ?? null,
+      },
+    ]
+  })

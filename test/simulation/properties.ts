@@ -1,0 +1,75 @@
+/** What holds after any run of the domain, whatever it did. */
+import assert from "node:assert/strict"
+import { applyUser } from "../../src/domain/applyUser.ts"
+import type { JournalRecord } from "../../src/domain/Record.ts"
+import type { UserState } from "../../src/domain/User.ts"
+import type { DomainRun } from "./DomainRun.ts"
+import { standing } from "./model/log.ts"
+import { stateView } from "./views.ts"
+
+/** The live state of each user is the fold of the records, as they come back from the journal. */
+export const replayEqualsLive = ({ journal, users }: DomainRun): void => {
+  const replayed = new Map<string, UserState | undefined>()
+  for (const written of journal) {
+    const record: JournalRecord = JSON.parse(JSON.stringify(written))
+    if (record.subject.actor !== "user") continue
+    const { userId } = record.subject
+    replayed.set(userId, applyUser(replayed.get(userId), record))
+  }
+  assert.deepEqual(replayed, users)
+}
+
+/** What the history says was earned and taken adds up to the balances. */
+export const historyAddsUp = ({ records, users }: DomainRun): void => {
+  for (const [userId, user] of users) {
+    const sums = { xp: 0, points: 0 }
+    for (const { facts, subject } of records) {
+      if (subject.actor !== "user" || subject.userId !== userId) continue
+      for (const fact of facts) {
+        if (fact.kind === "xp.earned") sums.xp += fact.amount
+        if (fact.kind === "xp.revoked") sums.xp -= fact.amount
+        if (fact.kind === "points.earned") sums.points += fact.amount
+        if (fact.kind === "points.revoked") sums.points -= fact.amount
+      }
+    }
+    assert.deepEqual(sums, { xp: user?.xp ?? 0, points: user?.points ?? 0 })
+  }
+}
+
+/** Undoing all events and rewards, in whatever order, leaves nothing but days of streaks and what these gave. */
+export const undoneToNothing = (run: DomainRun): void => {
+  for (const userId of run.users.keys()) {
+    for (let left = standing(run.model.log(userId)); left.length > 0; ) {
+      const { at, kind, sequence } = run.random.pick(left)
+      run.command(userId, { kind: "tick" })
+      run.command(userId, { kind: "revocation", of: kind, sequence, at })
+      left = standing(run.model.log(userId))
+    }
+    const user = run.users.get(userId)
+    if (user === undefined) continue
+    const { badges, points, questCount, quests, windows, xp } = stateView(
+      user,
+      run.project,
+      run.now,
+    )
+    assert.deepEqual({ xp, points, questCount }, { xp: 0, points: 0, questCount: 0 })
+    for (const quest of Object.values(quests)) {
+      const { completedAt, status, steps, times } = quest
+      assert.deepEqual(
+        { status, completedAt, times },
+        { status: "not_started", completedAt: null, times: 0 },
+      )
+      for (const count of steps) assert.equal(count, 0)
+    }
+    // Of the present windows nothing is left; those that are over are what they were.
+    for (const latest of Object.values(windows)) {
+      const { first, xp } = latest.at(-1) ?? { first: "", xp: 0 }
+      if (first >= run.today) assert.equal(xp, 0)
+    }
+    // What was given for numbers that an undo lowered is gone.
+    for (const badgeId of Object.keys(badges)) {
+      const kind = run.project.badges.get(badgeId)?.criteria.kind
+      assert(kind === "streak" || kind === "level" || run.backfilled.has(badgeId))
+    }
+  }
+}

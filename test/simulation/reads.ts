@@ -1,0 +1,111 @@
+/** Everything that can be read of an engine, held against the model. */
+import { expect } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { applyUser } from "../../src/domain/applyUser.ts"
+import { badgeProgress, questProgress, streakProgress } from "../../src/domain/Progress.ts"
+import type { JournalRecord } from "../../src/domain/Record.ts"
+import type { UserState } from "../../src/domain/User.ts"
+import type { Engine } from "../../src/engine/Engine.ts"
+import { sandbox } from "../engine/fixture.ts"
+import { plusDays, windowKinds, windowOf } from "./model/calendar.ts"
+import { openWindow } from "./model/windows.ts"
+import type { Oracle } from "./Oracle.ts"
+import { progressView } from "./progressView.ts"
+import type { Random } from "./random.ts"
+import { modelView, stateView } from "./views.ts"
+
+export const compareReads = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  oracle: Oracle,
+  random: Random,
+  now: number,
+  users: ReadonlyArray<string>,
+) {
+  const { model, project } = oracle
+  const durable = yield* engine.readProject(sandbox)
+  expect(durable).toEqual(project)
+  const quests = new Map<string, { inProgress: number; completed: number }>()
+  for (const userId of users) {
+    const user = yield* engine.readUser(sandbox, userId)
+    const records = oracle.records.get(userId) ?? []
+    expect(user).toEqual(folded(records))
+    expect(yield* historyOf(engine, userId)).toEqual(records.toReversed())
+    if (user === undefined) {
+      expect(model.log(userId)).toEqual([])
+      continue
+    }
+    const place = model.place(userId, oracle.definitions)
+    expect(stateView(user, project, now)).toEqual(
+      modelView(model.log(userId), model.profile(userId), place, now),
+    )
+    expect({
+      badges: badgeProgress(user, project),
+      quests: questProgress(user, project, now),
+      streaks: streakProgress(user, project, now),
+    }).toEqual(progressView(model.log(userId), place, now))
+    for (const [questId, { completedAt, expired, startedAt, times }] of user.quests) {
+      const counts = quests.get(questId) ?? { inProgress: 0, completed: 0 }
+      if (startedAt !== null && completedAt === null && !expired) counts.inProgress++
+      if (times > 0) counts.completed++
+      quests.set(questId, counts)
+    }
+  }
+  const counts = yield* engine.readCounts(sandbox)
+  expect(counts.users).toBe(model.users.size)
+  for (const [questId, expected] of quests) {
+    expect({ questId, ...(counts.quests.get(questId) ?? nobody) }).toEqual({ questId, ...expected })
+  }
+  yield* compareBoards(engine, oracle, random, now)
+  const list = yield* engine.listUsers(sandbox, { limit: 100, offset: 0 })
+  expect(list.total).toBe(model.users.size)
+  expect(list.users.map(({ id }) => id)).toEqual([...model.users.keys()].sort())
+})
+
+const nobody = { inProgress: 0, completed: 0 }
+
+const folded = (records: ReadonlyArray<JournalRecord>): UserState | undefined =>
+  records.reduce<UserState | undefined>(applyUser, undefined)
+
+const historyOf = (engine: Engine["Service"], userId: string) =>
+  Effect.map(Stream.runCollect(engine.readHistory(sandbox, userId)), (chunks) => chunks.flat())
+
+const compareBoards = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  oracle: Oracle,
+  random: Random,
+  now: number,
+) {
+  const { closed, settings } = oracle.definitions
+  const shown = (rows: ReturnType<Oracle["board"]>) =>
+    rows.map(({ rank, userId, xp }) => ({ rank, userId, score: xp }))
+  const all = oracle.board("all_time")
+  const page = yield* engine.readBoard(sandbox, { limit: 100, offset: 0 })
+  expect(page.entries.map(({ rank, score, userId }) => ({ rank, userId, score }))).toEqual(
+    shown(all),
+  )
+  for (const { rank, userId } of all) expect(yield* engine.readRank(sandbox, userId)).toBe(rank)
+  for (const kind of windowKinds) {
+    // The open window, and one of the past.
+    const open = openWindow([], kind, settings.timezone, closed, now)
+    const past = windowOf(kind, plusDays(open, -random.integer(1, kind === "daily" ? 12 : 60)))
+    for (const first of [open, past]) {
+      const { entries, total } = yield* engine.readBoard(sandbox, {
+        window: kind,
+        at: first,
+        limit: 100,
+        offset: 0,
+      })
+      const expected = oracle.board(kind, first)
+      const before = oracle.board(kind, windowOf(kind, plusDays(first, -1)))
+      expect({ kind, first, total, entries }).toMatchObject({
+        kind,
+        first,
+        total: expected.length,
+        entries: shown(expected).map((entry) => ({
+          ...entry,
+          previousRank: before.find(({ userId }) => userId === entry.userId)?.rank ?? null,
+        })),
+      })
+    }
+  }
+})

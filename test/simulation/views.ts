@@ -1,0 +1,197 @@
+/** What can be seen of a user at a moment: once as the domain has it, once as the model works it out. */
+import { dateOf, firstDayOf, zoneOf } from "../../src/domain/Calendar.ts"
+import { questPeriodOf } from "../../src/domain/decide/Quests.ts"
+import { levelAt } from "../../src/domain/Level.ts"
+import type { ProjectState } from "../../src/domain/Project.ts"
+import { questStatusAt } from "../../src/domain/Quest.ts"
+import type { JournalRecord } from "../../src/domain/Record.ts"
+import { lastDayOf, streakNow } from "../../src/domain/Streak.ts"
+import type { Profile, UserState } from "../../src/domain/User.ts"
+import { replyOf } from "../../src/domain/UserReply.ts"
+import { badgesOf, countFor, type Place } from "./model/badges.ts"
+import { pointsOf, windowsOf, windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
+import { windowKinds } from "./model/calendar.ts"
+import { levelOf } from "./model/levels.ts"
+import type { Log } from "./model/log.ts"
+import { nothingDone, type Outcome, type Refused } from "./model/Model.ts"
+import { completionsOf, periodOf, questCount, standingIn, stepCount } from "./model/quests.ts"
+import { streakOf } from "./model/streaks.ts"
+
+const byKey = <A>(pairs: Iterable<readonly [string, A]>): { readonly [key: string]: A } =>
+  Object.fromEntries([...pairs].sort(([one], [other]) => (one < other ? -1 : 1)))
+
+export const stateView = (user: UserState, project: ProjectState, now: number) => {
+  const { quests, settings } = project
+  const zone = zoneOf(settings.timezone)
+  const own = zoneOf(user.profile.timezone ?? settings.timezone)
+  return {
+    xp: user.xp,
+    xpSince: user.scoreSequence,
+    points: user.points,
+    level: levelAt(settings.levelCurve, user.xp),
+    profile: user.profile,
+    badges: byKey(user.badges),
+    badgeCounts: byKey(
+      [...project.badges.values()]
+        .filter(({ criteria, id }) => criteria.kind === "action_count" && !user.badges.has(id))
+        .map(({ id }) => [id, user.badgeCounts.get(id) ?? 0]),
+    ),
+    questCount: user.questsCompleted,
+    quests: byKey(
+      [...quests.values()].map((quest) => {
+        const period = questPeriodOf(quest, zone.dayAt(now))
+        const state = user.quests.get(quest.id)
+        const present = state?.period === period ? state : undefined
+        const status =
+          present === undefined || (present.startedAt === null && present.completedAt === null)
+            ? "not_started"
+            : present.completedAt !== null
+              ? "completed"
+              : present.expired || ["ended", "archived"].includes(questStatusAt(quest, now))
+                ? "expired"
+                : "in_progress"
+        return [
+          quest.id,
+          {
+            status,
+            completedAt: present?.completedAt ?? null,
+            times: state?.times ?? 0,
+            steps:
+              status === "completed"
+                ? []
+                : quest.steps.map(({ key, target }) => Math.min(target, present?.steps[key] ?? 0)),
+          },
+        ]
+      }),
+    ),
+    streaks: byKey(
+      settings.streaks.flatMap(({ key }) => {
+        const streak = user.streaks.get(key)
+        if (streak === undefined) return []
+        const { current, freezes } = streakNow(streak, own, now)
+        const lastDay = dateOf(lastDayOf(streak, own))
+        return [[key, { current, best: streak.best, freezes, lastDay }] as const]
+      }),
+    ),
+    windows: byKey(
+      windowKinds.map((kind) => {
+        const { index, indexBefore, sequence, sequenceBefore, xp, xpBefore } = user.windows[kind]
+        const latest = { first: dateOf(firstDayOf(kind, index)), xp, since: sequence }
+        const before = {
+          first: dateOf(firstDayOf(kind, indexBefore)),
+          xp: xpBefore,
+          since: sequenceBefore,
+        }
+        return [kind, [before, latest].filter(({ since }) => since > 0)]
+      }),
+    ),
+    createdAt: user.createdAt,
+    updatedAt: user.updatedAt,
+  }
+}
+
+export const modelView = (
+  log: Log,
+  profile: Profile,
+  { badges, quests, settings, zone }: Place,
+  now: number,
+): ReturnType<typeof stateView> => {
+  const held = badgesOf(log)
+  return {
+    xp: xpOf(log),
+    xpSince: xpSince(log),
+    points: pointsOf(log),
+    level: levelOf(settings.levelCurve, xpOf(log)),
+    profile,
+    badges: byKey(
+      [...held].map(([id, { earnedAt, target }]) => [
+        id,
+        { earnedAt, ...(target !== undefined && { target }) },
+      ]),
+    ),
+    badgeCounts: byKey(
+      badges
+        .filter(({ criteria, id }) => criteria.kind === "action_count" && !held.has(id))
+        .map(({ id }) => [id, countFor(log, id)]),
+    ),
+    questCount: questCount(log),
+    quests: byKey(
+      quests.map((quest) => {
+        const period = periodOf(quest, settings.timezone, now)
+        const status = standingIn(log, quest, period, settings.timezone, now)
+        return [
+          quest.id,
+          {
+            status,
+            completedAt: completionsOf(log, quest.id, period).at(-1)?.at ?? null,
+            times: completionsOf(log, quest.id).length,
+            steps:
+              status === "completed"
+                ? []
+                : quest.steps.map(({ key, target }) =>
+                    Math.min(target, stepCount(log, quest.id, period, key)),
+                  ),
+          },
+        ]
+      }),
+    ),
+    streaks: byKey(
+      settings.streaks.flatMap((definition) => {
+        const streak = streakOf(log, definition, zone, now)
+        return streak === undefined ? [] : [[definition.key, streak] as const]
+      }),
+    ),
+    windows: byKey(
+      windowKinds.map((kind) => [
+        kind,
+        windowsOf(log, kind)
+          .slice(-2)
+          .map((first) => ({
+            first,
+            xp: windowXp(log, kind, first),
+            since: windowXpSince(log, kind, first),
+          })),
+      ]),
+    ),
+    createdAt: log[0]!.at,
+    updatedAt: log.at(-1)!.at,
+  }
+}
+
+/** A reply in the model's terms. */
+export const outcomeOf = (record: JournalRecord): Outcome => {
+  const reply = replyOf(record, false)
+  const badges = reply.badges.map(({ earnedAt, id }) => ({ id, earnedAt })).sort(byId)
+  if (reply.kind === "done") return { ...nothingDone, badges }
+  return {
+    xp: reply.xp,
+    points: reply.points,
+    level: reply.level,
+    badges,
+    badgesRevoked: reply.badgesRevoked.map(({ id }) => id).sort(),
+    quests: reply.quests
+      .map(({ alreadyCompleted, progress, questId, status }) => ({
+        questId,
+        status,
+        progress,
+        alreadyCompleted,
+      }))
+      .sort((one, other) => (one.questId < other.questId ? -1 : 1)),
+    streaks: [...reply.streaks].sort((one, other) => (one.key < other.key ? -1 : 1)),
+  }
+}
+
+/** Lists of which the order means nothing, in one order. */
+export const sorted = (outcome: Outcome | Refused): Outcome | Refused =>
+  "refused" in outcome
+    ? outcome
+    : {
+        ...outcome,
+        badges: [...outcome.badges].sort(byId),
+        badgesRevoked: [...outcome.badgesRevoked].sort(),
+        quests: [...outcome.quests].sort((one, other) => (one.questId < other.questId ? -1 : 1)),
+        streaks: [...outcome.streaks].sort((one, other) => (one.key < other.key ? -1 : 1)),
+      }
+
+const byId = (one: { readonly id: string }, other: { readonly id: string }): number =>
+  one.id < other.id ? -1 : 1
