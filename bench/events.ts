@@ -9,6 +9,21 @@ export const lessonAction = "LESSON_DONE"
 export const lessonXp = 10
 export const userCount = 10_000
 
+/** That rule, as the engine is asked for it. */
+export const lessonRule = {
+  kind: "createRule",
+  rule: {
+    id: "rul_1",
+    action: lessonAction,
+    where: [],
+    reward: { xp: lessonXp, points: 0, badgeId: null },
+    multiplier: null,
+    limit: null,
+    cooldownSeconds: null,
+    enabled: true,
+  },
+} as const
+
 const courses = ["algebra-1", "spanish-a2", "music-theory", "world-history", "typescript-basics"]
 const devices = ["iphone-15", "pixel-8", "web-chrome", "web-safari", "ipad-air"]
 

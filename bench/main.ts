@@ -5,10 +5,12 @@
 import { parseArgs } from "node:util"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
+import { definitions } from "./definitions.ts"
 import { journal } from "./journal.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { leaderboard } from "./leaderboard.ts"
 import { describeMachine, formatMachine } from "./machine.ts"
+import { rollover } from "./rollover.ts"
 import { singleEvents } from "./singleEvents.ts"
 import { millionUsers } from "./users.ts"
 
@@ -16,7 +18,9 @@ const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>>
   single: singleEvents,
   batch: batchEvents,
   asks,
+  definitions,
   leaderboard,
+  rollover,
   users: millionUsers,
   journal,
 }

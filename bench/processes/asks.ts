@@ -7,10 +7,10 @@
 import { Effect, Exit, Scope } from "effect"
 import type { Engine, UserMessage } from "../../src/engine/Engine.ts"
 import { makeEngine } from "../../src/engine/EngineLive.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Storage } from "../../src/storage/Storage.ts"
 import { answer } from "../children.ts"
-import { lessonAction, lessonXp, randomEvent } from "../events.ts"
+import { lessonRule, lessonXp, randomEvent } from "../events.ts"
+import { forgetful } from "../forgetful.ts"
 import { median } from "../statistics.ts"
 
 export interface AsksReport {
@@ -30,14 +30,8 @@ const together = 1_000
 const newMessages = (): ReadonlyArray<UserMessage> =>
   Array.from({ length: asksPerRound }, () => {
     const { userId, ...event } = randomEvent()
-    return { userId, command: { kind: "event", eventId: `evt_${event.id}`, ...event } }
+    return { userId, command: { kind: "event", ...event } }
   })
-
-const forgetful = (): Storage["Service"] => ({
-  ...MemoryStorage.make(),
-  append: () => Effect.void,
-  writeEntries: () => Effect.void,
-})
 
 type Run = (engine: Engine["Service"], messages: ReadonlyArray<UserMessage>) => Effect.Effect<void>
 
@@ -73,10 +67,7 @@ const ours = (run: Run): Promise<number> =>
         throw cause
       },
     }).pipe(Effect.provideService(Storage, forgetful()), Scope.provide(scope))
-    yield* engine.askProject(environment, {
-      kind: "createRule",
-      rule: { id: "rul_1", action: lessonAction, reward: { xp: lessonXp }, enabled: true },
-    })
+    yield* engine.askProject(environment, lessonRule)
     const messages = newMessages()
     globalThis.gc!()
     const startedAt = performance.now()

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { UserMessage } from "../../src/engine/Engine.ts"
 import { answer } from "../children.ts"
-import { lessonAction, lessonDone, lessonXp, newEventId, userIdAt } from "../events.ts"
+import { lessonDone, lessonRule, newEventId, userIdAt } from "../events.ts"
 import { heapBytes } from "../heap.ts"
 import { environment, withEngine } from "../millionUsers.ts"
 
@@ -22,7 +22,6 @@ const message = (n: number): UserMessage =>
       userId: userIdAt(n),
       command: {
         kind: "event",
-        eventId: `evt_${newEventId()}`,
         id: newEventId(),
         ...lessonDone(userIdAt(n)),
         userId: undefined,
@@ -33,10 +32,7 @@ const message = (n: number): UserMessage =>
 await answer(({ directory, users }: FillOptions) =>
   withEngine({ directory, residentUsersMax: users }, (engine) =>
     Effect.gen(function* () {
-      yield* engine.askProject(environment, {
-        kind: "createRule",
-        rule: { id: "rul_1", action: lessonAction, reward: { xp: lessonXp }, enabled: true },
-      })
+      yield* engine.askProject(environment, lessonRule)
       const before = heapBytes()
       for (let n = 0; n < users; n += together) {
         const messages = Array.from({ length: Math.min(together, users - n) }, (_, index) =>
