@@ -16,7 +16,8 @@ export const countAction = (draft: Draft, { badges }: ActionEntry, event: Tracke
     if (criteria.where.length > 0 && !holds(criteria.where, event.metadata)) continue
     const current = (draft.user?.badgeCounts.get(badge.id) ?? 0) + 1
     draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
-    if (current >= criteria.target) draft.giveBadge(badge.id, "criteria", criteria.target)
+    // As with balances: who is past a target that was lowered has it from a backfill.
+    if (current === criteria.target) draft.giveBadge(badge.id, "criteria", criteria.target)
   }
 }
 

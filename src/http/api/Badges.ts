@@ -254,7 +254,7 @@ export const Badges = HttpApiGroup.make("badges")
           summary: "Change a badge",
           description: `${patchWords}
 
-Who has the badge keeps it, whatever its criteria are now. What was counted for \`action_count\` stays; other criteria count for events from now on. An archived badge does not change any more (409 \`invalid_transition\`).`,
+Who has the badge keeps it, whatever its criteria are now. What was counted for \`action_count\` stays; other criteria count for events from now on. Who is past a target that was lowered gets the badge from a backfill. An archived badge does not change any more (409 \`invalid_transition\`).`,
         }),
       ),
     HttpApiEndpoint.delete("delete", "/v1/badges/:id", {

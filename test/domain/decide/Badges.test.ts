@@ -42,6 +42,17 @@ describe("A badge is earned once, when its number reaches the target:", () => {
     expect(world.user?.badgeCounts.get("bdg_1")).toBe(2)
   })
 
+  it("actions that come to a lowered target, not those past it, which are for a backfill", () => {
+    const world = new World()
+    const criteria = { kind: "action_count", action: "TAP", where: [] } as const
+    const made = world.badge({ criteria: { ...criteria, target: 4 } })
+    for (let tap = 0; tap < 2; tap++) world.track("TAP")
+    world.badge({ ...made, criteria: { ...criteria, target: 2 } })
+    expect(earnedBy(world.track("TAP"))).toEqual([])
+    world.badge({ ...made, criteria: { ...criteria, target: 4 } })
+    expect(earnedBy(world.track("TAP"))).toEqual([made.id])
+  })
+
   it("completed quests, each time they are completed", () => {
     const world = new World()
     world.quest({ recurrence: "daily" })
