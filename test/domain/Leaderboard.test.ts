@@ -193,8 +193,8 @@ describe("A random life", () => {
     playModelRun({
       seed: runSeed,
       users: 50_000,
-      steps: 200_000,
-      comparisons: 6,
+      steps: 50_000,
+      comparisons: 3,
       scores: "spread",
     })
   })
