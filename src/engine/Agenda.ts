@@ -24,9 +24,10 @@ export const never = 0xffff_ffff
 /** The second at which a tick would find something to note for `user`: past ones included; `never`, or 0 for nothing. */
 export const dueSecond = (user: UserState, project: ProjectState, now: number): number => {
   const at = dueAt(user, project, now)
-  if (at !== Number.POSITIVE_INFINITY)
-    return Math.min(never - 1, Math.max(1, Math.ceil(at / 1_000)))
-  return isMidway(user) ? never : 0
+  if (at === Number.POSITIVE_INFINITY) return isMidway(user) ? never : 0
+  // What is due now must not be put off to the end of this second: it would be then, too, and so on.
+  const second = at <= now ? Math.floor(at / 1_000) : Math.ceil(at / 1_000)
+  return Math.min(never - 1, Math.max(1, second))
 }
 
 const isMidway = (user: UserState): boolean => {

@@ -70,6 +70,23 @@ describe("Time that passes", () => {
     }),
   )
 
+  it.effect("is noted at once where a start finds it in the middle of a second", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, quiet)
+      yield* settings(first, daily)
+      yield* tap(first, "ada")
+      yield* first.close()
+      yield* at("2026-11-06T12:00:00.300Z")
+      const second = yield* startInMemory({ state }, quiet)
+      yield* passUntil(() => noted(second.committed).length > 0)
+      const [[time] = []] = noted(second.committed)
+      expect(time).toMatch(/^2026-11-06T12:00:00\.3/)
+      yield* second.close()
+    }),
+  )
+
   it.effect("leaves no record of who is only asked about in vain", () =>
     Effect.gen(function* () {
       yield* at("2026-11-04T12:00:00Z")
