@@ -1,158 +1,258 @@
-/** Webhooks from the HTTP call that causes a message to the receiver that has it. */
-import { Effect, Schema } from "effect"
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+/**
+ * Every kind of message, from the HTTP call that causes it to a receiver on a real socket, which checks the
+ * signature with the `standardwebhooks` package and the content with the schema of the catalogue.
+ */
+import { Schema } from "effect"
+import { Webhook } from "standardwebhooks"
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
 import { messageSchema } from "../../src/domain/MessageData.ts"
 import { type MessageKind, messageKinds } from "../../src/domain/MessageKind.ts"
 import { limits } from "../../src/Limits.ts"
-import { answer, isSignedBy, Receiver } from "../webhooks/Receiver.ts"
+import { answer, type Received, Receiver } from "../webhooks/Receiver.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 import { RunningClock } from "./RunningClock.ts"
-import { asking, endAll, kindsOf, receiving, until, webhookUrls } from "./webhooks.ts"
+import { asking, endAll, kindsOf, receiving, webhookUrls } from "./webhooks.ts"
 
+const clock = new RunningClock("2026-11-03T12:00:00Z")
+let server: TestServer
+let receiver: Receiver
+let webhook: { readonly id: string; readonly secret: string }
+
+beforeAll(async () => {
+  server = await startServer({ webhookUrls, clock })
+  receiver = await Receiver.start()
+  webhook = await asking(server).register(receiver)
+  const { ask } = asking(server)
+  await ask("PATCH", "/v1/project", { streaks: [{ key: "daily", actions: ["ANY"] }] })
+  const rules = [
+    { action: "GAIN", reward: { xp: 150 } },
+    { action: "SCORE", reward: { points: 3 } },
+  ]
+  for (const rule of rules) await ask("POST", "/v1/rules", rule)
+})
 afterEach(endAll)
+afterAll(async () => {
+  await server.stop()
+  await receiver.stop()
+})
 
-describe("Every kind of message", () => {
-  const clock = new RunningClock("2026-11-03T12:00:00Z")
-  let server: TestServer
-  let receiver: Receiver
-  let secret: string
-  let webhookId: string
+type Calls = ReturnType<typeof asking>
+/** What the message must say, `userId` among it where it is about a user. */
+type Expected = { readonly userId?: string; readonly [member: string]: unknown }
 
-  beforeAll(async () => {
-    server = await startServer({ webhookUrls, clock })
-    receiver = await Receiver.start()
-    const created = await asking(server).register(receiver)
-    secret = created.secret
-    webhookId = created.id
+const later = (ms: number): string => new Date(clock.currentTimeMillisUnsafe() + ms).toISOString()
+const hour = 3_600_000
+const day = 24 * hour
+
+const quest = ({ ask }: Calls, action: string, more: object = {}): Promise<{ id: string }> =>
+  ask("POST", "/v1/quests", {
+    title: `${action} twice`,
+    reward: { xp: 10 },
+    steps: [{ key: "step", action, target: 2 }],
+    ...more,
   })
-  afterAll(async () => {
-    await server.stop()
-    await receiver.stop()
+const badge = ({ ask }: Calls, action: string): Promise<{ id: string }> =>
+  ask("POST", "/v1/badges", {
+    name: `Of ${action}`,
+    criteria: { kind: "action_count", action, target: 1 },
   })
+const undo = ({ ask }: Calls, userId: string, eventId: string) =>
+  ask("DELETE", `/v1/users/${userId}/events/${eventId}`)
 
-  /** What a call makes the receiver get: at least `kinds`, each as its schema says. */
-  const causes = async (kinds: ReadonlyArray<MessageKind>, call: () => unknown) => {
-    const before = receiver.received.length
-    await call()
-    await receiver.until(() => {
-      const got = new Set(kindsOf(receiver).slice(before))
-      return kinds.every((kind) => got.has(kind))
-    })
-    const received = receiver.received.slice(before)
-    for (const each of received) {
-      expect(isSignedBy(secret, each)).toBe(true)
-      expect(each.headers["webhook-id"]).toBe(each.message.id)
-      expect(Buffer.byteLength(each.body)).toBeLessThan(limits.messageBytesMax)
-      const kind: MessageKind = each.message.type
-      const schema = messageSchema(kind) as unknown as Schema.Codec<unknown>
-      const decoded = Schema.decodeUnknownSync(schema, { onExcessProperty: "error" })(each.message)
-      expect(decoded).toEqual(each.message)
-      told.add(kind)
-    }
-    return received.map(({ message }) => message)
+/** The call that causes each kind; it tells what the message must say. */
+const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expected> } = {
+  "event.tracked": async ({ track }) => {
+    const { eventId } = await track("tracked", "ANY", { metadata: { lesson: 7 } })
+    const cause = { kind: "event", id: eventId }
+    return { userId: "tracked", action: "ANY", eventId, metadata: { lesson: 7 }, cause }
+  },
+  "xp.earned": async ({ track }) => {
+    await track("xp-earned", "GAIN")
+    const source = { kind: "rule", id: expect.stringMatching(/^rul_/) }
+    return { userId: "xp-earned", amount: 150, total: 150, source }
+  },
+  "xp.revoked": async (calls) => {
+    const { eventId } = await calls.track("xp-revoked", "GAIN")
+    await undo(calls, "xp-revoked", eventId)
+    const cause = { kind: "revocation", id: eventId }
+    return { userId: "xp-revoked", amount: 150, total: 0, cause }
+  },
+  "points.earned": async ({ track }) => {
+    await track("points-earned", "SCORE")
+    return { userId: "points-earned", amount: 3, total: 3 }
+  },
+  "points.revoked": async (calls) => {
+    const { eventId } = await calls.track("points-revoked", "SCORE")
+    await undo(calls, "points-revoked", eventId)
+    return { userId: "points-revoked", amount: 3, total: 0 }
+  },
+  "level.changed": async ({ grant }) => {
+    await grant("level", { type: "xp", amount: 350 })
+    return { userId: "level", from: 1, to: 3, levels: [2, 3] }
+  },
+  "badge.earned": async (calls) => {
+    const { id } = await badge(calls, "PRAISED")
+    await calls.track("badge-earned", "PRAISED")
+    const source = { kind: "criteria", id: null }
+    return { userId: "badge-earned", badgeId: id, name: "Of PRAISED", source }
+  },
+  "badge.revoked": async (calls) => {
+    const { id } = await badge(calls, "MISTAKEN")
+    const { eventId } = await calls.track("badge-revoked", "MISTAKEN")
+    await undo(calls, "badge-revoked", eventId)
+    return { userId: "badge-revoked", badgeId: id, name: "Of MISTAKEN" }
+  },
+  "streak.extended": async ({ track }) => {
+    await track("streak-extended", "ANY")
+    return { userId: "streak-extended", key: "daily", current: 1, best: 1 }
+  },
+  "streak.broken": async ({ track }) => {
+    await track("streak-broken", "ANY")
+    clock.set(later(3 * day))
+    const cause = { kind: "clock", id: null }
+    return { userId: "streak-broken", key: "daily", length: 1, best: 1, cause }
+  },
+  "quest.started": async (calls) => {
+    const { id } = await quest(calls, "STARTED")
+    await calls.track("quest-started", "STARTED")
+    return { userId: "quest-started", questId: id, title: "STARTED twice" }
+  },
+  "quest.progressed": async (calls) => {
+    const { id } = await quest(calls, "PROGRESSED")
+    await calls.track("quest-progressed", "PROGRESSED")
+    const step = { step: "step", current: 1, target: 2, progress: 0.5 }
+    return { userId: "quest-progressed", questId: id, ...step }
+  },
+  "quest.completed": async (calls) => {
+    const { id } = await quest(calls, "COMPLETED")
+    for (let time = 0; time < 2; time++) await calls.track("quest-completed", "COMPLETED")
+    return { userId: "quest-completed", questId: id, times: 1 }
+  },
+  "quest.expired": async (calls) => {
+    const { id } = await quest(calls, "EXPIRED", { endsAt: later(hour) })
+    await calls.track("quest-expired", "EXPIRED")
+    clock.set(later(2 * hour))
+    return { userId: "quest-expired", questId: id, cause: { kind: "clock", id: null } }
+  },
+  "quest.created": async (calls) => {
+    const { id } = await quest(calls, "CREATED")
+    return { quest: expect.objectContaining({ id, title: "CREATED twice", status: "active" }) }
+  },
+  "quest.updated": async (calls) => {
+    const { id } = await quest(calls, "UPDATED")
+    await calls.ask("PATCH", `/v1/quests/${id}`, { title: "Changed" })
+    return { quest: expect.objectContaining({ id, title: "Changed" }) }
+  },
+  "reward.granted": async ({ grant }) => {
+    const body = { type: "points", amount: 5, reason: "Well done" }
+    const { rewardId } = await grant("reward-granted", body)
+    return { userId: "reward-granted", rewardId, badgeId: null, ...body }
+  },
+  "reward.revoked": async ({ ask, grant }) => {
+    const { rewardId } = await grant("reward-revoked")
+    await ask("DELETE", `/v1/users/reward-revoked/rewards/${rewardId}`)
+    return { userId: "reward-revoked", rewardId, xp: { earned: -5, total: 0 } }
+  },
+  "leaderboard.window_closed": async ({ grant }) => {
+    await grant("on-the-board")
+    clock.set(later(day))
+    return { window: "daily", total: expect.any(Number), endsAt: expect.stringMatching(/T00:00/) }
+  },
+  "user.created": async ({ ask }) => {
+    await ask("PUT", "/v1/users/user-created", { displayName: "Ada" })
+    return { userId: "user-created", cause: { kind: "profile", id: null } }
+  },
+  "user.deleted": async ({ ask, grant }) => {
+    await grant("user-deleted")
+    await ask("DELETE", "/v1/users/user-deleted")
+    return { userId: "user-deleted" }
+  },
+  "webhook.disabled": async ({ grant, register }) => {
+    const gone = await receiving()
+    gone.answer = answer(410)
+    const { id } = await register(gone, ["reward.granted"])
+    await grant("of-the-gone")
+    await gone.atLeast(1)
+    return { webhookId: id, reason: "gone", description: null }
+  },
+  "webhook.test": async ({ ask }) => {
+    await ask("POST", `/v1/webhooks/${webhook.id}/test`)
+    return { webhookId: webhook.id }
+  },
+}
+
+/** Checks a request as a receiver does that has only the secret and the `standardwebhooks` package, which looks at `Date`. */
+const verify = ({ body, headers }: Received, secret = webhook.secret): unknown => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Number(headers["webhook-timestamp"]) * 1_000 })
+  try {
+    return new Webhook(secret).verify(body, headers as Record<string, string>)
+  } finally {
+    vi.useRealTimers()
   }
-  const told = new Set<MessageKind>()
+}
 
-  it("reaches the receiver when its cause is called", async () => {
-    const { ask, grant, track } = asking(server)
-    await ask("PATCH", "/v1/project", { streaks: [{ key: "daily" }] })
-    const badge = await ask("POST", "/v1/badges", {
-      name: "Tapper",
-      criteria: { kind: "action_count", action: "TAP", target: 2 },
-    })
-    await ask("POST", "/v1/rules", { action: "TAP", reward: { xp: 150, points: 3 } })
+const decode = (kind: MessageKind, message: unknown): unknown =>
+  Schema.decodeUnknownSync(messageSchema(kind) as unknown as Schema.Codec<unknown>, {
+    onExcessProperty: "error",
+  })(message)
 
-    let quest: { readonly id: string } | undefined
-    await causes(["quest.created"], async () => {
-      quest = await ask("POST", "/v1/quests", {
-        title: "Tap twice",
-        reward: { xp: 10 },
-        steps: [{ key: "taps", action: "TAP", target: 2 }],
-      })
-    })
-    await causes(["quest.updated"], () =>
-      ask("PATCH", `/v1/quests/${quest!.id}`, { title: "Tap two times" }),
-    )
-    const first = await causes(
-      [
-        "user.created",
-        "event.tracked",
-        "xp.earned",
-        "points.earned",
-        "level.changed",
-        "streak.extended",
-        "quest.started",
-        "quest.progressed",
-      ],
-      () => track("ada", "TAP", { metadata: { lesson: 7 } }),
-    )
-    expect(first.find(({ type }) => type === "event.tracked").data).toMatchObject({
-      userId: "ada",
-      action: "TAP",
-      metadata: { lesson: 7 },
-      xp: { earned: 150, total: 150 },
-    })
-    let second: { readonly eventId: string } | undefined
-    const completed = await causes(["quest.completed", "badge.earned"], async () => {
-      second = await track("ada", "TAP")
-    })
-    expect(completed.find(({ type }) => type === "badge.earned").data).toMatchObject({
-      badgeId: badge.id,
-      name: "Tapper",
-      source: { kind: "criteria", id: null },
-    })
-    let reward: { readonly rewardId: string } | undefined
-    await causes(["reward.granted"], async () => {
-      reward = await grant("ada", { type: "points", amount: 5, reason: "Well done" })
-    })
-    const undone = await causes(["xp.revoked", "points.revoked", "badge.revoked"], () =>
-      ask("DELETE", `/v1/users/ada/events/${second!.eventId}`),
-    )
-    expect(undone.map(({ data }) => data.cause)).toEqual(
-      undone.map(() => ({ kind: "revocation", id: second!.eventId })),
-    )
-    await causes(["reward.revoked"], () =>
-      ask("DELETE", `/v1/users/ada/rewards/${reward!.rewardId}`),
-    )
+describe("Each kind of message", () => {
+  it("of the catalogue is among those tried here", async () => {
+    const { kinds } = await asking(server).ask("GET", "/v1/webhook-events")
+    const offered = kinds.map(({ kind }: { readonly kind: MessageKind }) => kind)
+    expect(Object.keys(causes).toSorted()).toEqual(offered.toSorted())
+  })
 
-    await ask("POST", "/v1/quests", {
-      title: "Soon over",
-      reward: { xp: 10 },
-      endsAt: "2026-11-04T00:00:00Z",
-      steps: [{ key: "taps", action: "TAP", target: 9 }],
+  it.each(messageKinds)("reaches the receiver when its cause is called: %s", async (kind) => {
+    const before = receiver.received.length
+    const expected = await causes[kind](asking(server))
+    const found = () =>
+      receiver.received
+        .slice(before)
+        .find(({ message }) => message.type === kind && message.data.userId === expected.userId)
+    await receiver.until(() => found() !== undefined)
+    const received = found()!
+    expect(received.message).toMatchObject({
+      id: received.headers["webhook-id"],
+      type: kind,
+      project: "prj_test",
+      environment: "sandbox",
+      data: { sequence: expect.any(Number), ...expected },
     })
-    await causes(["quest.started"], () => track("bob", "TAP"))
-    const later = await causes(
-      ["quest.expired", "streak.broken", "leaderboard.window_closed"],
-      () => clock.set("2026-11-06T12:00:00Z"),
-    )
-    expect(later.find(({ type }) => type === "quest.expired").data).toMatchObject({
-      userId: "bob",
-      title: "Soon over",
-      cause: { kind: "clock", id: null },
-    })
+    expect(decode(kind, received.message)).toEqual(received.message)
+  })
 
-    const [test] = await causes(["webhook.test"], () =>
-      ask("POST", `/v1/webhooks/${webhookId}/test`),
-    )
-    expect(test.data.webhookId).toBe(webhookId)
-    const erasure = { userId: "ada", command: { kind: "erasure" } } as const
-    const [deleted] = await causes(["user.deleted"], () =>
-      Effect.runPromise(server.engine.askUser("prj_test:sandbox", erasure)),
-    )
-    expect(deleted.data).toEqual({ sequence: expect.any(Number), userId: "ada" })
-    const away = await receiving()
-    away.answer = answer(410)
-    const [disabled] = await causes(["webhook.disabled"], async () => {
-      const other = await asking(server).register(away, ["reward.granted"])
-      await grant("carl")
-      await until(
-        () => ask("GET", `/v1/webhooks/${other.id}`),
-        ({ status }) => status === "disabled",
-      )
-    })
-    expect([...told].toSorted()).toEqual([...messageKinds].toSorted())
-    expect(disabled.type).toBeDefined()
-    expect(kindsOf(away)).toEqual(["reward.granted"])
+  it("was signed, once each, and short", () => {
+    const others = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    for (const received of receiver.received) {
+      expect(verify(received)).toEqual(received.message)
+      expect(() => verify(received, others)).toThrow("No matching signature")
+      expect(Buffer.byteLength(received.body)).toBeLessThan(limits.messageBytesMax)
+    }
+    const ids = receiver.received.map(({ headers }) => headers["webhook-id"])
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(new Set(kindsOf(receiver))).toEqual(new Set(messageKinds))
+  })
+
+  it("is dated with the time of its attempt", async () => {
+    const { ask, register } = asking(server)
+    const other = await receiving()
+    const { id } = await register(other)
+    await ask("POST", `/v1/webhooks/${id}/test`)
+    await other.atLeast(1)
+    const seconds = Number(other.received[0]!.headers["webhook-timestamp"])
+    expect(Math.abs(clock.currentTimeMillisUnsafe() / 1_000 - seconds)).toBeLessThan(60)
+  })
+
+  it("stays away where history is imported", async () => {
+    const { ask, grant, register } = asking(server)
+    const other = await receiving()
+    await register(other)
+    const event = { userId: "imported", action: "GAIN", occurredAt: "2025-01-01T00:00:00Z" }
+    await ask("POST", "/v1/events/import", { events: [event] })
+    await grant("after-the-import")
+    await other.until(() => kindsOf(other).includes("reward.granted"))
+    const users = other.received.map(({ message }) => message.data.userId)
+    expect(new Set(users)).toEqual(new Set(["after-the-import"]))
   })
 })
