@@ -2,27 +2,35 @@
 import { inProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { users, withTemporaryFolder } from "./millionUsers.ts"
-import type { RolloverReport } from "./processes/rollover.ts"
+import type { RolloverReport, Turns } from "./processes/rollover.ts"
 import { median } from "./statistics.ts"
 
 /** Measures all lines; about half a minute, 200 MB of temporary disk. */
 export const rollover = (): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
     const report = await inProcess<RolloverReport>("rollover", { directory, members: users })
-    const longestTurnMs = median([...report.longestTurnMs])
+    const longest = (all: ReadonlyArray<Turns>): number =>
+      Math.max(...all.map(({ longestProcessorMs }) => longestProcessorMs))
     const copyMs = median([...report.copyMs])
+    const held = (what: string, all: ReadonlyArray<Turns>): BenchLine => ({
+      question: `rollover of 1,000,000: longest turn, ${what}, processor time`,
+      value: longest(all),
+      unit: "ms",
+      reference: { name: "all rows copied in one turn", value: copyMs, unit: "ms" },
+      ratio: longest(all) / copyMs,
+      goal: "< 5 ms",
+    })
     return [
+      held("storing", report.storing),
+      held("deleting", report.deleting),
       {
-        question: "rollover of 1,000,000: the longest turn of the event loop",
-        value: longestTurnMs,
+        question: "rollover of 1,000,000: longest turn, storing, wall clock",
+        value: median(report.storing.map(({ longestMs }) => longestMs)),
         unit: "ms",
-        reference: { name: "all rows copied in one turn", value: copyMs, unit: "ms" },
-        ratio: longestTurnMs / copyMs,
-        goal: "< 5 ms",
       },
       {
         question: "rollover of 1,000,000: until all is on disk",
-        value: median([...report.storedAfterMs]),
+        value: median(report.storing.map(({ allMs }) => allMs)),
         unit: "ms",
       },
       {

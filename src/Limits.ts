@@ -131,11 +131,10 @@ export const limits = {
   /** Boards are deleted in the end, which LMDB bears only with small values. */
   boardPageBytesMax: 1_600,
   boardBucketUsers: 100,
-  /** What is prepared and written of a board in one turn of the event loop: about 1 ms each. */
-  boardTurnRowsMax: 1_000,
-  boardTurnSortMax: 20_000,
-  boardTurnBucketsMax: 100,
-  boardSliceEntriesMax: 250,
+  /** What is prepared and written of a board in one turn of the event loop: about 1 ms each, 4 ms the first time. */
+  boardTurnRowsMax: 100,
+  boardTurnBucketsMax: 25,
+  boardSliceEntriesMax: 100,
   /** How often the clock is looked at, in case it was set. */
   clockCheckMs: 60_000,
   windowClosesConcurrentMax: 64,

@@ -8,10 +8,12 @@
  * next attempt.
  *
  * Everything goes in small pieces, the loop serving others in between, so that a board of a million costs
- * nobody more than a few milliseconds of waiting. Nothing is copied: a frozen board does not change, and rows
- * that become gaps while it is written are taken out on disk afterwards.
+ * nobody more than a few milliseconds of waiting (`bench/rollover.ts`). Nothing is copied: a frozen board does
+ * not change, and rows that become gaps while it is written are taken out on disk afterwards. Nothing is
+ * allocated at once that grows with the board but a counter per bucket.
  */
 import { Effect, Stream } from "effect"
+import { MemberTable } from "../../domain/board/MemberTable.ts"
 import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
@@ -83,11 +85,6 @@ export class BoardWriter {
       yield* nextTurn
     }
     yield* slices.add(pages.end())
-    index.added()
-    for (const [from, end] of stepsOf(index.size, limits.boardTurnSortMax)) {
-      index.sort(from, end)
-      yield* nextTurn
-    }
     for (const [from, end] of stepsOf(index.buckets, limits.boardTurnBucketsMax)) {
       yield* slices.add(index.entries(from, end))
       yield* nextTurn
@@ -95,7 +92,7 @@ export class BoardWriter {
     for (const gap of [...frozen.gaps]) yield* slices.add([gapEntry(place, gap)])
     const window = { ...frozen, size, buckets: index.buckets }
     yield* slices.add([windowEntry(place, window)])
-    yield* slices.end
+    yield* slices.end()
     windows.stores(frozen, window)
   })
 
@@ -143,6 +140,7 @@ export class BoardWriter {
     write: Write,
   ) {
     for (const section of sections) {
+      yield* nextTurn
       const range = rangeOf(boardKey(section, place))
       yield* Stream.runForEach(
         this.#options.storage.readEntries({ table: "boards", ...range }),
@@ -169,29 +167,33 @@ const slicesOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
     all.slice(from, end),
   )
 
-/** Collects entries into transactions. */
+/** Collects entries into transactions of `boardSliceEntriesMax`. */
 class Slices {
   readonly #write: Write
-  #entries: Array<Entry> = []
+  readonly #entries: Array<Entry> = []
 
   constructor(write: Write) {
     this.#write = write
   }
 
-  readonly add = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> => {
+  add(entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> {
     this.#entries.push(...entries)
-    return this.#entries.length < limits.boardSliceEntriesMax ? Effect.void : this.end
+    return this.#entries.length < limits.boardSliceEntriesMax
+      ? Effect.void
+      : this.#drain(limits.boardSliceEntriesMax)
   }
 
-  /** Handing them over takes a turn of its own. */
-  readonly end: Effect.Effect<void, StorageError> = Effect.andThen(
-    nextTurn,
-    Effect.suspend(() => {
-      const slice = this.#entries
-      this.#entries = []
-      return this.#write(slice)
-    }),
-  )
+  end(): Effect.Effect<void, StorageError> {
+    return this.#drain(1)
+  }
+
+  /** Hands transactions over, each in a turn of its own, as long as there are `least` entries. */
+  readonly #drain = Effect.fnUntraced(function* (this: Slices, least: number) {
+    while (this.#entries.length >= least) {
+      yield* nextTurn
+      yield* this.#write(this.#entries.splice(0, limits.boardSliceEntriesMax))
+    }
+  })
 }
 
 /** Cuts a frozen board into pages, and writes them as they are stored. */
@@ -261,65 +263,51 @@ class Pages {
 /** A character takes at most four bytes of UTF-8. */
 const longestRowBytes = rowHeadBytes + 4 * limits.idCharactersMax
 
-/** The index from users to pages, while it is made: hashes are counted by bucket, then sorted into them. */
+/**
+ * The index from users to pages, while it is made: each bucket a chain through the rows added, the latest
+ * first, so that nothing need be sorted.
+ */
 class UserIndex {
   readonly buckets: number
   readonly #place: BoardPlace
-  readonly #hashes: Uint32Array
-  readonly #pages: Uint32Array
-  readonly #sorted: Uint32Array
-  /** By bucket: how many there are; then, how far it is filled in `#sorted`; at last, where it ends there. */
-  readonly #ends: Uint32Array
+  readonly #hashes = new MemberTable()
+  readonly #pages = new MemberTable()
+  /** By row: the one added before it to its bucket, as its number + 1; 0: there was none. */
+  readonly #before = new MemberTable()
+  /** By bucket: the row added last, as its number + 1. */
+  readonly #latest: Uint32Array
+  /** By bucket: how many rows there are. */
+  readonly #counts: Uint32Array
   #size = 0
 
   constructor(place: BoardPlace, sizeMax: number) {
     this.#place = place
     this.buckets = Math.max(1, Math.ceil(sizeMax / limits.boardBucketUsers))
-    this.#hashes = new Uint32Array(sizeMax)
-    this.#pages = new Uint32Array(sizeMax)
-    this.#sorted = new Uint32Array(sizeMax)
-    this.#ends = new Uint32Array(this.buckets)
-  }
-
-  get size(): number {
-    return this.#size
+    this.#latest = new Uint32Array(this.buckets)
+    this.#counts = new Uint32Array(this.buckets)
   }
 
   add(hash: number, page: number): void {
-    this.#hashes[this.#size] = hash
-    this.#pages[this.#size++] = page
-    this.#ends[bucketOf(hash, this.buckets)]!++
-  }
-
-  /** All are added: sorting begins. */
-  added(): void {
-    let start = 0
-    for (let bucket = 0; bucket < this.buckets; bucket++) {
-      const count = this.#ends[bucket]!
-      this.#ends[bucket] = start
-      start += count
-    }
-  }
-
-  sort(from: number, end: number): void {
-    for (let index = from; index < end; index++) {
-      const bucket = bucketOf(this.#hashes[index]!, this.buckets)
-      this.#sorted[this.#ends[bucket]!++] = index
-    }
+    const row = this.#size++
+    const bucket = bucketOf(hash, this.buckets)
+    this.#hashes.set(row, hash)
+    this.#pages.set(row, page)
+    this.#before.set(row, this.#latest[bucket]!)
+    this.#latest[bucket] = row + 1
+    this.#counts[bucket]!++
   }
 
   /** The entries of the buckets from `from` on to before `end`. One has more than one part only where ids collide. */
   entries(from: number, end: number): ReadonlyArray<Entry> {
     const entries: Array<Entry> = []
     for (let bucket = from; bucket < end; bucket++) {
-      const last = this.#ends[bucket]!
-      let next = bucket === 0 ? 0 : this.#ends[bucket - 1]!
-      for (let part = 0; next < last; part++) {
-        const pairs = Buffer.allocUnsafe(Math.min(last - next, partPairsMax) * pairBytes)
-        for (let at = 0; at < pairs.length; next++) {
-          const index = this.#sorted[next]!
-          at = pairs.writeUInt32LE(this.#hashes[index]!, at)
-          at = pairs.writeUInt32LE(this.#pages[index]!, at)
+      let next = this.#latest[bucket]!
+      let left = this.#counts[bucket]!
+      for (let part = 0; left > 0; part++) {
+        const pairs = Buffer.allocUnsafe(Math.min(left, partPairsMax) * pairBytes)
+        for (let at = 0; at < pairs.length; next = this.#before.get(next - 1), left--) {
+          at = pairs.writeUInt32LE(this.#hashes.get(next - 1), at)
+          at = pairs.writeUInt32LE(this.#pages.get(next - 1), at)
         }
         entries.push(bucketEntry(this.#place, bucket, part, pairs))
       }

@@ -1,0 +1,208 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { vi } from "vitest"
+import { type BoardRow, pageOf, rankOf } from "../../../src/engine/boards/BoardSource.ts"
+import { BoardWriter } from "../../../src/engine/boards/BoardWriter.ts"
+import { bucketOf, openStoredBoard, userHash } from "../../../src/engine/boards/StoredBoard.ts"
+import type { Environment } from "../../../src/engine/Environments.ts"
+import { limits } from "../../../src/Limits.ts"
+import { keyParts } from "../../../src/storage/Keys.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import type { Entry, Storage } from "../../../src/storage/Storage.ts"
+import { anEnvironment } from "../fixture.ts"
+
+const index = 1
+
+const closeWindow = (environment: Environment, window: number, sequence = 1) => {
+  const startsAt = 0
+  environment.boards.close({
+    sequence,
+    at: 0,
+    subject: { actor: "project", environment: environment.id },
+    cause: { kind: "request" },
+    facts: [
+      {
+        kind: "leaderboard.window_closed",
+        window: "daily",
+        index: window,
+        startsAt,
+        endsAt: 1,
+        total: 1,
+      },
+    ],
+  })
+}
+
+/** An environment whose daily board has `ids` in this order, and what was handed to storage for it. */
+const stored = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+  const environment = anEnvironment()
+  const { daily } = environment.boards.windows
+  const board = daily.openBoard(index)!
+  for (const [position, id] of ids.entries()) board.setUser(id, ids.length - position, position)
+  closeWindow(environment, index)
+  const visit = vi.spyOn(board, "visit")
+  const storage = MemoryStorage.make({ state: new MemoryStorage.MemoryState() })
+  const slices: Array<ReadonlyArray<Entry>> = []
+  let now = 0
+  const writer = new BoardWriter({ storage, environments: [environment], now: () => now })
+  const write = writer.write((entries) => {
+    slices.push(entries)
+    return storage.writeEntries(entries)
+  })
+  yield* write
+  /** Writes again, so much later. */
+  const writeAt = (time: number) =>
+    Effect.suspend(() => {
+      now = time
+      return write
+    })
+  return { environment, storage, slices, visits: visit.mock.calls, writeAt }
+})
+
+const readBack = Effect.fnUntraced(function* (
+  environment: Environment,
+  storage: Storage["Service"],
+) {
+  const place = { environment: environment.id, kind: "daily", index } as const
+  const source = yield* openStoredBoard(
+    storage,
+    place,
+    environment.boards.windows.daily.stored.get(index)!,
+  )
+  return { source, rows: yield* pageOf(source, 0, Number.MAX_SAFE_INTEGER) }
+})
+
+const idsOf = (count: number) =>
+  Array.from({ length: count }, (_, number) => `user-${number.toString().padStart(5, "0")}`)
+
+const around = (bound: number) => [bound - 1, bound, bound + 1]
+
+const sectionOf = ({ key }: Entry) => keyParts(key)[0]
+
+describe("A board that is stored", () => {
+  const rowsInSlice = (() => {
+    const rowBytes = 10 + 10
+    return Math.floor((limits.boardPageBytesMax - 4) / rowBytes) * limits.boardSliceEntriesMax
+  })()
+  const sizes = [
+    1,
+    ...around(limits.boardTurnRowsMax),
+    ...around(limits.boardBucketUsers),
+    ...around(limits.boardTurnBucketsMax * limits.boardBucketUsers),
+    ...around(rowsInSlice),
+  ]
+
+  it.effect.each([...new Set(sizes)])("reads back as it was, with %d on it", (size) =>
+    Effect.gen(function* () {
+      const ids = idsOf(size)
+      const { environment, slices, storage, visits } = yield* stored(ids)
+      const { rows, source } = yield* readBack(environment, storage)
+      expect(rows.map(({ userId }) => userId)).toEqual(ids)
+      expect(rows.map((row) => rankOf(source, row))).toEqual(ids.map((_, at) => at + 1))
+      const found: Array<BoardRow | undefined> = []
+      for (const id of ids) found.push(yield* source.find(id))
+      expect(found).toEqual(rows)
+      expect(yield* source.find("nobody")).toBeUndefined()
+      expect(visits.length).toBe(Math.ceil(size / limits.boardTurnRowsMax))
+      for (const [, limit] of visits) expect(limit).toBeLessThanOrEqual(limits.boardTurnRowsMax)
+      const entries = slices.flat().length
+      expect(slices.length).toBe(Math.ceil(entries / limits.boardSliceEntriesMax))
+      for (const slice of slices) {
+        expect(slice.length).toBeLessThanOrEqual(limits.boardSliceEntriesMax)
+      }
+      expect(slices.flat().map(sectionOf).lastIndexOf("w")).toBe(entries - 1)
+    }),
+  )
+
+  it.effect("gives way to others between all its pieces", () =>
+    Effect.gen(function* () {
+      let turn = 0
+      let watching = true
+      const count = () => {
+        turn++
+        if (watching) setImmediate(count)
+      }
+      setImmediate(count)
+      const size = 5 * limits.boardTurnBucketsMax * limits.boardBucketUsers
+      yield* stored(idsOf(size))
+      watching = false
+      const pieces =
+        size / limits.boardTurnRowsMax + size / limits.boardBucketUsers / limits.boardTurnBucketsMax
+      expect(turn).toBeGreaterThanOrEqual(pieces)
+    }),
+  )
+
+  it.effect("has a page to the last byte, and begins the next one with the next", () =>
+    Effect.gen(function* () {
+      for (const over of [-1, 0, 1]) {
+        // Four rows whose heads and ids fill a page, the last of them to the byte.
+        const bytes = limits.boardPageBytesMax - 4 - 4 * 10
+        const lengths = [508, 508, 508, bytes - 3 * 508 + over]
+        const ids = lengths.map((length, number) => {
+          const wide = "🦊".repeat(Math.floor(length / 4) - 1)
+          return `${wide}${number}`.padEnd(
+            wide.length + length - 4 * Math.floor(length / 4) + 4,
+            ".",
+          )
+        })
+        expect(ids.map((id) => Buffer.byteLength(id))).toEqual(lengths)
+        const { environment, slices, storage } = yield* stored(ids)
+        const pages = slices.flat().filter((entry) => sectionOf(entry) === "r")
+        // A value is one byte of version and four of checksum longer.
+        expect(pages.map(({ value }) => value!.length - 5)).toEqual(
+          over > 0
+            ? [limits.boardPageBytesMax - 10 - lengths[3]! + over, 4 + 10 + lengths[3]!]
+            : [limits.boardPageBytesMax + over],
+        )
+        const { rows } = yield* readBack(environment, storage)
+        expect(rows.map(({ userId }) => userId)).toEqual(ids)
+      }
+    }),
+  )
+
+  it.effect("finds everybody also where a bucket takes a second part", () =>
+    Effect.gen(function* () {
+      const partPairs = Math.floor(limits.boardPageBytesMax / 8)
+      for (const size of [partPairs, partPairs + 1]) {
+        const buckets = Math.ceil(size / limits.boardBucketUsers)
+        const ids: Array<string> = []
+        for (let number = 0; ids.length < size; number++) {
+          const id = Buffer.from(`user-${number}`)
+          if (bucketOf(userHash(id, 0, id.length), buckets) === 0) ids.push(id.toString())
+        }
+        const { environment, slices, storage } = yield* stored(ids)
+        const parts = slices.flat().filter((entry) => sectionOf(entry) === "u")
+        expect(parts.length).toBe(size > partPairs ? 2 : 1)
+        const { source } = yield* readBack(environment, storage)
+        for (const [position, id] of ids.entries()) {
+          expect((yield* source.find(id))?.position).toBe(position)
+        }
+      }
+    }),
+  )
+
+  it.effect.each(around(limits.boardSliceEntriesMax))(
+    "is deleted whole when it is too old, with %d pages",
+    (pages) =>
+      Effect.gen(function* () {
+        // One row to a page but for the bytes of a second one.
+        const ids = Array.from(
+          { length: 3 * pages },
+          (_, number) => `${"🦊".repeat(122)}${number.toString().padStart(5, "0")}`,
+        )
+        const { environment, slices, storage, writeAt } = yield* stored(ids)
+        expect(slices.flat().filter((entry) => sectionOf(entry) === "r").length).toBe(pages)
+        environment.boards.windows.daily.openBoard(index + 1)!.setUser("next", 1, 1)
+        closeWindow(environment, index + 1, 2)
+        const keys = slices.splice(0).flatMap((slice) => slice.map(({ key }) => key))
+        yield* writeAt(1_000 * 86_400_000)
+        for (const slice of slices) {
+          expect(slice.length).toBeLessThanOrEqual(limits.boardSliceEntriesMax)
+        }
+        expect([...environment.boards.windows.daily.stored.keys()]).toEqual([index + 1])
+        for (const key of keys) {
+          expect(yield* storage.readEntry("boards", key)).toBeUndefined()
+        }
+      }),
+  )
+})
