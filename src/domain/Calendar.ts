@@ -20,6 +20,13 @@ export const canonicalTimeZone = (name: string): string | undefined => {
   }
 }
 
+/** Whether two names that `isTimeZone` accepts mean the same zone, as `Asia/Calcutta` and `Asia/Kolkata` do. */
+export const isSameTimeZone = (one: string, other: string): boolean => {
+  if (one === other) return true
+  const moment = Temporal.Instant.fromEpochMilliseconds(0)
+  return moment.toZonedDateTimeISO(one).equals(moment.toZonedDateTimeISO(other))
+}
+
 export const isTimeZone = (name: string): boolean => canonicalTimeZone(name) !== undefined
 
 const epoch = Temporal.PlainDate.from("1970-01-01")

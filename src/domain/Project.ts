@@ -6,7 +6,7 @@
  */
 import { limits } from "../Limits.ts"
 import type { Badge } from "./Badge.ts"
-import type { WindowKind } from "./Calendar.ts"
+import { isSameTimeZone, type WindowKind } from "./Calendar.ts"
 import { defaultLevelCurve, type LevelCurve } from "./Level.ts"
 import type { Quest } from "./Quest.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
@@ -185,7 +185,9 @@ const movesDueTimes = (fact: Fact, { quests, settings }: ProjectState): boolean 
   }
   if (fact.kind === "project.updated") {
     const { streaks, timezone } = fact.settings
-    return timezone !== settings.timezone || keysOf(streaks) !== keysOf(settings.streaks)
+    return (
+      !isSameTimeZone(timezone, settings.timezone) || keysOf(streaks) !== keysOf(settings.streaks)
+    )
   }
   return false
 }

@@ -83,6 +83,17 @@ describe("PUT /v1/users/:id", () => {
     expect(json.attributes).toEqual({ seats: 6 })
   })
 
+  it("keeps a time zone as the database writes it, however it was sent", async () => {
+    for (const [sent, kept] of [
+      ["europe/berlin", "Europe/Berlin"],
+      ["ASIA/CALCUTTA", "Asia/Calcutta"],
+      ["utc", "UTC"],
+    ]) {
+      expect((await put("zed", { timezone: sent })).json.timezone).toBe(kept)
+      expect((await get("/v1/users/zed")).json.timezone).toBe(kept)
+    }
+  })
+
   it("takes every bound from inside", async () => {
     const names = Array.from({ length: limits.attributesMax }, (_, index) => `n${index}`)
     const bodies: ReadonlyArray<object> = [

@@ -56,7 +56,7 @@ export const ProfileChange = Schema.Struct({
   timezone: Schema.optionalKey(
     Schema.NullOr(timeZone).annotate({
       description:
-        "The IANA time zone in which the user's days begin, for streaks; null: the project's.",
+        "The IANA time zone in which the user's days begin, for streaks, in any case; null: the project's. Another name of the same zone changes nothing.",
       examples: ["Europe/Berlin"],
     }),
   ),
@@ -72,7 +72,7 @@ export const User = Schema.Struct({
   id: UserId,
   displayName: Schema.NullOr(Schema.String).annotate({ examples: ["Ada"] }),
   timezone: Schema.NullOr(Schema.String).annotate({
-    description: "An IANA time zone; null: the project's.",
+    description: "An IANA time zone, as the database writes it; null: the project's.",
     examples: ["Europe/Berlin"],
   }),
   attributes: Schema.Record(

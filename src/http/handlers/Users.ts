@@ -1,8 +1,10 @@
 import { Clock, Effect, Result, SchemaParser } from "effect"
+import { canonicalTimeZone } from "../../domain/Calendar.ts"
 import { revocationNotFound } from "../../domain/decide/Revocation.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
 import { recordNameOf } from "../../domain/Ids.ts"
 import type { GrantedReward, Revocation } from "../../domain/Record.ts"
+import type { Profile } from "../../domain/User.ts"
 import type { RevocationReply, RewardReply } from "../../domain/UserReply.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
@@ -62,7 +64,10 @@ export const userHandlers = (engine: Engine["Service"]): Handlers<typeof Users> 
       decode: decodeProfile,
       handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
         Effect.andThen(
-          engine.askUser(environment, { userId, command: { kind: "profile", change } }),
+          engine.askUser(environment, {
+            userId,
+            command: { kind: "profile", change: profileChange(change) },
+          }),
           show(environment, userId),
         ),
     },
@@ -111,6 +116,12 @@ export const userHandlers = (engine: Engine["Service"]): Handlers<typeof Users> 
         })),
     },
   }
+}
+
+/** Days are counted by zones that are remembered by name, so each has one way to be written. */
+const profileChange = (change: typeof ProfileChange.Type): Partial<Profile> => {
+  const timezone = change.timezone && canonicalTimeZone(change.timezone)
+  return timezone ? { ...change, timezone } : change
 }
 
 const decodeProfileSchema = SchemaParser.decodeUnknownResult(ProfileChange, {

@@ -128,6 +128,22 @@ describe("A change of time zone", () => {
     expect(now(world).current).toBe(0)
   })
 
+  it("to another name of the same zone is none", () => {
+    const world = worldWith({}, "Asia/Calcutta", "2026-11-04T23:30:00+05:30")
+    world.track()
+    const before = streakOf(world)
+    moveTo(world, "Asia/Kolkata")
+    expect(streakOf(world)).toBe(before)
+    expect(world.track().reply.streaks).toEqual([])
+    world.at("2026-11-05T00:00:00+05:30")
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
+    const { dueSequence } = world.project
+    world.settings({ timezone: "Asia/Kolkata" })
+    expect(world.project.dueSequence).toBe(dueSequence)
+    world.settings({ timezone: "Asia/Kathmandu" })
+    expect(world.project.dueSequence).toBeGreaterThan(dueSequence)
+  })
+
   it("to the west gains nothing for a day that was counted", () => {
     const world = worldWith({}, "Pacific/Kiritimati", "2026-11-05T10:30:00Z")
     world.track()
