@@ -111,8 +111,6 @@ export const limits = {
   // Backfills of badges
   backfillTurnUsersMax: 100,
   backfillUsersConcurrentMax: 100,
-  /** How often a user is counted again who goes on meanwhile. */
-  backfillTriesMax: 100,
   /** The pause before what was refused for now is asked again. */
   backfillRetryMs: 1_000,
 

@@ -156,7 +156,7 @@ export type UserFact =
       readonly occurredAt: number
       readonly times: 1 | -1
     }
-  /** How many events have counted for a badge that is not earned yet. */
+  /** How many events have counted for a badge; by a backfill, in the whole history. */
   | { readonly kind: "badge.counted"; readonly badgeId: string; readonly current: number }
   /** `target`: what was asked for when it was earned; absent for one that was given. */
   | {

@@ -93,8 +93,10 @@ export interface UserState {
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
-  /** How many events have counted for each badge that is not earned yet. */
+  /** How many events have counted for each badge that counts actions, also once it is earned. */
   readonly badgeCounts: ReadonlyMap<string, number>
+  /** By badge: the last record up to which a backfill has counted the whole history. */
+  readonly badgeRecounts: ReadonlyMap<string, number>
   readonly quests: ReadonlyMap<string, QuestState>
   /** How often quests were completed, all together. */
   readonly questsCompleted: number

@@ -125,7 +125,7 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
   let points = 0
   let before: number | undefined
   let after = 1
-  const badges = []
+  const badges: Array<Outcome["badges"][number]> = []
   const badgesRevoked = []
   const streaks = []
   let quests: ReadonlyArray<QuestChange> = noQuests
@@ -186,7 +186,8 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
     points: { earned: pointsEarned, total: points },
     level: { before: before ?? after, after },
     badges,
-    badgesRevoked,
+    // One that is earned all the same was not taken.
+    badgesRevoked: badgesRevoked.filter(({ id }) => badges.every((badge) => badge.id !== id)),
     quests,
     streaks,
   }

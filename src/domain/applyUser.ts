@@ -26,6 +26,7 @@ class Folding {
   profile: Profile
   badges: UserState["badges"]
   badgeCounts: UserState["badgeCounts"]
+  badgeRecounts: UserState["badgeRecounts"]
   quests: UserState["quests"]
   questsCompleted: number
   streaks: UserState["streaks"]
@@ -40,6 +41,7 @@ class Folding {
     this.profile = user?.profile ?? emptyProfile
     this.badges = user?.badges ?? none
     this.badgeCounts = user?.badgeCounts ?? none
+    this.badgeRecounts = user?.badgeRecounts ?? none
     this.quests = user?.quests ?? none
     this.questsCompleted = user?.questsCompleted ?? 0
     this.streaks = user?.streaks ?? none
@@ -78,6 +80,10 @@ class Folding {
       }
       case "badge.counted":
         this.badgeCounts = new Map(this.badgeCounts).set(fact.badgeId, fact.current)
+        if (record.cause.kind === "backfill") {
+          const upTo = record.cause.countedUpTo ?? 0
+          this.badgeRecounts = new Map(this.badgeRecounts).set(fact.badgeId, upTo)
+        }
         break
       case "badge.earned": {
         const { badgeId, target } = fact
@@ -215,6 +221,7 @@ export const applyUser = (
     profile: folding.profile,
     badges: folding.badges,
     badgeCounts: folding.badgeCounts,
+    badgeRecounts: folding.badgeRecounts,
     quests: folding.quests,
     questsCompleted: folding.questsCompleted,
     streaks: folding.streaks,

@@ -10,10 +10,11 @@
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
-import type { Clock, Result } from "effect"
+import type { Clock, Effect, Result } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
+import type { Broken } from "../storage/Storage.ts"
 import type { Idempotency } from "./Engine.ts"
 import { idSeed } from "./IdFilter.ts"
 import { PendingKeys, type PendingRecord } from "./Pending.ts"
@@ -58,6 +59,11 @@ export type LogAnnotations = Readonly<Record<string, unknown>> | undefined
 export interface Envelope<Command> {
   readonly command: Command
   readonly idempotency: Idempotency | undefined
+  /**
+   * Makes of it what is decided: in the actor's own turn, all its records being durable, and with nothing in
+   * between. Such a command has no `duplicateKey`.
+   */
+  readonly prepare?: Effect.Effect<Command, Broken> | undefined
   /** What the log says with it: the id of its request. */
   readonly annotations: LogAnnotations
   /** The record is durable. `duplicate`: it was written by an earlier command with the same id. */

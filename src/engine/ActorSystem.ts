@@ -62,6 +62,8 @@ export interface ActorSystemOptions {
 export class ActorSystem {
   readonly #options: ActorSystemOptions
   readonly #supervisor: Supervisor
+  /** Ends when all that was appended by now is durable. */
+  readonly #committed: Effect.Effect<void>
   readonly #activations = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
   #lastAt = 0
   #whenIdle: (() => void) | undefined
@@ -76,6 +78,7 @@ export class ActorSystem {
     const committed = Effect.callback<void>((resume) =>
       commit().afterCommit(() => resume(Effect.void)),
     )
+    this.#committed = committed
     this.#supervisor = new Supervisor({ storage, clock, watermark, committed, metrics })
   }
 
@@ -185,6 +188,9 @@ export class ActorSystem {
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
   ): Effect.Effect<void, Broken> | undefined {
+    if (envelope.prepare !== undefined) {
+      return this.#takePrepared(actor, envelope, envelope.prepare)
+    }
     const key = actor.kind.duplicateKey(envelope.command)
     if (key === undefined) return this.#handle(actor, envelope, key)
     const reference = actor.kind.referenceOf(envelope.command)
@@ -200,6 +206,18 @@ export class ActorSystem {
       return wait ?? Effect.void
     })
   }
+
+  readonly #takePrepared = Effect.fnUntraced(function* <State, Command>(
+    this: ActorSystem,
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+    prepare: Effect.Effect<Command, Broken>,
+  ) {
+    yield* this.#committed
+    const command = yield* prepare
+    const wait = this.#handle(actor, { ...envelope, command }, undefined)
+    if (wait !== undefined) yield* wait
+  })
 
   /** Looks up the record that a command is about; a second such command finds it no more. */
   readonly #takeReferring = Effect.fnUntraced(function* <State, Command>(

@@ -32,15 +32,17 @@ export class Asks {
     this.#onBroken = onBroken
   }
 
-  /** `actor` is found when the command is on its way, so that it can not be passivated before. */
+  /** `prepare` as in `Envelope`. `actor` is found when the command is on its way, so that it can not be passivated before. */
   one<State, Command>(
     actor: () => Actor<State, Command>,
     command: Command,
     idempotency?: Idempotency,
+    prepare?: Effect.Effect<Command, Broken>,
   ): Effect.Effect<Answered, LaurelError> {
     return Effect.callback((resume) => {
       this.#actors.accept(actor(), {
         command,
+        prepare,
         idempotency,
         annotations: annotationsHere(),
         answered: (record, duplicate) =>

@@ -3,8 +3,8 @@
  * those of the snapshot. Later ones need no run: the badge was there before them.
  *
  * Only users who qualify are asked, so a run writes no more than it awards. For a badge that counts actions,
- * each user's history is counted first; when the user has gone on meanwhile, what is new is counted too, and
- * the user asked again. It gives way after every `backfillTurnUsersMax` users.
+ * each user's history is counted first; what is new since is counted in the user's own turn, so that one who
+ * never stands still is counted right too. It gives way after every `backfillTurnUsersMax` users.
  */
 import { Data, Effect, Stream } from "effect"
 import { ActionCount } from "../domain/ActionCount.ts"
@@ -32,13 +32,11 @@ export class Ended extends Data.TaggedError("Ended") {}
 export interface BackfillRunParts {
   readonly storage: Storage["Service"]
   readonly history: UserHistory
-  readonly readUser: (
-    environment: string,
-    userId: string,
-  ) => Effect.Effect<UserState | undefined, LaurelError>
+  /** `prepare` as in `Envelope`. */
   readonly askUser: (
     environment: string,
     message: UserMessage<Backfill>,
+    prepare?: Effect.Effect<Backfill, Broken>,
   ) => Effect.Effect<Answer<DoneReply>, LaurelError>
 }
 
@@ -125,49 +123,51 @@ export class BackfillRun {
     yield* nextTurn
   })
 
-  /** Asks until the badge is given or refused for good; the refusal, if any. */
-  #ask(user: UserState, counted?: Counted): Effect.Effect<LaurelError | undefined, Ended> {
+  /** Asks until the badge is given or refused for good; `counted` so far of the user's history, where it counts. */
+  #ask(user: UserState, criteria?: CountCriterion, counted?: Counted) {
     const { badgeId } = this
-    const command = {
-      kind: "backfill",
-      badgeId,
-      notify: this.#notify,
-      ...(counted && { counted: counted.current, countedUpTo: counted.upTo }),
-    } as const
+    const command: Backfill = { kind: "backfill", badgeId, notify: this.#notify }
+    const prepare =
+      criteria && Effect.suspend(() => this.#prepare(command, user, criteria, counted))
     const message = { userId: user.id, command }
-    const asked = Effect.map(this.#parts.askUser(this.#environment.id, message), ({ reply }) => {
-      if (reply.badges.length > 0) this.awarded++
-    })
+    const asked = Effect.map(
+      this.#parts.askUser(this.#environment.id, message, prepare),
+      ({ reply }) => {
+        if (reply.badges.length > 0) this.awarded++
+      },
+    )
     return insist(asked)
   }
+
+  /** In the user's own turn: what has become of the count. */
+  readonly #prepare = Effect.fnUntraced(function* (
+    this: BackfillRun,
+    command: Backfill,
+    { createdAt, id }: UserState,
+    criteria: CountCriterion,
+    counted: Counted | undefined,
+  ): Effect.fn.Return<Backfill, Broken> {
+    const user = this.#environment.users.get(id)?.durable
+    // Who is gone is refused.
+    if (user === undefined) return command
+    const same = user.createdAt === createdAt
+    const { current, upTo } = yield* this.#countUpTo(user, criteria, same ? counted : undefined)
+    return { ...command, counted: current, countedUpTo: upTo }
+  })
 
   /** Counts the user's history, and gives the badge or the count. */
   readonly #count = Effect.fnUntraced(function* (
     this: BackfillRun,
-    given: UserState,
+    user: UserState,
     badge: Badge,
     criteria: CountCriterion,
   ): Effect.fn.Return<void, Broken | Ended> {
     // The badge was there before the user: every event was counted as it came.
-    if (given.createdAt > badge.updatedAt) return
-    let user: UserState | undefined = given
-    let counted: Counted | undefined
-    for (let tries = 0; tries < limits.backfillTriesMax; tries++) {
-      if (user === undefined || user.badges.has(badge.id)) return
-      counted = yield* this.#countUpTo(user, criteria, counted)
-      const current = Math.min(counted.current, criteria.target)
-      const known = user.badgeCounts.get(badge.id) ?? 0
-      if (current === known && current < criteria.target) return
-      const refusal = yield* this.#ask(user, { current, upTo: counted.upTo })
-      if (refusal?.code !== "conflict") return
-      user = yield* Effect.mapError(
-        this.#parts.readUser(this.#environment.id, given.id),
-        () => new Ended(),
-      )
-    }
-    yield* Effect.logWarning("A user changed too often to be counted for a badge").pipe(
-      Effect.annotateLogs({ badge: badge.id }),
-    )
+    if (user.createdAt > badge.updatedAt) return
+    const counted = yield* this.#countUpTo(user, criteria)
+    const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
+    if (isRight && (user.badges.has(badge.id) || counted.current < criteria.target)) return
+    yield* this.#ask(user, criteria, counted)
   })
 
   /** The count of all the user's history, going on from the `earlier` one where that is possible. */
@@ -175,7 +175,7 @@ export class BackfillRun {
     this: BackfillRun,
     user: UserState,
     criteria: CountCriterion,
-    earlier: Counted | undefined,
+    earlier?: Counted,
   ): Effect.fn.Return<Counted, Broken> {
     const upTo = user.sequence
     if (earlier !== undefined) {
@@ -186,7 +186,7 @@ export class BackfillRun {
     return { current, upTo }
   })
 
-  /** Counts the user's records after the sequence `after`, as far as the badge's target. */
+  /** Counts the user's records after the sequence `after`. */
   #countAfter(
     { id, sequence }: UserState,
     criteria: CountCriterion,
@@ -197,7 +197,7 @@ export class BackfillRun {
     const counted = Stream.runForEachWhile(records, (chunk) =>
       Effect.sync(() => {
         for (const record of chunk) {
-          if (record.sequence <= after || count.current >= criteria.target) return false
+          if (record.sequence <= after) return false
           count.add(record)
         }
         return true

@@ -3,7 +3,7 @@
  * offers them as `Engine`. It owns all state above the storage; nothing of it lives outside this scope.
  */
 import { Clock, Effect, Fiber, Layer, type Scope, Stream } from "effect"
-import type { UserCommand } from "../domain/Record.ts"
+import type { Backfill, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { Storage, type StorageError } from "../storage/Storage.ts"
@@ -177,8 +177,11 @@ export const makeEngine = Effect.fnUntraced(function* (
     storage,
     history,
     environments,
-    readUser: (environment, userId) => readUser(environment, userId),
-    askUser: (environment, message) => askUser(environment, message),
+    askUser: (environment, { command, userId }, prepare) =>
+      Effect.map(
+        asks.one(() => userActor(environment, userId), command, undefined, prepare),
+        toReply<Backfill>,
+      ),
     askProject: (environment, command) => askProject(environment, command),
   })
 

@@ -53,7 +53,7 @@ export const encodeUser = (user: UserState, due: number): Uint8Array => {
   return bytes
 }
 
-const maps = ["badges", "badgeCounts", "quests", "streaks", "ruleUses"] as const
+const maps = ["badges", "badgeCounts", "badgeRecounts", "quests", "streaks", "ruleUses"] as const
 
 /** What the numbers at the head do not say, without what is empty. */
 const restOf = (user: UserState): object => {
@@ -136,6 +136,7 @@ export const decodeUser = (value: Uint8Array): UserState => {
     profile: rest.profile === undefined ? emptyProfile : { ...rest.profile, hidden },
     badges: mapOf(rest.badges),
     badgeCounts: mapOf(rest.badgeCounts),
+    badgeRecounts: mapOf(rest.badgeRecounts),
     quests: mapOf(rest.quests),
     questsCompleted: rest.questsCompleted,
     streaks: mapOf(rest.streaks),

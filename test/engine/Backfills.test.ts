@@ -3,16 +3,13 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import type { Badge, Criterion } from "../../src/domain/Badge.ts"
 import { laurelError } from "../../src/domain/Errors.ts"
-import { emptyProject } from "../../src/domain/Project.ts"
+import { recordNameOf } from "../../src/domain/Ids.ts"
 import { isSilent } from "../../src/domain/Record.ts"
-import { BackfillRun, insist } from "../../src/engine/BackfillRun.ts"
+import type { EventReply } from "../../src/domain/UserReply.ts"
+import { insist } from "../../src/engine/BackfillRun.ts"
 import type { BackfillProgress } from "../../src/engine/Backfills.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
-import { domain, Environments } from "../../src/engine/Environments.ts"
-import { Erasures } from "../../src/engine/Erasures.ts"
 import { nextTurn } from "../../src/engine/nextTurn.ts"
-import { UserHistory } from "../../src/engine/UserHistory.ts"
-import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { badgeWith } from "../domain/definitions.ts"
 import { event, production, recordsOf, reward, sandbox, start, startInMemory } from "./fixture.ts"
@@ -315,47 +312,82 @@ describe("What is refused for now", () => {
 })
 
 describe("A user who never stands still", () => {
-  it.effect("is counted so often and no more", () =>
+  it.effect("is counted right, and gets the badge", () =>
     Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const { close, engine } = yield* start(MemoryStorage.make({ state }))
-      yield* taps(engine, "ada", 3)
-      const user = yield* engine.readUser(sandbox, "ada")
-      yield* close()
-      const environments = new Environments({
-        domain,
-        now: () => 0,
-        sooner: () => {},
-        settingsChanged: () => {},
+      const { engine } = yield* startInMemory()
+      yield* taps(engine, "ada", 50)
+      yield* createBadge(engine, tapCount(60))
+      let done = false
+      let tapped = 50
+      // The next one is on its way before the last is answered, and some are taken back.
+      const busy = Effect.gen(function* () {
+        while (!done) {
+          const [reply] = yield* taps(engine, "ada", 3)
+          tapped += 3
+          if (tapped % 2 === 0) continue
+          const name = recordNameOf("evt", (reply as EventReply).eventId)!
+          const command = { kind: "revocation", of: "event", ...name } as const
+          yield* engine.askUser(sandbox, { userId: "ada", command })
+          tapped--
+        }
       })
-      const environment = environments.of(sandbox)
-      const badge = badgeWith({ id: "b", criteria: tapCount(3) })
-      environment.project.load({ ...emptyProject, badges: new Map([["b", badge]]) })
-      const actor = environment.newUser("ada")
-      actor.load(user)
-      environment.users.set("ada", actor)
-      const storage = MemoryStorage.make({ state })
-      const history = new UserHistory({
-        storage,
-        watermark: () => 0,
-        durableSequence: () => user!.sequence,
-        actorOf: () => undefined,
-        erasures: new Erasures(),
-      })
-      let asked = 0
-      const parts = {
-        storage,
-        history,
-        readUser: () => Effect.succeed(user),
-        askUser: () =>
-          Effect.suspend(() => {
-            asked++
-            return Effect.fail(laurelError("conflict", ""))
-          }),
+      const fibers = [
+        yield* Effect.forkChild(busy, { startImmediately: true }),
+        yield* Effect.forkChild(busy, { startImmediately: true }),
+      ]
+      while (tapped < 70) yield* nextTurn
+      yield* startBackfill(engine)
+      const { awarded } = yield* finished(engine)
+      expect(awarded).toBe(1)
+      done = true
+      for (const fiber of fibers) yield* Fiber.join(fiber)
+      expect(yield* badgesOf(engine, "ada")).toEqual(["b"])
+      expect(yield* countOf(engine, "ada")).toBe(tapped)
+    }),
+  )
+
+  it.effect("and is erased meanwhile, and comes again, is counted from there on", () =>
+    Effect.gen(function* () {
+      for (let turns = 0; turns < 12; turns++) {
+        const { engine } = yield* startInMemory()
+        yield* TestClock.adjust(1)
+        yield* taps(engine, "ada", 50)
+        yield* TestClock.adjust(1)
+        yield* createBadge(engine, tapCount(40))
+        yield* startBackfill(engine)
+        for (let turn = 0; turn < turns; turn++) yield* nextTurn
+        yield* TestClock.adjust(1)
+        const outcomes = yield* Effect.all(
+          [
+            engine.askUser(sandbox, { userId: "ada", command: { kind: "erasure" } }),
+            taps(engine, "ada", 3),
+          ],
+          { concurrency: "unbounded" },
+        )
+        expect(outcomes).toHaveLength(2)
+        yield* finished(engine)
+        expect(yield* countOf(engine, "ada")).toBe(3)
+        expect(yield* badgesOf(engine, "ada")).toEqual([])
       }
-      const run = new BackfillRun(parts, environment, "b", false)
-      yield* run.all()
-      expect([asked, run.checked, run.awarded]).toEqual([limits.backfillTriesMax, 1, 0])
+    }),
+  )
+})
+
+describe("Who has the badge already", () => {
+  it.effect("gets the count of the history by a backfill, and nothing else", () =>
+    Effect.gen(function* () {
+      const { committed, engine } = yield* startInMemory()
+      yield* taps(engine, "ada", 5)
+      yield* createBadge(engine, tapCount(3))
+      yield* taps(engine, "ada", 4)
+      expect([yield* badgesOf(engine, "ada"), yield* countOf(engine, "ada")]).toEqual([["b"], 4])
+      yield* startBackfill(engine)
+      expect((yield* finished(engine)).awarded).toBe(0)
+      expect(yield* countOf(engine, "ada")).toBe(9)
+      const given = committed.filter(({ cause }) => cause.kind === "backfill")
+      expect(given.map(({ facts }) => facts)).toEqual([
+        [{ kind: "badge.counted", badgeId: "b", current: 9 }],
+      ])
     }),
   )
 })

@@ -19,6 +19,7 @@ const plain: UserState = {
   profile: emptyProfile,
   badges: new Map(),
   badgeCounts: new Map(),
+  badgeRecounts: new Map(),
   quests: new Map(),
   questsCompleted: 0,
   streaks: new Map(),
@@ -43,6 +44,7 @@ const rich: UserState = {
   profile: { displayName: "Ada", timezone: "Asia/Kathmandu", attributes: { a: 1 }, hidden: true },
   badges: new Map([["__proto__", { earnedAt: 5, target: 3 }]]),
   badgeCounts: new Map([["bdg_1", 4]]),
+  badgeRecounts: new Map([["bdg_1", 17]]),
   questsCompleted: 2,
   ruleUses: new Map([["rul_1", { periods: [[3, 1]], lastAt: 8 }]]),
 }

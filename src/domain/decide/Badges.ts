@@ -9,10 +9,12 @@ import type { Backfill, TrackedEvent } from "../Record.ts"
 import type { UserState } from "../User.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
-/** Counts the event for the badges that count actions, and gives those whose target it reaches. */
+/**
+ * Counts the event for the badges that count actions, and gives those whose target it reaches. Who has a badge
+ * is counted on: when an event is taken back, those after it may still be enough.
+ */
 export const countAction = (draft: Draft, { badges }: ActionEntry, event: TrackedEvent): void => {
   for (const { badge, criteria } of badges) {
-    if (draft.hasBadge(badge.id)) continue
     if (criteria.where.length > 0 && !holds(criteria.where, event.metadata)) continue
     const current = (draft.user?.badgeCounts.get(badge.id) ?? 0) + 1
     draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
@@ -55,7 +57,8 @@ const award = (draft: Draft, thresholds: Thresholds, before: number, after: numb
   }
 }
 
-const targetOf = ({ criteria }: Badge): number => (criteria.kind === "manual" ? 0 : criteria.target)
+export const targetOf = ({ criteria }: Badge): number =>
+  criteria.kind === "manual" ? 0 : criteria.target
 
 /** The number by which `badge` is earned, as it stands for a user; `undefined` for one that only a hand gives. */
 export const criterionNumber = (
@@ -108,17 +111,15 @@ export const decideBackfill = (
     return Result.fail(laurelError("conflict", "The user or the badge is gone."))
   }
   const draft = new Draft(user, project, now)
-  if (draft.hasBadge(badge.id)) return Result.succeed({ cause: command, facts: draft.facts })
   const { counted } = command
   if (counted !== undefined && command.countedUpTo !== user.sequence) {
     return Result.fail(laurelError("conflict", "The user has gone on since it was counted."))
   }
   const target = targetOf(badge)
   let reached = criterionNumber(badge, user, (xp) => draft.levelOf(xp))
-  if (counted !== undefined) {
-    const current = Math.min(counted, target)
-    if (current !== reached) draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
-    reached = current
+  if (counted !== undefined && counted !== reached) {
+    draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current: counted })
+    reached = counted
   }
   if (reached !== undefined && reached >= target) draft.giveBadge(badge.id, "criteria", target)
   return Result.succeed({ cause: command, facts: draft.facts })

@@ -4,15 +4,18 @@
  * badges that it gave by a rule, a quest or a hand, and the quests that it completed. Then every badge goes
  * whose number has fallen below the target by which it was earned, and the level follows.
  *
- * A quest that another record completed stays completed, and streaks keep their days.
+ * What a backfill counted of the history is taken back too, from before the badge was there. A badge that goes
+ * with what gave it and whose criteria are met all the same is earned again at once, by those. A quest that
+ * another record completed stays completed, and streaks keep their days.
  */
 import { Result } from "effect"
 import { windowKinds } from "../Calendar.ts"
+import { holds } from "../Condition.ts"
 import { type ErrorCode, type LaurelError, laurelError } from "../Errors.ts"
 import type { ProjectState } from "../Project.ts"
 import type { Fact, JournalRecord, Revocation } from "../Record.ts"
 import type { QuestState, UserState } from "../User.ts"
-import { criterionNumber } from "./Badges.ts"
+import { criterionNumber, targetOf } from "./Badges.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 
@@ -37,6 +40,7 @@ export const decideRevocation = (
   const undo = new Undo(user, project, now)
   // Backwards: a quest is open again before its steps are taken back.
   for (const fact of found.facts.toReversed()) undo.take(fact)
+  undo.takeCounts(found)
   return Result.succeed({ cause: command, facts: undo.finish(command.of, found) })
 }
 
@@ -78,13 +82,6 @@ class Undo {
       case "rule.used":
         this.#draft.facts.push({ ...fact, times: -1 })
         break
-      case "badge.counted": {
-        const { badgeId } = fact
-        const current = Math.max(0, (this.#user.badgeCounts.get(badgeId) ?? 0) - 1)
-        this.#counts.set(badgeId, current)
-        this.#draft.facts.push({ kind: "badge.counted", badgeId, current })
-        break
-      }
       case "badge.earned":
         if (fact.source !== "criteria") this.#revoke(fact.badgeId, fact.name)
         break
@@ -101,6 +98,28 @@ class Undo {
         this.#reopen(fact)
         break
     }
+  }
+
+  /** What the record counted for badges: as it was noted then, or as a backfill has counted the history since. */
+  takeCounts({ cause, facts, sequence }: JournalRecord): void {
+    const { badgeRecounts } = this.#user
+    for (const fact of facts) {
+      if (fact.kind !== "badge.counted") continue
+      if ((badgeRecounts.get(fact.badgeId) ?? 0) < sequence) this.#countLess(fact.badgeId)
+    }
+    if (cause.kind !== "event") return
+    for (const [badgeId, upTo] of badgeRecounts) {
+      const criteria = this.#draft.project.badges.get(badgeId)?.criteria
+      if (upTo < sequence || criteria?.kind !== "action_count") continue
+      if (criteria.action !== cause.action || !holds(criteria.where, cause.metadata)) continue
+      this.#countLess(badgeId)
+    }
+  }
+
+  #countLess(badgeId: string): void {
+    const current = Math.max(0, (this.#user.badgeCounts.get(badgeId) ?? 0) - 1)
+    this.#counts.set(badgeId, current)
+    this.#draft.facts.push({ kind: "badge.counted", badgeId, current })
   }
 
   #reopen({ period, questId, title }: Extract<Fact, { readonly kind: "quest.completed" }>): void {
@@ -185,7 +204,7 @@ class Undo {
     }
   }
 
-  /** Revokes the badges whose number fell below what they were earned by. */
+  /** Revokes the badges whose number fell below what they were earned by, and gives back those that are earned all the same. */
   #revokeUnearned(total: { readonly xp: number; readonly points: number }): void {
     const user = this.#user
     const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])
@@ -197,6 +216,14 @@ class Undo {
       const left = criterionNumber(badge, after, levelOf)
       if (left === undefined || left >= target) continue
       if (left < criterionNumber(badge, user, levelOf)!) this.#revoke(badgeId, badge.name)
+    }
+    for (const badgeId of this.#revoked) {
+      const badge = this.#draft.project.badges.get(badgeId)
+      if (badge === undefined || badge.archived) continue
+      const target = targetOf(badge)
+      if ((criterionNumber(badge, after, levelOf) ?? -1) < target) continue
+      const { name } = badge
+      this.#draft.facts.push({ kind: "badge.earned", badgeId, name, source: "criteria", target })
     }
   }
 }

@@ -282,7 +282,7 @@ Who has the badge keeps it, whatever its criteria are now. What was counted for 
         OpenApi.annotations({
           summary: "Award a badge for the past",
           description:
-            "Gives the badge to every user who qualifies already, in the background, and without messages unless `notify` asks for them. For `action_count` the whole history of each user is counted, also from before the badge; who is below the target goes on from there. Backfills of one environment run one after the other, and a restart of the server does not end them. A badge that only hands give has none, and one that is under way can not be started again (409 `conflict`).",
+            "Gives the badge to every user who qualifies already, in the background, and without messages unless `notify` asks for them. For `action_count` the whole history of each user is counted, also from before the badge; who is below the target goes on from there, and for who has the badge already the count is made right. Backfills of one environment run one after the other, and a restart of the server does not end them. A badge that only hands give has none, and one that is under way can not be started again (409 `conflict`).",
         }),
       ),
     HttpApiEndpoint.get("getBackfill", "/v1/badges/:id/backfill", {

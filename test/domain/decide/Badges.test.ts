@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { World } from "./World.ts"
+import { kindsOf, World } from "./World.ts"
 
 const earnedBy = ({
   reply,
@@ -39,7 +39,7 @@ describe("A badge is earned once, when its number reaches the target:", () => {
     expect(earnedBy(world.track("TAP", { metadata: { hard: true } }))).toEqual(["bdg_1"])
     expect(world.user?.badgeCounts.get("bdg_1")).toBe(2)
     world.track("TAP", { metadata: { hard: true } })
-    expect(world.user?.badgeCounts.get("bdg_1")).toBe(2)
+    expect(world.user?.badgeCounts.get("bdg_1")).toBe(3)
   })
 
   it("actions that come to a lowered target, not those past it, which are for a backfill", () => {
@@ -141,6 +141,9 @@ describe("A backfill", () => {
     world.do({ ...backfill, counted: 3, countedUpTo })
     expect(world.user?.badgeCounts.get("bdg_1")).toBe(3)
     expect(world.refused({ ...backfill, counted: 3, countedUpTo }).code).toBe("conflict")
+    expect(
+      kindsOf(world.do({ ...backfill, counted: 3, countedUpTo: world.user!.sequence })),
+    ).toEqual([])
     expect(earnedBy(world.track())).toEqual([])
     expect(earnedBy(world.track())).toEqual(["bdg_1"])
   })

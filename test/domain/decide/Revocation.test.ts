@@ -168,6 +168,89 @@ describe("Undoing an event", () => {
     expect(world.undo(second).reply.badgesRevoked).toMatchObject([{ id: "bdg_1" }])
   })
 
+  it("leaves a badge for which later events are enough", () => {
+    const world = new World()
+    const count = { kind: "action_count", action: "TAP", where: [], target: 2 } as const
+    world.badge({ id: "taps", criteria: count })
+    const taps = [world.track(), world.track(), world.track()]
+    expect(world.undo(taps[0]!).reply.badgesRevoked).toEqual([])
+    expect(world.undo(taps[2]!).reply.badgesRevoked).toMatchObject([{ id: "taps" }])
+    expect(world.user?.badgeCounts.get("taps")).toBe(1)
+  })
+
+  it("takes back what a backfill counted of it, from before the badge was there", () => {
+    const world = new World()
+    const old = [world.track(), world.track(), world.track("OTHER")]
+    const where = [{ path: "easy", op: "exists", value: false }] as const
+    const easy = world.track("TAP", { metadata: { easy: true } })
+    world.badge({ criteria: { kind: "action_count", action: "TAP", where, target: 3 } })
+    const { sequence: countedUpTo } = world.user!
+    const counted = { badgeId: "bdg_1", counted: 2, countedUpTo, notify: false }
+    world.do({ kind: "backfill", ...counted })
+    const last = world.track()
+    expect(last.reply.badges).toMatchObject([{ id: "bdg_1" }])
+    for (const other of [old[2]!, easy]) expect(world.undo(other).reply.badgesRevoked).toEqual([])
+    expect(world.user?.badgeCounts.get("bdg_1")).toBe(3)
+    expect(world.undo(old[0]!).reply.badgesRevoked).toMatchObject([{ id: "bdg_1" }])
+    world.undo(last)
+    world.undo(old[1]!)
+    expect(world.user?.badgeCounts.get("bdg_1")).toBe(0)
+  })
+
+  it("takes back nothing that a backfill found not to count, though it counted when it came", () => {
+    const world = new World()
+    const count = { kind: "action_count", where: [], target: 3 } as const
+    const badge = world.badge({ criteria: { ...count, action: "TAP" } })
+    const [tap, swipe] = [world.track("TAP"), world.track("SWIPE")]
+    world.badge({ ...badge, criteria: { ...count, action: "SWIPE" } })
+    world.track("SWIPE")
+    const { sequence: countedUpTo } = world.user!
+    // Two, which is what was counted for other reasons: nothing is noted, and so the first tap still counts.
+    expect(
+      world.do({ kind: "backfill", badgeId: "bdg_1", counted: 2, countedUpTo, notify: false })
+        .facts,
+    ).toEqual([])
+    world.track("SWIPE")
+    world.do({
+      kind: "backfill",
+      badgeId: "bdg_1",
+      counted: 4,
+      countedUpTo: world.user!.sequence,
+      notify: false,
+    })
+    world.undo(tap)
+    expect(world.user?.badgeCounts.get("bdg_1")).toBe(4)
+    world.undo(swipe)
+    expect(world.user?.badgeCounts.get("bdg_1")).toBe(3)
+  })
+
+  it("gives a badge back whose criteria are met all the same", () => {
+    const world = new World()
+    world.badge({ id: "rich", criteria: { kind: "xp", target: 100 } })
+    const given = world.do({ kind: "reward", type: "badge", badgeId: "rich" })
+    const xp = world.grant(100)
+    const undone = world.undo(given)
+    expect(kindsOf(undone)).toEqual(["badge.revoked", "badge.earned", "reward.revoked"])
+    expect(undone.reply.badgesRevoked).toEqual([])
+    expect(world.user?.badges.get("rich")).toEqual({ earnedAt: world.now, target: 100 })
+    expect(world.undo(xp).reply.badgesRevoked).toMatchObject([{ id: "rich" }])
+  })
+
+  it("gives no badge back that is archived, or for which 1 is missing", () => {
+    for (const [archived, amount] of [
+      [true, 100],
+      [false, 99],
+    ] as const) {
+      const world = new World()
+      const badge = world.badge({ criteria: { kind: "xp", target: 100 } })
+      const given = world.do({ kind: "reward", type: "badge", badgeId: badge.id })
+      world.grant(amount)
+      world.badge({ ...badge, archived })
+      expect(world.undo(given).reply.badgesRevoked).toMatchObject([{ id: badge.id }])
+      expect(world.user?.badges.size).toBe(0)
+    }
+  })
+
   it("leaves a badge whose target was raised since it was earned", () => {
     const world = new World()
     world.rule({ reward: { xp: 60 } })

@@ -16,6 +16,7 @@ import { emptyProfile, type Profile } from "../../../src/domain/User.ts"
 import { limits } from "../../../src/Limits.ts"
 import {
   badgesOf,
+  countedBy,
   countFor,
   countForBadges,
   countInHistory,
@@ -23,6 +24,7 @@ import {
   lostWith,
   numberFor,
   type Place,
+  regained,
 } from "./badges.ts"
 import { pointsOf, xpOf } from "./balances.ts"
 import type { Definitions } from "./Definitions.ts"
@@ -140,7 +142,7 @@ export class Model {
           alreadyCompleted: false,
         })
       }
-      countForBadges(after, badges, event)
+      countForBadges(badges, event)
     }
     for (const { actions, key } of settings.streaks) {
       if (actions.length === 0 || actions.includes(command.action))
@@ -185,10 +187,20 @@ export class Model {
     const { closed, quests, settings } = definitions
     const place = this.place(userId, definitions)
     const windows = stillOpen(before, of.windows, settings.timezone, closed, now)
-    const bare: Undone = { kind: "undone", sequence, at: now, of, windows, lost: [] }
+    const uncounted = countedBy(before, of, definitions.badges)
+    const bare: Undone = {
+      kind: "undone",
+      sequence,
+      at: now,
+      of,
+      windows,
+      uncounted,
+      lost: [],
+      badges: [],
+    }
     const after = [...before, bare]
     const lost = lostWith(before, after, of, place, now)
-    const undone: Undone = { ...bare, lost }
+    const undone: Undone = { ...bare, lost, badges: regained(after, lost, place, now) }
     const reverted = revertedBy(before, after, of, quests, settings.timezone, now).map(
       ({ quest, share, standing }) => ({
         questId: quest.id,
@@ -226,20 +238,21 @@ export class Model {
     const badge = definitions.badges.find(({ id }) => id === command.badgeId)
     if (badge === undefined || badge.archived) return { refused: "conflict" }
     const { criteria, id } = badge
-    if (badgesOf(before).has(id) || criteria.kind === "manual") return nothingDone
+    if (criteria.kind === "manual") return nothingDone
+    const isHeld = badgesOf(before).has(id)
     const isCounted = criteria.kind === "action_count"
     const number = isCounted
       ? countInHistory(before, criteria)
       : (numberFor(before, badge, this.place(userId, definitions), now) ?? 0)
-    const earned = number >= criteria.target
-    const count = Math.min(number, criteria.target)
-    if (!earned && (!isCounted || count === countFor(before, id))) return nothingDone
+    const earned = !isHeld && number >= criteria.target
+    if (!earned && (!isCounted || number === countFor(before, id))) return nothingDone
     this.#append(userId, {
       kind: "backfilled",
       sequence,
       at: now,
       badges: earned ? [{ badgeId: id, target: criteria.target }] : [],
-      counted: isCounted ? { badgeId: id, count } : undefined,
+      counted:
+        isCounted && number !== countFor(before, id) ? { badgeId: id, count: number } : undefined,
     })
     return { ...nothingDone, badges: earned ? [{ id, earnedAt: now }] : [] }
   }
@@ -272,11 +285,11 @@ export class Model {
       xp: { earned: xp - xpBefore, total: xp },
       points: { earned: points - pointsBefore, total: points },
       level: { before: levelOf(levelCurve, xpBefore), after: levelOf(levelCurve, xp) },
-      badges:
+      badges: entry.badges.map(({ badgeId }) => ({ id: badgeId, earnedAt: now })),
+      badgesRevoked:
         entry.kind === "undone"
-          ? []
-          : entry.badges.map(({ badgeId }) => ({ id: badgeId, earnedAt: now })),
-      badgesRevoked: entry.kind === "undone" ? entry.lost : [],
+          ? entry.lost.filter((id) => entry.badges.every(({ badgeId }) => badgeId !== id))
+          : [],
       quests,
       // A streak is told of when it has become longer, as of now.
       streaks: streaks.flatMap((definition) => {

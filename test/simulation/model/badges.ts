@@ -37,27 +37,41 @@ export const countInHistory = (
   standing(log).filter((entry) => entry.action === action && satisfies(where, entry.metadata))
     .length
 
-/**
- * How many events have counted for a badge: those that the last backfill found, less those taken back since that
- * had counted when they happened, and those counted since.
- */
+/** How many events have counted for a badge: those that the last backfill found, and from there on one by one. */
 export const countFor = (log: Log, badgeId: string): number => {
-  const at = log.findLastIndex(
-    (entry) => entry.kind === "backfilled" && entry.counted?.badgeId === badgeId,
-  )
-  const backfill = log[at]
-  const found = backfill?.kind === "backfilled" ? (backfill.counted?.count ?? 0) : 0
-  const counts = (entries: Log) =>
-    entries.filter(
-      (entry) =>
-        "counted" in entry && entry.kind !== "backfilled" && entry.counted.includes(badgeId),
-    ).length
-  const before = standing(log.slice(0, at + 1))
-  const now = standing(log)
-  const since = now.filter((entry) => !log.slice(0, at + 1).includes(entry))
-  const lost = before.filter((entry) => !now.includes(entry))
-  return Math.max(0, found - counts(lost) + counts(since))
+  let count = 0
+  for (const entry of log) {
+    if (entry.kind === "backfilled" && entry.counted?.badgeId === badgeId)
+      count = entry.counted.count
+    if ((entry.kind === "event" || entry.kind === "reward") && entry.counted.includes(badgeId))
+      count++
+    if (entry.kind === "undone" && entry.uncounted.includes(badgeId)) count = Math.max(0, count - 1)
+  }
+  return count
 }
+
+/**
+ * The badges that an event counts for which is taken back: where a backfill has counted since it came, those whose
+ * criteria it meets, else those that it counted for when it came.
+ */
+export const countedBy = (
+  log: Log,
+  event: Happened,
+  badges: ReadonlyArray<Badge>,
+): ReadonlyArray<string> =>
+  badges.flatMap(({ criteria, id }) => {
+    if (criteria.kind !== "action_count") return event.counted.includes(id) ? [id] : []
+    const isCovered = log.some(
+      (entry) =>
+        entry.kind === "backfilled" &&
+        entry.counted?.badgeId === id &&
+        log.indexOf(entry) > log.indexOf(event),
+    )
+    const counts = isCovered
+      ? criteria.action === event.action && satisfies(criteria.where, event.metadata)
+      : event.counted.includes(id)
+    return counts ? [id] : []
+  })
 
 /** The definitions, and the time zone that the user's days are counted in. */
 export interface Place extends Definitions {
@@ -95,11 +109,10 @@ export const numberFor = (
   }
 }
 
-/** Notes for which badges an event counts: those of its kind that the user does not have yet. */
-export const countForBadges = (log: Log, badges: ReadonlyArray<Badge>, event: Happened): void => {
-  const held = badgesOf(log)
+/** Notes for which badges an event counts, whether or not the user has them. */
+export const countForBadges = (badges: ReadonlyArray<Badge>, event: Happened): void => {
   for (const { archived, criteria, id } of badges) {
-    if (archived || held.has(id) || criteria.kind !== "action_count") continue
+    if (archived || criteria.kind !== "action_count") continue
     if (criteria.action === event.action && satisfies(criteria.where, event.metadata))
       event.counted.push(id)
   }
@@ -148,4 +161,18 @@ export const lostWith = (
     const was = numberFor(before, badge, definitions, now)
     const is = numberFor(after, badge, definitions, now)
     return was !== undefined && is !== undefined && is < target && is < was ? [badgeId] : []
+  })
+
+/** Of the badges that are lost, those that are earned by their criteria as they are now. */
+export const regained = (
+  after: Log,
+  lost: ReadonlyArray<string>,
+  definitions: Place,
+  now: number,
+): ReadonlyArray<Awarded> =>
+  definitions.badges.flatMap((badge) => {
+    const { archived, criteria, id } = badge
+    if (archived || criteria.kind === "manual" || !lost.includes(id)) return []
+    const is = numberFor(after, badge, definitions, now) ?? 0
+    return is >= criteria.target ? [{ badgeId: id, target: criteria.target }] : []
   })

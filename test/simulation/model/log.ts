@@ -29,7 +29,7 @@ export interface Happened {
     readonly step: string
   }>
   readonly completions: Array<{ readonly questId: string; readonly period: string }>
-  /** Badges that count actions and that it counted for. */
+  /** Badges that count actions and that it counted for when it came. */
   readonly counted: Array<string>
   readonly badges: Array<Awarded>
   /** Streaks that it counted for, and the place that the user was in then. */
@@ -50,7 +50,11 @@ export interface Undone {
   readonly of: Happened
   /** The windows that were still open. */
   readonly windows: Windows
+  /** Badges for which the event counts no more. */
+  readonly uncounted: ReadonlyArray<string>
   readonly lost: ReadonlyArray<string>
+  /** Badges that would be lost, but are earned all the same. */
+  readonly badges: ReadonlyArray<Awarded>
 }
 
 export interface ProfileSet {
