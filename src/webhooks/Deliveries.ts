@@ -79,20 +79,21 @@ export const deliveriesOf = ({
   return Deliveries.of({
     tally: (environment, webhookId) =>
       read(Effect.sync(() => registry.find(environment, webhookId)?.tally)),
-    list: (environment, webhookId, { before, limit, status }) => {
-      const endpoint = registry.find(environment, webhookId)
-      if (endpoint === undefined) return Effect.succeed({ deliveries: [], next: undefined })
-      const found = read(store.newest(endpoint.number, status, before, limit + 1))
-      return Effect.map(found, (newest) => {
-        const deliveries = newest.slice(0, limit)
-        return { deliveries, next: newest.length > limit ? deliveries.at(-1) : undefined }
-      })
-    },
-    find: (environment, webhookId, name) => {
-      const endpoint = registry.find(environment, webhookId)
-      if (endpoint === undefined) return Effect.succeed(undefined)
-      return read(
+    list: (environment, webhookId, { before, limit, status }) =>
+      read(
         Effect.gen(function* () {
+          const endpoint = registry.find(environment, webhookId)
+          if (endpoint === undefined) return { deliveries: [], next: undefined }
+          const newest = yield* store.newest(endpoint.number, status, before, limit + 1)
+          const deliveries = newest.slice(0, limit)
+          return { deliveries, next: newest.length > limit ? deliveries.at(-1) : undefined }
+        }),
+      ),
+    find: (environment, webhookId, name) =>
+      read(
+        Effect.gen(function* () {
+          const endpoint = registry.find(environment, webhookId)
+          if (endpoint === undefined) return undefined
           const delivery = yield* store.find(endpoint.number, name)
           if (delivery === undefined || delivery.at !== name.at) return undefined
           const earlier = yield* store.earlierAttempts(delivery)
@@ -101,8 +102,7 @@ export const deliveriesOf = ({
             attempts: delivery.last === null ? earlier : [...earlier, delivery.last],
           }
         }),
-      )
-    },
+      ),
     isKept: ({ at, sequence }) =>
       Effect.map(feed.find([sequence]), (found) => found.get(sequence)?.record.at === at),
     checkHost: (url) => {
