@@ -1,0 +1,234 @@
+/** When messages are sent again, by a clock that a test sets, and when an endpoint is given up. */
+import { afterEach, describe, expect, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { limits } from "../../src/Limits.ts"
+import type { Delivery } from "../../src/webhooks/Delivery.ts"
+import { defaultSchedule } from "../../src/webhooks/Schedule.ts"
+import { reward, sandbox } from "../engine/fixture.ts"
+import { RunningClock } from "../http/RunningClock.ts"
+import { endedLog, logOf, type StartOptions, startInMemory, until, webhook } from "./fixture.ts"
+import { answer, Receiver } from "./Receiver.ts"
+
+const receivers: Array<Receiver> = []
+afterEach(async () => {
+  for (const receiver of receivers.splice(0)) await receiver.stop()
+})
+const receiving = Effect.promise(async () => {
+  const receiver = await Receiver.start()
+  receivers.push(receiver)
+  return receiver
+})
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+/** What a test takes may pass besides: the clock runs. */
+const tolerance = 10 * second
+
+/** A server whose clock goes on as `pass` says. */
+const starting = Effect.fnUntraced(function* (options: StartOptions = {}) {
+  const clock = new RunningClock("2026-11-03T12:00:00Z")
+  const now = () => clock.currentTimeMillisUnsafe()
+  const running = yield* Effect.provideService(
+    startInMemory(undefined, { logMax: 100, ...options }),
+    Clock.Clock,
+    clock,
+  )
+  const set = (time: number) => clock.set(new Date(time).toISOString())
+  return { ...running, now, set, pass: (ms: number) => set(now() + ms) }
+})
+type Running = Effect.Success<ReturnType<typeof starting>>
+
+const grant = ({ engine }: Running, userId = "ada") => engine.askUser(sandbox, reward(userId, 1))
+const first = (running: Running, id: string, holds: (delivery: Delivery) => boolean) =>
+  Effect.map(
+    until(logOf(running, id), ([newest]) => newest !== undefined && holds(newest)),
+    ([newest]) => newest!,
+  )
+const attempted = (running: Running, id: string, attempts: number) =>
+  first(running, id, (delivery) => delivery.attempts === attempts)
+
+describe("A message that is refused", () => {
+  it.live("is sent ten times over three days, at growing pauses, and has failed then", () =>
+    Effect.gen(function* () {
+      const receiver = yield* receiving
+      receiver.answer = answer(500)
+      const running = yield* starting()
+      const made = webhook(receiver.url(), ["reward.granted"])
+      yield* running.engine.askProject(sandbox, made)
+      yield* grant(running)
+      const pauses: Array<number> = []
+      for (let attempt = 1; attempt < defaultSchedule.length; attempt++) {
+        const { dueAt, last } = yield* attempted(running, made.webhook.id, attempt)
+        pauses.push(Math.round((dueAt - last!.at) / second))
+        running.set(dueAt + 1)
+      }
+      const [delivery] = yield* endedLog(running, made.webhook.id, 1)
+      expect([delivery!.status, delivery!.attempts]).toEqual(["failed", 10])
+      expect(pauses).toHaveLength(9)
+      for (const [index, pause] of pauses.entries()) {
+        const expected = defaultSchedule[index + 1]! / second
+        expect(pause).toBeGreaterThanOrEqual(expected)
+        expect(pause).toBeLessThan(expected + tolerance / second)
+      }
+      const ids = receiver.received.map(({ headers }) => headers["webhook-id"])
+      expect(ids).toEqual(Array.from({ length: 10 }, () => delivery!.messageId))
+      const times = receiver.received.map(({ headers }) => Number(headers["webhook-timestamp"]))
+      expect(times).toEqual(times.toSorted((one, other) => one - other))
+      expect(times.at(-1)! - times[0]!).toBeGreaterThan((3 * day) / second)
+      yield* running.close()
+    }),
+  )
+
+  const httpDate = (ms: number) => new Date(ms).toUTCString()
+  it.live.each<readonly [string, number, (now: number) => string | undefined, number]>([
+    ["429 and nothing more", 429, () => undefined, 5 * second],
+    ["429 and a number of seconds", 429, () => "90", 90 * second],
+    ["429 and a date", 429, (now) => httpDate(now + 2 * minute), 2 * minute],
+    ["429 and nonsense", 429, () => "soon", 5 * second],
+    ["429 and less than it would wait", 429, () => "1", 5 * second],
+    ["429 and a date that is past", 429, (now) => httpDate(now - hour), 5 * second],
+    ["429 and more than a day", 429, () => "9999999", limits.webhookRetryAfterMsMax],
+    ["503 and a number of seconds", 503, () => "90", 90 * second],
+  ])("waits as long as it is asked to by %s", ([, status, value, pause]) =>
+    Effect.gen(function* () {
+      const receiver = yield* receiving
+      const running = yield* starting()
+      const retryAfter = value(running.now())
+      receiver.answer = answer(
+        status,
+        retryAfter === undefined ? {} : { "retry-after": retryAfter },
+      )
+      const made = webhook(receiver.url(), ["reward.granted"])
+      yield* running.engine.askProject(sandbox, made)
+      yield* grant(running)
+      const waiting = yield* attempted(running, made.webhook.id, 1)
+      expect(waiting.status).toBe("pending")
+      const waits = waiting.dueAt - waiting.last!.at
+      // A date has no milliseconds.
+      expect(waits).toBeGreaterThanOrEqual(pause - second)
+      expect(waits).toBeLessThan(pause + tolerance)
+      receiver.answer = answer(204)
+      // The next one does not go before the time that was asked for, and both do after it.
+      yield* grant(running)
+      running.set(waiting.dueAt + 1)
+      const log = yield* endedLog(running, made.webhook.id, 2)
+      expect(log.map(({ status: ended }) => ended)).toEqual(["succeeded", "succeeded"])
+      if (pause > 5 * second) {
+        const notBefore = waiting.last!.at + Math.min(pause, limits.webhookBreakerPauseMsMax)
+        for (const { last } of log) expect(last!.at).toBeGreaterThan(notBefore - second)
+      }
+      yield* running.close()
+    }),
+  )
+})
+
+describe("An endpoint that only fails", () => {
+  it.live("is given up after five days; the others are told, and it can be taken up again", () =>
+    Effect.gen(function* () {
+      const [bad, good] = yield* Effect.all([receiving, receiving])
+      bad.answer = answer(500)
+      const running = yield* starting({ schedule: [0] })
+      const { engine, logged } = running
+      const failing = webhook(bad.url(), ["reward.granted"])
+      const watching = webhook(good.url(), ["webhook.*"])
+      const { id } = failing.webhook
+      yield* engine.askProject(sandbox, failing)
+      yield* engine.askProject(sandbox, watching)
+      const state = Effect.map(engine.readProject(sandbox), ({ webhooks }) => webhooks.get(id)!)
+      for (let half = 0; half < 10; half++) {
+        yield* grant(running, `u${half}`)
+        yield* endedLog(running, id, half + 1)
+        expect((yield* state).status).toBe("enabled")
+        running.pass(day / 2)
+      }
+      yield* grant(running, "last")
+      const disabled = yield* until(state, ({ status }) => status === "disabled")
+      expect(disabled).toMatchObject({ disabledReason: "failing" })
+      yield* Effect.promise(() => good.atLeast(1))
+      expect(good.received[0]!.message).toMatchObject({
+        type: "webhook.disabled",
+        data: { webhookId: id, reason: "failing" },
+      })
+      expect(logged.join("\n")).toMatch(/A webhook is disabled.*failing/)
+
+      yield* grant(running, "missed")
+      bad.answer = answer(204)
+      const change = { status: "enabled" } as const
+      yield* engine.askProject(sandbox, { kind: "updateWebhook", webhookId: id, change })
+      const before = bad.received.length
+      const since = running.now() - 1.75 * day
+      yield* engine.askProject(sandbox, { kind: "recoverWebhook", webhookId: id, since })
+      yield* Effect.promise(() => bad.atLeast(before + 5))
+      yield* until(logOf(running, id, "succeeded"), ({ length }) => length === 5)
+      const users = bad.received.slice(before).map(({ message }) => message.data.userId)
+      expect(users.toSorted()).toEqual(["last", "missed", "u7", "u8", "u9"])
+      expect(yield* logOf(running, id, "failed")).toHaveLength(7)
+      yield* running.close()
+    }),
+  )
+
+  it.live("is not given up for one success in between", () =>
+    Effect.gen(function* () {
+      const receiver = yield* receiving
+      const running = yield* starting({ schedule: [0] })
+      const made = webhook(receiver.url(), ["reward.granted"])
+      yield* running.engine.askProject(sandbox, made)
+      for (let half = 0; half < 12; half++) {
+        receiver.answer = answer(half === 6 ? 204 : 500)
+        yield* grant(running)
+        yield* endedLog(running, made.webhook.id, half + 1)
+        running.pass(day / 2)
+      }
+      const { webhooks } = yield* running.engine.readProject(sandbox)
+      expect(webhooks.get(made.webhook.id)?.status).toBe("enabled")
+      yield* running.close()
+    }),
+  )
+})
+
+describe("A clock that is set", () => {
+  const waiting = Effect.gen(function* () {
+    const receiver = yield* receiving
+    receiver.answer = answer(500)
+    const running = yield* starting({ schedule: [0, 1] })
+    const made = webhook(receiver.url(), ["reward.granted"])
+    yield* running.engine.askProject(sandbox, made)
+    return { receiver, running, id: made.webhook.id }
+  })
+
+  it.live("back by a year lets what waits come when its pause is over", () =>
+    Effect.gen(function* () {
+      const { id, receiver, running } = yield* waiting
+      yield* grant(running)
+      yield* attempted(running, id, 1)
+      running.pass(-365 * day)
+      receiver.answer = answer(204)
+      const delivery = yield* first(running, id, ({ status }) => status === "succeeded")
+      expect(delivery.attempts).toBe(2)
+      yield* grant(running)
+      yield* endedLog(running, id, 2)
+      expect(receiver.received).toHaveLength(3)
+      yield* running.close()
+    }),
+  )
+
+  it.live("forward by an hour and back sends nothing twice and loses nothing", () =>
+    Effect.gen(function* () {
+      const { id, receiver, running } = yield* waiting
+      receiver.answer = answer(204)
+      const steps = [hour, -hour, -day, 2 * day, -day, minute, -minute]
+      for (const [index, step] of steps.entries()) {
+        yield* grant(running)
+        running.pass(step)
+        yield* grant(running)
+        yield* endedLog(running, id, 2 * (index + 1))
+      }
+      const ids = receiver.received.map(({ headers }) => headers["webhook-id"])
+      expect(new Set(ids).size).toBe(2 * steps.length)
+      expect(ids).toHaveLength(2 * steps.length)
+      yield* running.close()
+    }),
+  )
+})
