@@ -16,7 +16,7 @@ import {
   lastTextStart,
   rangeOf,
 } from "../storage/Keys.ts"
-import { Broken, type Storage } from "../storage/Storage.ts"
+import { Broken, type Storage, type StoredEntry } from "../storage/Storage.ts"
 import { decodeValue, isWhole } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
 import { BoardLoader } from "./boards/BoardLoader.ts"
@@ -152,23 +152,30 @@ const loadBoards = Effect.fnUntraced(function* (
   let prefix: Uint8Array = Uint8Array.of(255)
   let loader: BoardLoader | undefined
   const range = { table: "users", ...rangeOf(new Uint8Array()) } as const
-  yield* Stream.runForEach(storage.readEntries(range), (entries) =>
-    Effect.gen(function* () {
-      for (const [key, stored] of entries) {
-        const value = asBuffer(stored)
-        if (!isWhole(value)) yield* decodeValue(value, { table: "users", key })
-        if (loader === undefined || !hasPrefix(prefix, key)) {
-          const environment = keyParts(key)[0] as string
-          prefix = compositeKey(environment)
-          loader = new BoardLoader(environments.of(environment))
-          loaders.push(loader)
-        }
-        loader.add(key, lastTextStart(prefix), lastTextEnd(key), value)
-        users++
+  /** Adds users up to the first whose value is not whole; answers which one that is. */
+  const add = (entries: ReadonlyArray<StoredEntry>): StoredEntry | undefined => {
+    for (const entry of entries) {
+      const [key, stored] = entry
+      const value = asBuffer(stored)
+      if (!isWhole(value)) return entry
+      if (loader === undefined || !hasPrefix(prefix, key)) {
+        const environment = keyParts(key)[0] as string
+        prefix = compositeKey(environment)
+        loader = new BoardLoader(environments.of(environment))
+        loaders.push(loader)
       }
-      progressed(users)
-    }),
-  )
+      loader.add(key, lastTextStart(prefix), lastTextEnd(key), value)
+      users++
+    }
+    progressed(users)
+    return undefined
+  }
+  yield* Stream.runForEach(storage.readEntries(range), (entries) => {
+    const damaged = add(entries)
+    if (damaged === undefined) return Effect.void
+    const [key, value] = damaged
+    return decodeValue(value, { table: "users", key })
+  })
   for (const loader of loaders) loader.finish()
   return users
 })
