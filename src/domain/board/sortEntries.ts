@@ -32,14 +32,17 @@ const radixSort = (order: Uint32Array, keys: Float64Array, descending: boolean):
   }
   let from: Uint32Array = order
   let to: Uint32Array = new Uint32Array(order.length)
+  const digits = new Uint16Array(order.length)
   // Distances from one end, so that a narrow range of large keys takes few digits.
   for (let unit = 1; greatest - least >= unit; unit *= digitValues) {
     const starts = new Uint32Array(digitValues)
-    const digitOf = (index: number): number => {
+    for (let index = 0; index < keys.length; index++) {
       const key = keys[index]!
-      return Math.floor((descending ? greatest - key : key - least) / unit) & (digitValues - 1)
+      const distance = descending ? greatest - key : key - least
+      const digit = Math.floor(distance / unit) & (digitValues - 1)
+      digits[index] = digit
+      starts[digit]!++
     }
-    for (let n = 0; n < from.length; n++) starts[digitOf(n)]!++
     let start = 0
     for (let digit = 0; digit < digitValues; digit++) {
       const count = starts[digit]!
@@ -48,7 +51,7 @@ const radixSort = (order: Uint32Array, keys: Float64Array, descending: boolean):
     }
     for (let n = 0; n < from.length; n++) {
       const index = from[n]!
-      to[starts[digitOf(index)]!++] = index
+      to[starts[digits[index]!]!++] = index
     }
     ;[from, to] = [to, from]
   }
