@@ -25,7 +25,7 @@ import { Registry } from "./Registry.ts"
 import { makeResolve, type Resolve } from "./Resolver.ts"
 import { Retention } from "./Retention.ts"
 import { defaultSchedule, longestPause, type RetrySchedule } from "./Schedule.ts"
-import type { SenderOptions } from "./Sender.ts"
+import { type MessageSender, Sender } from "./Sender.ts"
 import { Slots } from "./Slots.ts"
 import { SteadyTime } from "./SteadyTime.ts"
 
@@ -44,6 +44,8 @@ export interface WebhookOptions {
   /** Certificates that are trusted instead of the usual ones, in PEM. */
   readonly trusted?: string
   readonly random?: () => number
+  /** In place of HTTP. */
+  readonly makeSender?: (url: string) => MessageSender
   readonly onBroken: (cause: Broken) => void
 }
 
@@ -105,7 +107,7 @@ export const make = Effect.fnUntraced(function* (
     slots: new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax),
     memory: { deliveries: 0, bytes: 0 },
     erasures,
-    sender: senderOptions(options, host),
+    makeSender: options.makeSender ?? overHttp(options, host),
     schedule,
     random: options.random ?? Math.random,
     now,
@@ -220,18 +222,15 @@ interface Host {
   readonly resolve: Resolve
 }
 
-const senderOptions = (
-  { timeoutMs = limits.webhookTimeoutMs, trusted }: WebhookOptions,
-  host: Host,
-): SenderOptions => ({
-  connect: makeConnector({
+const overHttp = ({ timeoutMs = limits.webhookTimeoutMs, trusted }: WebhookOptions, host: Host) => {
+  const connect = makeConnector({
     ...host,
     timeoutMs: Math.min(timeoutMs, limits.webhookConnectTimeoutMs),
     ...(trusted !== undefined && { trusted }),
-  }),
-  timeoutMs,
-  connectionsMax: limits.webhookConcurrencyMax,
-})
+  })
+  const sender = { connect, timeoutMs, connectionsMax: limits.webhookConcurrencyMax }
+  return (url: string): MessageSender => new Sender(url, sender)
+}
 
 /** Whether the user of a record was erased since. */
 const erasedCheck =

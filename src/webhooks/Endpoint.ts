@@ -17,7 +17,7 @@ import type { Tally } from "./DeliveryStore.ts"
 import type { Erasures } from "./Erasures.ts"
 import { type Memory, Queue } from "./Queue.ts"
 import { nextPause, type RetrySchedule, retryAfterOf } from "./Schedule.ts"
-import { type Outcome, Sender, type SenderOptions } from "./Sender.ts"
+import type { MessageSender, Outcome } from "./Sender.ts"
 import { secretKey, sign } from "./Signature.ts"
 import type { Slots, Standing } from "./Slots.ts"
 
@@ -27,7 +27,7 @@ export interface Shared {
   readonly slots: Slots
   readonly memory: Memory
   readonly erasures: Erasures
-  readonly sender: SenderOptions
+  readonly makeSender: (url: string) => MessageSender
   readonly schedule: RetrySchedule
   readonly random: () => number
   /** Milliseconds that only go forward, at the speed of time (`SteadyTime.ts`): for what is due. */
@@ -57,7 +57,7 @@ export class Endpoint implements Account {
   #webhook: Webhook
   #key: KeyObject
   #previousKey: KeyObject | undefined
-  #sender: Sender | undefined
+  #sender: MessageSender | undefined
   /** Held by whoever reads deliveries from the store to change them. */
   readonly lock = Semaphore.makeUnsafe(1)
   readonly #flights = new Map<Delivery, Flight>()
@@ -156,7 +156,7 @@ export class Endpoint implements Account {
     const body = delivery.entry!.text(delivery.index)
     const id = delivery.messageId
     if (delivery.user !== "") this.#busy.add(delivery.user)
-    this.#sender ??= new Sender(this.#webhook.url, this.#shared.sender)
+    this.#sender ??= this.#shared.makeSender(this.#webhook.url)
     const headers = {
       "content-type": "application/json",
       "user-agent": "Laurel",

@@ -46,8 +46,16 @@ export interface SenderOptions {
   readonly connectionsMax: number
 }
 
-/** Sends to one URL. Attempts run side by side, each on a connection of its own. */
-export class Sender {
+/** Sends messages to one URL. */
+export interface MessageSender {
+  /** Sends a message and calls back once, later, with what became of it; the function returned gives it up, without an outcome. */
+  readonly send: (message: OutgoingMessage, settled: (outcome: Outcome) => void) => () => void
+  /** Lets go of what it holds as soon as nothing is under way. */
+  readonly close: () => void
+}
+
+/** Sends over HTTP. Attempts run side by side, each on a connection of its own. */
+export class Sender implements MessageSender {
   readonly #options: SenderOptions
   readonly #pool: Pool
   readonly #path: string
@@ -72,7 +80,6 @@ export class Sender {
     })
   }
 
-  /** Sends a message and calls back once with what became of it; the function returned gives it up, without an outcome. */
   send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
     const attempt = new Attempt(this.#options.timeoutMs, (outcome) => {
       if (outcome.status !== null) this.#answered = true
@@ -88,7 +95,6 @@ export class Sender {
     return () => attempt.giveUp()
   }
 
-  /** Closes all connections, each when nothing is under way on it. */
   close(): void {
     this.#pool.close().catch(() => {})
   }

@@ -7,6 +7,8 @@ export interface Dying {
   /** Whether the batch that is not answered is there afterwards. */
   lastAppendKept: boolean
   writesLeft: number
+  /** Whether the entries that are not answered are there afterwards. */
+  lastWriteKept?: boolean
 }
 
 /** A disk that answers nothing any more once its calls are used up, as before a power cut. */
@@ -20,5 +22,10 @@ export const dyingDisk = (storage: Storage["Service"], disk: Dying): Storage["Se
         : Effect.never
     }),
   writeEntries: (entries) =>
-    Effect.suspend(() => (disk.writesLeft-- > 0 ? storage.writeEntries(entries) : Effect.never)),
+    Effect.suspend(() => {
+      if (disk.writesLeft-- > 0) return storage.writeEntries(entries)
+      return disk.lastWriteKept === true && disk.writesLeft === -1
+        ? Effect.andThen(storage.writeEntries(entries), Effect.never)
+        : Effect.never
+    }),
 })

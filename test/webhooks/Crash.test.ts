@@ -1,0 +1,178 @@
+/**
+ * The process is killed between each two steps of a delivery: at each write to the journal and to the store, before
+ * and after it is on disk, with attempts under way. The next process goes on, and in the end every message of
+ * the journal has arrived, and nothing else.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Effect, Fiber } from "effect"
+import { messageId, messageKindAt } from "../../src/domain/Message.ts"
+import { kindsOf } from "../../src/domain/MessageKind.ts"
+import { nextTurn } from "../../src/engine/nextTurn.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { deliveryStatuses } from "../../src/webhooks/Delivery.ts"
+import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
+import { recordsOf, reward, sandbox } from "../engine/fixture.ts"
+import { RunningClock } from "../http/RunningClock.ts"
+import { type Dying, dyingDisk } from "../simulation/dyingDisk.ts"
+import { logOf, type Started, startOn, webhook } from "./fixture.ts"
+import { VirtualReceivers } from "./VirtualReceivers.ts"
+
+const hour = 3_600_000
+const hooks = () => [
+  webhook("http://steady.test/", ["*"]),
+  webhook("http://failing.test/", ["reward.granted", "user.*"]),
+]
+
+/** One life of the data: a process that dies as `dying` says, and one that goes on. Answers whether the first died. */
+const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
+  const state = new MemoryStorage.MemoryState()
+  const store = new DeliveryStore(MemoryStorage.make({ state }))
+  const made = hooks()
+  // The first attempt of each message fails.
+  const receivers: VirtualReceivers = new VirtualReceivers((url, { id }) => {
+    const times = receivers.of(url).filter((message) => message.id === id).length
+    return url.includes("failing") && times === 1 ? 500 : 204
+  })
+
+  const begin = Effect.fnUntraced(function* (disk: Dying) {
+    const process = { alive: true }
+    const storage = dyingDisk(MemoryStorage.make({ state }), disk)
+    const started = yield* startOn(storage, {
+      flushIntervalMs: 0,
+      schedule: [0, 0, 0, 0, 0, 0],
+      makeSender: receivers.senders(process),
+      engine: { snapshotIntervalMs: hour, clockCheckMs: hour, sweepIntervalMs: hour },
+    })
+    return { process, started }
+  })
+
+  /** What clients do, and do again with whoever did not answer. */
+  const use = Effect.fnUntraced(function* ({ engine }: Started) {
+    const { webhooks } = yield* engine.readProject(sandbox)
+    for (const hook of made) {
+      if (!webhooks.has(hook.webhook.id)) yield* engine.askProject(sandbox, hook)
+    }
+    for (let round = 0; round < 3; round++) {
+      for (const user of ["ada", "bob"]) {
+        yield* engine.askUser(sandbox, reward(user, 1, `${user}${round}`))
+        yield* nextTurn
+      }
+      for (let turn = 0; turn < 4; turn++) yield* nextTurn
+    }
+  })
+
+  /** The ids of the messages that the journal has for a webhook. */
+  const expected = ({ engine }: Started, id: string) =>
+    Effect.map(engine.readProject(sandbox), ({ webhooks }) => {
+      const { events, since } = webhooks.get(id)!
+      const kinds = kindsOf(events)
+      return recordsOf(state)
+        .filter(({ sequence }) => sequence > since)
+        .flatMap((record) =>
+          record.facts.flatMap((_, index) => {
+            const kind = messageKindAt(record, index)
+            return kind !== undefined && kinds.has(kind) ? [messageId({ ...record, index })] : []
+          }),
+        )
+    })
+
+  const settled = Effect.fnUntraced(function* (started: Started) {
+    for (const { webhook: hook } of made) {
+      const ids = yield* expected(started, hook.id)
+      while (true) {
+        const log = yield* logOf(started, hook.id)
+        if (log.length === ids.length && log.every(({ status }) => status !== "pending")) break
+        clock.set(new Date(clock.currentTimeMillisUnsafe() + 1_000).toISOString())
+        yield* nextTurn
+      }
+    }
+  })
+
+  const first = yield* begin(dying)
+  const died = () => dying.writesLeft < 0 || dying.appendsLeft < 0
+  const using = yield* Effect.forkChild(
+    Effect.andThen(use(first.started), settled(first.started)),
+    { startImmediately: true },
+  )
+  while (using.pollUnsafe() === undefined && !died()) yield* nextTurn
+  // What needs no disk goes on for a little.
+  for (let turn = 0; died() && turn < 3; turn++) yield* nextTurn
+  first.process.alive = false
+  Object.assign(dying, { writesLeft: 0, appendsLeft: 0, lastWriteKept: false })
+  dying.writesLeft = dying.appendsLeft = -1
+  dying.lastAppendKept = false
+  const finished = using.pollUnsafe() !== undefined
+  yield* Fiber.interrupt(using)
+  const closing = yield* Effect.forkChild(first.started.close("kill"), { startImmediately: true })
+  while (closing.pollUnsafe() === undefined) {
+    clock.set(new Date(clock.currentTimeMillisUnsafe() + 60_000).toISOString())
+    yield* nextTurn
+  }
+
+  /** What is known to have arrived: it does not come again. */
+  const known = new Map<string, ReadonlyArray<string>>()
+  for (const { webhook: hook } of made) {
+    const since = recordsOf(state).find(({ facts }) =>
+      facts.some((fact) => fact.kind === "webhook.created" && fact.webhook.id === hook.id),
+    )?.sequence
+    const stored = since === undefined ? [] : yield* store.oldest(since, "succeeded", 1_000)
+    known.set(
+      hook.url,
+      stored.map((delivery) => delivery.messageId),
+    )
+  }
+  const before = new Map(made.map(({ webhook: { url } }) => [url, receivers.of(url).length]))
+
+  const second = yield* begin({
+    appendsLeft: Infinity,
+    lastAppendKept: false,
+    writesLeft: Infinity,
+  })
+  yield* use(second.started)
+  yield* settled(second.started)
+  for (const { webhook: hook } of made) {
+    const ids = yield* expected(second.started, hook.id)
+    const received = receivers.of(hook.url)
+    expect(new Set(received.map(({ id }) => id))).toEqual(new Set(ids))
+    const bodies = new Map(received.map(({ body, id }) => [id, body]))
+    for (const { body, id } of received) {
+      expect([JSON.parse(body).id, bodies.get(id)]).toEqual([id, body])
+    }
+    const later = received.slice(before.get(hook.url)).map(({ id }) => id)
+    expect(later.filter((id) => known.get(hook.url)!.includes(id))).toEqual([])
+    const log = yield* logOf(second.started, hook.id)
+    expect(log.map((delivery) => delivery.messageId).toSorted()).toEqual(ids.toSorted())
+    const tally = yield* second.started.deliveries.tally(sandbox, hook.id)
+    for (const status of deliveryStatuses) {
+      expect(tally?.stored[status]).toBe(log.filter((each) => each.status === status).length)
+    }
+    expect(tally?.stored.succeeded).toBe(ids.length)
+  }
+  expect([...first.started.broken, ...second.started.broken]).toEqual([])
+  yield* second.started.close()
+  return !finished
+})
+
+const whole = { appendsLeft: Infinity, lastAppendKept: false, writesLeft: Infinity }
+
+describe("A process that is killed loses no message, invents none, and keeps their ids", () => {
+  it.live.each<readonly [string, (left: number) => Dying]>([
+    ["before the journal has a batch", (appendsLeft) => ({ ...whole, appendsLeft })],
+    [
+      "when the journal has a batch",
+      (appendsLeft) => ({ ...whole, appendsLeft, lastAppendKept: true }),
+    ],
+    ["before the store has what it was told", (writesLeft) => ({ ...whole, writesLeft })],
+    [
+      "when the store has what it was told",
+      (writesLeft) => ({ ...whole, writesLeft, lastWriteKept: true }),
+    ],
+  ])("at each write: %s", ([, dying]) => {
+    const clock = new RunningClock("2026-11-03T12:00:00Z")
+    return Effect.gen(function* () {
+      let died = 0
+      while (yield* lives(dying(died), clock)) died++
+      expect(died).toBeGreaterThanOrEqual(8)
+    }).pipe(Effect.provideService(Clock.Clock, clock))
+  })
+})
