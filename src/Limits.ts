@@ -259,6 +259,8 @@ export const limits = {
   archivesDaily: 7,
   archivesKeptMax: 10_000,
   verificationFaultsMax: 20,
+  /** How many erased users and revoked keys a restore names that are back with it. */
+  restoreToldMax: 1_000,
   /** A process that says nothing for so long is given up. */
   workerSilenceMs: 10 * 60_000,
 

@@ -7,10 +7,11 @@ import { demo } from "./demo.ts"
 import { CommandFailed, exitCodes } from "./ExitCode.ts"
 import { keys } from "./keys.ts"
 import { serve } from "./serve.ts"
+import { snapshots } from "./snapshots.ts"
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that people run themselves"),
-  Command.withSubcommands([serve, keys, demo]),
+  Command.withSubcommands([serve, keys, snapshots, demo]),
 )
 
 /** Help goes out as it is; what is wrong with the arguments as lines, without the help around them. */

@@ -9,11 +9,11 @@ import { type Client, makeClient, type Standing } from "./demo/Client.ts"
 import { authorFault, type CommitEvent, commitEvent, commitXp } from "./demo/CommitEvent.ts"
 import { differences } from "./demo/Comparison.ts"
 import { type Commit, commits, countCommits, shortlogTotals } from "./demo/GitHistory.ts"
-import { ProgressBar } from "./demo/ProgressBar.ts"
-import { formatTable } from "./demo/Table.ts"
 import { startThrowawayServer } from "./demo/ThrowawayServer.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
+import { ProgressBar } from "./ProgressBar.ts"
 import { firstSignal } from "./Signals.ts"
+import { formatTable } from "./Table.ts"
 
 const batchesAtOnce = 4
 const standingsShown = 20

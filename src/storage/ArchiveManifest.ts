@@ -21,7 +21,7 @@ export const manifestBytesMax = 256 * 1_024
 
 export const archiveFormat = 1
 
-const Manifest = Schema.Struct({
+export const Manifest = Schema.Struct({
   format: Schema.Literal(archiveFormat),
   id: Schema.String,
   /** ISO times: of the archive, and of its last record (`null`: it has none). */

@@ -20,6 +20,17 @@ export interface Jobs {
     }
     readonly result: Manifest
   }
+  /** Makes what is to replace a data directory: an archive and what followed it. */
+  readonly restore: {
+    readonly input: {
+      readonly directory: string
+      /** The archive's folder. */
+      readonly archive: string
+      /** The last record; not before the archive's. */
+      readonly until: number
+    }
+    readonly result: Findings
+  }
   /** Checks a data directory. */
   readonly verifyLive: {
     readonly input: { readonly directory: string }
@@ -66,8 +77,8 @@ export interface JobProgress {
   readonly total: number
 }
 
-/** `died`: the process ended by a signal, which damage in LMDB's pages causes. */
-export type JobFailureKind = "damaged" | "noSpace" | "failed" | "died"
+/** `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: what was asked for is not possible. */
+export type JobFailureKind = "damaged" | "noSpace" | "failed" | "died" | "refused"
 
 export class JobFailed extends Data.TaggedError("JobFailed")<{
   readonly kind: JobFailureKind

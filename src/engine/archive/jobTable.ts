@@ -2,6 +2,7 @@
 import type { Effect, Scope } from "effect"
 import { makeArchive } from "./ArchiveJob.ts"
 import type { Input, JobName, JobProgress, ResultOf, Step } from "./Jobs.ts"
+import { restoreDraft } from "./RestoreJob.ts"
 import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
 
 /** What a job has of whoever has ordered it. */
@@ -18,6 +19,7 @@ export type JobCode<Name extends JobName> = (
 
 export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   archive: makeArchive,
+  restore: restoreDraft,
   verifyLive,
   verifyArchive,
 }

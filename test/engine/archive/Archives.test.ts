@@ -11,6 +11,7 @@ import { Random, seeds } from "../../simulation/random.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { reward, sandbox } from "../fixture.ts"
 import { alone, busy, found, running, seen } from "./fixture.ts"
+import { workerOf } from "./processes.ts"
 
 const steps: ReadonlyArray<Step> = [
   "begun",
@@ -247,25 +248,6 @@ const totals = (
     }
   }
   return { users: xp.size, xp: [...xp.values()].reduce((sum, each) => sum + each, 0) }
-}
-
-/** The process that does a job for `host`: the child of its shell. */
-const workerOf = async (host: number): Promise<number> => {
-  for (const shell of await childrenOf(host)) {
-    for (const child of await childrenOf(shell)) return child
-  }
-  throw new Error("no job is running")
-}
-
-/** By what each process says of its parent: the list that the system keeps of children may miss some. */
-const childrenOf = async (pid: number): Promise<ReadonlyArray<number>> => {
-  const children: Array<number> = []
-  for (const name of await readdir("/proc")) {
-    if (!/^\d+$/.test(name)) continue
-    const status = await readFile(`/proc/${name}/status`, "utf8").catch(() => "")
-    if (new RegExp(`^PPid:\t${pid}$`, "m").test(status)) children.push(Number(name))
-  }
-  return children
 }
 
 const gone = async (pid: number): Promise<void> => {

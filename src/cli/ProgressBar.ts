@@ -3,12 +3,18 @@ export class ProgressBar {
   readonly #label: string
   readonly #total: number
   readonly #terminal: NodeJS.WriteStream
+  readonly #format: (value: number) => string
   #shown = ""
 
-  constructor(label: string, total: number, terminal: NodeJS.WriteStream = process.stderr) {
+  constructor(
+    label: string,
+    total: number,
+    { format = count, terminal = process.stderr }: ProgressBarOptions = {},
+  ) {
     this.#label = label
     this.#total = total
     this.#terminal = terminal
+    this.#format = format
   }
 
   update(done: number): void {
@@ -16,7 +22,7 @@ export class ProgressBar {
     const share = this.#total === 0 ? 1 : Math.min(1, done / this.#total)
     const filled = Math.round(share * barColumns)
     const bar = "█".repeat(filled) + "░".repeat(barColumns - filled)
-    const line = `${this.#label} ${bar} ${count(done)} of ${count(this.#total)}`
+    const line = `${this.#label} ${bar} ${this.#format(done)} of ${this.#format(this.#total)}`
     if (line === this.#shown) return
     this.#shown = line
     this.#terminal.write(`\r${line}\u001b[K`)
@@ -27,6 +33,12 @@ export class ProgressBar {
     if (this.#shown !== "") this.#terminal.write("\r\u001b[K")
     this.#shown = ""
   }
+}
+
+export interface ProgressBarOptions {
+  /** How amounts are written; by default as whole numbers. */
+  readonly format?: (value: number) => string
+  readonly terminal?: NodeJS.WriteStream
 }
 
 const barColumns = 30

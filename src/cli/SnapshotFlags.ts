@@ -1,0 +1,7 @@
+/** What several commands of `laurel snapshots` take. */
+import { Flag } from "effect/cli"
+
+export const json = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print JSON, for scripts"),
+  Flag.withDefault(false),
+)

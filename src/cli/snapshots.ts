@@ -1,0 +1,20 @@
+/** `laurel snapshots` */
+import { Command } from "effect/cli"
+import { createSnapshot } from "./snapshotsCreate.ts"
+import { listSnapshots } from "./snapshotsList.ts"
+import { pruneSnapshots } from "./snapshotsPrune.ts"
+import { restoreSnapshot } from "./snapshotsRestore.ts"
+import { verifySnapshot } from "./snapshotsVerify.ts"
+
+export const snapshots = Command.make("snapshots").pipe(
+  Command.withDescription(
+    "Archives of the data directory: look at them, make, check and remove them, and go back to one",
+  ),
+  Command.withSubcommands([
+    listSnapshots,
+    createSnapshot,
+    verifySnapshot,
+    restoreSnapshot,
+    pruneSnapshots,
+  ]),
+)

@@ -1,0 +1,45 @@
+/** `laurel snapshots prune` */
+import { Console, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import { archivesIn } from "../Config.ts"
+import { expiredOf, pruneArchives } from "../storage/ArchiveCatalog.ts"
+import { nodeDisk } from "../storage/NodeDisk.ts"
+import { amountOf } from "./Amounts.ts"
+import { archivesOf } from "./DataDirectory.ts"
+import { diskFailure } from "./JobWords.ts"
+import { loadConfig } from "./LoadConfig.ts"
+import { loggingLayer } from "./Logging.ts"
+import { json } from "./SnapshotFlags.ts"
+
+const dryRun = Flag.Boolean("dry-run").pipe(
+  Flag.withDescription("Only print what would be removed"),
+  Flag.withDefault(false),
+)
+
+export const pruneSnapshots = Command.make(
+  "prune",
+  { dryRun, json },
+  Effect.fnUntraced(
+    function* ({ dryRun, json }) {
+      const config = yield* loadConfig
+      const retention = { hourly: config.archivesHourly, daily: config.archivesDaily }
+      const removed = dryRun
+        ? expiredOf(yield* archivesOf(config), retention)
+        : yield* Effect.mapError(
+            pruneArchives(nodeDisk, archivesIn(config), retention),
+            diskFailure,
+          )
+      if (json) return yield* Console.log(JSON.stringify(removed))
+      for (const id of removed) yield* Console.log(id)
+      const { daily, hourly } = retention
+      yield* Console.error(
+        `${dryRun ? "To remove" : "Removed"}: ${amountOf(removed.length, "archive")}. Of each of ${amountOf(hourly, "hour")} and ${amountOf(daily, "day")} the newest stays.`,
+      )
+    },
+    (effect) => Effect.provide(effect, loggingLayer()),
+  ),
+).pipe(
+  Command.withDescription(
+    "Remove the archives that LAUREL_ARCHIVE_HOURLY and LAUREL_ARCHIVE_DAILY let go, as the server does after each new one; those that failed a check stay",
+  ),
+)
