@@ -42,8 +42,6 @@ export class DomainRun implements Surroundings {
   readonly journal: Array<JournalRecord> = []
   records: ReadonlyArray<JournalRecord> = []
   readonly undone = new Set<string>()
-  /** Badges for which the history was counted: what that gave, no undo takes. */
-  readonly backfilled = new Set<string>()
   now: number
   sequence = 0
 
@@ -171,7 +169,6 @@ export class DomainRun implements Surroundings {
         )
         return known ? undefined : { refused: "user_not_found" }
       case "backfill":
-        this.backfilled.add(command.badgeId)
         return known
           ? this.model.backfill(userId, command, this.definitions, moment)
           : { refused: "conflict" }
