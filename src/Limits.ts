@@ -178,6 +178,9 @@ export const limits = {
   historyScanRecordsMax: 10_000,
   idempotencyPieceBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
+  /** A segment that has a record so old takes no more, and a server to which nothing happens writes a record so often. */
+  journalSegmentMs: 12 * 3_600_000,
+  journalHeartbeatMs: 6 * 3_600_000,
   /** By when an erased user is gone from journal and archives. */
   erasureMs: 10 * 86_400_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
@@ -332,7 +335,10 @@ holds(
   "a page of a board holds the longest user id",
 )
 holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
-holds(limits.journalRetentionMs < limits.erasureMs, "what is erased leaves the journal in time")
+// A segment ends and the next one begins, that is noted, its time comes, and the next snapshot sees it.
+const journalMs =
+  limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
+holds(journalMs < limits.erasureMs, "what is erased leaves the journal in time")
 holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
 holds(
   [

@@ -75,6 +75,8 @@ export type DirectoryCommand =
       readonly key: Omit<ApiKey, "projectId" | "createdAt" | "revokedAt">
     }
   | { readonly kind: "revokeKey"; readonly keyId: string }
+  /** Nothing has happened for a while: a record that says nothing lets the journal go on, and its old end go. */
+  | { readonly kind: "heartbeat" }
 
 /** The name of an environment wherever one is stored: `prj_…:sandbox`. */
 export const environmentId = (projectId: string, environment: EnvironmentName): string =>
@@ -119,6 +121,8 @@ export const decideDirectory = (
       }
       return Result.succeed([{ kind: "key.revoked", keyId: command.keyId }])
     }
+    case "heartbeat":
+      return Result.succeed([])
   }
 }
 

@@ -52,6 +52,12 @@ export class Asks {
     })
   }
 
+  /** Nobody waits for what becomes of it but to know that it is over. */
+  tell<State, Command>(actor: Actor<State, Command>, command: Command, over: () => void): void {
+    const nobody = { idempotency: undefined, annotations: undefined }
+    this.#actors.accept(actor, { command, ...nobody, answered: over, refused: over })
+  }
+
   /** Once per Idempotency-Key: an earlier answer, or the command's own. */
   once<State, Command>(
     environment: string,

@@ -83,6 +83,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     erasures,
     isThere: (environment, userId) => environments.isThere(environment, userId),
     held: feed.held,
+    heartbeat: (over) => asks.tell(directory, { kind: "heartbeat" }, over),
     now,
     mark,
     sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,

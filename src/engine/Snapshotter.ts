@@ -12,6 +12,7 @@
  *   skips the records it already has; pages and index entries are written again as they were.
  * - The snapshot never knows more than the journal: only states that were committed are written, and in
  *   relaxed durability not before the journal has them.
+ * - Where nothing happens, a heartbeat every `journalHeartbeatMs` lets what is old leave the journal all the same.
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
 import { Effect, Semaphore, Stream } from "effect"
@@ -74,6 +75,8 @@ export interface SnapshotterOptions {
   readonly isThere: (environment: string, userId: string) => boolean
   /** The lowest sequence that somebody still needs of the journal. */
   readonly held: Effect.Effect<number, StorageError>
+  /** Appends a record that says nothing, and then calls back, whether or not it could. */
+  readonly heartbeat: (over: () => void) => void
   readonly now: () => number
   readonly mark: SnapshotMark
   readonly sliceEntriesMax: number
@@ -88,6 +91,7 @@ export class Snapshotter {
   #mark: SnapshotMark
   #bytes: number
   #wanted: (() => void) | undefined
+  #beating = false
 
   constructor(options: SnapshotterOptions) {
     this.#options = options
@@ -136,6 +140,7 @@ export class Snapshotter {
   readonly run = Effect.fnUntraced(function* (this: Snapshotter, intervalMs: number) {
     while (true) {
       yield* Effect.race(Effect.sleep(intervalMs), this.requested)
+      yield* this.#beat
       yield* Effect.catchTag(this.take, "NoSpace", (error) =>
         Effect.logError("No space for a snapshot; the journal keeps everything").pipe(
           Effect.annotateLogs({ operation: error.operation }),
@@ -143,6 +148,23 @@ export class Snapshotter {
         ),
       )
     }
+  })
+
+  /** It is not waited for: with a full disk, only a snapshot may make room. The next snapshot finds its record. */
+  readonly #beat: Effect.Effect<void> = Effect.suspend(() => {
+    const { at, watermark } = this.#mark
+    const { heartbeat, now } = this.#options
+    const isBusy = this.#records.length > 0 || this.#beating || watermark === 0
+    if (isBusy || now() - at < limits.journalHeartbeatMs) return Effect.void
+    this.#beating = true
+    const over = () => {
+      this.#beating = false
+    }
+    // First, so that its record begins a segment where one is due.
+    return Effect.andThen(
+      Effect.ignore(this.#prune()),
+      Effect.sync(() => heartbeat(over)),
+    )
   })
 
   /** Takes a snapshot of all that is durable now. Without space, nothing is lost and the next one tries again. */
@@ -158,7 +180,7 @@ export class Snapshotter {
   #take(): Effect.Effect<void, StorageError> {
     const records = this.#records
     const dirty = this.#dirty
-    const { erasures, idempotency, sliceEntriesMax, storage } = this.#options
+    const { erasures, idempotency, sliceEntriesMax } = this.#options
     const self = this
     if (records.length === 0 && dirty.size === 0) return Effect.void
     const startedAt = performance.now()
@@ -209,8 +231,16 @@ export class Snapshotter {
         }),
       ),
       // The snapshot stands, whatever becomes of this.
-      Effect.andThen(Effect.suspend(() => storage.prune(this.#mark.journal[0]?.sequence ?? 0))),
+      Effect.andThen(Effect.suspend(() => this.#prune())),
     )
+  }
+
+  /** Lets go of the journal before the oldest mark, and ends a segment that is as old as one may be. */
+  #prune(): Effect.Effect<void, StorageError> {
+    const { journal } = this.#mark
+    const old = this.#options.now() - limits.journalSegmentMs
+    const closeThrough = journal.findLast(({ at }) => at <= old)?.sequence ?? 0
+    return this.#options.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
   }
 
   /** What must go, in groups that are written whole. */

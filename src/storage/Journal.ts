@@ -65,6 +65,8 @@ export class Journal {
   #checksum: number
   #marked: boolean
   #current: Current | undefined
+  /** The segment that takes no more, though it is not full. */
+  #closed: Segment | undefined
   #preparing: Fiber.Fiber<DiskFile, DiskError> | undefined
   #broken: Broken | undefined
 
@@ -109,10 +111,15 @@ export class Journal {
       return readExtents(this.#disk, extents, sequence)
     })
 
-  /** Removes the segments, oldest first, that hold only records below `sequence`; never the newest. */
-  readonly prune = (sequence: number): Effect.Effect<void, StorageError> =>
+  /**
+   * Removes the segments, oldest first, that hold only records below `sequence`; never the newest. With
+   * `closeThrough`, a newest one that has a record up to there takes no more: the next append begins another.
+   */
+  readonly prune = (sequence: number, closeThrough = 0): Effect.Effect<void, StorageError> =>
     Effect.gen({ self: this }, function* () {
       if (this.#broken !== undefined) return yield* this.#broken
+      const newest = this.#segments[this.#segments.length - 1]
+      if (newest !== undefined && newest.firstSequence <= closeThrough) this.#closed = newest
       while (this.#segments.length > 1 && this.#segments[1]!.firstSequence <= sequence) {
         const oldest = this.#segments.shift()!
         yield* this.#known("prune", this.#disk.remove(oldest.path))
@@ -190,7 +197,10 @@ export class Journal {
     }
     let current = this.#current
     if (current === undefined || current.end + size > this.#options.segmentBytes) {
-      current = yield* this.#roll(expected)
+      current = yield* this.#begin(yield* this.#ready, expected)
+    } else if (current.segment === this.#closed) {
+      const ready = yield* Effect.catchTag(this.#ready, "NoSpace", () => Effect.undefined)
+      if (ready !== undefined) current = yield* this.#begin(ready, expected)
     }
     yield* this.#write(current, batch, size)
   }).bind(this)
@@ -242,23 +252,34 @@ export class Journal {
       return Effect.fail(new NoSpace({ operation: "append" }))
     })
 
+  /** The file of the next segment. */
+  readonly #ready: Effect.Effect<DiskFile, StorageError> = Effect.suspend(() =>
+    Effect.andThen(
+      this.#spaceFor(this.#zeros.length),
+      Effect.suspend(() => {
+        const ready = this.#preparing === undefined ? this.#prepared : Fiber.join(this.#preparing)
+        this.#preparing = undefined
+        return this.#known("append", ready)
+      }),
+    ),
+  )
+
   /** The next segment becomes the current one. Its name is durable only with its first batch. */
-  readonly #roll = Effect.fnUntraced(function* (
+  readonly #begin = Effect.fnUntraced(function* (
     this: Journal,
+    file: DiskFile,
     firstSequence: number,
   ): Effect.fn.Return<Current, StorageError> {
-    yield* this.#spaceFor(this.#zeros.length)
     const segment = new Segment(this.#options.folder, firstSequence)
-    const ready = this.#preparing === undefined ? this.#prepared : Fiber.join(this.#preparing)
-    this.#preparing = undefined
-    const file = yield* this.#known("append", ready)
     const renamed = this.#disk.rename(file.path, segment.path)
     yield* this.#known(
       "append",
       Effect.onError(renamed, () => Effect.ignore(file.close)),
     )
-    if (this.#current !== undefined) yield* this.#known("append", this.#current.file.close)
+    const before = this.#current
+    // Its name is there: from here on nothing may follow in the one before.
     this.#current = { file, segment, end: 0, allocated: this.#zeros.length }
+    if (before !== undefined) yield* this.#known("append", before.file.close)
     return this.#current
   }).bind(this)
 

@@ -107,7 +107,10 @@ export class Storage extends Context.Service<
     ) => Effect.Effect<Uint8Array | undefined, Broken>
     /** The entries of a range, in chunks that never hold the event loop long. */
     readonly readEntries: (range: Range) => Stream.Stream<ReadonlyArray<StoredEntry>, Broken>
-    /** Lets go of journal segments that hold only records below `sequence`. */
-    readonly prune: (sequence: number) => Effect.Effect<void, StorageError>
+    /**
+     * Lets go of journal segments that hold only records below `sequence`. With `closeThrough`, a newest segment
+     * that has a record up to there takes no more, so that it can go in its time too.
+     */
+    readonly prune: (sequence: number, closeThrough?: number) => Effect.Effect<void, StorageError>
   }
 >()("storage/Storage") {}

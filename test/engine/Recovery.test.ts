@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Latch } from "effect"
+import { Clock, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { nextTurn } from "../../src/engine/nextTurn.ts"
 import type { RecoveryReport } from "../../src/engine/Recovery.ts"
@@ -123,25 +123,32 @@ describe("The periodic snapshot", () => {
   it.effect("keeps the journal for its retention and lets go of what is older", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
-      const pruned: Array<number> = []
-      const { engine } = yield* start(
+      let pruned = 0
+      const { committed, engine } = yield* start(
         {
           ...memory,
           prune: (sequence) => {
-            pruned.push(sequence)
+            pruned = sequence
             return memory.prune(sequence)
           },
         },
         { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000 },
       )
       const dayMs = 86_400_000
-      const days = limits.journalRetentionMs / dayMs
-      for (let day = 0; day <= days + 1; day++) {
+      const { journalHeartbeatMs, journalRetentionMs } = limits
+      const days = journalRetentionMs / dayMs
+      for (let day = 0; day <= days + 2; day++) {
         yield* engine.askUser(sandbox, event("u1", "TAP"))
         yield* TestClock.adjust(60_000)
-        expect(pruned.at(-1)).toBe(day <= days ? 0 : day - days + 1)
+        const now = yield* Clock.currentTimeMillis
+        const age = ({ at }: { readonly at: number }) => now - at
+        for (const record of committed) {
+          if (record.sequence < pruned) expect(age(record)).toBeGreaterThan(journalRetentionMs)
+          else expect(age(record)).toBeLessThan(journalRetentionMs + 2 * journalHeartbeatMs)
+        }
         yield* TestClock.adjust(dayMs - 60_000)
       }
+      expect(pruned).toBeGreaterThan(1)
     }),
   )
 

@@ -29,6 +29,7 @@ describe("A snapshot", () => {
         isThere: () => true,
         begins: () => ({ entries: [], ended: () => {}, failed: () => {} }),
         held: Effect.succeed(Number.POSITIVE_INFINITY),
+        heartbeat: () => {},
         now: () => 0,
         mark: { watermark: 0, at: 0, journal: [] },
         sliceEntriesMax: limits.snapshotSliceEntriesMax,

@@ -66,7 +66,10 @@ export const undoneToNothing = (run: DomainRun): void => {
       const { first, xp } = latest.at(-1) ?? { first: "", xp: 0 }
       if (first >= run.today) assert.equal(xp, 0)
     }
-    assert.deepEqual(Object.values(badgeCounts).filter((count) => count !== 0), [])
+    assert.deepEqual(
+      Object.values(badgeCounts).filter((count) => count !== 0),
+      [],
+    )
     // What was given for numbers that an undo lowered is gone.
     for (const badgeId of Object.keys(badges)) {
       const kind = run.project.badges.get(badgeId)?.criteria.kind

@@ -52,6 +52,48 @@ describe("segments", () => {
     }),
   )
 
+  it.effect("end when they hold a record that is old enough, and then go in their time", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk, 1 << 20)
+      yield* appendBatches(journal, [3, 3])
+      yield* journal.prune(0, 0)
+      yield* appendBatches(journal, [1])
+      expect(segmentsOn(disk)).toEqual([segmentName(1)])
+      yield* journal.prune(0, 1)
+      expect(segmentsOn(disk)).toEqual([segmentName(1)])
+      yield* appendBatches(journal, [2, 2])
+      expect(segmentsOn(disk)).toEqual([segmentName(1), segmentName(8)])
+      yield* journal.prune(8, 7)
+      expect(segmentsOn(disk)).toEqual([segmentName(8)])
+      yield* appendBatches(journal, [1])
+      expect(segmentsOn(disk)).toEqual([segmentName(8)])
+      const reopened = yield* journalOn(disk.afterKill(), 1 << 20)
+      yield* expectRecords(reopened, 8, 12)
+    }),
+  )
+
+  it.effect("go on beyond their end while there is no space for the next", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk, 1 << 20)
+      yield* appendBatches(journal, [3])
+      yield* journal.prune(0, 3)
+      const { capacityBytes } = disk
+      disk.capacityBytes = [...disk.files(folder).values()].reduce(
+        (all, { length }) => all + length,
+        0,
+      )
+      yield* appendBatches(journal, [2])
+      expect(segmentsOn(disk)).toEqual([segmentName(1)])
+      disk.capacityBytes = capacityBytes
+      yield* appendBatches(journal, [2])
+      expect(segmentsOn(disk)).toEqual([segmentName(1), segmentName(6)])
+      const reopened = yield* journalOn(disk.afterKill(), 1 << 20)
+      yield* expectRecords(reopened, 1, 7)
+    }),
+  )
+
   it.effect("go when all their records are below the pruned sequence, the newest never", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
