@@ -53,6 +53,10 @@ const report = (exit: Exit.Exit<void, Failure>): number => {
   return exitCodes.defect
 }
 
+/** Runs a command within this process; ends with its exit code. */
+export const exitCodeOf = (args: ReadonlyArray<string>): Effect.Effect<number> =>
+  Effect.map(Effect.exit(program(args)), report)
+
 const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   fiber.addObserver((exit) => teardown(exit, (code) => process.exit(code)))
 })

@@ -1,10 +1,14 @@
 /** `laurel snapshots list` */
+import path from "node:path"
 import { Console, Effect, Result } from "effect"
 import { Command } from "effect/cli"
 import { archivesIn } from "../Config.ts"
 import { bytesOf, type ListedArchive } from "../storage/ArchiveCatalog.ts"
+import { replacedIn } from "../storage/ArchiveSwap.ts"
+import { nodeDisk } from "../storage/NodeDisk.ts"
 import { bytesText, countText, timeText } from "./Amounts.ts"
 import { archivesOf } from "./DataDirectory.ts"
+import { diskFailure } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
 import { json } from "./SnapshotFlags.ts"
@@ -87,10 +91,13 @@ export const listSnapshots = Command.make(
       const config = yield* loadConfig
       const archives = (yield* archivesOf(config)).map(detailsOf)
       if (json) return yield* Console.log(JSON.stringify(archives))
-      if (archives.length === 0) {
-        return yield* Console.error(`There are no archives in ${archivesIn(config)}.`)
+      if (archives.length > 0) yield* Console.log(formatTable(columns, archives))
+      else yield* Console.error(`There are no archives in ${archivesIn(config)}.`)
+      const { dataDirectory } = config
+      const replaced = yield* Effect.mapError(replacedIn(nodeDisk, dataDirectory), diskFailure)
+      for (const name of replaced) {
+        yield* Console.error(`Replaced by a restore, and kept: ${path.join(dataDirectory, name)}`)
       }
-      yield* Console.log(formatTable(columns, archives))
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),

@@ -10,7 +10,7 @@ import type { Config } from "../Config.ts"
 import { planRestore, type RestorePlan, type RestoreTarget } from "../engine/archive/RestorePlan.ts"
 import { makeWorkerHost } from "../engine/archive/WorkerHost.ts"
 import { parseIsoTime } from "../http/api/IsoTime.ts"
-import { installDraft } from "../storage/ArchiveSwap.ts"
+import { installDraft, replacedIn } from "../storage/ArchiveSwap.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { amountOf, countText, timeText } from "./Amounts.ts"
 import { archivesOf, holdDirectory } from "./DataDirectory.ts"
@@ -22,7 +22,7 @@ import { json } from "./SnapshotFlags.ts"
 
 const id = Argument.String("ID").pipe(
   Argument.withDescription(
-    "The archive to begin with, as `laurel snapshots list` shows it; with --to-sequence or --to-time by default the newest that leads there",
+    "The archive to begin with, as `laurel snapshots list` shows it; with --to-sequence or --to-time by default the newest that leads there. Or what a restore has replaced, by its name `replaced-…`",
   ),
   Argument.optional,
 )
@@ -87,6 +87,10 @@ const targetOf = (given: {
         "--project is not possible: the records of all projects are one journal, and one project can not go back without the others.",
       )
     }
+    const isReplaced = Option.exists(given.id, (id) => id.startsWith("replaced-"))
+    if (isReplaced && (Option.isSome(given.toSequence) || Option.isSome(given.toTime))) {
+      faults.push("What was replaced is put back as it is: without --to-sequence and --to-time.")
+    }
     const target = Option.orElse(given.toSequence, () => given.toTime)
     if (Option.isNone(given.id) && Option.isNone(target)) {
       faults.push("Name an archive, or say how far to go back with --to-sequence or --to-time.")
@@ -126,6 +130,34 @@ const restore = Effect.fnUntraced(function* (
   const at = yield* Clock.currentTimeMillis
   const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
   return { findings, plan, replaced }
+})
+
+/** Puts back what an earlier restore has replaced, once it is checked. */
+const takeBack = Effect.fnUntraced(function* (directory: string, name: string, yes: boolean) {
+  yield* holdDirectory(directory)
+  const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
+  if (!names.includes(name)) {
+    return yield* commandFailed(exitCodes.refused, `There is no ${name} in ${directory}.`)
+  }
+  const findings = yield* withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const host = yield* makeWorkerHost({ background: false })
+        const wish = { directory: path.join(directory, name) }
+        return yield* host.run("verifyLive", wish, { progress })
+      }),
+    ),
+  ).pipe(Effect.mapError(jobFailure))
+  const [fault] = findings.faults
+  if (fault !== undefined) return yield* commandFailed(exitCodes.damagedData, `${fault}.`)
+  yield* Console.error(
+    `What was replaced goes up to record ${countText(findings.sequence)}, and has passed its check.`,
+  )
+  yield* Console.error("What is there now will be kept beside it.")
+  if (!yes) yield* ask
+  const at = yield* Clock.currentTimeMillis
+  const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at, name), diskFailure)
+  return { findings, replaced }
 })
 
 /** Asks at the terminal; fails where there is none, and where the answer is no. */
@@ -178,6 +210,14 @@ const planWords = ({
   return lines
 }
 
+const restoredWords = (users: number, sequence: number, replaced: string | undefined): string =>
+  [
+    `Restored: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`,
+    replaced === undefined
+      ? "There was nothing to replace."
+      : `What was there before is in ${replaced}.`,
+  ].join("\n")
+
 export const restoreSnapshot = Command.make(
   "restore",
   { id, toSequence, toTime, project, yes, json },
@@ -185,9 +225,15 @@ export const restoreSnapshot = Command.make(
     function* ({ json, yes, ...given }) {
       const target = yield* targetOf(given)
       const config = yield* loadConfig
-      const restored = yield* Effect.scoped(
-        restore(config, Option.getOrUndefined(given.id), target, yes),
-      )
+      const id = Option.getOrUndefined(given.id)
+      if (id?.startsWith("replaced-")) {
+        const back = yield* Effect.scoped(takeBack(config.dataDirectory, id, yes))
+        const { counts, sequence, sums } = back.findings
+        const replaced = back.replaced ?? null
+        if (json) return yield* Console.log(JSON.stringify({ sequence, replaced, counts, sums }))
+        return yield* Console.log(restoredWords(counts.users ?? 0, sequence, back.replaced))
+      }
+      const restored = yield* Effect.scoped(restore(config, id, target, yes))
       const { findings, plan, replaced } = restored
       if (json) {
         const { archive, at, lost, sequence, unknown } = plan
@@ -207,13 +253,7 @@ export const restoreSnapshot = Command.make(
           }),
         )
       }
-      const users = amountOf(findings.counts.users ?? 0, "user")
-      yield* Console.log(`Restored: ${users}, up to record ${countText(plan.sequence)}.`)
-      yield* Console.log(
-        replaced === undefined
-          ? "There was nothing to replace."
-          : `What was there before is in ${replaced}.`,
-      )
+      yield* Console.log(restoredWords(findings.counts.users ?? 0, plan.sequence, replaced))
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),

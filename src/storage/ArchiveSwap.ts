@@ -5,7 +5,8 @@
  * from that moment on it happens: each folder that is there goes to `replaced-<time>/`, the new one takes
  * its name, and at last `restore.json` goes. Whoever opens the directory next finishes what a crash has
  * interrupted; what is left to do shows in which folders are still in the draft. A draft without
- * `restore.json` was given up, and is removed.
+ * `restore.json` was given up, and is removed. What was replaced can take the draft's place in the same way: `from`
+ * in `restore.json` names its folder.
  *
  * Only who holds the lock of the directory may call these.
  */
@@ -22,8 +23,13 @@ import {
 } from "./Disk.ts"
 
 const Intent = Schema.fromJsonString(
-  Schema.Struct({ format: Schema.Literal(1), replaced: Schema.String }),
+  Schema.Struct({
+    format: Schema.Literal(1),
+    replaced: Schema.String,
+    from: Schema.optionalKey(Schema.String),
+  }),
 )
+type Intent = typeof Intent.Type
 const encodeIntent = Schema.encodeSync(Intent)
 const decodeIntent = Schema.decodeUnknownOption(Intent)
 
@@ -31,8 +37,19 @@ const intentName = "restore.json"
 const intentBytesMax = 4_096
 const replacedFolders = ["journal", "live"] as const
 
+const draftName = "restore.draft"
+
 /** Where the new folders are made. */
-export const draftIn = (directory: string): string => path.join(directory, "restore.draft")
+export const draftIn = (directory: string): string => path.join(directory, draftName)
+
+/** The folders in `directory` with what restores have replaced, oldest first. */
+export const replacedIn = (disk: Disk, directory: string): OnDisk<ReadonlyArray<string>> =>
+  disk.list(directory).pipe(
+    Effect.catchIf(isMissing, () => Effect.succeed([])),
+    Effect.map((names) => names.filter((name) => name.startsWith(replacedPrefix)).sort()),
+  )
+
+const replacedPrefix = "replaced-"
 
 const has = (disk: Disk, folder: string, name: string): Effect.Effect<boolean, DiskError> =>
   disk.list(folder).pipe(
@@ -41,25 +58,27 @@ const has = (disk: Disk, folder: string, name: string): Effect.Effect<boolean, D
   )
 
 /**
- * Installs the draft of `directory`. Returns the folder with what it replaced; `undefined`: there was nothing
- * to replace. `at` is epoch milliseconds.
+ * Installs the draft of `directory`, or what is in its folder `from`. Returns the folder with what it replaced;
+ * `undefined`: there was nothing to replace. `at` is epoch milliseconds.
  */
 export const installDraft = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
   at: number,
+  from: string = draftName,
 ): Effect.fn.Return<string | undefined, DiskError> {
-  const replaced = `replaced-${new Date(at).toISOString().replaceAll(":", "-")}`
-  yield* replaceFile(disk, directory, intentName, encodeIntent({ format: 1, replaced }))
-  return yield* finish(disk, directory, replaced)
+  const replaced = `${replacedPrefix}${new Date(at).toISOString().replaceAll(":", "-")}`
+  const intent = { format: 1, replaced, from } as const
+  yield* replaceFile(disk, directory, intentName, encodeIntent(intent))
+  return yield* finish(disk, directory, intent)
 })
 
 const finish = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
-  replaced: string,
+  { from = draftName, replaced }: Intent,
 ): Effect.fn.Return<string | undefined, DiskError> {
-  const draft = draftIn(directory)
+  const draft = path.join(directory, from)
   const aside = path.join(directory, replaced)
   yield* disk.makeFolder(aside)
   for (const name of replacedFolders) {
@@ -75,20 +94,21 @@ const finish = Effect.fnUntraced(function* (
   }
   const kept = (yield* disk.list(aside)).length > 0
   if (!kept) yield* disk.removeFolder(aside)
+  yield* removeTree(disk, draft)
+  yield* disk.syncFolder(directory)
   yield* disk.remove(path.join(directory, intentName))
   yield* disk.syncFolder(directory)
-  yield* removeTree(disk, draft)
   return kept ? aside : undefined
 })
 
-const readIntent = (disk: Disk, directory: string): OnDisk<string | undefined> =>
+const readIntent = (disk: Disk, directory: string): OnDisk<Intent | undefined> =>
   readSmallFile(disk, path.join(directory, intentName), intentBytesMax).pipe(
     Effect.flatMap((text) => {
       const intent = Option.getOrUndefined(decodeIntent(text))
       const where = path.join(directory, intentName)
       return intent === undefined
         ? Effect.fail(new DiskError({ operation: "understand", path: where, code: "EBADMSG" }))
-        : Effect.succeed(intent.replaced)
+        : Effect.succeed(intent)
     }),
     Effect.catchIf(isMissing, () => Effect.succeed(undefined)),
   )
@@ -98,9 +118,9 @@ export const settleSwap = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,
 ): Effect.fn.Return<void, DiskError> {
-  const replaced = yield* readIntent(disk, directory)
-  if (replaced === undefined) {
-    if (yield* has(disk, directory, path.basename(draftIn(directory)))) {
+  const intent = yield* readIntent(disk, directory)
+  if (intent === undefined) {
+    if (yield* has(disk, directory, draftName)) {
       yield* removeTree(disk, draftIn(directory))
       yield* Effect.logWarning(
         "A restore that was interrupted before it changed anything was given up",
@@ -108,7 +128,7 @@ export const settleSwap = Effect.fnUntraced(function* (
     }
     return
   }
-  const aside = yield* finish(disk, directory, replaced)
+  const aside = yield* finish(disk, directory, intent)
   yield* Effect.logWarning("A restore that was interrupted was finished").pipe(
     Effect.annotateLogs({ replaced: aside ?? "nothing" }),
   )

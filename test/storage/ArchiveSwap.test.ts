@@ -1,7 +1,7 @@
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit } from "effect"
-import { draftIn, installDraft, settleSwap } from "../../src/storage/ArchiveSwap.ts"
+import { draftIn, installDraft, replacedIn, settleSwap } from "../../src/storage/ArchiveSwap.ts"
 import { type Disk, withFile } from "../../src/storage/Disk.ts"
 import { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
 
@@ -113,6 +113,31 @@ describe("The swap of a data directory", () => {
         }),
     )
   }
+
+  it.effect("takes back what it has replaced, wherever a kill hits", () =>
+    Effect.gen(function* () {
+      const ends = new Set<string>()
+      for (let call = 1; call <= 30; call++) {
+        let disk = yield* prepared("both")
+        yield* installDraft(disk, directory, at)
+        disk.cutPowerAt(call)
+        const [from] = yield* replacedIn(disk, directory).pipe(Effect.orElseSucceed(() => [""]))
+        yield* Effect.exit(installDraft(disk, directory, at + 1, from))
+        disk = disk.afterKill()
+        yield* settleSwap(disk, directory)
+        const found = contents(disk)
+        const [kept] = yield* replacedIn(disk, directory)
+        const old = found.at![0] === before[0]
+        ends.add(old ? "old" : "new")
+        expect(found.at).toEqual(old ? before : after)
+        const other = ["live", "journal"].map((name) =>
+          contentOf(disk, `${directory}/${kept}/${name}`),
+        )
+        expect(other).toEqual(old ? after : before)
+      }
+      expect([...ends].sort()).toEqual(["new", "old"])
+    }),
+  )
 
   it.effect("touches nothing while it can not tell what was meant", () =>
     Effect.gen(function* () {

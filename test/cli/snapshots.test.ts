@@ -1,0 +1,77 @@
+import { appendFile } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { lockDirectory } from "../../src/storage/DirectoryLock.ts"
+import { temporaryFolder } from "../storage/temporaryFolder.ts"
+import { runCommand } from "./commands.ts"
+
+const keysCreate = ["keys", "create", "--project", "shop", "--environment", "sandbox"]
+
+describe("Archives on the command line", () => {
+  it.live("are refused, damaged and removed with words and codes that scripts can tell apart", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const run = (...args: ReadonlyArray<string>) => runCommand(["snapshots", ...args], folder)
+      const nothing = join(folder, "nothing")
+      for (const command of ["create", "verify"]) {
+        const { code, stderr } = yield* runCommand(["snapshots", command], nothing)
+        expect([code, stderr]).toEqual([66, `laurel: There is no data in ${nothing}.\n`])
+      }
+      expect((yield* runCommand(["snapshots", "list", "--json"], nothing)).stdout).toBe("[]\n")
+      expect((yield* runCommand(keysCreate, folder)).code).toBe(0)
+      const ids: Array<string> = []
+      for (const _ of [1, 2]) ids.push(JSON.parse((yield* run("create", "--json")).stdout).id)
+
+      const table = yield* run("list")
+      expect(table.stdout.split("\n")).toEqual([
+        expect.stringMatching(/^TIME +SEQUENCE +USERS +SIZE +MADE BY +VERIFIED +ID$/),
+        expect.stringMatching(/^[─ ]+$/),
+        ...ids.map((id) =>
+          expect.stringMatching(
+            new RegExp(`^[-\\dT:.]+Z +\\d+ +0 +[\\d.]+ KiB +request +[-\\dT:.]+Z +${id}$`),
+          ),
+        ),
+        "",
+      ])
+      expect(yield* run("verify", "x")).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: "laurel: There is no archive x. `laurel snapshots list` has all.\n",
+      })
+
+      yield* Effect.promise(() =>
+        appendFile(join(folder, "archive", ids[0]!, "journal", "clean"), " "),
+      )
+      expect(yield* run("verify", ids[0]!)).toMatchObject({
+        code: 65,
+        stderr: "laurel: The file journal/clean has changed.\n",
+      })
+      expect((yield* run("list")).stdout).toContain("NO: The file journal/clean has changed")
+      const none = { LAUREL_ARCHIVE_HOURLY: "0", LAUREL_ARCHIVE_DAILY: "0" }
+      // The damaged one stays, and the newest good one.
+      const pruned = yield* runCommand(["snapshots", "prune", "--json"], folder, none)
+      expect(pruned).toMatchObject({ code: 0, stdout: "[]\n" })
+
+      for (const wrong of [
+        [],
+        ["--project", "x", "--to-time", "2026-11-21T10:00:00Z"],
+        ["--to-time", "10:00"],
+        ["--to-sequence", "-1"],
+        ["--to-sequence", "1", "--to-time", "2026-11-21T10:00:00Z"],
+        ["replaced-x", "--to-sequence", "last"],
+      ]) {
+        expect((yield* run("restore", ...wrong)).code).toBe(64)
+      }
+      expect((yield* run("restore", "replaced-x", "--yes")).code).toBe(1)
+      const unasked = yield* run("restore", ids[1]!)
+      expect([unasked.code, unasked.stderr.split("\n").at(-2)]).toEqual([
+        64,
+        "laurel: Without a terminal to ask at, say --yes. Nothing was changed.",
+      ])
+      yield* lockDirectory(folder)
+      const held = yield* run("restore", ids[1]!, "--yes")
+      expect(held).toMatchObject({ code: 75, stderr: expect.stringContaining("in use") })
+    }),
+  )
+})
