@@ -19,7 +19,7 @@ const importsOf = (file: string): ReadonlyArray<string> =>
 /** From the ground up: a room may import itself and the rooms before it. */
 const rooms = ["domain", "metrics", "storage", "engine", "webhooks", "accounts", "http", "cli"]
 /** What every room may import. */
-const shared = ["Limits.ts"]
+const shared = ["Limits.ts", "limitRelations.ts"]
 
 const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 

@@ -1,0 +1,50 @@
+/** How the bounds of the service relate; asserted when `Limits.ts` is loaded. */
+import type { limits as all } from "./Limits.ts"
+
+const holds = (relation: boolean, words: string): void => {
+  if (!relation) throw new Error(`Limits disagree: ${words}`)
+}
+
+/** Throws when two of them disagree. */
+export const checkLimits = (limits: { readonly [Name in keyof typeof all]: number }): void => {
+  holds(limits.metadataBytesMax < limits.bodyBytesMax, "a body holds the largest metadata")
+  holds(limits.bodyBytesMax < limits.batchBodyBytesMax, "a batch holds the largest event")
+  holds(limits.bodyBytesMax < limits.recordBytesMax, "a record holds the largest body")
+  holds(
+    limits.commitBatchBytesMax + limits.recordBytesMax < limits.segmentBytes,
+    "a segment holds the largest batch",
+  )
+  holds(limits.journalAllocationBytes <= limits.segmentBytes, "a segment is allocated in steps")
+  holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
+  holds(
+    limits.batchEventsMax <= limits.residentUsersOverrunMax,
+    "the users of a whole batch find room at once",
+  )
+  holds(
+    limits.commitBatchBytesMax + limits.recordBytesMax <= 2 * limits.recordSlabBytes,
+    "slabs fit batches",
+  )
+  holds(
+    limits.amountMax * limits.multiplierMax <= limits.balanceMax,
+    "what a rule gives is exact, however it is multiplied",
+  )
+  holds(
+    20 + 4 * limits.idCharactersMax < limits.boardPageBytesMax,
+    "a page of a board holds the longest user id",
+  )
+  holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
+  // A segment ends and the next one begins, that is noted, its time comes, and the next snapshot sees it.
+  const journalMs =
+    limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
+  holds(journalMs < limits.erasureMs, "what is erased leaves the journal in time")
+  holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
+  holds(
+    [
+      limits.boardChunkSlotsMin,
+      limits.boardChunkSlotsMax,
+      limits.boardLargeChunkSlotsMax,
+      limits.boardIdTables,
+    ].every((count) => Number.isInteger(Math.log2(count))) && limits.boardChunkSlotsMin >= 4,
+    "chunks double up to their largest size, and maps are told apart by bits",
+  )
+}
