@@ -8,7 +8,7 @@ import { type ErrorCode, errorKinds, laurelError } from "../domain/Errors.ts"
 import { limits } from "../Limits.ts"
 import { problemContentType } from "./api/Problems.ts"
 import type { Exchange } from "./Exchange.ts"
-import { makeId } from "./Ids.ts"
+import { newRequestId } from "./Ids.ts"
 import { problemBody } from "./Problem.ts"
 
 /**
@@ -63,7 +63,7 @@ const details: Partial<Record<ErrorCode, string>> = {
 
 const rawReply = (code: ErrorCode, path: string): string => {
   const { status } = errorKinds[code]
-  const requestId = makeId("req")
+  const requestId = newRequestId()
   const body = problemBody(laurelError(code, details[code] ?? ""), path, requestId)
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
