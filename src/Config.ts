@@ -7,6 +7,7 @@ import { isIP } from "node:net"
 import path from "node:path"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { limits } from "./Limits.ts"
+import "./limitRelations.ts"
 import { AllowedRanges } from "./webhooks/AddressGuard.ts"
 import { defaultSchedule, parseSchedule, type RetrySchedule } from "./webhooks/Schedule.ts"
 

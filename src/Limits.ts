@@ -2,8 +2,6 @@
  * Every bound of the service, with its unit in its name. Those an operator may want to change are
  * defaults of settings in `Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
  */
-import { checkLimits } from "./limitRelations.ts"
-
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
@@ -307,5 +305,3 @@ export const limits = {
   /** How long the command line waits for a running server. */
   adminRequestMs: 40_000,
 } as const
-
-checkLimits(limits)

@@ -1,5 +1,5 @@
-/** How the bounds of the service relate; asserted when `Limits.ts` is loaded. */
-import type { limits as all } from "./Limits.ts"
+/** How the bounds of the service relate; asserted when the settings are loaded (`Config.ts`). */
+import { limits as all } from "./Limits.ts"
 
 const holds = (relation: boolean, words: string): void => {
   if (!relation) throw new Error(`Limits disagree: ${words}`)
@@ -48,3 +48,5 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     "chunks double up to their largest size, and maps are told apart by bits",
   )
 }
+
+checkLimits(all)

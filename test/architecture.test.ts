@@ -18,13 +18,13 @@ const importsOf = (file: string): ReadonlyArray<string> =>
 
 /** From the ground up: a room may import itself and the rooms before it. */
 const rooms = ["domain", "metrics", "storage", "engine", "webhooks", "accounts", "http", "cli"]
-/** What every room may import. */
+/** What every room may import, from the ground up too. */
 const shared = ["Limits.ts", "limitRelations.ts"]
 
 const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 
 const rankOf = (room: string): number => {
-  if (shared.includes(room)) return -1
+  if (shared.includes(room)) return shared.indexOf(room) - shared.length
   // Config is read where the program is put together: by the command line, and nothing below it.
   if (room === "Config.ts") return rooms.indexOf("cli") - 0.5
   return room === "main.ts" ? rooms.length : rooms.indexOf(room)
