@@ -150,7 +150,9 @@ export const limits = {
   journalReadBytes: mebibyte,
   journalIndexBytes: 256 * kibibyte,
   commitBatchBytesMax: mebibyte,
+  /** How long a batch collects what comes, in turns of the event loop and in time. */
   commitTurnsMax: 4,
+  commitCollectMs: 5,
   commitBuffersFreeMax: 4,
   recordSlabBytes: 4 * mebibyte,
   recordSlabsFreeMax: 32,
@@ -274,6 +276,23 @@ export const limits = {
   connectionsMax: 20_000,
   connectionsCheckMs: 1_000,
   lingerMs: 1_000,
+  // Admission control: see `http/Admission.ts`
+  /** A queue stands when so much was asked in each turn of the event loop, over so many connections, and took so long, for so long. */
+  overloadCrowdUnits: 64,
+  overloadConnectionsMin: 256,
+  overloadTurnMs: 25,
+  overloadStandingMs: 100,
+  /** Then a turn takes requests for so long, and so many units in any case. */
+  overloadBudgetMs: 1,
+  overloadTurnUnitsMin: 4,
+  /** How long a turn sends refusals. */
+  overloadRefusalMs: 2,
+  overloadCalmMs: 1_000,
+  /** A request is a unit; one with a body is one more for each of these. */
+  admissionUnitBytes: 16 * kibibyte,
+  /** Requests that wait for their reply, and what is in memory of bodies. */
+  requestsWaitingMax: 10_000,
+  bodiesBytesMax: 256 * mebibyte,
   /** How long the caller of a reply that is sent in pieces may take nothing of it. */
   streamStallMs: 30_000,
   // Streams of messages

@@ -222,11 +222,14 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
   yield* Effect.gen(function* () {
     while (true) {
       yield* pending
-      // As long as more records come with every turn of the event loop, they join the batch.
+      // As long as more records come with every turn of the event loop, they join the batch; but when turns are
+      // long, those that wait already wait no longer than for one.
+      const wokenAt = performance.now()
       for (let turn = 0; turn < limits.commitTurnsMax && sealed.length === 0; turn++) {
         const before = collecting.entries.length
         yield* nextTurn
         if (collecting.entries.length === before) break
+        if (performance.now() - wokenAt >= limits.commitCollectMs) break
       }
       if (sealed.length === 0) seal()
       flushing = sealed.shift()!

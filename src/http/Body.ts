@@ -14,30 +14,33 @@ export const bodyTooLarge = (bytesMax: number): LaurelError =>
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
 
-/** Whether the request says of itself that its body is larger than `bytesMax`. */
-export const announcesMoreThan = (request: IncomingMessage, bytesMax: number): boolean =>
-  Number(request.headers["content-length"] ?? 0) > bytesMax
+/** How large the body is, as far as the request says. */
+export const announcedBytes = ({ headers }: IncomingMessage): number =>
+  Number(headers["content-length"] ?? 0)
 
 /**
  * Calls `done` with the whole body, or with `body_too_large` as soon as it has more than `bytesMax`, and never
- * when the caller goes away before its end.
+ * when the caller goes away before its end. `room` is told of every piece, and may refuse it.
  */
 export const readBody = (
   request: IncomingMessage,
   bytesMax: number,
   done: (body: Result.Result<Buffer, LaurelError>) => void,
+  room: (bytes: number) => LaurelError | undefined = () => undefined,
 ): void => {
   const chunks: Array<Buffer> = []
   let bytes = 0
   const take = (chunk: Buffer): void => {
     bytes += chunk.length
-    if (bytes <= bytesMax) {
+    const refusal = bytes <= bytesMax ? room(chunk.length) : bodyTooLarge(bytesMax)
+    if (refusal === undefined) {
       chunks.push(chunk)
       return
     }
     request.off("data", take)
     request.off("end", end)
-    done(Result.fail(bodyTooLarge(bytesMax)))
+    chunks.length = 0
+    done(Result.fail(refusal))
   }
   const end = (): void => {
     done(Result.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)))
@@ -51,12 +54,18 @@ export const readBody = (
  * on for ever is cut off.
  */
 export const discardBody = (request: IncomingMessage): void => {
+  // What has an end within bounds, Node lets pass by itself after the reply.
+  if (withinBounds(request)) return
   let bytes = 0
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes > limits.refusedBodyBytesMax) request.destroy()
   })
 }
+
+const withinBounds = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] === undefined &&
+  Number(headers["content-length"] ?? 0) <= limits.refusedBodyBytesMax
 
 const invalidJson = (detail: string) => Result.fail(laurelError("invalid_json", detail))
 

@@ -45,6 +45,10 @@ export class Exchange {
   inFlight = false
   /** Its body is being read. */
   reading = false
+  /** What is in memory of its body. */
+  bodyBytes = 0
+  /** In which turn of the event loop it was admitted. */
+  turn = 0
   caller: Caller | undefined = undefined
   rateLimit: RateLimitState | undefined = undefined
   /** The connection ends with this reply. */

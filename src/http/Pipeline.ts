@@ -3,21 +3,27 @@
  * the operation is plain and synchronous but for the body's arrival; the operation runs as a fiber, which
  * nobody interrupts when the caller goes away, since what it asked for may be under way already.
  */
-import { createHash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { Cause, Effect, type Exit, type Fiber, Result } from "effect"
 import type { Accounts } from "../accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Idempotency } from "../engine/Engine.ts"
+import { limits } from "../Limits.ts"
+import { Admission } from "./Admission.ts"
 import { Authentication, unauthorized } from "./Authentication.ts"
-import { announcesMoreThan, bodyTooLarge, hasBody, readBody } from "./Body.ts"
+import { announcedBytes, bodyTooLarge, hasBody, readBody } from "./Body.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { HttpRoute, PlainReply } from "./Interpreter.ts"
 import type { RequestHandler } from "./Listener.ts"
 import { OpenRequest, rateLimited } from "./OpenRequest.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "./Operation.ts"
 import type { RequestMetrics } from "./RequestMetrics.ts"
-import { idempotencyKeyFault, parseMediaType } from "./RequestParts.ts"
+import {
+  idempotencyKey,
+  idempotencyKeyFault,
+  idempotencyOf,
+  parseMediaType,
+} from "./RequestParts.ts"
 import type { Router } from "./Router.ts"
 import { type StreamedReply, Streams } from "./StreamedReply.ts"
 
@@ -32,6 +38,7 @@ export interface PipelineParts {
   /** Runs what a request asks for; all that it logs has the request's id. */
   readonly run: RunForRequest
   readonly metrics: RequestMetrics
+  readonly admission?: Admission
   /** How long the caller of a streamed reply may take nothing. */
   readonly streamStallMs: number
 }
@@ -45,17 +52,20 @@ export class Pipeline implements RequestHandler {
   readonly #run: PipelineParts["run"]
   readonly #metrics: RequestMetrics
   readonly #streams: Streams
+  readonly #admission: Admission
   /** No new requests are taken any more. */
   draining = false
   /** Requests of operations that wait for their reply. */
   inFlight = 0
 
-  constructor({ accounts, metrics, router, run, streamStallMs }: PipelineParts) {
+  constructor(parts: PipelineParts) {
+    const { accounts, metrics, router, run, streamStallMs } = parts
     this.#router = router
     this.#accounts = accounts
     this.#authentication = new Authentication(accounts)
     this.#run = run
     this.#metrics = metrics
+    this.#admission = parts.admission ?? new Admission(limits, () => 0)
     this.#streams = new Streams(run, streamStallMs)
   }
 
@@ -74,6 +84,7 @@ export class Pipeline implements RequestHandler {
     if (!exchange.inFlight) return
     exchange.inFlight = false
     this.inFlight--
+    this.#admission.release(exchange.bodyBytes)
   }
 
   /** Answers a request; never throws. */
@@ -136,6 +147,8 @@ export class Pipeline implements RequestHandler {
       exchange.refuse(shuttingDown)
       return
     }
+    const bodyBytes = Math.min(announcedBytes(exchange.request), operation.bodyBytesMax)
+    if (!this.#hasPlace(exchange, bodyBytes)) return
     exchange.inFlight = true
     this.inFlight++
     const caller = this.#authentication.callerOf(exchange.request)
@@ -170,6 +183,17 @@ export class Pipeline implements RequestHandler {
     } else this.#withBody(open, settle)
   }
 
+  /** Whether the request is admitted; if not, it was refused. Asked again in the same turn, the answer stays. */
+  #hasPlace(exchange: Exchange, bodyBytes: number): boolean {
+    const admission = this.#admission
+    if (exchange.turn !== 0 && exchange.turn === admission.turn) return true
+    const refusal = admission.refusal(bodyBytes)
+    exchange.turn = admission.turn
+    if (refusal === undefined) return true
+    admission.refusals.add(() => exchange.refuse(refusal))
+    return false
+  }
+
   #withBody(open: OpenRequest, settle: (body: Buffer, mediaType: string) => void): void {
     const { exchange, operation } = open
     const { request } = exchange
@@ -179,21 +203,28 @@ export class Pipeline implements RequestHandler {
       open.refuse(unsupportedMediaType(operation), [header, acceptable(operation)])
       return
     }
-    if (announcesMoreThan(request, operation.bodyBytesMax)) {
+    if (announcedBytes(request) > operation.bodyBytesMax) {
       open.refuse(bodyTooLarge(operation.bodyBytesMax))
       return
     }
     exchange.askForBody()
     exchange.reading = true
-    readBody(request, operation.bodyBytesMax, (body) => {
+    const room = (bytes: number): LaurelError | undefined => {
+      const refusal = this.#admission.hold(bytes)
+      if (refusal === undefined) exchange.bodyBytes += bytes
+      return refusal
+    }
+    const arrived = (body: Result.Result<Buffer, LaurelError>): void => {
       exchange.reading = false
       try {
         if (Result.isFailure(body)) open.refuse(body.failure)
-        else settle(body.success, mediaType)
+        // One that took its time finds out again whether there is a place.
+        else if (this.#hasPlace(exchange, 0)) settle(body.success, mediaType)
       } catch (defect) {
         this.#failed(exchange, Cause.die(defect))
       }
-    })
+    }
+    readBody(request, operation.bodyBytesMax, arrived, room)
   }
 
   #withPayload(
@@ -225,9 +256,11 @@ export class Pipeline implements RequestHandler {
     operation: CompiledOperation,
     request: Parameters<CompiledOperation["handle"]>[0],
   ): void {
-    this.#run(operation.handle(request), exchange.requestId).addObserver((exit) =>
-      this.#settle(exchange, operation, exit),
-    )
+    this.#admission.waiting++
+    this.#run(operation.handle(request), exchange.requestId).addObserver((exit) => {
+      this.#admission.waiting--
+      this.#settle(exchange, operation, exit)
+    })
   }
 
   #settle(
@@ -293,24 +326,7 @@ const acceptedMediaType = (
 
 const noBody = Buffer.alloc(0)
 
-const idempotencyKey = ({ headers }: IncomingMessage): string | undefined =>
-  headers["idempotency-key"] as string | undefined
-
 const acceptable = ({ mediaTypes }: CompiledOperation): string => [...mediaTypes].join(", ")
-
-/** The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
-const idempotencyOf = (
-  key: string,
-  { method, path }: CompiledOperation,
-  params: unknown,
-  body: Buffer,
-): Idempotency => {
-  const fingerprint = createHash("sha256")
-    .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n`)
-    .update(body)
-    .digest("hex")
-  return { key, fingerprint }
-}
 
 const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
   retryAfterSeconds: 5,

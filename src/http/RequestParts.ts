@@ -1,6 +1,9 @@
 /** The parts of a request's target and head that callers control, taken apart strictly. */
+import { createHash } from "node:crypto"
+import type { IncomingMessage } from "node:http"
 import { Result } from "effect"
 import type { Fault } from "../domain/Errors.ts"
+import type { Idempotency } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import type { FaultCode } from "./api/Checks.ts"
 import { pointerStep } from "./SchemaFaults.ts"
@@ -109,3 +112,21 @@ export const idempotencyKeyFault = (key: string): Fault | undefined =>
         "invalid_format",
         `must be 1 to ${limits.idempotencyKeyCharactersMax} printable ASCII characters`,
       )
+
+/** The Idempotency-Key, as it was sent. */
+export const idempotencyKey = ({ headers }: IncomingMessage): string | undefined =>
+  headers["idempotency-key"] as string | undefined
+
+/** The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
+export const idempotencyOf = (
+  key: string,
+  { method, path }: { readonly method: string; readonly path: string },
+  params: unknown,
+  body: Buffer,
+): Idempotency => {
+  const fingerprint = createHash("sha256")
+    .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n`)
+    .update(body)
+    .digest("hex")
+  return { key, fingerprint }
+}

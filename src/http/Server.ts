@@ -15,6 +15,7 @@ import { Metrics } from "../metrics/Metrics.ts"
 import { AllowedRanges } from "../webhooks/AddressGuard.ts"
 import { Deliveries } from "../webhooks/Deliveries.ts"
 import type { WebhookUrlPolicy } from "../webhooks/WebhookUrl.ts"
+import { Admission, type AdmissionBounds } from "./Admission.ts"
 import { Api } from "./api/Api.ts"
 import { makeDocs } from "./Docs.ts"
 import { handlersOf } from "./handlers/Handlers.ts"
@@ -34,7 +35,9 @@ export interface ServeOptions extends Address {
   readonly metrics?: Metrics
 }
 
-export type ServerBounds = ListenerBounds & Record<"streamStallMs" | "streamHeartbeatMs", number>
+export type ServerBounds = ListenerBounds &
+  AdmissionBounds &
+  Record<"streamStallMs" | "streamHeartbeatMs", number>
 
 export interface Served {
   readonly port: number
@@ -76,6 +79,7 @@ export const listenHttp = Effect.fnUntraced(function* (
     yield* Effect.forkScoped(hub.run)
     const { feed } = engine
     const streams = { feed, hub, accounts, heartbeatMs: bounds.streamHeartbeatMs }
+    const admission = new Admission(bounds, () => listener.connections)
     const pipeline = new Pipeline({
       router: compileRoutes(
         Api,
@@ -83,6 +87,7 @@ export const listenHttp = Effect.fnUntraced(function* (
         new Map([...docs, ["/healthz", () => alive], ["/readyz", ready]]),
       ),
       accounts,
+      admission,
       metrics: requestMetrics,
       run: (effect, requestId) => {
         const annotated = Context.add(context, References.CurrentLogAnnotations, { requestId })
@@ -96,6 +101,7 @@ export const listenHttp = Effect.fnUntraced(function* (
       streamStallMs: bounds.streamStallMs,
     })
     metrics.gauge("laurel_http_requests_in_flight", () => pipeline.inFlight)
+    admission.observe(metrics)
     yield* Effect.acquireRelease(
       Effect.sync(() => {
         listener.handler = pipeline

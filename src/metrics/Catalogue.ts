@@ -52,6 +52,14 @@ export const catalogue = {
     "Requests refused because their key had used up its minute.",
     "tier",
   ),
+  laurel_overloaded: gauge(
+    "1 while more is asked than can be answered, and a part of it is refused with 503 `overloaded`, else 0.",
+  ),
+  laurel_overload_refusals_total: counter(
+    "Requests refused unread with 503 `overloaded`: a `queue` stands before the event loop, too many are `waiting` for their reply, or too much is in memory of their `bodies`.",
+    "reason",
+  ),
+  laurel_request_bodies_bytes: gauge("Memory that bodies of requests take."),
 
   // Events
   laurel_events_total: counter(

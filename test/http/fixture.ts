@@ -118,6 +118,7 @@ export interface TestServerOptions extends Partial<ServeOptions> {
   /** Puts something in front of the engine. */
   readonly wrapEngine?: (engine: Engine["Service"]) => Engine["Service"]
   readonly storage?: MemoryStorage.MemoryState
+  readonly storageOptions?: Omit<MemoryStorage.MemoryStorageOptions, "state">
   readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
   readonly engineOptions?: Partial<EngineOptions>
   /** In place of the real time. */
@@ -128,6 +129,7 @@ export const startServer = async ({
   clock,
   engineOptions,
   storage,
+  storageOptions,
   webhooks = {},
   wrapEngine = (engine) => engine,
   ...options
@@ -141,7 +143,10 @@ export const startServer = async ({
     if (entry.logLevel === "Error") errors.push(Logger.formatLogFmt.log(entry))
   })
   const metrics = new Metrics()
-  const memory = MemoryStorage.layer({ state: storage ?? new MemoryStorage.MemoryState() })
+  const memory = MemoryStorage.layer({
+    state: storage ?? new MemoryStorage.MemoryState(),
+    ...storageOptions,
+  })
   const engine = engineLayer({
     metrics,
     onBroken: (broken) => errors.push(`broken: ${broken.operation}`),
@@ -177,10 +182,14 @@ export const startServer = async ({
   const scope = Scope.makeUnsafe()
   const context = await Effect.runPromise(Scope.provide(Layer.build(layers), scope))
   const served = await Effect.runPromise(
-    serveHttp({ host: "127.0.0.1", port: 0, metrics, ...options }).pipe(
-      Scope.provide(scope),
-      Effect.provide(context),
-    ),
+    serveHttp({
+      host: "127.0.0.1",
+      port: 0,
+      metrics,
+      ...options,
+      // The callers share this event loop, so its turns say nothing of the server.
+      bounds: { overloadTurnMs: Number.POSITIVE_INFINITY, ...options.bounds },
+    }).pipe(Scope.provide(scope), Effect.provide(context)),
   )
   const readiness = Context.get(context, Readiness)
   readiness.phase = "ready"
