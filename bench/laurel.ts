@@ -8,6 +8,7 @@ import type { LoadOptions } from "./processes/load.ts"
 export interface Laurel extends Running<Pick<LoadOptions, "key" | "port">> {
   /** The sum of all users' xp. */
   readonly totalXp: () => Promise<number>
+  readonly pid: number
 }
 
 /** Starts a server on an empty data directory whose one rule gives xp for each lesson. */
@@ -25,6 +26,7 @@ export const startLaurel = async (): Promise<Laurel> => {
   await request("/v1/rules", { action: lessonAction, reward: { xp: lessonXp } })
   return {
     ...controls(process),
+    pid: process.pid!,
     answer: { key, port: Number(new URL(url).port) },
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
     totalXp: async () => {

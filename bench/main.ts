@@ -10,6 +10,7 @@ import { journal } from "./journal.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { leaderboard } from "./leaderboard.ts"
 import { describeMachine, formatMachine } from "./machine.ts"
+import { overload } from "./overload.ts"
 import { rollover } from "./rollover.ts"
 import { singleEvents } from "./singleEvents.ts"
 import { millionUsers } from "./users.ts"
@@ -17,6 +18,7 @@ import { millionUsers } from "./users.ts"
 const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>> = {
   single: singleEvents,
   batch: batchEvents,
+  overload,
   asks,
   definitions,
   leaderboard,

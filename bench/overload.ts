@@ -1,0 +1,133 @@
+/**
+ * Three times as many events as the server can take: those that it accepts are answered about as quickly as
+ * ever, the others refused at once, and memory stays where it was.
+ */
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { inProcess } from "./children.ts"
+import { type BenchLine, formatLine } from "./Line.ts"
+import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
+import type { LoadOptions, LoadReport } from "./processes/load.ts"
+import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
+
+const shape = { path: "/v1/events", eventsPerRequest: 1, withIds: true }
+/** Of what it can take in a closed loop: well below, and far beyond. */
+const unsaturatedShare = 0.4
+const overloadFactor = 3
+const connections = 2_000
+const measureSeconds = 10
+
+const closed = ({ answer }: Laurel): Promise<LoadReport> =>
+  inProcess("load", {
+    ...answer,
+    ...shape,
+    connections: 64,
+    warmUpMs: 3_000,
+    measureMs: 4_000,
+  } satisfies LoadOptions)
+
+const open = ({ answer }: Laurel, perSecond: number): Promise<OpenLoadReport> =>
+  inProcess("openLoad", {
+    ...answer,
+    ...shape,
+    connections,
+    perSecond,
+    warmUpSeconds: 3,
+    measureSeconds,
+  } satisfies OpenLoadOptions)
+
+const residentMebibytes = async (pid: number): Promise<number> => {
+  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)])
+  return Number(stdout) / 1_024
+}
+
+/** The most memory that the server had while `use` ran. */
+const withPeak = async <A>(laurel: Laurel, use: () => Promise<A>): Promise<[A, number]> => {
+  let peak = 0
+  let ended = false
+  const watching = (async () => {
+    while (!ended) {
+      peak = Math.max(peak, await residentMebibytes(laurel.pid))
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  })()
+  const result = await use().finally(() => {
+    ended = true
+  })
+  await watching
+  return [result, peak]
+}
+
+/** Measures all lines; about 45 seconds. */
+export const overload = async (): Promise<ReadonlyArray<BenchLine>> => {
+  const laurel = await startLaurel()
+  try {
+    const first = await closed(laurel)
+    const capacity = (first.events * 1_000) / first.durationMs
+    const [calm, calmPeak] = await withPeak(laurel, () => open(laurel, capacity * unsaturatedShare))
+    const [flood, floodPeak] = await withPeak(laurel, () => open(laurel, capacity * overloadFactor))
+    // Where a connection broke under way, whether its event counts is unknown.
+    if (calm.broken + flood.broken === 0) {
+      await checkTotal(laurel, first.eventsInAll + calm.acceptedInAll + flood.acceptedInAll)
+    }
+    const unsaturated = `at ${unsaturatedShare}× of capacity`
+    const line = (
+      question: string,
+      unit: string,
+      value: number,
+      reference: number,
+      goal?: string,
+    ): BenchLine => ({
+      question: `3× overload: ${question}`,
+      value,
+      unit,
+      reference: { name: unsaturated, value: reference, unit },
+      ratio: value / reference,
+      ...(goal !== undefined && { goal }),
+    })
+    return [
+      line("99 % of accepted events within", "ms", flood.p99Ms, calm.p99Ms, "≤ 5×"),
+      line("median of accepted events", "ms", flood.p50Ms, calm.p50Ms),
+      {
+        question: "3× overload: 99 % of refusals within",
+        value: flood.refusedP99Ms,
+        unit: "ms",
+        reference: { name: "median refusal", value: flood.refusedP50Ms, unit: "ms" },
+      },
+      {
+        question: "3× overload: accepted events",
+        value: flood.accepted / measureSeconds,
+        unit: "/s",
+        reference: { name: "closed loop, 64 connections", value: capacity, unit: "/s" },
+        ratio: flood.accepted / measureSeconds / capacity,
+      },
+      {
+        question: "3× overload: events that found no free connection",
+        value: (flood.unsent / flood.offered) * 100,
+        unit: "%",
+        reference: {
+          name: unsaturated,
+          value: (calm.unsent / calm.offered) * 100,
+          unit: "%",
+        },
+      },
+      line("peak of resident memory", "MiB", floodPeak, calmPeak),
+      {
+        question: "3× overload: longest time that the load stood still",
+        value: Math.max(calm.longestPauseMs, flood.longestPauseMs),
+        unit: "ms",
+        goal: "< 100 ms, else the machine was busy",
+      },
+      {
+        question: "3× overload: share of time the load was busy",
+        value: flood.utilization * 100,
+        unit: "%",
+        goal: "< 90 %, else it is the limit",
+      },
+    ]
+  } finally {
+    await laurel.stop()
+  }
+}
+
+if (import.meta.main) for (const line of await overload()) console.log(formatLine(line))

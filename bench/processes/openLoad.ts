@@ -1,0 +1,184 @@
+/**
+ * Load in an open loop: events come at a steady rate, whether or not those before them were answered, as they do
+ * from many callers who know nothing of each other. Latency counts from the moment at which an event was due. An event
+ * that finds no free connection is not sent, as behind a proxy whose pool is used up.
+ *
+ * Latencies are taken second by second, and the median of the seconds is told: on a machine that now and then stands
+ * still for a second, the 99th percentile of the whole time would be that of the machine.
+ */
+import { connect, type Socket } from "node:net"
+import { answer } from "../children.ts"
+import { median } from "../statistics.ts"
+import { Latencies, PreparedRequest, type RequestShape, readReplies } from "../wire.ts"
+
+export interface OpenLoadOptions extends RequestShape {
+  readonly perSecond: number
+  /** How many requests can be under way. */
+  readonly connections: number
+  readonly warmUpSeconds: number
+  readonly measureSeconds: number
+}
+
+/** Of the measured time, except `acceptedInAll`. Times are milliseconds, medians of the seconds. */
+export interface OpenLoadReport {
+  readonly offered: number
+  /** Offered when all connections were waiting for answers. */
+  readonly unsent: number
+  readonly accepted: number
+  /** Answered with 503 `overloaded` and Retry-After. */
+  readonly refused: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly refusedP50Ms: number
+  readonly refusedP99Ms: number
+  readonly acceptedInAll: number
+  /** Requests whose connection broke: whether they were applied is unknown. */
+  readonly broken: number
+  /** The longest time in which the load itself did not get to run. */
+  readonly longestPauseMs: number
+  /** The share of the time in which the load itself was busy, 0 to 1. */
+  readonly utilization: number
+}
+
+interface Connection {
+  readonly socket: Socket
+  readonly request: PreparedRequest
+  /** `undefined`: nothing is under way. */
+  dueAt: number | undefined
+}
+
+/** Of requests that were due in one second. */
+interface Second {
+  readonly accepted: Latencies
+  readonly refused: Latencies
+}
+
+const tickMs = 1
+
+const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
+  new Promise((resolve, reject) => {
+    const seconds = Array.from({ length: options.measureSeconds }, (): Second => {
+      return { accepted: new Latencies(), refused: new Latencies() }
+    })
+    const durationMs = (options.warmUpSeconds + options.measureSeconds) * 1_000
+    const idle: Array<Connection> = []
+    let offered = 0
+    let unsent = 0
+    let acceptedInAll = 0
+    let broken = 0
+    let startedAt = 0
+    let tickedAt = 0
+    let longestPauseMs = 0
+    let sent = 0
+    let open = 0
+    let loop = performance.eventLoopUtilization()
+    let utilization = 0
+    let ending = false
+
+    const secondOf = (dueAt: number): Second | undefined =>
+      seconds[Math.floor((dueAt - startedAt) / 1_000) - options.warmUpSeconds]
+
+    const rest = (connection: Connection): void => {
+      connection.dueAt = undefined
+      if (ending) connection.socket.end()
+      else idle.push(connection)
+    }
+
+    const answered = (connection: Connection, status: number, text: string): void => {
+      const dueAt = connection.dueAt!
+      const tookMs = performance.now() - dueAt
+      const second = secondOf(dueAt)
+      if (status === 200) {
+        acceptedInAll++
+        second?.accepted.add(tookMs)
+      } else if (status === 503 && text.includes("\r\nRetry-After: ")) {
+        second?.refused.add(tookMs)
+      } else if (status !== 408) {
+        // 408 is for a connection that rested too long before its first request.
+        reject(new Error(`Status ${status}: ${text}`))
+        return
+      }
+      rest(connection)
+    }
+
+    const tick = (): void => {
+      const now = performance.now()
+      longestPauseMs = Math.max(longestPauseMs, now - tickedAt)
+      tickedAt = now
+      const due = ((now - startedAt) * options.perSecond) / 1_000
+      while (sent < due) {
+        const dueAt = startedAt + (sent++ * 1_000) / options.perSecond
+        const measured = secondOf(dueAt) !== undefined
+        if (measured) offered++
+        // Each in its turn: one that rests too long is closed by the server.
+        const connection = idle.shift()
+        if (connection === undefined) {
+          if (measured) unsent++
+          continue
+        }
+        connection.dueAt = dueAt
+        connection.socket.write(connection.request.renew())
+      }
+      if (now - startedAt < durationMs) {
+        setTimeout(tick, tickMs)
+        return
+      }
+      utilization = performance.eventLoopUtilization(loop).utilization
+      ending = true
+      for (const { socket } of idle) socket.end()
+    }
+
+    const begin = (): void => {
+      startedAt = performance.now()
+      tickedAt = startedAt
+      loop = performance.eventLoopUtilization()
+      tick()
+    }
+
+    const report = (): OpenLoadReport => {
+      const of = (latencies: (second: Second) => Latencies, share: number): number =>
+        median(seconds.map((second) => latencies(second).quantileMs(share)))
+      const count = (latencies: (second: Second) => Latencies): number =>
+        seconds.reduce((sum, second) => sum + latencies(second).total, 0)
+      const accepted = (second: Second) => second.accepted
+      const refused = (second: Second) => second.refused
+      return {
+        offered,
+        unsent,
+        accepted: count(accepted),
+        refused: count(refused),
+        p50Ms: of(accepted, 0.5),
+        p99Ms: of(accepted, 0.99),
+        refusedP50Ms: of(refused, 0.5),
+        refusedP99Ms: of(refused, 0.99),
+        acceptedInAll,
+        broken,
+        longestPauseMs,
+        utilization,
+      }
+    }
+
+    const converse = (): void => {
+      const socket = connect({ port: options.port, host: "127.0.0.1", noDelay: true })
+      const request = new PreparedRequest(options)
+      const connection: Connection = { socket, request, dueAt: undefined }
+      readReplies(socket, (status, start, head) => answered(connection, status, head + start))
+      socket.on("error", () => {})
+      socket.once("connect", () => {
+        open++
+        if (startedAt !== 0) rest(connection)
+        else if (idle.push(connection) === options.connections) begin()
+      })
+      socket.on("close", () => {
+        if (connection.dueAt !== undefined) broken++
+        const place = idle.indexOf(connection)
+        if (place >= 0) idle.splice(place, 1)
+        open--
+        if (!ending) converse()
+        else if (open === 0) resolve(report())
+      })
+    }
+    for (let count = 0; count < options.connections; count++) converse()
+  })
+
+await answer(run)
