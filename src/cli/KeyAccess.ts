@@ -13,7 +13,6 @@ import type { AdminUnavailable } from "./AdminRequest.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
-import { openEngine } from "./OpenEngine.ts"
 import { readServerFile } from "./ServerFile.ts"
 
 type Use<A> = (keys: AdminClient) => Effect.Effect<A, LaurelError | AdminUnavailable>
@@ -30,6 +29,8 @@ export const withKeys = <A>(
     const offline = Effect.scoped(
       Effect.gen(function* () {
         if (!makes) yield* requireData(directory)
+        // The engine is most of the program, and not needed beside a server.
+        const { openEngine } = yield* Effect.promise(() => import("./OpenEngine.ts"))
         const { services } = yield* openEngine(config)
         return yield* use(Context.get(services, ApiKeys))
       }),

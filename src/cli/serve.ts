@@ -1,7 +1,13 @@
 /** `laurel serve` */
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { describeSettings } from "../Config.ts"
-import { runServer } from "./Server.ts"
+
+// The other commands start sooner without it.
+const runServer = Effect.flatMap(
+  Effect.promise(() => import("./Server.ts")),
+  (server) => server.runServer,
+)
 
 export const serve = Command.make("serve", {}, () => runServer).pipe(
   Command.withShortDescription("Run the server until SIGTERM or SIGINT"),
