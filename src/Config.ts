@@ -8,6 +8,7 @@ import path from "node:path"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { limits } from "./Limits.ts"
 import "./limitRelations.ts"
+import { archiveKeptMs } from "./storage/ArchiveRetention.ts"
 import { AllowedRanges } from "./webhooks/AddressGuard.ts"
 import { defaultSchedule, parseSchedule, type RetrySchedule } from "./webhooks/Schedule.ts"
 
@@ -309,6 +310,16 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
 /** The folder of archives. */
 export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>
   archiveDirectory === "" ? path.join(dataDirectory, "archive") : archiveDirectory
+
+/** How long journal and archives may have what was erased, milliseconds; of archives without an interval nothing is known. */
+export const erasureMsOf = (config: Config): number => {
+  const { archiveIntervalMs, archivesDaily, archivesHourly, snapshotIntervalMs } = config
+  const lagMs = 4 * Math.max(limits.journalHeartbeatMs, snapshotIntervalMs)
+  const journalMs = limits.journalSegmentMs + limits.journalRetentionMs
+  const retention = { hourly: archivesHourly, daily: archivesDaily }
+  const archivesMs = archiveIntervalMs === null ? 0 : archiveKeptMs(retention, archiveIntervalMs)
+  return Math.max(limits.erasureMs, Math.max(journalMs, archivesMs) + lagMs)
+}
 
 /** All settings with their defaults, a line or two each, for `laurel serve --help`. */
 export const describeSettings = (): string =>

@@ -2,7 +2,13 @@ import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { archivesIn, describeSettings, type Environment, readConfig } from "../src/Config.ts"
+import {
+  archivesIn,
+  describeSettings,
+  type Environment,
+  erasureMsOf,
+  readConfig,
+} from "../src/Config.ts"
 import { defaultSchedule } from "../src/webhooks/Schedule.ts"
 
 const configOf = (environment: Environment) => Result.getOrThrow(readConfig(environment).config)
@@ -163,6 +169,17 @@ describe("The configuration", () => {
     expect(faultsOf({ LAUREL_ARCHIVE_HOURLY: "10001", LAUREL_ARCHIVE_DAILY: "-1" })).toHaveLength(2)
     expect(archivesIn(configOf({ LAUREL_DATA_DIR: "/data" }))).toBe("/data/archive")
     expect(archivesIn(archives)).toBe("/mnt/archive")
+  })
+
+  it("tells by when what is erased is gone: in ten days, or later where more is kept", () => {
+    const days = (environment: Record<string, string>) =>
+      erasureMsOf(configOf(environment)) / 86_400_000
+    expect(days({})).toBe(10)
+    expect(days({ LAUREL_ARCHIVE_INTERVAL: "off", LAUREL_ARCHIVE_DAILY: "30" })).toBe(10)
+    expect(days({ LAUREL_ARCHIVE_DAILY: "30" })).toBeGreaterThan(31)
+    expect(days({ LAUREL_ARCHIVE_HOURLY: "480" })).toBeGreaterThan(20)
+    expect(days({ LAUREL_ARCHIVE_INTERVAL: "7 days" })).toBeGreaterThan(7 * 24)
+    expect(days({ LAUREL_SNAPSHOT_INTERVAL: "1 day" })).toBeGreaterThan(11)
   })
 
   it("warns of variables that look like settings and are none", () => {

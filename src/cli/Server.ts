@@ -8,7 +8,7 @@
  */
 import { createServer } from "node:http"
 import { Console, Context, Effect, Fiber, type Scope } from "effect"
-import { archivesIn, type Config } from "../Config.ts"
+import { archivesIn, type Config, erasureMsOf } from "../Config.ts"
 import {
   Archives,
   archiveOnSchedule,
@@ -61,6 +61,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         allowed: config.webhookAllowedRanges,
         requireHttps: config.webhookRequireHttps,
       },
+      bounds: { erasureMs: erasureMsOf(config) },
       metrics,
     }).pipe(Effect.provideService(Readiness, readiness))
     yield* tryAddress(config.adminHost, config.adminPort)

@@ -37,7 +37,7 @@ export interface ServeOptions extends Address {
 
 export type ServerBounds = ListenerBounds &
   AdmissionBounds &
-  Record<"streamStallMs" | "streamHeartbeatMs", number>
+  Record<"streamStallMs" | "streamHeartbeatMs" | "erasureMs", number>
 
 export interface Served {
   readonly port: number
@@ -83,7 +83,7 @@ export const listenHttp = Effect.fnUntraced(function* (
     const pipeline = new Pipeline({
       router: compileRoutes(
         Api,
-        handlersOf(engine, webhooks, streams, eventMetrics),
+        handlersOf(engine, webhooks, streams, eventMetrics, bounds.erasureMs),
         new Map([...docs, ["/healthz", () => alive], ["/readyz", ready]]),
       ),
       accounts,

@@ -23,6 +23,14 @@ export interface Retention {
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
+/** The age by which an archive is gone where one is made every `intervalMs`, milliseconds. */
+export const archiveKeptMs = ({ daily, hourly }: Retention, intervalMs: number): number => {
+  // Of so many periods that have one, and of the one that is under way.
+  const within = (periods: number, periodMs: number) =>
+    periods * Math.max(periodMs, intervalMs) + periodMs
+  return intervalMs + Math.max(within(hourly, hourMs), within(daily, dayMs))
+}
+
 /** The ids of the archives that may go, oldest first. */
 export const expiredArchives = (
   archives: ReadonlyArray<RetentionCandidate>,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import {
+  archiveKeptMs,
   expiredArchives,
   type Retention,
   type RetentionCandidate,
@@ -65,6 +66,23 @@ describe("The retention of archives", () => {
     expect(kept(archives, { hourly: 0, daily: 0 })).toEqual(["1h5", "0h30", "3h30"])
     expect(kept(archives, { hourly: 2, daily: 0 })).toEqual(["1h5", "2h5", "0h30", "3h30"])
     expect(kept(bad, { hourly: 0, daily: 0 })).toEqual(["0h30", "3h30"])
+  })
+
+  it("lets every archive go by the age that is told", () => {
+    const random = new Random(1)
+    for (let round = 0; round < 30; round++) {
+      const retention = { hourly: random.integer(0, 40), daily: random.integer(0, 4) }
+      const intervalMs = random.pick([20 * 60_000, hourMs, 5 * hourMs, 40 * hourMs])
+      const most = archiveKeptMs(retention, intervalMs)
+      let archives: ReadonlyArray<RetentionCandidate> = []
+      for (let at = now; at < now + 2 * most && archives.length < 2_000; at += intervalMs) {
+        const reason = random.pick(["schedule", "request"] as const)
+        archives = [...archives, { id: `a${at}`, at, reason, good: true }]
+        const ids = new Set(kept(archives, retention))
+        archives = archives.filter(({ id }) => ids.has(id))
+        expect(at - archives[0]!.at).toBeLessThanOrEqual(most)
+      }
+    }
   })
 
   for (const seed of seeds(20)) {

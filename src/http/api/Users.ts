@@ -80,7 +80,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Erase a user",
           description:
-            "Erases all that is held about the user: profile, balances, history, places on leaderboards, ids and kept answers, undelivered messages. At once nothing of it is shown, and nothing is written any more; within a snapshot's interval it is gone from the live data, and by the date in `Laurel-Erased-By` from the journal and the archives. Webhooks are told the id, no more. The same id may be used again: that is a new user.",
+            "Erases all that is held about the user: profile, balances, history, places on leaderboards, ids and kept answers, undelivered messages. At once nothing of it is shown, and nothing is written any more; within a snapshot's interval it is gone from the live data, and by the date in `Laurel-Erased-By` from the journal and the archives that the server makes and thins out by itself, as long as it runs. Webhooks are told the id, no more. The same id may be used again: that is a new user.",
         }),
       ),
     HttpApiEndpoint.get("progress", "/v1/users/:id/progress", {

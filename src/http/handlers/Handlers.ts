@@ -16,9 +16,10 @@ export const handlersOf = (
   webhooks: Omit<WebhookParts, "engine">,
   streams: StreamParts,
   events: EventMetrics,
+  erasureMs: number,
 ) => ({
   events: eventHandlers(engine, events),
-  users: userHandlers(engine),
+  users: userHandlers(engine, erasureMs),
   quests: questHandlers(engine),
   leaderboard: leaderboardHandlers(engine),
   rules: ruleHandlers(engine),

@@ -7,7 +7,6 @@ import type { GrantedReward, Revocation } from "../../domain/Record.ts"
 import type { Profile } from "../../domain/User.ts"
 import type { RevocationReply, RewardReply } from "../../domain/UserReply.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
-import { limits } from "../../Limits.ts"
 import { ProfileChange } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import { parseBody } from "../Body.ts"
@@ -23,7 +22,11 @@ const userNotFound: LaurelError = laurelError(
   "No event, reward or profile of this user was ever accepted.",
 )
 
-export const userHandlers = (engine: Engine["Service"]): Handlers<typeof Users> => {
+/** `erasureMs`: how long after an erasure journal and archives may still have the user. */
+export const userHandlers = (
+  engine: Engine["Service"],
+  erasureMs: number,
+): Handlers<typeof Users> => {
   const readUser = (environment: string, userId: string) =>
     Effect.flatMap(engine.readUser(environment, userId), (user) =>
       user === undefined ? Effect.fail(userNotFound) : Effect.succeed(user),
@@ -75,7 +78,7 @@ export const userHandlers = (engine: Engine["Service"]): Handlers<typeof Users> 
       handle: ({ caller: { environment }, params: { id: userId } }) =>
         Effect.gen(function* () {
           yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
-          const erasedBy = (yield* Clock.currentTimeMillis) + limits.erasureMs
+          const erasedBy = (yield* Clock.currentTimeMillis) + erasureMs
           return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
         }),
     },
