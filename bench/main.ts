@@ -3,6 +3,7 @@
  * measured in the same run. Without names, everything.
  */
 import { parseArgs } from "node:util"
+import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
 import { definitions } from "./definitions.ts"
@@ -24,6 +25,7 @@ const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>>
   leaderboard,
   rollover,
   users: millionUsers,
+  archives,
   journal,
 }
 

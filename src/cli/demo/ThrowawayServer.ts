@@ -46,12 +46,13 @@ interface Laurel {
 const startLaurel = (
   directory: string,
   args: ReadonlyArray<string>,
+  settings: Readonly<Record<string, string>> = {},
 ): Effect.Effect<Laurel, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const child = spawn(process.execPath, [program, ...args], {
         stdio: ["ignore", "pipe", "pipe"],
-        env: environmentOf(directory),
+        env: { ...environmentOf(directory), ...settings },
       })
       let printed = ""
       let complaint = ""
@@ -125,20 +126,29 @@ const ready = (url: string): Effect.Effect<void, CommandFailed> =>
     catch: (error) => commandFailed(exitCodes.unavailable, `The server is not ready: ${error}`),
   }).pipe(Effect.retry({ schedule: Schedule.spaced(readyEveryMs), times: readyTries }))
 
+/** Starts a server on an existing data directory; it ends with the scope. `settings` are variables of its environment. */
+export const startServerOn = (
+  directory: string,
+  settings: Readonly<Record<string, string>> = {},
+): Effect.Effect<ThrowawayServer, CommandFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const key = yield* createKey(directory)
+    const laurel = yield* startLaurel(directory, ["serve"], settings)
+    const url = yield* addressOf(directory, laurel)
+    yield* ready(url)
+    return { url, key, process: laurel.process }
+  })
+
 /** Starts a server that ends, and whose data goes, with the scope. */
 export const startThrowawayServer: Effect.Effect<ThrowawayServer, CommandFailed, Scope.Scope> =
-  Effect.gen(function* () {
-    const directory = yield* Effect.acquireRelease(
+  Effect.flatMap(
+    Effect.acquireRelease(
       Effect.tryPromise({
         try: () => fs.mkdtemp(path.join(os.tmpdir(), "laurel-throwaway-")),
         catch: (error) =>
           commandFailed(exitCodes.cannotWrite, `Can not make a temporary folder: ${error}`),
       }),
       (folder) => Effect.promise(() => fs.rm(folder, { recursive: true, force: true })),
-    )
-    const key = yield* createKey(directory)
-    const laurel = yield* startLaurel(directory, ["serve"])
-    const url = yield* addressOf(directory, laurel)
-    yield* ready(url)
-    return { url, key, process: laurel.process }
-  })
+    ),
+    (directory) => startServerOn(directory),
+  )

@@ -1,0 +1,158 @@
+/**
+ * What operators' copies cost on a data directory of 1,000,000 users: what callers notice of snapshots and
+ * archives that are being made, how long an archive takes, and how large it is.
+ */
+import fs from "node:fs/promises"
+import path from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect } from "effect"
+import { readServerFile } from "../src/cli/ServerFile.ts"
+import { inProcess } from "./children.ts"
+import { lessonDone, userIdAt } from "./events.ts"
+import { type BenchLine, formatLine } from "./Line.ts"
+import { type Laurel, startLaurel } from "./laurel.ts"
+import { users, withTemporaryFolder } from "./millionUsers.ts"
+import type { LoadOptions, LoadReport } from "./processes/load.ts"
+import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
+import { median } from "./statistics.ts"
+
+/** Of what the server takes in a closed loop: it is busy, and no queue stands. */
+const share = 0.25
+const measureSeconds = 15
+const together = 1_000
+const events = { path: "/v1/events", eventsPerRequest: 1, withIds: true }
+
+const closed = ({ answer }: Laurel): Promise<LoadReport> =>
+  inProcess("load", {
+    ...answer,
+    ...events,
+    connections: 64,
+    warmUpMs: 4_000,
+    measureMs: 4_000,
+  } satisfies LoadOptions)
+
+const open = ({ answer }: Laurel, perSecond: number): Promise<OpenLoadReport> =>
+  inProcess("openLoad", {
+    ...answer,
+    ...events,
+    connections: 200,
+    perSecond,
+    warmUpSeconds: 2,
+    measureSeconds,
+  } satisfies OpenLoadOptions)
+
+/** One event of each of the users; again, where users come faster than snapshots make room for them. */
+const fill = async ({ answer: { key, port } }: Laurel): Promise<void> => {
+  let next = 0
+  const send = async (first: number): Promise<void> => {
+    const events = Array.from({ length: together }, (_, n) => ({
+      id: "first",
+      ...lessonDone(userIdAt(first + n)),
+    }))
+    const reply = await fetch(`http://127.0.0.1:${port}/v1/events/batch`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ events }),
+    })
+    const text = await reply.text()
+    if (reply.status === 200 && text.includes('"rejected":0,')) return
+    if (!text.includes('"overloaded"')) throw new Error(`${reply.status}: ${text.slice(0, 500)}`)
+    await sleep(1_000)
+    await send(first)
+  }
+  const sendOthers = async (): Promise<void> => {
+    for (; next < users; await send(next - together)) next += together
+  }
+  await Promise.all(Array.from({ length: 4 }, sendOthers))
+}
+
+interface Made {
+  readonly durationMs: number
+  readonly bytes: number
+}
+
+/** Asks a running server for an archive; how long it took until it was checked and published, and its size. */
+const archive = async (directory: string): Promise<Made> => {
+  const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
+  const startedAt = performance.now()
+  const reply = await fetch(`${adminUrl}/admin/archives`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const lines = (await reply.text()).trim().split("\n")
+  const last: { readonly archive?: { readonly files: ReadonlyArray<{ readonly bytes: number }> } } =
+    JSON.parse(lines.at(-1)!)
+  if (last.archive === undefined) throw new Error(`No archive was made: ${lines.at(-1)}`)
+  const bytes = last.archive.files.reduce((sum, file) => sum + file.bytes, 0)
+  return { durationMs: performance.now() - startedAt, bytes }
+}
+
+/** What an archive can not do without: its bytes copied, and on disk. */
+const copyOfLive = async (directory: string): Promise<number> => {
+  const target = path.join(directory, "copy.mdb")
+  const startedAt = performance.now()
+  await fs.copyFile(path.join(directory, "live", "data.mdb"), target)
+  const file = await fs.open(target, "r+")
+  await file.sync()
+  await file.close()
+  const durationMs = performance.now() - startedAt
+  await fs.rm(target)
+  return durationMs
+}
+
+const calm = { LAUREL_SNAPSHOT_INTERVAL: "1 hour", LAUREL_ARCHIVE_INTERVAL: "off" }
+const writing = { LAUREL_SNAPSHOT_INTERVAL: "2 seconds", LAUREL_ARCHIVE_INTERVAL: "off" }
+
+/** Measures all lines; about three minutes, 3 GB of temporary disk. */
+export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
+  withTemporaryFolder(async (directory) => {
+    const quiet = await startLaurel({ directory, settings: calm })
+    await fill(quiet)
+    const { durationMs, events: answered } = await closed(quiet)
+    const perSecond = Math.round((share * answered * 1_000) / durationMs)
+    const without = await open(quiet, perSecond)
+    await quiet.stop()
+
+    const busy = await startLaurel({ directory, settings: writing })
+    const made: Array<Made> = []
+    let loaded = false
+    const making = (async () => {
+      while (!loaded) made.push(await archive(directory))
+    })()
+    const during = await open(busy, perSecond)
+    loaded = true
+    await making
+    await busy.stop()
+    const copyMs = await copyOfLive(directory)
+    const { size } = await fs.stat(path.join(directory, "live", "data.mdb"))
+
+    const beside = `${perSecond.toLocaleString("en")} events/s, neither snapshot nor archive`
+    const archiveMs = median(made.map((one) => one.durationMs))
+    const bytes = median(made.map((one) => one.bytes))
+    return [
+      {
+        question: "archives: 99 % of events answered while one is made",
+        value: during.p99Ms,
+        unit: "ms",
+        reference: { name: beside, value: without.p99Ms, unit: "ms" },
+        ratio: during.p99Ms / without.p99Ms,
+        goal: "≤ 2×",
+      },
+      {
+        question: "archives: of 1,000,000 users, made beside that load",
+        value: archiveMs,
+        unit: "ms",
+        reference: { name: "the snapshot copied and flushed", value: copyMs, unit: "ms" },
+        ratio: archiveMs / copyMs,
+      },
+      {
+        question: "archives: size of 1,000,000 users",
+        value: bytes / 2 ** 20,
+        unit: "MiB",
+        reference: { name: "the snapshot", value: size / 2 ** 20, unit: "MiB" },
+        ratio: bytes / size,
+      },
+    ]
+  })
+
+if (import.meta.main) for (const line of await archives()) console.log(formatLine(line))
