@@ -187,7 +187,8 @@ export class Endpoint implements Account {
     const { durationMs, error, status } = outcome
     this.#land(delivery)
     const erased = this.#shared.erasures.has(delivery)
-    const body = erased ? "" : outcome.body
+    // An answer may repeat what it was sent: the id of somebody who is gone is not kept with it.
+    const body = erased || delivery.kind === "user.deleted" ? "" : outcome.body
     delivery.record({ at, durationMs, status, error, body })
     if (status !== null && status >= 200 && status < 300) this.#succeeded(delivery, at)
     else this.#failed(delivery, at, outcome, erased)

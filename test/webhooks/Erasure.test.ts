@@ -1,0 +1,85 @@
+/** What the tables of webhooks have left of a user who was erased. */
+import { afterEach, describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { tables } from "../../src/storage/Storage.ts"
+import { event, reward, sandbox } from "../engine/fixture.ts"
+import { logOf, startInMemory, until, webhook } from "./fixture.ts"
+import { Receiver } from "./Receiver.ts"
+
+const receivers: Array<Receiver> = []
+afterEach(async () => {
+  for (const receiver of receivers.splice(0)) await receiver.stop()
+})
+
+const id = "somebody-ünique"
+const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
+
+const traces = (state: MemoryStorage.MemoryState): ReadonlyArray<string> =>
+  tables.flatMap((table) =>
+    state
+      .table(table)
+      .entries({ table, ...everything })
+      .filter((entry) => entry.some((bytes) => Buffer.from(bytes).includes(id)))
+      .map(() => table),
+  )
+
+/** A receiver that answers so, with all that it was sent. */
+const echoing = (status: () => number) =>
+  Effect.promise(async () => {
+    const receiver = await Receiver.start()
+    receiver.answer = (response, { body }) => {
+      response.writeHead(status()).end(body)
+    }
+    receivers.push(receiver)
+    return receiver
+  })
+
+describe("An erased user", () => {
+  it.live("is in no table of webhooks, whatever has become of the messages", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const started = yield* startInMemory(state, {
+        engine: { snapshotIntervalMs: 20 },
+        schedule: [0, 0.01, 3_600],
+      })
+      // One takes all, one refuses all, one refuses what is about this user at first.
+      let refusals = 3
+      const [taking, refusing, wavering] = [
+        yield* echoing(() => 200),
+        yield* echoing(() => 500),
+        yield* echoing(() => (refusals-- > 0 ? 503 : 200)),
+      ]
+      const webhooks = [taking, refusing, wavering].map((receiver) => webhook(receiver!.url()))
+      for (const made of webhooks) yield* started.engine.askProject(sandbox, made)
+      yield* started.engine.askUser(sandbox, event(id, "TAP", { metadata: { me: id } }))
+      yield* started.engine.askUser(sandbox, reward(id, 5))
+      for (const made of webhooks) {
+        yield* until(
+          logOf(started, made.webhook.id),
+          (log) =>
+            log.length >= 4 &&
+            log.some(({ attempts, status }) => attempts > 0 || status === "succeeded"),
+        )
+      }
+      const left = Effect.sync(() => traces(state))
+      // What receivers answered is kept, for who looks for a fault.
+      yield* until(left, (found) => found.includes("deliveries"))
+      yield* started.engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
+      yield* started.engine.askUser(sandbox, reward("other", 5))
+      yield* until(left, (found) => found.length === 0)
+      yield* Effect.promise(() =>
+        taking!.until(() =>
+          taking!.received.some(({ message }) => message.data.userId === "other"),
+        ),
+      )
+      yield* started.close()
+      expect(yield* left).toEqual([])
+      const log = yield* logOf(started, webhooks[1]!.webhook.id)
+      expect(log.some(({ reason, status }) => status === "dropped" && reason === "erased")).toBe(
+        true,
+      )
+      expect(taking!.received.map(({ message }) => message.type)).toContain("user.deleted")
+    }),
+  )
+})
