@@ -207,6 +207,24 @@ describe("POST /v1/project/simulate", () => {
     expect(problemOf(await simulate(none))).toEqual([404, "quest_not_found"])
   })
 
+  it("does not look at an Idempotency-Key, which stays free", async () => {
+    const place = newPlace()
+    await place.create("/v1/rules", { action: "TAP", reward: { xp: 1 } })
+    const headers = { "idempotency-key": "k" }
+    const tap = { userId: "u", action: "TAP" }
+    for (const [path, body, earned] of [
+      ["/v1/project/simulate", tap, 1],
+      ["/v1/project/simulate", { ...tap, action: "OTHER" }, 0],
+      ["/v1/events", tap, 1],
+      ["/v1/project/simulate", tap, 1],
+    ] as const) {
+      const reply = await place.call("POST", path, { body, headers })
+      expect([path, reply.status, reply.json.xp?.earned]).toEqual([path, 200, earned])
+      expect(reply.headers["idempotency-replayed"]).toBeUndefined()
+    }
+    expect((await place.get("/v1/users/u")).json.xp).toBe(1)
+  })
+
   it("needs a key that may do everything", async () => {
     for (const scope of ["read", "ingest"] as const) {
       const key = server.accounts.addKey(`lk_test_simulate_${scope}`, { scope })

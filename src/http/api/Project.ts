@@ -306,7 +306,7 @@ A new level curve counts for everybody at once, without touching xp; no message 
         OpenApi.annotations({
           summary: "Simulate an event",
           description:
-            "Answers what the event would do now, and changes nothing: to try rules, quests and badges before users meet them. It is refused where the event would be.",
+            "Answers what the event would do now, and changes nothing: to try rules, quests and badges before users meet them. It is refused where the event would be. An `Idempotency-Key` is not looked at: nothing happens that could happen twice, and the answer is that of now.",
         }),
       ),
   )
