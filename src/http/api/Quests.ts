@@ -306,7 +306,7 @@ export const Quests = HttpApiGroup.make("quests")
           summary: "Change a quest",
           description: `${patchWords}
 
-Users who are midway keep what they have: steps are told apart by their key, so a new step begins at 0 and one that is gone is dropped. A target that is lowered below what a user has is met by the next event that counts. Another title and reward count for completions from now on. With another recurrence, progress begins anew in the new period.
+Users who are midway keep what they have: steps are told apart by their key, so a new step begins at 0, one that is gone is dropped, and one with another action or other conditions goes on from where it was. A target that is lowered below what a user has is met by the next event that counts. Another title and reward count for completions from now on. A start that is moved to later, a pause and new prerequisites hold users up, who then go on from where they were. An end ends it for who is midway (\`expired\`); where it is moved to later after that, they begin anew, and where it is moved before it has come, nothing happens to them. With another recurrence everybody begins anew, in its present period, also who had completed the quest. Who has completed it in this period stays so, whatever the steps are now.
 
 \`status\` publishes a draft (\`active\`), pauses and resumes, or archives. Any other move is refused (409 \`invalid_transition\`), since \`scheduled\`, \`active\` and \`ended\` follow the clock: an \`endsAt\` of now ends the quest. An archived quest does not change any more.`,
         }),

@@ -169,6 +169,117 @@ describe("An edit to a quest that users are midway in", () => {
     })
   })
 
+  it("with another action or other conditions goes on from where they were", () => {
+    const { quest, world } = midway()
+    const where = [{ path: "hard", op: "eq", value: true }] as const
+    const taps = { ...quest.steps[0]!, action: "SWIPE", where, target: 3 }
+    world.quest({ ...quest, steps: [taps] })
+    for (const [action, hard] of [
+      ["TAP", true],
+      ["SWIPE", false],
+    ] as const) {
+      expect(world.track(action, { metadata: { hard } }).reply.quests).toEqual([])
+    }
+    const { reply } = world.track("SWIPE", { metadata: { hard: true } })
+    expect(reply.quests).toMatchObject([{ status: "completed" }])
+  })
+
+  it("that takes all steps away lets them complete it by an event that says so", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, steps: [] })
+    expect(world.track("TAP").reply.quests).toEqual([])
+    expect(world.complete("qst_1").reply.xp.earned).toBe(10)
+  })
+
+  it("that moves its start holds them up until then, and no longer", () => {
+    const { quest, world } = midway()
+    const startsAt = world.now + 1_000
+    world.quest({ ...quest, startsAt })
+    expect(world.track("TAP").reply.quests).toEqual([])
+    expect(world.refused({ kind: "tick" }).detail).toBe("Nothing is due for the user.")
+    world.now = startsAt
+    expect(world.track("TAP").reply.quests).toMatchObject([{ status: "completed" }])
+  })
+
+  it("that pauses it holds them up, late events included, until it goes on", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, set: "paused" })
+    expect(world.track("TAP").reply.quests).toEqual([])
+    expect(world.refused(complete("qst_1")).code).toBe("quest_not_active")
+    world.quest(quest)
+    expect(world.track("TAP").reply.quests).toMatchObject([{ status: "completed" }])
+  })
+
+  it("that moves its end before it has come changes nothing for them", () => {
+    const { quest, world } = midway()
+    const endsAt = world.now + 1_000
+    world.quest({ ...quest, endsAt })
+    world.quest({ ...quest, endsAt: endsAt + 1_000 })
+    world.now = endsAt
+    expect(world.refused({ kind: "tick" }).detail).toBe("Nothing is due for the user.")
+    expect(world.track("TAP").reply.quests).toMatchObject([{ status: "completed" }])
+  })
+
+  it("that ends it now ends it for them", () => {
+    const { quest, world } = midway()
+    world.quest({ ...quest, endsAt: world.now })
+    expect(dueAt(world.user!, world.project, world.now)).toBe(world.now)
+    expect(world.track("TAP").reply.quests).toEqual([])
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.expired"])
+  })
+
+  it("that makes it recur, or not any more, begins anew for them, and for who was done", () => {
+    for (const [from, to] of [
+      ["none", "daily"],
+      ["daily", "none"],
+      ["daily", "weekly"],
+      ["weekly", "monthly"],
+    ] as const) {
+      const world = new World()
+      const quest = world.quest({ recurrence: from, steps: [step("taps", "TAP", 2)] })
+      world.track()
+      world.quest({ ...quest, recurrence: to })
+      expect(kindsOf(world.track())).toEqual([
+        "quest.expired",
+        "quest.started",
+        "quest.progressed",
+        "event.tracked",
+      ])
+      expect(world.user?.quests.get("qst_1")).toMatchObject({ steps: { taps: 1 }, times: 0 })
+      expect(world.track().reply.quests).toMatchObject([{ status: "completed" }])
+      world.quest({ ...quest, recurrence: to === "none" ? "weekly" : "none" })
+      for (const status of ["in_progress", "completed"]) {
+        expect(world.track().reply.quests).toMatchObject([{ status }])
+      }
+      expect(world.user?.quests.get("qst_1")?.times).toBe(2)
+    }
+  })
+
+  it("that asks for other quests first holds them up until they have completed those", () => {
+    const { quest, world } = midway()
+    world.quest({ id: "before", steps: [] })
+    world.quest({ ...quest, prerequisites: ["before"] })
+    expect(world.track("TAP").reply.quests).toEqual([])
+    expect(world.refused(complete("qst_1")).code).toBe("quest_locked")
+    world.quest({ ...quest, prerequisites: [] })
+    world.quest({ ...quest, prerequisites: ["before"] })
+    world.complete("before")
+    expect(world.track("TAP").reply.quests).toMatchObject([{ status: "completed" }])
+  })
+
+  it("leaves completed who has completed it, whatever is asked for now", () => {
+    const { quest, world } = midway()
+    world.track("TAP")
+    world.quest({ id: "before", steps: [] })
+    const steps = [...quest.steps, step("more", "TAP", 9)]
+    world.quest({ ...quest, steps, prerequisites: ["before"] })
+    expect(world.track("TAP").reply.quests).toEqual([])
+    expect(world.complete("qst_1").reply).toMatchObject({
+      xp: { earned: 0 },
+      quests: [{ status: "completed", alreadyCompleted: true }],
+    })
+  })
+
   it("to its reward counts for completions from then on", () => {
     const { quest, world } = midway()
     world.quest({ ...quest, reward: { xp: 70, points: 7, badgeId: null } })
