@@ -6,6 +6,8 @@ import { lessonAction, lessonXp } from "./events.ts"
 import type { LoadOptions } from "./processes/load.ts"
 
 export interface Laurel extends Running<Pick<LoadOptions, "key" | "port">> {
+  /** Sends a body to a path, or reads the path; resolves with the reply, and fails on one that is no success. */
+  readonly request: (path: string, body?: unknown) => Promise<unknown>
   /** The sum of all users' xp. */
   readonly totalXp: () => Promise<number>
   readonly pid: number
@@ -41,6 +43,7 @@ export const startLaurel = async ({ directory, settings }: LaurelOptions = {}): 
     pid: process.pid!,
     answer: { key, port: Number(new URL(url).port) },
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+    request,
     totalXp: async () => {
       let xp = 0
       let offset = 0

@@ -15,6 +15,7 @@ import { overload } from "./overload.ts"
 import { rollover } from "./rollover.ts"
 import { singleEvents } from "./singleEvents.ts"
 import { millionUsers } from "./users.ts"
+import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
 
 const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>> = {
   single: singleEvents,
@@ -26,6 +27,9 @@ const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>>
   rollover,
   users: millionUsers,
   archives,
+  webhooks,
+  endpoints: manyEndpoints,
+  pending: pendingDeliveries,
   journal,
 }
 

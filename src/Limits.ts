@@ -236,6 +236,7 @@ export const limits = {
   /** Deliveries are written this often, or when so many wait; making the write gives way to others. */
   webhookFlushIntervalMs: 200,
   outboxTakeRecordsMax: 500,
+  outboxTurnDeliveries: 250,
   /** Pending deliveries: of one endpoint, and of all. */
   webhookPendingMax: 1_000_000,
   webhookPendingTotalMax: 10_000_000,
@@ -246,6 +247,8 @@ export const limits = {
   webhookSweepIntervalMs: 600_000,
   webhookRecoverPendingMax: 10_000,
   webhookJobBatch: 250,
+  /** For so long in one turn of the event loop endpoints are looked at. */
+  webhookTurnMs: 2,
   webhookRestartMs: 1_000,
   webhookRestartMsMax: 60_000,
   webhookShutdownGraceMs: 5_000,

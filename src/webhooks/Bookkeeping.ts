@@ -194,6 +194,7 @@ export class Bookkeeping {
     }
     for (const account of accounts) {
       entries.push(jsonEntry("endpoints", tallyKey(account.number), account.tally))
+      if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
     }
     for (const [record, job] of jobs) {
       const key = jobKey(record)

@@ -6,7 +6,7 @@
  * A defect in one endpoint concerns that endpoint: what it had in memory goes back to the store, and its fiber
  * begins anew after a pause. Reading back is bounded over all endpoints.
  */
-import { Cause, Effect, Option, Semaphore } from "effect"
+import { Cause, Effect, Semaphore } from "effect"
 import { messageKindAt } from "../domain/Message.ts"
 import type { Feed, FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
@@ -35,7 +35,12 @@ export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #reading = Semaphore.makeUnsafe(limits.webhookReadersMax)
   /** The endpoints that have a fiber, and what wakes it while it waits. */
-  readonly #running = new Map<Endpoint, (() => void) | undefined>()
+  readonly #running = new Map<Endpoint, ((goesOn: boolean) => void) | undefined>()
+  /** Those of them that have nothing to do, and since when. */
+  readonly #idleSince = new Map<Endpoint, number>()
+  /** Endpoints to be looked at, a few in each turn of the event loop: one record may be for thousands. */
+  readonly #toRouse = new Set<Endpoint>()
+  #rousing = false
   /** No more attempts begin. */
   closing = false
   #whenLanded: (() => void) | undefined
@@ -44,16 +49,34 @@ export class Dispatcher {
     this.#options = options
   }
 
-  /** The endpoint may have something to do. */
+  /** The endpoint may have something to do: it is looked at soon, together with what else happens to it by then. */
   wake(endpoint: Endpoint): void {
     if (this.closing) {
       if (endpoint.inFlight === 0) this.#whenLanded?.()
       return
     }
+    this.#toRouse.add(endpoint)
+    if (this.#rousing) return
+    this.#rousing = true
+    setImmediate(this.#rouseSome)
+  }
+
+  readonly #rouseSome = (): void => {
+    const until = performance.now() + limits.webhookTurnMs
+    for (const endpoint of this.#toRouse) {
+      this.#toRouse.delete(endpoint)
+      if (!this.closing) this.#rouse(endpoint)
+      if (performance.now() >= until) break
+    }
+    this.#rousing = this.#toRouse.size > 0
+    if (this.#rousing) setImmediate(this.#rouseSome)
+  }
+
+  #rouse(endpoint: Endpoint): void {
     if (this.#running.has(endpoint)) {
       const wake = this.#running.get(endpoint)
       this.#running.set(endpoint, undefined)
-      wake?.()
+      wake?.(true)
       return
     }
     if (endpoint.queue.isEmpty) return
@@ -101,11 +124,24 @@ export class Dispatcher {
         continue
       }
       // Connections are kept for a while, in case that there is more.
-      const idle = yield* Effect.timeoutOption(this.#woken(endpoint), limits.webhookKeepAliveMs)
-      if (Option.isNone(idle)) break
+      this.#idleSince.set(endpoint, this.#options.now())
+      const goesOn = yield* this.#woken(endpoint)
+      this.#idleSince.delete(endpoint)
+      if (!goesOn && (!endpoint.isEnabled || queue.isEmpty)) break
     }
     endpoint.closeSender()
     this.#running.delete(endpoint)
+  })
+
+  /** Ends the fibers of those who have had nothing to do for a while. Runs for ever. */
+  readonly retire: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      yield* Effect.sleep(limits.webhookKeepAliveMs)
+      const before = this.#options.now() - limits.webhookKeepAliveMs
+      for (const [endpoint, since] of this.#idleSince) {
+        if (since <= before) this.#running.get(endpoint)?.(false)
+      }
+    }
   })
 
   #mustLoad(endpoint: Endpoint): boolean {
@@ -129,13 +165,14 @@ export class Dispatcher {
     const until = crowded ? now + limits.webhookCrowdedMs : endpoint.waitsUntil
     const woken = this.#woken(endpoint)
     return until === Number.POSITIVE_INFINITY
-      ? woken
+      ? Effect.asVoid(woken)
       : Effect.asVoid(Effect.timeoutOption(woken, Math.max(1, until - now)))
   }
 
-  #woken(endpoint: Endpoint): Effect.Effect<void> {
+  /** Ends when the endpoint is woken, with whether it goes on. */
+  #woken(endpoint: Endpoint): Effect.Effect<boolean> {
     return Effect.callback((resume) => {
-      this.#running.set(endpoint, () => resume(Effect.void))
+      this.#running.set(endpoint, (goesOn) => resume(Effect.succeed(goesOn)))
     })
   }
 

@@ -188,6 +188,7 @@ export const make = Effect.fnUntraced(function* (
   }
   for (const job of yield* store.jobs) jobs.run(job)
   yield* Effect.forkScoped(supervised("The outbox", outbox.run))
+  yield* Effect.forkScoped(dispatcher.retire)
   yield* Effect.forkScoped(
     supervised("The retention of deliveries", sweepAll(registry, retention, onBroken)),
   )

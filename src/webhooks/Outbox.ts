@@ -41,6 +41,8 @@ export class Outbox {
   #cursor = 0
   #wanted: (() => void) | undefined
   readonly #touched = new Set<Endpoint>()
+  /** Deliveries of this turn of the event loop. */
+  #made = 0
 
   constructor(options: OutboxOptions) {
     this.#options = options
@@ -102,6 +104,10 @@ export class Outbox {
         if (bookkeeping.unwritten >= limits.webhookUnwrittenMax) {
           this.#wakeTouched()
           yield* bookkeeping.room
+        } else if (this.#made >= limits.outboxTurnDeliveries) {
+          this.#made = 0
+          this.#wakeTouched()
+          yield* nextTurn
         }
       }
       this.#wakeTouched()
@@ -175,6 +181,7 @@ export class Outbox {
         delivery.dueAt = now()
         delivery.urgent = kind === "webhook.test"
         endpoint.queue.offer(delivery, entry)
+        this.#made++
         this.#touched.add(endpoint)
       }
     }

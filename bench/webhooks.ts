@@ -1,0 +1,219 @@
+/**
+ * Webhooks: how fast they go out, what they cost those who send events, whether endpoints that hang slow the
+ * others, and what a million deliveries that wait cost.
+ */
+import { inProcess, type Running, startProcess } from "./children.ts"
+import { randomEvent } from "./events.ts"
+import { type BenchLine, formatLine } from "./Line.ts"
+import { type Laurel, startLaurel } from "./laurel.ts"
+import { withTemporaryFolder } from "./millionUsers.ts"
+import type { ManyEndpointsReport } from "./processes/manyEndpoints.ts"
+import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
+import type { PendingOptions, PendingReport } from "./processes/pendingDeliveries.ts"
+import type { UndiciLoopOptions } from "./processes/undiciLoop.ts"
+import type { ReceiverCount } from "./processes/webhookReceiver.ts"
+import { median } from "./statistics.ts"
+
+const settings = { LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8" }
+const rounds = 3
+const backlog = 10_000
+const batch = 1_000
+const fanOut = 10
+const flowMs = 4_000
+/** At once to one endpoint. */
+const connectionsEach = 10
+
+type Receiver = Running<{ readonly port: number }>
+
+const told = async ({ answer: { port } }: Receiver, path = "/"): Promise<ReceiverCount> =>
+  (await (await fetch(`http://127.0.0.1:${port}${path}`)).json()) as ReceiverCount
+
+const untilReceived = async (receiver: Receiver, count: number): Promise<ReceiverCount> => {
+  while (true) {
+    const found = await told(receiver)
+    if (found.count >= count) return found
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+const track = (laurel: Laurel, count: number) =>
+  laurel.request("/v1/events/batch", {
+    events: Array.from({ length: count }, () => randomEvent()),
+  })
+
+/** How many a second arrive of those that wait when all events are acknowledged. */
+const drained = async (laurel: Laurel, receiver: Receiver): Promise<number> => {
+  const before = await told(receiver)
+  for (let sent = 0; sent < backlog; sent += batch) await track(laurel, batch)
+  const from = await told(receiver)
+  const end = await untilReceived(receiver, before.count + backlog)
+  return ((end.count - from.count) * 1_000) / (end.lastAt - from.now)
+}
+
+/** How many a second arrive while events come as fast as they are told of. */
+const flowing = async (laurel: Laurel, receiver: Receiver): Promise<number> => {
+  const from = await told(receiver)
+  let found = from
+  let sent = 0
+  while (found.now - from.now < flowMs) {
+    if (sent - (found.count - from.count) < 150 * fanOut) {
+      await track(laurel, 50)
+      sent += 50 * fanOut
+    }
+    found = await told(receiver)
+  }
+  await untilReceived(receiver, from.count + sent)
+  return ((found.count - from.count) * 1_000) / (found.now - from.now)
+}
+
+/** Measures both in turn with a bare loop, which stands for the least that sending them takes. */
+const deliveries = async (directory: string): Promise<ReadonlyArray<BenchLine>> => {
+  const laurel = await startLaurel({ directory, settings })
+  const receiver = await startProcess<{ readonly port: number }>("webhookReceiver")
+  try {
+    const { port } = receiver.answer
+    const url = `http://127.0.0.1:${port}/hook`
+    const register = () => laurel.request("/v1/webhooks", { url, events: ["event.tracked"] })
+    const bare = async (connections: number): Promise<number> => {
+      const { kept: messages } = await told(receiver, "/kept")
+      laurel.pause()
+      const options: UndiciLoopOptions = { port, messages, connections, count: 2 * backlog }
+      const { perSecond } = await inProcess<{ readonly perSecond: number }>("undiciLoop", options)
+      laurel.resume()
+      return perSecond
+    }
+    const compared = async (question: string, connections: number, use: typeof drained) => {
+      await use(laurel, receiver)
+      const ours: Array<number> = []
+      const reference: Array<number> = []
+      for (let round = 0; round < rounds; round++) {
+        ours.push(await use(laurel, receiver))
+        reference.push(await bare(connections))
+      }
+      const value = median(ours)
+      const loop = median(reference)
+      return {
+        question: `webhooks: ${question}`,
+        value,
+        unit: "/s",
+        reference: { name: "bare undici loop", value: loop, unit: "/s" },
+        ratio: value / loop,
+        goal: "≥ 0.7×",
+      }
+    }
+    await register()
+    const one = await compared("a backlog, to one local receiver", connectionsEach, drained)
+    for (let more = 1; more < fanOut; more++) await register()
+    const connections = fanOut * connectionsEach
+    const ten = await compared(`as it happens, ${fanOut} to each event`, connections, flowing)
+    return [one, ten]
+  } finally {
+    await receiver.stop()
+    await laurel.stop()
+  }
+}
+
+const perSecond = 1_000
+
+/** Events at a steady rate, without webhooks, then with one that is told of each. */
+const latency = async (directory: string): Promise<ReadonlyArray<BenchLine>> => {
+  const laurel = await startLaurel({ directory, settings })
+  const receiver = await startProcess<{ readonly port: number }>("webhookReceiver")
+  try {
+    const load = () =>
+      inProcess<OpenLoadReport>("openLoad", {
+        ...laurel.answer,
+        path: "/v1/events",
+        eventsPerRequest: 1,
+        withIds: true,
+        perSecond,
+        connections: 500,
+        warmUpSeconds: 2,
+        measureSeconds: 8,
+      } satisfies OpenLoadOptions)
+    const without = await load()
+    const url = `http://127.0.0.1:${receiver.answer.port}/hook`
+    await laurel.request("/v1/webhooks", { url, events: ["event.tracked"] })
+    const withThem = await load()
+    await untilReceived(receiver, withThem.acceptedInAll)
+    const line = (question: string, value: number, reference: number): BenchLine => ({
+      question: `webhooks: ${question}`,
+      value,
+      unit: "ms",
+      reference: { name: "no webhook", value: reference, unit: "ms" },
+      ratio: value / reference,
+    })
+    const rate = `of ${perSecond.toLocaleString("en-US")} events/s, each told`
+    return [
+      line(`99 % ${rate}, answered within`, withThem.p99Ms, without.p99Ms),
+      line(`median ${rate}`, withThem.p50Ms, without.p50Ms),
+    ]
+  } finally {
+    await receiver.stop()
+    await laurel.stop()
+  }
+}
+
+/** Measures the lines of one receiver; about a minute. */
+export const webhooks = async (): Promise<ReadonlyArray<BenchLine>> => [
+  ...(await withTemporaryFolder(deliveries)),
+  ...(await withTemporaryFolder(latency)),
+]
+
+/** Measures those of 10,000 endpoints; about half a minute. */
+export const manyEndpoints = (): Promise<ReadonlyArray<BenchLine>> =>
+  withTemporaryFolder(async (directory) => {
+    const report = await inProcess<ManyEndpointsReport>("manyEndpoints", { directory })
+    const { allAnswer, endpoints, hanging, quiet, someHang } = report
+    const [of, some] = [endpoints, hanging].map((count) => count.toLocaleString("en-US"))
+    const reference = (value: number, name: string) => ({ name, value, unit: "ms" })
+    return [
+      {
+        question: `${of} endpoints, ${some} hang: a message at the others`,
+        value: someHang.roundMs,
+        unit: "ms",
+        reference: reference(allAnswer.roundMs, "none hangs"),
+        ratio: someHang.roundMs / allAnswer.roundMs,
+      },
+      {
+        question: `${of} endpoints, ${some} hang: 99 % of asks within`,
+        value: someHang.askP99Ms,
+        unit: "ms",
+        reference: reference(allAnswer.askP99Ms, "none hangs"),
+        ratio: someHang.askP99Ms / allAnswer.askP99Ms,
+      },
+      {
+        question: `${of} endpoints: 99 % of asks within while all are told`,
+        value: allAnswer.askP99Ms,
+        unit: "ms",
+        reference: reference(quiet.askP99Ms, "nothing to tell"),
+        ratio: allAnswer.askP99Ms / quiet.askP99Ms,
+      },
+      {
+        question: `${of} endpoints, ${some} hang: memory beyond none`,
+        value: (someHang.bytes - allAnswer.bytes) / 2 ** 20,
+        unit: "MiB",
+      },
+    ]
+  })
+
+/** Measures those of 1,000,000 deliveries that wait; about a minute and a half. */
+export const pendingDeliveries = (): Promise<ReadonlyArray<BenchLine>> =>
+  withTemporaryFolder(async (directory) => {
+    const options: PendingOptions = { directory, webhooks: 10, events: 100_000 }
+    const { bytes, pending } = await inProcess<PendingReport>("pendingDeliveries", options)
+    return [
+      {
+        question: `${pending.toLocaleString("en-US")} pending deliveries: memory beyond none`,
+        value: bytes / 1e6,
+        unit: "MB",
+        goal: "< 200 MB",
+      },
+    ]
+  })
+
+if (import.meta.main) {
+  for (const measure of [webhooks, manyEndpoints, pendingDeliveries]) {
+    for (const line of await measure()) console.log(formatLine(line))
+  }
+}
