@@ -40,7 +40,11 @@ export const RewardGrant = Schema.Union([
 ]).annotate({
   identifier: "RewardGrant",
   description: "What is granted: xp, points or a badge.",
-  examples: [{ type: "xp", amount: 100 }],
+  examples: [
+    { type: "xp", amount: 100 },
+    { type: "points", amount: 5, reason: "Welcome back" },
+    { type: "badge", badgeId },
+  ],
 })
 
 export const RewardOutcome = Schema.Struct({

@@ -1,0 +1,68 @@
+/** What the examples of the reference speak of, made real on a server. */
+import type { TestServer } from "./fixture.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
+export type Json = any
+
+/** Ids that exist, by their prefix. */
+export type RealIds = Readonly<Record<string, string>>
+
+const ids = /^(qst|bdg|rul|whk|evt|rwd|dlv|msg)_/
+
+/** The body with ids that exist here: those of examples can not. */
+export const withRealIds = (node: Json, real: RealIds): Json => {
+  if (typeof node === "string") return real[ids.exec(node)?.[1] ?? ""] ?? node
+  if (Array.isArray(node)) return node.map((child) => withRealIds(child, real))
+  if (typeof node !== "object" || node === null) return node
+  return Object.fromEntries(
+    Object.entries(node).map(([key, child]) => [key, withRealIds(child, real)]),
+  )
+}
+
+const post = async (server: TestServer, path: string, body: unknown): Promise<Json> => {
+  const { json, status, text } = await server.call("POST", path, { body })
+  if (status >= 300) throw new Error(`${path} answered ${status}: ${text}`)
+  return json
+}
+
+/** Makes one thing of each kind, and answers their ids. */
+export const makeWorld = async (server: TestServer): Promise<RealIds> => {
+  const streaks = [{ key: "daily" }]
+  const { status, text } = await server.call("PATCH", "/v1/project", { body: { streaks } })
+  if (status !== 200) throw new Error(`The project was not changed: ${status} ${text}`)
+  const badge = await post(server, "/v1/badges", {
+    name: "Rich",
+    criteria: { kind: "xp", target: 1_000 },
+  })
+  const quest = await post(server, "/v1/quests", { title: "Before", reward: { xp: 1 } })
+  const limit = { times: 1, per: "day" }
+  const rule = await post(server, "/v1/rules", { action: "TAP", reward: { xp: 1 }, limit })
+  const webhook = await post(server, "/v1/webhooks", {
+    url: "https://example.com/hook",
+    events: ["*"],
+  })
+  const event = await post(server, "/v1/events", { userId: "user-42", action: "TAP" })
+  const reward = await post(server, "/v1/users/user-42/rewards", { type: "xp", amount: 1 })
+  return {
+    bdg: badge.id,
+    qst: quest.id,
+    rul: rule.id,
+    whk: webhook.id,
+    evt: event.eventId,
+    rwd: reward.rewardId,
+  }
+}
+
+const kindOf: Readonly<Record<string, string>> = {
+  quests: "qst",
+  rules: "rul",
+  badges: "bdg",
+  webhooks: "whk",
+}
+
+/** The path with what exists in place of its parameters. */
+export const realPath = (path: string, real: RealIds): string =>
+  path
+    .replace("{eventId}", real.evt!)
+    .replace("{rewardId}", real.rwd!)
+    .replace("{id}", real[kindOf[path.split("/")[2]!] ?? ""] ?? "user-42")
