@@ -126,7 +126,7 @@ describe("/openapi.json", () => {
     }
   })
 
-  it("describes every member of what callers define", async () => {
+  it("describes every member and every parameter, and each operation in words of its own", async () => {
     const { json } = await get("/openapi.json")
     const undescribed = new Set<string>()
     const seen = new Set<string>()
@@ -141,28 +141,41 @@ describe("/openapi.json", () => {
       }
       for (const [key, member] of Object.entries<typeof schema>(schema.properties ?? {})) {
         const target = json.components.schemas[member.$ref?.split("/").at(-1)] ?? member
-        if (member.description === undefined && target.description === undefined) {
+        // A member with one value only says by its name and that value what it is.
+        const isTag = target.enum?.length === 1 || target.const !== undefined
+        if (!isTag && member.description === undefined && target.description === undefined) {
           undescribed.add(`${name}.${key}`)
         }
         walk(`${name}.${key}`, member)
       }
       if (schema.items !== undefined) walk(`${name}[]`, schema.items)
-      for (const each of schema.anyOf ?? []) walk(name, each)
+      for (const each of [...(schema.anyOf ?? []), ...(schema.allOf ?? [])]) walk(name, each)
     }
+    const summaries = new Set<string>()
+    let operations = 0
     for (const [path, item] of Object.entries<Record<string, (typeof json.paths)[string]>>(
       json.paths,
     )) {
-      if (!/^\/v1\/(quests|rules|badges|project)/.test(path)) continue
-      for (const { requestBody, responses } of Object.values(item)) {
+      for (const [method, operation] of Object.entries(item)) {
+        const { description, parameters = [], requestBody, responses, summary } = operation
+        operations++
+        summaries.add(summary)
+        if (description === undefined) undescribed.add(`${method} ${path}`)
+        for (const parameter of parameters) {
+          if ((parameter.description ?? parameter.schema.description) === undefined) {
+            undescribed.add(`${method} ${path} ${parameter.name}`)
+          }
+        }
         for (const { content = {} } of [
           requestBody ?? {},
           ...Object.values<object>(responses),
         ] as ReadonlyArray<{ content?: Record<string, { schema: object }> }>) {
-          for (const { schema } of Object.values(content)) walk(path, schema)
+          for (const { schema } of Object.values(content)) walk(`${method} ${path}`, schema)
         }
       }
     }
-    expect(seen.size).toBeGreaterThan(20)
+    expect(summaries.size).toBe(operations)
+    expect(seen.size).toBeGreaterThan(80)
     expect([...undescribed]).toEqual([])
   })
 

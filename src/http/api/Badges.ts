@@ -189,15 +189,17 @@ const params = {
   }),
 }
 
-const flag = oneOf(["true", "false"]).pipe(
-  Schema.decodeTo(
-    Schema.Boolean,
-    SchemaTransformation.transform({
-      decode: (text) => text === "true",
-      encode: (value) => (value ? "true" : "false"),
-    }),
-  ),
-)
+const archivedQuery = oneOf(["true", "false"])
+  .annotate({ description: "Whether the archived ones are shown in place of the others." })
+  .pipe(
+    Schema.decodeTo(
+      Schema.Boolean,
+      SchemaTransformation.transform({
+        decode: (text) => text === "true",
+        encode: (value) => (value ? "true" : "false"),
+      }),
+    ),
+  )
 
 export const Badges = HttpApiGroup.make("badges")
   .add(
@@ -216,7 +218,7 @@ export const Badges = HttpApiGroup.make("badges")
       ),
     HttpApiEndpoint.get("list", "/v1/badges", {
       query: {
-        archived: Schema.optionalKey(flag),
+        archived: Schema.optionalKey(archivedQuery),
         ...pageQuery,
       },
       success: BadgePage,

@@ -75,11 +75,28 @@ export const LevelChange = Schema.Struct({ before: Level, after: Level }).annota
   description: "The level before and after.",
 })
 
+export const BadgeId = Schema.String.annotate({
+  description: "The badge's id.",
+  examples: ["bdg_01a1fc1e64c07345932e273286b5ca30"],
+})
+export const BadgeName = Schema.String.annotate({
+  description: "What people call the badge.",
+  examples: ["First lesson"],
+})
+export const QuestId = Schema.String.annotate({
+  description: "The quest's id.",
+  examples: ["qst_01a1fc1e64c07345932e273286b5ca30"],
+})
+export const QuestTitle = Schema.String.annotate({
+  description: "What people call the quest.",
+  examples: ["First steps"],
+})
+
 export const EarnedBadge = Schema.Struct({
-  id: Schema.String.annotate({ examples: ["first-lesson"] }),
-  name: Schema.String.annotate({ examples: ["First lesson"] }),
+  id: BadgeId,
+  name: BadgeName,
   earnedAt: Time,
-}).annotate({ identifier: "EarnedBadge" })
+}).annotate({ identifier: "EarnedBadge", description: "A badge that a user got." })
 
 const digits = Schema.String.check(
   check("invalid_type", "must be a whole number", (value) => /^\d{1,16}$/.test(value)),

@@ -55,13 +55,13 @@ export const QuestOutcome = Schema.Struct({
     description: "The quest had been completed before; nothing was earned this time.",
     examples: [false],
   }),
-}).annotate({ identifier: "QuestOutcome" })
+}).annotate({ identifier: "QuestOutcome", description: "What became of a quest." })
 
 export const StreakOutcome = Schema.Struct({
   key: Schema.String.annotate({ description: "The key of the streak.", examples: ["daily"] }),
   current: Schema.Int.annotate({ description: "How long it is now.", examples: [3] }),
   best: Schema.Int.annotate({ description: "How long it ever was.", examples: [7] }),
-}).annotate({ identifier: "StreakOutcome" })
+}).annotate({ identifier: "StreakOutcome", description: "What became of a streak." })
 
 export const EventOutcome = Schema.Struct({
   eventId: Schema.String.annotate({
@@ -89,11 +89,13 @@ export const EventRefusal = Schema.Struct({
   status: Schema.Int.annotate({ description: "The status that the event alone would have got." }),
   code: Schema.String.annotate({ description: "The code of the error, as in a problem." }),
   detail: Schema.String.annotate({ description: "What happened, for people." }),
-  errors: Schema.Array(Fault),
+  errors: Schema.Array(Fault).annotate({ description: "Each fault of an event that is invalid." }),
 }).annotate({ identifier: "EventRefusal", description: "Why an event of a batch was refused." })
 
 export const Batch = Schema.Struct({
-  events: list(Event, 1, limits.batchEventsMax),
+  events: list(Event, 1, limits.batchEventsMax).annotate({
+    description: "Applied in this order for each user.",
+  }),
 }).annotate({
   identifier: "Batch",
   examples: [{ events: [{ userId: "user-42", action: "LESSON_DONE" }] }],

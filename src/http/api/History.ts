@@ -2,19 +2,31 @@
 import { Schema } from "effect"
 import { type HistoryKind, historyKinds } from "../../domain/HistoryFact.ts"
 import { check, oneOf } from "./Checks.ts"
-import { Action, Earned, LevelChange, Time } from "./Common.ts"
+import {
+  Action,
+  BadgeId,
+  BadgeName,
+  Earned,
+  LevelChange,
+  QuestId,
+  QuestTitle,
+  Time,
+} from "./Common.ts"
 
-const questId = "qst_01a1fc1e64c07345932e273286b5ca30"
-const badgeId = "bdg_01a1fc1e64c07345932e273286b5ca30"
 const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
   description: "The caller's own id; null: it had none.",
   examples: ["lesson-7-user-42"],
 })
-const EventId = Schema.String.annotate({ examples: ["evt_0mi8k3f2a4c92"] })
-const RewardId = Schema.String.annotate({ examples: ["rwd_0mi8k3f2a4c92"] })
-const BadgeId = Schema.String.annotate({ examples: [badgeId] })
+const EventId = Schema.String.annotate({
+  description: "Laurel's id of the event.",
+  examples: ["evt_0mi8k3f2a4c92"],
+})
+const RewardId = Schema.String.annotate({
+  description: "Laurel's id of the reward.",
+  examples: ["rwd_0mi8k3f2a4c92"],
+})
 
 export const HistoryCause = Schema.Union([
   Schema.Struct({
@@ -36,10 +48,19 @@ export const HistoryCause = Schema.Union([
     kind: Schema.Literal("reward"),
     rewardId: RewardId,
     id: CallersId,
-    type: Schema.Literals(["xp", "points", "badge"]),
-    amount: Schema.NullOr(Schema.Int).annotate({ examples: [100] }),
-    badgeId: Schema.NullOr(BadgeId).annotate({ examples: [null] }),
-    reason: Schema.NullOr(Schema.String).annotate({ examples: ["Welcome back"] }),
+    type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "What was granted." }),
+    amount: Schema.NullOr(Schema.Int).annotate({
+      description: "How much was granted; null for a badge.",
+      examples: [100],
+    }),
+    badgeId: Schema.NullOr(BadgeId).annotate({
+      description: "The badge that was granted; null for xp and points.",
+      examples: [null],
+    }),
+    reason: Schema.NullOr(Schema.String).annotate({
+      description: "Why, as was said with it.",
+      examples: ["Welcome back"],
+    }),
   }).annotate({ identifier: "CauseReward" }),
   Schema.Struct({
     kind: Schema.Literal("revocation"),
@@ -50,41 +71,45 @@ export const HistoryCause = Schema.Union([
     identifier: "CauseBackfill",
     description: "The badge was given to all who qualified already.",
   }),
-  Schema.Struct({ kind: Schema.Literals(["profile", "clock"]) }).annotate({
+  Schema.Struct({
+    kind: Schema.Literals(["profile", "clock"]).annotate({ description: "Which of both." }),
+  }).annotate({
     identifier: "CauseOther",
     description: "`profile`: the profile was changed. `clock`: time has passed.",
   }),
 ]).annotate({ identifier: "HistoryCause", description: "Why it happened." })
 
 const Source = Schema.Struct({
-  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]),
-  id: Schema.NullOr(Schema.String).annotate({ examples: [ruleId] }),
+  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
+    description: "What it is.",
+  }),
+  id: Schema.NullOr(Schema.String).annotate({
+    description: "Of the rule or the quest; else null.",
+    examples: [ruleId],
+  }),
 }).annotate({
   identifier: "Source",
   description:
     "What gave it: a rule, a quest, a reward granted by hand or, for a badge, its own criteria.",
 })
 
-const count = (example: number, description?: string) =>
-  Schema.Int.annotate({ examples: [example], ...(description !== undefined && { description }) })
+const count = (example: number, description: string) =>
+  Schema.Int.annotate({ examples: [example], description })
 
 const outcome = { xp: Earned, points: Earned, level: LevelChange }
 const undone = {
   ...outcome,
-  shortfall: Schema.Struct({ xp: count(0), points: count(0) }).annotate({
+  shortfall: Schema.Struct({
+    xp: count(0, "The xp that were missing."),
+    points: count(0, "The points that were missing."),
+  }).annotate({
     description: "What could not be taken back.",
   }),
 }
-const balance = { amount: count(50), total: count(1250, "The balance after it.") }
+const balance = { amount: count(50, "How many."), total: count(1250, "The balance after it.") }
 const earned = { ...balance, source: Source }
-const badge = {
-  badgeId: BadgeId,
-  name: Schema.String.annotate({ examples: ["First lesson"] }),
-}
-const quest = {
-  questId: Schema.String.annotate({ examples: [questId] }),
-  title: Schema.String.annotate({ examples: ["First steps"] }),
-}
+const badge = { badgeId: BadgeId, name: BadgeName }
+const quest = { questId: QuestId, title: QuestTitle }
 const share = Schema.Finite.annotate({
   description: "The share of the quest that is done, 0 to 1.",
   examples: [0.6],
@@ -119,15 +144,18 @@ export const Fact = Schema.Union([
   factOf("xp.revoked", "Xp were taken back.", balance),
   factOf("points.earned", "Points came from one source.", earned),
   factOf("points.revoked", "Points were taken back.", balance),
-  factOf("level.changed", "The level rose or fell.", { from: count(4), to: count(5) }),
+  factOf("level.changed", "The level rose or fell.", {
+    from: count(4, "The level before."),
+    to: count(5, "The level afterwards."),
+  }),
   factOf("badge.earned", "The user got a badge.", { ...badge, source: Source }),
   factOf("badge.revoked", "A badge was taken back.", badge),
   factOf("quest.started", "The user began a quest.", quest),
   factOf("quest.progressed", "An event counted for a step of a quest.", {
     ...quest,
     step: Schema.String.annotate({ description: "The key of the step.", examples: ["lessons"] }),
-    current: count(3),
-    target: count(5),
+    current: count(3, "How often it was done by then."),
+    target: count(5, "How often it was asked for then."),
     progress: share,
   }),
   factOf("quest.completed", "The user completed a quest.", {
@@ -137,7 +165,9 @@ export const Fact = Schema.Union([
   factOf("quest.repeated", "The quest's reward was asked for again; nothing was earned.", quest),
   factOf("quest.reverted", "Progress in a quest, or its completion, was taken back.", {
     ...quest,
-    status: Schema.Literals(["not_started", "in_progress"]),
+    status: Schema.Literals(["not_started", "in_progress"]).annotate({
+      description: "Where the user stood afterwards.",
+    }),
     progress: share,
   }),
   factOf("quest.expired", "The quest ended before it was completed.", quest),
@@ -151,13 +181,22 @@ export const Fact = Schema.Union([
   factOf("user.created", "The user was seen for the first time.", {}),
   factOf("user.updated", "The user's profile was changed.", {
     profile: Schema.Struct({
-      displayName: Schema.NullOr(Schema.String).annotate({ examples: ["Ada"] }),
-      timezone: Schema.NullOr(Schema.String).annotate({ examples: ["Europe/Berlin"] }),
+      displayName: Schema.NullOr(Schema.String).annotate({
+        description: "What leaderboards show.",
+        examples: ["Ada"],
+      }),
+      timezone: Schema.NullOr(Schema.String).annotate({
+        description: "The IANA time zone; null: the project's.",
+        examples: ["Europe/Berlin"],
+      }),
       attributes: Schema.Record(
         Schema.String,
         Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
-      ).annotate({ examples: [{ plan: "pro" }] }),
-      hidden: Schema.Boolean.annotate({ examples: [false] }),
+      ).annotate({ description: "Whatever was kept.", examples: [{ plan: "pro" }] }),
+      hidden: Schema.Boolean.annotate({
+        description: "Kept off every leaderboard.",
+        examples: [false],
+      }),
     }).annotate({ description: "The whole profile afterwards." }),
   }),
 ]).annotate({ identifier: "HistoryFact", description: "Something that happened to a user." })

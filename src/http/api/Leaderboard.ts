@@ -33,7 +33,10 @@ export const LeaderboardEntry = Schema.Struct({
     examples: [1],
   }),
   userId: UserId,
-  displayName: Schema.NullOr(Schema.String),
+  displayName: Schema.NullOr(Schema.String).annotate({
+    description: "The user's, as it is now; null for none.",
+    examples: ["Ada"],
+  }),
   xp: Xp.annotate({ description: "The xp earned in the window." }),
   level: Level,
   previousRank: Schema.NullOr(Schema.Int).annotate({
@@ -41,7 +44,7 @@ export const LeaderboardEntry = Schema.Struct({
       "The rank in the window before; null for who was not on it, and on the all-time board.",
     examples: [3],
   }),
-}).annotate({ identifier: "LeaderboardEntry" })
+}).annotate({ identifier: "LeaderboardEntry", description: "A user's place." })
 
 export const LeaderboardPage = Schema.Struct({
   window: Schema.Struct({
@@ -50,8 +53,8 @@ export const LeaderboardPage = Schema.Struct({
     endsAt: Schema.NullOr(Time).annotate({
       description: "When the next window begins; null for the all-time board.",
     }),
-  }),
-  entries: Schema.Array(LeaderboardEntry),
+  }).annotate({ description: "The window that the board is of." }),
+  entries: Schema.Array(LeaderboardEntry).annotate({ description: "Most xp first." }),
   ...pageFields,
   me: Schema.optionalKey(Schema.NullOr(LeaderboardEntry)).annotate({
     description:

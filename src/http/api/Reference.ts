@@ -72,14 +72,14 @@ const rateHeaders: ReadonlyArray<HeaderName> = [
 
 const replayable: ReadonlySet<number> = new Set([200, 201, 202, 204, 400, 404, 409])
 
-/** The headers of an operation's reply. */
-const headerNames = (method: string, status: number, keyed: boolean): Array<HeaderName> => {
+/** The headers of a reply: of an operation with API keys, of one that keeps its answers. */
+const headerNames = (status: number, keyed: boolean, kept: boolean): Array<HeaderName> => {
   const names: Array<HeaderName> = ["X-Request-Id"]
   if (keyed && status !== 401) names.push(...rateHeaders)
   if (status === 401) names.push("WWW-Authenticate")
   if (status === 429 || status === 503) names.push("Retry-After")
   if (status === 201 || status === 202) names.push("Location")
-  if (method === "post" && replayable.has(status)) names.push("Idempotency-Replayed")
+  if (kept && replayable.has(status)) names.push("Idempotency-Replayed")
   return names
 }
 
@@ -110,7 +110,8 @@ export const completeReference = (document: Record<string, Json>): Record<string
         operation.requestBody.required = false
       }
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
-        const names = headerNames(method, Number(status), operation.security.length > 0)
+        const kept = operation.parameters.some(({ name }: Json) => name === "idempotency-key")
+        const names = headerNames(Number(status), operation.security.length > 0, kept)
         if (operation.operationId === "users.erase" && status === "204") {
           names.push("Laurel-Erased-By")
         }
@@ -118,6 +119,9 @@ export const completeReference = (document: Record<string, Json>): Record<string
         if (events !== undefined) {
           delete events["x-effect-stream"]
           response.description = "Messages as they come."
+          for (const [name, description] of Object.entries(eventFields)) {
+            events.schema.properties[name].description = description
+          }
         }
         response.headers = Object.fromEntries(
           names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
@@ -175,6 +179,13 @@ const simplify = (node: Json): void => {
   if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
   if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
   for (const child of Object.values(node)) simplify(child)
+}
+
+/** What a Server-Sent Event is made of. */
+const eventFields = {
+  id: "The message's id, for `Last-Event-ID`.",
+  event: "The kind of message.",
+  data: "The message, as JSON.",
 }
 
 /** An example of a header that the reader shows; in its own requests it is off until someone wants it. */

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { limits } from "../../Limits.ts"
 import { integer, text } from "./Checks.ts"
-import { Earned, EarnedBadge, EventKey, LevelChange, UserId } from "./Common.ts"
+import { BadgeId, BadgeName, Earned, EarnedBadge, EventKey, LevelChange, UserId } from "./Common.ts"
 import { QuestOutcome } from "./Events.ts"
 
 const badgeId = "bdg_01a1fc1e64c07345932e273286b5ca30"
@@ -53,8 +53,11 @@ export const RewardOutcome = Schema.Struct({
     examples: ["rwd_0mi8k3f2a4c92"],
   }),
   userId: UserId,
-  type: Schema.Literals(["xp", "points", "badge"]),
-  amount: Schema.NullOr(Schema.Int).annotate({ description: "Null for a badge.", examples: [100] }),
+  type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "What was granted." }),
+  amount: Schema.NullOr(Schema.Int).annotate({
+    description: "How much was granted; null for a badge.",
+    examples: [100],
+  }),
   badgeId: Schema.NullOr(Schema.String).annotate({
     description: "The badge that was granted; null for xp and points.",
     examples: [null],
@@ -76,30 +79,34 @@ const revoked = (what: string) =>
   Schema.Struct({
     revoked: Schema.Int.annotate({ description: `The ${what} that were taken.`, examples: [50] }),
     total: Schema.Int.annotate({ description: "The balance afterwards.", examples: [1200] }),
-  })
+  }).annotate({ description: `What became of the ${what}.` })
 
-const missing = Schema.Int.annotate({ examples: [0] })
+const missing = (what: string) =>
+  Schema.Int.annotate({ description: `The ${what} that were missing.`, examples: [0] })
 
 const undone = {
   userId: UserId,
   xp: revoked("xp"),
   points: revoked("points"),
   level: LevelChange,
-  badges: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })).annotate({
+  badges: Schema.Array(Schema.Struct({ id: BadgeId, name: BadgeName })).annotate({
     description:
       "The badges that were taken: those that it gave, and those for which too little is left.",
   }),
   quests: Schema.Array(QuestOutcome).annotate({
     description: "The quests of which it took something back, as they are now.",
   }),
-  shortfall: Schema.Struct({ xp: missing, points: missing }).annotate({
+  shortfall: Schema.Struct({ xp: missing("xp"), points: missing("points") }).annotate({
     identifier: "Shortfall",
     description: "What could not be taken back, since no balance goes below 0.",
   }),
 }
 
 export const EventRevocation = Schema.Struct({
-  eventId: Schema.String.annotate({ examples: ["evt_0mi8k3f2a4c92"] }),
+  eventId: Schema.String.annotate({
+    description: "The event that was taken back.",
+    examples: ["evt_0mi8k3f2a4c92"],
+  }),
   ...undone,
 }).annotate({
   identifier: "EventRevocation",
@@ -107,7 +114,10 @@ export const EventRevocation = Schema.Struct({
 })
 
 export const RewardRevocation = Schema.Struct({
-  rewardId: Schema.String.annotate({ examples: ["rwd_0mi8k3f2a4c92"] }),
+  rewardId: Schema.String.annotate({
+    description: "The reward that was taken back.",
+    examples: ["rwd_0mi8k3f2a4c92"],
+  }),
   ...undone,
 }).annotate({
   identifier: "RewardRevocation",

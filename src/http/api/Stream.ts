@@ -31,15 +31,20 @@ export const Message = Schema.Struct({
     description: "The same however often it is sent.",
     examples: ["msg_0mi8k3f2a4c92_1"],
   }),
-  type: Schema.Literals(messageKinds),
+  type: Schema.Literals(messageKinds).annotate({ description: "The kind of message." }),
   timestamp: Time,
-  project: Schema.String.annotate({ examples: ["prj_01a1fc1e64c07345932e273286b5ca30"] }),
-  environment: Schema.Literals(["sandbox", "production"]),
+  project: Schema.String.annotate({
+    description: "The project's id.",
+    examples: ["prj_01a1fc1e64c07345932e273286b5ca30"],
+  }),
+  environment: Schema.Literals(["sandbox", "production"]).annotate({
+    description: "The environment in which it happened.",
+  }),
   data: Schema.Record(Schema.String, Schema.Json).annotate({
     description: "What happened; it depends on `type`. `sequence` grows with time.",
     examples: [{ sequence: 204_878, userId: "user-42" }],
   }),
-}).annotate({ identifier: "Message" })
+}).annotate({ identifier: "Message", description: "Something that happened." })
 
 export const Stream = HttpApiGroup.make("stream")
   .add(

@@ -4,13 +4,20 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { oneOf } from "./Checks.ts"
 import { NotReady } from "./Problems.ts"
 
-const Status = Schema.Struct({ status: oneOf(["ok"]) })
+const Status = Schema.Struct({
+  status: oneOf(["ok"]).annotate({ description: "It is." }),
+})
 const atRoot = { servers: [{ url: "/" }] }
 
 export const System = HttpApiGroup.make("system")
   .add(
     HttpApiEndpoint.get("health", "/healthz", { success: Status }).annotateMerge(
-      OpenApi.annotations({ summary: "Is the process up?", override: atRoot }),
+      OpenApi.annotations({
+        summary: "Is the process up?",
+        description:
+          "200 as long as the process answers at all, also while it starts or shuts down.",
+        override: atRoot,
+      }),
     ),
     HttpApiEndpoint.get("ready", "/readyz", { success: Status, error: NotReady }).annotateMerge(
       OpenApi.annotations({
@@ -22,10 +29,22 @@ export const System = HttpApiGroup.make("system")
     ),
     HttpApiEndpoint.get("openapi", "/openapi.json", {
       success: Schema.Record(Schema.String, Schema.Unknown),
-    }).annotateMerge(OpenApi.annotations({ summary: "This document", override: atRoot })),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "This document",
+        description: "The whole API as OpenAPI 3.1, made from what the server itself runs on.",
+        override: atRoot,
+      }),
+    ),
     HttpApiEndpoint.get("docs", "/docs", {
       success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" })),
-    }).annotateMerge(OpenApi.annotations({ summary: "The reference, to read", override: atRoot })),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "The reference, to read",
+        description: "This document as a page for browsers, which loads nothing from elsewhere.",
+        override: atRoot,
+      }),
+    ),
   )
   .annotateMerge(
     OpenApi.annotations({ title: "System", description: "How the service is. No key is needed." }),

@@ -3,7 +3,17 @@ import { Schema } from "effect"
 import { callerIdFault } from "../../domain/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { check, faultAt, idFaultCode, oneOf, text, timeZone } from "./Checks.ts"
-import { Level, pageFields, Time, UserId, Xp } from "./Common.ts"
+import {
+  BadgeId,
+  BadgeName,
+  Level,
+  pageFields,
+  QuestId,
+  QuestTitle,
+  Time,
+  UserId,
+  Xp,
+} from "./Common.ts"
 
 export const Points = Schema.Int.annotate({
   description: "A balance beside the xp.",
@@ -70,7 +80,10 @@ export const ProfileChange = Schema.Struct({
 
 export const User = Schema.Struct({
   id: UserId,
-  displayName: Schema.NullOr(Schema.String).annotate({ examples: ["Ada"] }),
+  displayName: Schema.NullOr(Schema.String).annotate({
+    description: "What leaderboards show; null: nothing was said.",
+    examples: ["Ada"],
+  }),
   timezone: Schema.NullOr(Schema.String).annotate({
     description: "An IANA time zone, as the database writes it; null: the project's.",
     examples: ["Europe/Berlin"],
@@ -79,6 +92,7 @@ export const User = Schema.Struct({
     Schema.String,
     Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
   ).annotate({
+    description: "Whatever you keep with the user.",
     examples: [attributesExample],
   }),
   hidden,
@@ -87,12 +101,18 @@ export const User = Schema.Struct({
   points: Points,
   badges: Schema.Array(
     Schema.Struct({
-      id: Schema.String.annotate({ examples: ["first-lesson"] }),
-      name: Schema.String.annotate({ examples: ["First lesson"] }),
-      description: Schema.NullOr(Schema.String).annotate({ examples: ["Ten lessons in a day."] }),
-      icon: Schema.NullOr(Schema.String).annotate({ examples: ["https://cdn.example/ten.svg"] }),
+      id: BadgeId,
+      name: BadgeName,
+      description: Schema.NullOr(Schema.String).annotate({
+        description: "What people are told of it.",
+        examples: ["Ten lessons in a day."],
+      }),
+      icon: Schema.NullOr(Schema.String).annotate({
+        description: "Where its picture is, or what stands for one.",
+        examples: ["https://cdn.example/ten.svg"],
+      }),
       earnedAt: Time,
-    }).annotate({ identifier: "UserBadge" }),
+    }).annotate({ identifier: "UserBadge", description: "A badge that the user has." }),
   ).annotate({ description: "The badges that the user has." }),
   createdAt: Time,
   updatedAt: Time,
@@ -116,7 +136,7 @@ export const LevelProgress = Schema.Struct({
     description: "The share of the level that is done, 0 to 1.",
     examples: [0.5],
   }),
-}).annotate({ identifier: "LevelProgress" })
+}).annotate({ identifier: "LevelProgress", description: "How far the user is within the level." })
 
 export const Progress = Schema.Struct({
   userId: UserId,
@@ -129,8 +149,8 @@ export const Progress = Schema.Struct({
   points: Points,
   badges: Schema.Array(
     Schema.Struct({
-      id: Schema.String.annotate({ examples: ["ten-lessons"] }),
-      name: Schema.String.annotate({ examples: ["Ten lessons"] }),
+      id: BadgeId,
+      name: BadgeName,
       current: Schema.Int.annotate({
         description: "How far the user is, at most `target`.",
         examples: [7],
@@ -140,36 +160,47 @@ export const Progress = Schema.Struct({
         examples: [10],
       }),
       earnedAt: Schema.NullOr(Time).annotate({ description: "Null: not earned." }),
-    }).annotate({ identifier: "BadgeProgress" }),
+    }).annotate({
+      identifier: "BadgeProgress",
+      description: "How far the user is towards a badge.",
+    }),
   ).annotate({
     description:
       "The badges that can be earned, and those that were. Secret ones show once earned.",
   }),
   quests: Schema.Array(
     Schema.Struct({
-      questId: Schema.String.annotate({ examples: ["qst_01a1fc1e64c07345932e273286b5ca30"] }),
-      title: Schema.String.annotate({ examples: ["First steps"] }),
-      status: oneOf(["not_started", "in_progress", "completed", "expired"]),
+      questId: QuestId,
+      title: QuestTitle,
+      status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
+        description: "Where the user stands in it now.",
+      }),
       steps: Schema.Array(
         Schema.Struct({
-          key: Schema.String.annotate({ examples: ["lessons"] }),
-          current: Schema.Int.annotate({ description: "At most `target`.", examples: [3] }),
-          target: Schema.Int.annotate({ examples: [5] }),
-        }).annotate({ identifier: "StepProgress" }),
-      ),
+          key: Schema.String.annotate({
+            description: "The key of the step.",
+            examples: ["lessons"],
+          }),
+          current: Schema.Int.annotate({
+            description: "How often it was done, at most `target`.",
+            examples: [3],
+          }),
+          target: Schema.Int.annotate({ description: "How often it is asked for.", examples: [5] }),
+        }).annotate({ identifier: "StepProgress", description: "How far a step is." }),
+      ).annotate({ description: "The quest's steps, as they are asked for now." }),
       periodEndsAt: Schema.NullOr(Time).annotate({
         description:
           "When the present period ends or, where the quest does not recur, the quest; null: never, or it is archived.",
       }),
       completedAt: Schema.NullOr(Time).annotate({ description: "In the present period." }),
-    }).annotate({ identifier: "QuestProgress" }),
+    }).annotate({ identifier: "QuestProgress", description: "Where the user stands in a quest." }),
   ).annotate({
     description:
       "The active quests, and others that the user has begun: as they are now, so one whose time is over has expired, and one that recurs is not started in a new period.",
   }),
   streaks: Schema.Array(
     Schema.Struct({
-      key: Schema.String.annotate({ examples: ["daily"] }),
+      key: Schema.String.annotate({ description: "Which streak.", examples: ["daily"] }),
       current: Schema.Int.annotate({
         description: "Days in a row, as of now; 0 once it is broken.",
         examples: [3],
@@ -183,12 +214,12 @@ export const Progress = Schema.Struct({
         description: "How many missed days would still be forgiven.",
         examples: [1],
       }),
-    }).annotate({ identifier: "StreakProgress" }),
+    }).annotate({ identifier: "StreakProgress", description: "How a streak stands." }),
   ).annotate({ description: "The project's streaks." }),
 }).annotate({ identifier: "Progress", description: "How far a user is." })
 
 export const UserPage = Schema.Struct({
-  users: Schema.Array(User),
+  users: Schema.Array(User).annotate({ description: "In the order of their ids." }),
   ...pageFields,
 }).annotate({ identifier: "UserPage", description: "A part of the list of users." })
 

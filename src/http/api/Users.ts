@@ -143,7 +143,13 @@ export const Users = HttpApiGroup.make("users")
         }),
       ),
     HttpApiEndpoint.delete("revokeReward", "/v1/users/:id/rewards/:rewardId", {
-      params: { ...params, rewardId: Schema.String.annotate({ examples: ["rwd_0mi8k3f2a4c92"] }) },
+      params: {
+        ...params,
+        rewardId: Schema.String.annotate({
+          description: "Laurel's id of the reward.",
+          examples: ["rwd_0mi8k3f2a4c92"],
+        }),
+      },
       success: RewardRevocation,
       error: [...readProblems, RewardNotFound],
     })
@@ -156,7 +162,13 @@ export const Users = HttpApiGroup.make("users")
         }),
       ),
     HttpApiEndpoint.delete("revokeEvent", "/v1/users/:id/events/:eventId", {
-      params: { ...params, eventId: Schema.String.annotate({ examples: ["evt_0mi8k3f2a4c92"] }) },
+      params: {
+        ...params,
+        eventId: Schema.String.annotate({
+          description: "Laurel's id of the event.",
+          examples: ["evt_0mi8k3f2a4c92"],
+        }),
+      },
       success: EventRevocation,
       error: [...readProblems, EventNotFound],
     })

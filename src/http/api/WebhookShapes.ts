@@ -23,7 +23,10 @@ const Events = list(KindPattern, 1, limits.webhookKindsMax).annotate({
   description: `Which messages are sent: kinds, families (\`quest.*\`), or all (\`*\`). Kinds: ${messageKinds.map((kind) => `\`${kind}\``).join(", ")}; \`GET /v1/webhook-events\` describes them.`,
 })
 
-const Description = text(0, limits.descriptionCharactersMax, "multiple")
+const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
+  description: "What it is for, for people.",
+  examples: ["Badges on the wall"],
+})
 
 export const NewWebhook = Schema.Struct({
   url: Url,
@@ -37,7 +40,9 @@ export const NewWebhook = Schema.Struct({
 export const WebhookPatch = Schema.Struct({
   url: Schema.optionalKey(Url),
   events: Schema.optionalKey(Events),
-  description: Schema.optionalKey(Schema.NullOr(Description)),
+  description: Schema.optionalKey(
+    Schema.NullOr(Description).annotate({ description: "What it is for, for people." }),
+  ),
   status: Schema.optionalKey(
     oneOf(["enabled", "disabled"]).annotate({
       description:
@@ -47,11 +52,20 @@ export const WebhookPatch = Schema.Struct({
 }).annotate({ identifier: "WebhookPatch", examples: [{ status: "enabled" }] })
 
 const fields = {
-  id: Schema.String.annotate({ examples: [id] }),
-  url: Schema.String.annotate({ examples: ["https://example.com/laurel"] }),
-  events: Schema.Array(Schema.String).annotate({ examples: [["xp.earned"]] }),
-  description: Schema.NullOr(Schema.String).annotate({ examples: ["Badges on the wall"] }),
-  status: oneOf(["enabled", "disabled"]),
+  id: Schema.String.annotate({ description: "The webhook's id.", examples: [id] }),
+  url: Schema.String.annotate({
+    description: "Where messages are sent.",
+    examples: ["https://example.com/laurel"],
+  }),
+  events: Schema.Array(Schema.String).annotate({
+    description: "Which messages are sent: kinds, families, or all.",
+    examples: [["xp.earned"]],
+  }),
+  description: Schema.NullOr(Schema.String).annotate({
+    description: "What it is for, for people.",
+    examples: ["Badges on the wall"],
+  }),
+  status: oneOf(["enabled", "disabled"]).annotate({ description: "Whether messages are sent." }),
   disabledReason: Schema.NullOr(
     oneOf(["gone", "failing", "manual"]).annotate({
       description:
@@ -88,7 +102,10 @@ export const CountedWebhook = Schema.Struct({
       "All that were not sent: too many were pending, they waited too long, or their user was erased.",
       0,
     ),
-  }).annotate({ identifier: "DeliveryCounts" }),
+  }).annotate({
+    identifier: "DeliveryCounts",
+    description: "How many messages have which fate.",
+  }),
   lastSuccessAt: Schema.NullOr(Time).annotate({
     description: "When an attempt began that succeeded, the last one.",
   }),
@@ -117,7 +134,10 @@ export const RotatedSecret = Schema.Struct({
 }).annotate({ identifier: "RotatedSecret", description: "The secret from now on." })
 
 export const Sent = Schema.Struct({
-  deliveryId: Schema.String.annotate({ examples: [deliveryId] }),
+  deliveryId: Schema.String.annotate({
+    description: "Under what the webhook's log has it.",
+    examples: [deliveryId],
+  }),
   messageId: Schema.String.annotate({
     description: "What `webhook-id` will say.",
     examples: [messageId],
@@ -145,7 +165,7 @@ export const DeliveryStatusIn = deliveryStatus.annotate({
 
 const responseFields = {
   at: Time.annotate({ description: "When the attempt began." }),
-  durationMs: Schema.Int.annotate({ examples: [87] }),
+  durationMs: Schema.Int.annotate({ description: "How long it took.", examples: [87] }),
   status: Schema.NullOr(Schema.Int).annotate({
     description: "The HTTP status; null when there was none.",
     examples: [503],
@@ -158,17 +178,26 @@ const responseFields = {
 }
 
 const deliveryFields = {
-  id: Schema.String.annotate({ examples: [deliveryId] }),
-  messageId: Schema.String.annotate({ examples: [messageId] }),
-  type: oneOf(messageKinds),
-  status: deliveryStatus,
-  attempts: Schema.Int.annotate({ examples: [2] }),
+  id: Schema.String.annotate({ description: "The delivery's id.", examples: [deliveryId] }),
+  messageId: Schema.String.annotate({
+    description: "The message's id, which `webhook-id` says.",
+    examples: [messageId],
+  }),
+  type: oneOf(messageKinds).annotate({ description: "The kind of message." }),
+  status: deliveryStatus.annotate({
+    description:
+      "`pending`: still to be sent. `failed`: given up after the last attempt. `dropped`: not sent any more.",
+  }),
+  attempts: Schema.Int.annotate({ description: "How often it was sent.", examples: [2] }),
   nextAttemptAt: Schema.NullOr(Time).annotate({
     description: "When the next attempt is due; null when there is none.",
   }),
   lastResponse: Schema.NullOr(
-    Schema.Struct(responseFields).annotate({ identifier: "DeliveryResponse" }),
-  ),
+    Schema.Struct(responseFields).annotate({
+      identifier: "DeliveryResponse",
+      description: "What became of an attempt.",
+    }),
+  ).annotate({ description: "What became of the last attempt; null: there was none." }),
   dropReason: Schema.NullOr(
     oneOf(["erased", "expired", "gone"]).annotate({
       description:
@@ -200,7 +229,7 @@ export const DeliveryDetails = Schema.Struct({
         description: "The first KiB of the reply.",
         examples: ["try again later"],
       }),
-    }).annotate({ identifier: "DeliveryAttempt" }),
+    }).annotate({ identifier: "DeliveryAttempt", description: "What became of an attempt." }),
   ).annotate({ description: "What became of each attempt, oldest first." }),
 }).annotate({ identifier: "DeliveryDetails", description: "A delivery with its attempts." })
 
@@ -234,14 +263,16 @@ export const DeliveryCursor = Schema.String.check(
 export const Catalogue = Schema.Struct({
   kinds: Schema.Array(
     Schema.Struct({
-      kind: oneOf(messageKinds),
+      kind: oneOf(messageKinds).annotate({ description: "What `type` says." }),
       description: Schema.String.annotate({ description: "When it is sent." }),
       schema: Schema.Record(Schema.String, Schema.Json).annotate({
         description: "A JSON Schema (draft 2020-12) of the message's body.",
       }),
-      example: Schema.Record(Schema.String, Schema.Json),
-    }).annotate({ identifier: "MessageKind" }),
-  ),
+      example: Schema.Record(Schema.String, Schema.Json).annotate({
+        description: "A message of this kind.",
+      }),
+    }).annotate({ identifier: "MessageKind", description: "A kind of message." }),
+  ).annotate({ description: "Every kind that there is." }),
 }).annotate({ identifier: "MessageCatalogue", description: "Every kind of message." })
 
 export const webhookParams = {
