@@ -3,7 +3,7 @@
  * two it is, is never guessed: the file of a dead or other server is passed by, and then the lock decides.
  */
 import path from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Schema, type Scope } from "effect"
 import { archivesIn, type Config } from "../Config.ts"
 import { type ListedArchive, listArchives } from "../storage/ArchiveCatalog.ts"
 import { settleSwap } from "../storage/ArchiveSwap.ts"
@@ -14,6 +14,9 @@ import type { Asked } from "./AdminRequest.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
 import { diskFailure } from "./JobWords.ts"
 import { readServerFile, type ServerFile } from "./ServerFile.ts"
+
+/** What the server says of where its durable journal ends. */
+export const PositionReply = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
 
 /** Asks the running server, or, where none runs, does it `alone` with the directory locked. */
 export const besideOrAlone = <A>(

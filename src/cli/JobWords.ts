@@ -7,7 +7,7 @@ import { bytesText } from "./Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"
 
-const inBytes = new Set<JobProgress["activity"]>(["Copying", "Hashing"])
+const inBytes = new Set<JobProgress["activity"]>(["Copying", "Hashing", "Importing"])
 
 /** Runs `use` with a progress bar, which is gone when it ends. */
 export const withProgressBar = <A, E>(
@@ -34,17 +34,17 @@ const activityColumns = 9
 
 /** A job that failed, as the end of a command. */
 export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
-  const words = detail.endsWith(".") ? detail : `${detail}.`
+  const words = detail.split("\n").map((line) => (line.endsWith(".") ? line : `${line}.`))
   switch (kind) {
     case "refused":
-      return commandFailed(exitCodes.refused, words)
+      return commandFailed(exitCodes.refused, ...words)
     case "damaged":
     case "died":
-      return commandFailed(exitCodes.damagedData, words)
+      return commandFailed(exitCodes.damagedData, ...words)
     case "noSpace":
-      return commandFailed(exitCodes.cannotWrite, words)
+      return commandFailed(exitCodes.cannotWrite, ...words)
     case "failed":
-      return commandFailed(exitCodes.diskFailed, words)
+      return commandFailed(exitCodes.diskFailed, ...words)
   }
 }
 

@@ -1,6 +1,8 @@
 /** `laurel snapshots` */
 import { Command } from "effect/cli"
 import { createSnapshot } from "./snapshotsCreate.ts"
+import { exportSnapshot } from "./snapshotsExport.ts"
+import { importSnapshot } from "./snapshotsImport.ts"
 import { listSnapshots } from "./snapshotsList.ts"
 import { pruneSnapshots } from "./snapshotsPrune.ts"
 import { restoreSnapshot } from "./snapshotsRestore.ts"
@@ -16,5 +18,7 @@ export const snapshots = Command.make("snapshots").pipe(
     verifySnapshot,
     restoreSnapshot,
     pruneSnapshots,
+    exportSnapshot,
+    importSnapshot,
   ]),
 )

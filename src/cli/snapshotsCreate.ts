@@ -21,7 +21,7 @@ type Progress = (progress: JobProgress) => void
 const Line = Schema.Struct({
   progress: Schema.optionalKey(
     Schema.Struct({
-      activity: Schema.Literals(["Copying", "Checking", "Hashing", "Replaying"]),
+      activity: Schema.Literals(["Copying", "Checking", "Hashing"]),
       done: Schema.Finite,
       total: Schema.Finite,
     }),

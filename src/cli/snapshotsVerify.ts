@@ -1,5 +1,5 @@
 /** `laurel snapshots verify` */
-import { Clock, Console, Effect, Schema } from "effect"
+import { Clock, Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import type { Config } from "../Config.ts"
 import type { Findings } from "../engine/archive/Findings.ts"
@@ -9,7 +9,7 @@ import { writeVerification } from "../storage/ArchiveCatalog.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { type Asked, askAdmin, decoded } from "./AdminRequest.ts"
 import { countText, timeText } from "./Amounts.ts"
-import { archivesOf, besideOrAlone } from "./DataDirectory.ts"
+import { archivesOf, besideOrAlone, PositionReply } from "./DataDirectory.ts"
 import { commandFailed, exitCodes } from "./ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
@@ -24,8 +24,6 @@ const id = Argument.String("ID").pipe(
   Argument.withDefault(live),
 )
 
-const Position = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
-
 /** Checks the data directory, up to where the running server says that its journal ends. */
 const verifyLive = Effect.fnUntraced(function* (config: Config) {
   const found = yield* withProgressBar((progress) => {
@@ -37,7 +35,7 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
       })
     const beside = (server: ServerFile): Asked<LiveFindings | JobFailed> => {
       const position = Effect.flatMap(askAdmin(server, "GET", "/admin/position"), (value) =>
-        decoded(Position, value),
+        decoded(PositionReply, value),
       )
       const checked = Effect.scoped(check(Effect.orDie(position), true))
       // Asked once beforehand, to know that it is the server of this directory.

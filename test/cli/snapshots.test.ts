@@ -69,6 +69,27 @@ describe("Archives on the command line", () => {
         64,
         "laurel: Without a terminal to ask at, say --yes. Nothing was changed.",
       ])
+      const file = join(folder, "export.ndjson")
+      expect((yield* run("export", file, "--project", "shop")).code).toBe(64)
+      const noProject = ["--project", "x", "--environment", "sandbox"]
+      expect(yield* run("export", file, ...noProject)).toMatchObject({
+        code: 1,
+        stderr: "laurel: There is no project x.\n",
+      })
+      const exported = yield* run("export", file, "--archive", ids[1]!, "--json")
+      expect(JSON.parse(exported.stdout)).toMatchObject({ file, sequence: 2 })
+      expect((yield* run("export", file)).code).toBe(1)
+      expect((yield* run("import", file)).code).toBe(1)
+      const copy = yield* temporaryFolder
+      const again = yield* runCommand(["snapshots", "import", file, "--json"], copy)
+      expect(JSON.parse(again.stdout)).toMatchObject({ sequence: 2, counts: { keys: 1 } })
+      yield* Effect.promise(() => appendFile(file, "{\n"))
+      const empty = yield* temporaryFolder
+      const bad = yield* runCommand(["snapshots", "import", file], empty)
+      expect(bad.code).toBe(1)
+      expect(bad.stderr).toMatch(
+        /^laurel: Line \d+: nothing may follow the line with kind end\.\n$/,
+      )
       yield* lockDirectory(folder)
       const held = yield* run("restore", ids[1]!, "--yes")
       expect(held).toMatchObject({ code: 75, stderr: expect.stringContaining("in use") })

@@ -43,7 +43,7 @@ describe("The runbook", patience, () => {
       // The first block defines `laurel` through npm; the others need not wait for npm each time.
       const laurel =
         heading === "First" ? "" : `laurel() { '${process.execPath}' src/main.ts "$@"; }\n`
-      const text = block.replaceAll("/tmp/laurel.tar.gz", join(temporary, "laurel.tar.gz"))
+      const text = block.replaceAll("/tmp/laurel", join(temporary, "laurel"))
       const script = join(temporary, "commands.sh")
       await writeFile(script, `set -eu\n${laurel}${changed(text)}`)
       const env = { ...process.env, ...compileCache, LAUREL_DATA_DIR: current }
@@ -75,8 +75,8 @@ describe("The runbook", patience, () => {
     await server.request(key, "POST", "/v1/rules", { action: "TAP", reward: { xp: 10 } })
     const tap = async (userId: string) =>
       (await server.request(key, "POST", "/v1/events", { userId, action: "TAP" })).body.receivedAt
-    const board = async (on: Server) =>
-      (await on.request(key, "GET", "/v1/leaderboard")).body.entries.map(
+    const board = async (on: Server, by = key) =>
+      (await on.request(by, "GET", "/v1/leaderboard")).body.entries.map(
         ({ userId, xp }: { userId: string; xp: number }) => `${userId} ${xp}`,
       )
     await tap("ada")
@@ -131,6 +131,16 @@ describe("The runbook", patience, () => {
     const third = await Server.start(current)
     expect(await board(third)).toEqual(["ada 10", "bob 10", "eve 10"])
     await third.stop()
+
+    const other = await commands("Another version, or one project only")
+    expect(other).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/Imported and checked: 3 users[\s\S]*lk_test_/),
+    })
+    const shop = await Server.start(join(temporary, "laurel-shop"))
+    const ownKey = /^lk_test_\w+$/m.exec(other.output)![0]
+    expect(await board(shop, ownKey)).toEqual(["ada 10", "bob 10", "eve 10"])
+    await shop.stop()
 
     expect([...untried]).toEqual([])
   })

@@ -31,6 +31,30 @@ export interface Jobs {
     }
     readonly result: Findings
   }
+  /** Writes an export of a data directory or an archive to a file. */
+  readonly export: {
+    readonly input: {
+      /** The data directory or the archive. */
+      readonly folder: string
+      readonly file: string
+      /** The program's version. */
+      readonly laurel: string
+      /** Epoch milliseconds. */
+      readonly at: number
+      /** One environment; `null`: everything. */
+      readonly scope: { readonly project: string; readonly environment: string } | null
+    }
+    readonly result: {
+      readonly entries: number
+      readonly records: number
+      readonly sequence: number
+    }
+  }
+  /** Makes a new data directory of an export, in the draft that is to replace an empty one. */
+  readonly import: {
+    readonly input: { readonly directory: string; readonly file: string }
+    readonly result: Findings & { readonly sequence: number }
+  }
   /** Checks a data directory. */
   readonly verifyLive: {
     readonly input: { readonly directory: string }
@@ -72,7 +96,7 @@ export type PositionAnswer = JournalPosition | undefined
 
 /** What a job is at, for progress bars: `done` of `total`, in units of its own. */
 export interface JobProgress {
-  readonly activity: "Copying" | "Checking" | "Hashing" | "Replaying"
+  readonly activity: "Copying" | "Checking" | "Hashing" | "Exporting" | "Importing"
   readonly done: number
   readonly total: number
 }

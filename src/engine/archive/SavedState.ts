@@ -20,7 +20,7 @@ import type { UserState } from "../../domain/User.ts"
 import type { DiskError } from "../../storage/Disk.ts"
 import { compositeKey, keyParts, numberBytes, rangeOf } from "../../storage/Keys.ts"
 import { LmdbReader } from "../../storage/LmdbReader.ts"
-import type { StoredEntry, Table } from "../../storage/Storage.ts"
+import { type StoredEntry, type Table, tables } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"
 import { decodeDirectory, decodePage, decodeProject } from "../Codec.ts"
 import { joinPieces } from "../KeptAnswers.ts"
@@ -118,6 +118,11 @@ export class SavedState {
   /** How many entries of the snapshot `users` reads. */
   get userEntries(): number {
     return this.#reader.count("users") + this.#reader.count("history")
+  }
+
+  /** How many entries all tables have. */
+  get totalEntries(): number {
+    return tables.reduce((sum, table) => sum + this.#reader.count(table), 0)
   }
 
   readDirectory(): DirectoryState {

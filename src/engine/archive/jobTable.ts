@@ -1,6 +1,8 @@
 /** Which code does which job. */
 import type { Effect, Scope } from "effect"
 import { makeArchive } from "./ArchiveJob.ts"
+import { exportLines } from "./ExportJob.ts"
+import { importLines } from "./ImportJob.ts"
 import type { Input, JobName, JobProgress, ResultOf, Step } from "./Jobs.ts"
 import { restoreDraft } from "./RestoreJob.ts"
 import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
@@ -20,6 +22,8 @@ export type JobCode<Name extends JobName> = (
 export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   archive: makeArchive,
   restore: restoreDraft,
+  export: exportLines,
+  import: importLines,
   verifyLive,
   verifyArchive,
 }

@@ -1,0 +1,205 @@
+/**
+ * Writes an export (`ExportLines`) of a data directory, also beside the server that has it, or of an archive: the
+ * snapshot as of one moment, then the journal after it. Memory: the journal's tail, and a value at a time.
+ *
+ * Of one environment go its own entries, its project and its records. Records of others leave empty ones behind,
+ * so that the journal has no gaps; keys, and what was delivered to webhooks, stay.
+ */
+import { createHash } from "node:crypto"
+import path from "node:path"
+import { Effect } from "effect"
+import { type EnvironmentName, environmentId, projectNamed } from "../../domain/Directory.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import { type DiskError, type DiskFile, removeTree } from "../../storage/Disk.ts"
+import { batchRecords } from "../../storage/Frames.ts"
+import { scanJournal } from "../../storage/JournalScan.ts"
+import { keyParts } from "../../storage/Keys.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import { type Table, tables } from "../../storage/Storage.ts"
+import { keyName, openValue } from "../../storage/Values.ts"
+import { decodeRecord, encodeDirectory } from "../Codec.ts"
+import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
+import { FaultList } from "./Findings.ts"
+import { JobFailed, type PositionAnswer } from "./Jobs.ts"
+import type { JobCode } from "./jobTable.ts"
+import { SavedState } from "./SavedState.ts"
+
+const pieceCharacters = 1_048_576
+
+/** Lines on their way into a file. */
+class Writer {
+  readonly #file: DiskFile
+  readonly #hash = createHash("sha256")
+  #waiting: Array<string> = []
+  #characters = 0
+  #position = 0
+  lines = 0
+
+  constructor(file: DiskFile) {
+    this.#file = file
+  }
+
+  /** Of all that is flushed. */
+  get sha256(): string {
+    return this.#hash.copy().digest("hex")
+  }
+
+  write(line: Line | { readonly kind: "record"; readonly record: JournalRecord }): void {
+    const text = `${JSON.stringify(line)}\n`
+    this.#waiting.push(text)
+    this.#characters += text.length
+    this.lines++
+  }
+
+  get isFull(): boolean {
+    return this.#characters >= pieceCharacters
+  }
+
+  readonly flush: Effect.Effect<void, DiskError> = Effect.suspend(() => {
+    const bytes = Buffer.from(this.#waiting.join(""))
+    const at = this.#position
+    this.#hash.update(bytes)
+    this.#waiting = []
+    this.#characters = 0
+    this.#position += bytes.length
+    return this.#file.write(at, [bytes])
+  })
+}
+
+/** Tables whose values have neither format nor checksum. */
+const bare = new Set<Table>(["eventIds"])
+/** Where a key has the environment; tables that are missing are of no environment. */
+const environmentAt: Partial<Record<Table, number>> = {
+  meta: 1,
+  actors: 1,
+  users: 0,
+  history: 0,
+  eventIds: 0,
+  idempotency: 0,
+  batches: 0,
+  expiry: 1,
+  boards: 1,
+}
+
+export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input, context) {
+  const { file, folder, laurel, scope } = input
+  const draft = `${file}.draft`
+  const faults = new FaultList()
+  const saved = yield* SavedState.open({
+    folder,
+    fault: faults.add,
+    until: () =>
+      Effect.map(context.ask("position"), (answer) => (answer as PositionAnswer)?.lastSequence),
+  })
+  const environment = scope === null ? undefined : yield* environmentOf(saved, scope)
+  const { lastSequence, watermark } = saved
+  const end = saved.tail.end.fault
+  if (end !== undefined && end.kind !== "interrupted") {
+    faults.add(`The journal is damaged at byte ${end.position} of ${end.path}: ${end.words}`)
+  }
+  const counts = { entries: 0, records: 0 }
+  const write = Effect.fnUntraced(function* (opened: DiskFile) {
+    const writer = new Writer(opened)
+    const createdAt = new Date(input.at).toISOString()
+    const header = { kind: "header", format: exportFormat, laurel, createdAt, scope } as const
+    writer.write({ ...header, watermark, sequence: lastSequence })
+    const total = saved.totalEntries
+    for (const table of tables) {
+      if (environment !== undefined && table !== "meta")
+        addShared(writer, table, saved, environment)
+      for (const [key, value] of saved.entries(table)) {
+        if (
+          environment !== undefined &&
+          keyParts(key)[environmentAt[table] ?? -1] !== environment
+        ) {
+          continue
+        }
+        const body = bare.has(table) ? value : openValue(value)
+        if (typeof body === "string") {
+          return yield* damaged(`The value ${keyName(key)} of table ${table} ${body}`)
+        }
+        const parts = keyParts(key) as [string | number, ...Array<string | number>]
+        writer.write({ kind: "entry", table, key: parts, ...valueForm(table, body) })
+        counts.entries++
+        if (!writer.isFull) continue
+        yield* writer.flush
+        context.progress({ activity: "Exporting", done: counts.entries, total })
+      }
+      if (environment !== undefined && table === "meta")
+        addShared(writer, table, saved, environment)
+    }
+    const from = Math.max(1, watermark)
+    const until = lastSequence
+    yield* scanJournal(
+      { disk: nodeDisk, folder: path.join(folder, "journal"), from, until },
+      (batches) =>
+        Effect.gen(function* () {
+          for (const batch of batches) {
+            for (const { body, sequence } of batchRecords(batch, from) ?? []) {
+              if (sequence > until) break
+              const record = decodeRecord(body)
+              writer.write({ kind: "record", record: ofEnvironment(record, environment) })
+              counts.records++
+            }
+          }
+          if (writer.isFull) yield* writer.flush
+        }),
+    )
+    if (faults.count > 0) return yield* damaged(faults.shown[0]!)
+    const { lines } = writer
+    yield* writer.flush
+    writer.write({ kind: "end", lines, sha256: writer.sha256 })
+    yield* writer.flush
+    yield* opened.sync
+  })
+  const opened = Effect.acquireUseRelease(
+    nodeDisk.open(draft, "create"),
+    write,
+    (each) => each.close,
+  )
+  yield* Effect.onError(opened, () => Effect.ignore(removeTree(nodeDisk, draft)))
+  yield* nodeDisk.rename(draft, file)
+  yield* nodeDisk.syncFolder(path.dirname(file))
+  return { ...counts, sequence: lastSequence }
+})
+
+const damaged = (detail: string) => new JobFailed({ kind: "damaged", detail })
+
+const environmentOf = (
+  saved: SavedState,
+  { environment, project }: { readonly project: string; readonly environment: string },
+): Effect.Effect<string, JobFailed> => {
+  const found = projectNamed(saved.readDirectory(), project)
+  return found === undefined
+    ? new JobFailed({ kind: "refused", detail: `There is no project ${project}` })
+    : Effect.succeed(environmentId(found.id, environment as EnvironmentName))
+}
+
+/** What belongs to no environment, but has to go along with one; its keys stand before or behind all others. */
+const addShared = (writer: Writer, table: Table, saved: SavedState, environment: string): void => {
+  if (table === "meta") {
+    const json = { watermark: saved.watermark, at: 0, journal: [] }
+    writer.write({ kind: "entry", table, key: ["snapshot"], json })
+  } else if (table === "actors") {
+    const directory = saved.readDirectory()
+    const own = [...directory.projects].filter(([id]) => environment.startsWith(`${id}:`))
+    const text = encodeDirectory({
+      ...directory,
+      hashSecret: null,
+      projects: new Map(own),
+      keys: new Map(),
+    })
+    writer.write({ kind: "entry", table, key: ["directory"], json: JSON.parse(text) })
+  } else if (table === "outbox") {
+    // Webhooks were told of everything by the machine that this comes from (`webhooks/DeliveryStore.ts`).
+    writer.write({ kind: "entry", table, key: ["cursor"], json: saved.lastSequence })
+  }
+}
+
+/** A record, or, where it is another environment's, an empty one in its place. */
+const ofEnvironment = (record: JournalRecord, environment: string | undefined): JournalRecord => {
+  const { at, sequence, subject } = record
+  if (environment === undefined) return record
+  if (subject.actor !== "directory" && subject.environment === environment) return record
+  return { sequence, at, subject: { actor: "directory" }, cause: { kind: "request" }, facts: [] }
+}

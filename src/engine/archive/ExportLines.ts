@@ -1,0 +1,208 @@
+/**
+ * The form of an export: NDJSON, for moving between machines and versions. Format 1:
+ *
+ *     {"kind":"header","format":1,"laurel":"0.1.0","createdAt":"…","scope":null,"watermark":40,"sequence":42}
+ *     {"kind":"entry","table":"users","key":["prj_1:sandbox","ada"],"user":{…}}
+ *     {"kind":"record","record":{"sequence":40,…}}
+ *     {"kind":"end","lines":3,"sha256":"…"}
+ *
+ * - `header`: `scope` is null for everything, else `{"project","environment"}`; the entries are complete up to the record
+ *   `watermark`, and the last record is `sequence`.
+ * - `entry`: one of the snapshot's tables (`src/README.md`), in the order of tables and keys. The value is, by table,
+ *   a `user` (maps as pairs, `due` as in `UserCodec`), a user's `records`, the `sequence` that a caller's id leads to,
+ *   else `json`; what has no such form without loss is `base64`.
+ * - `record`: the journal from the watermark on, that record included, without gaps.
+ * - `end`: how many lines come before it, and the SHA-256 of their bytes; without `sha256`, as after an edit by hand,
+ *   it is not compared.
+ *
+ * So an import is what a start finds, and a start makes of it the state of the last record.
+ */
+import { Result, Schema, SchemaIssue } from "effect"
+import { emptyProfile } from "../../domain/User.ts"
+import { asBuffer, compositeKey } from "../../storage/Keys.ts"
+import { type Table, tables } from "../../storage/Storage.ts"
+import { decodePage } from "../Codec.ts"
+import { decodeUser, decodeUserHead, encodeUser } from "../UserCodec.ts"
+
+export const exportFormat = 1
+
+const sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const positive = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
+const kinds = Schema.Struct({ kind: Schema.String })
+
+const Header = Schema.Struct({
+  kind: Schema.Literal("header"),
+  format: Schema.Literal(exportFormat),
+  laurel: Schema.String,
+  createdAt: Schema.String,
+  scope: Schema.NullOr(Schema.Struct({ project: Schema.String, environment: Schema.String })),
+  watermark: sequence,
+  sequence,
+})
+export type Header = typeof Header.Type
+
+const subject = Schema.Union([
+  Schema.Struct({
+    actor: Schema.Literal("user"),
+    environment: Schema.String,
+    userId: Schema.String,
+  }),
+  Schema.Struct({ actor: Schema.Literal("project"), environment: Schema.String }),
+  Schema.Struct({ actor: Schema.Literal("directory") }),
+])
+
+/** What all records have; the members of causes and facts are checked by what they add up to (`Verification`). */
+const Record = Schema.Struct({
+  sequence: positive,
+  at: Schema.Int,
+  subject,
+  cause: kinds,
+  facts: Schema.Array(kinds),
+  kept: Schema.optionalKey(Schema.Struct({ key: Schema.String, fingerprint: Schema.String })),
+})
+
+const Entry = Schema.Struct({
+  kind: Schema.Literal("entry"),
+  table: Schema.Literals(tables),
+  key: Schema.NonEmptyArray(Schema.Union([Schema.String, Schema.Int])),
+  user: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+  records: Schema.optionalKey(Schema.NonEmptyArray(Record)),
+  sequence: Schema.optionalKey(positive),
+  json: Schema.optionalKey(Schema.Unknown),
+  base64: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]*={0,2}$/, { message: "is no base64" })),
+  ),
+})
+export type Entry = typeof Entry.Type
+
+const RecordLine = Schema.Struct({ kind: Schema.Literal("record"), record: Record })
+
+const End = Schema.Struct({
+  kind: Schema.Literal("end"),
+  lines: sequence,
+  sha256: Schema.optionalKey(Schema.String),
+})
+export type End = typeof End.Type
+
+export type Line = Header | Entry | typeof RecordLine.Type | End
+
+const decoderOf = <A>(schema: Schema.ConstraintDecoder<A>) =>
+  Schema.decodeUnknownResult(schema, { errors: "all" })
+const decoders: Record<string, (value: unknown) => Result.Result<Line, Schema.SchemaError>> = {
+  header: decoderOf(Header),
+  entry: decoderOf(Entry),
+  record: decoderOf(RecordLine),
+  end: decoderOf(End),
+}
+
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** What a line says, as it stands there, or everything that is wrong with it. */
+export const decodeLine = (text: string): Result.Result<Line, ReadonlyArray<string>> => {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return Result.fail(["it is no JSON"])
+  }
+  const { format, kind } = (value ?? {}) as { readonly format?: unknown; readonly kind?: unknown }
+  if (kind === "header" && typeof format === "number" && format > exportFormat) {
+    return Result.fail([`it has format ${format}: it was written by a newer Laurel`])
+  }
+  const decode = typeof kind === "string" && Object.hasOwn(decoders, kind) && decoders[kind]
+  if (!decode) return Result.fail(["its kind is not header, entry, record or end"])
+  const decoded = decode(value)
+  // The decoded form lacks members that the schema does not know, which causes and facts have.
+  if (Result.isSuccess(decoded)) return Result.succeed(value as Line)
+  return Result.fail(
+    issuesOf(decoded.failure.issue).issues.map(({ message, path = [] }) => {
+      const where = path.map((part) => (typeof part === "object" ? part.key : part)).join(".")
+      return `${where === "" ? "it" : where}: ${message}`
+    }),
+  )
+}
+
+/** The members of a user's state that are maps, which follow the codec. */
+const blankUser = decodeUser(Buffer.concat([Buffer.alloc(29), Buffer.from("{}")]))
+const userMaps = Object.entries(blankUser).flatMap(([name, value]) =>
+  value instanceof Map ? [name] : [],
+)
+
+const userJson = (body: Uint8Array): Record<string, unknown> => {
+  const { due } = decodeUserHead(asBuffer(body))
+  const members = Object.entries(decodeUser(body)).map(([name, value]) => [
+    name,
+    value instanceof Map ? [...value] : value,
+  ])
+  return { due, ...Object.fromEntries(members) }
+}
+
+const userBody = ({ due, ...members }: Record<string, unknown>): Uint8Array => {
+  const user: Record<string, unknown> = { ...members }
+  for (const name of userMaps) {
+    user[name] = new Map((members[name] ?? []) as Iterable<[string, unknown]>)
+  }
+  // The codec knows a profile that was never changed by its identity.
+  if (JSON.stringify(user.profile) === JSON.stringify(emptyProfile)) user.profile = emptyProfile
+  return encodeUser({ ...blankUser, ...user } as never, Number(due))
+}
+
+type Value = Pick<Entry, "user" | "records" | "sequence" | "json" | "base64">
+
+/** The body of an entry in the form of its table, or, where that would lose anything, as it is. */
+export const valueForm = (table: Table, body: Uint8Array): Value => {
+  const asIs = { base64: asBuffer(body).toString("base64") }
+  try {
+    const value = readable(table, body)
+    return Buffer.compare(bodyOf(table, value), body) === 0 ? value : asIs
+  } catch {
+    return asIs
+  }
+}
+
+const readable = (table: Table, body: Uint8Array): Value => {
+  switch (table) {
+    case "users":
+      return { user: userJson(body) }
+    case "history":
+      return { records: decodePage(body) as never }
+    case "eventIds":
+      return { sequence: asBuffer(body).readDoubleLE() }
+    default:
+      return { json: JSON.parse(asBuffer(body).toString("utf8")) }
+  }
+}
+
+/** The body that `value` stands for. Throws where it has none, or not that of its table. */
+export const bodyOf = (table: Table, value: Value): Uint8Array => {
+  const { base64, json, records, sequence, user } = value
+  if (base64 !== undefined) return Buffer.from(base64, "base64")
+  if (table === "users" && user !== undefined) {
+    const body = userBody(JSON.parse(JSON.stringify(user)))
+    decodeUser(body)
+    return body
+  }
+  if (table === "history" && records !== undefined) {
+    return Buffer.from(records.map((record) => JSON.stringify(record)).join("\n"))
+  }
+  if (table === "eventIds" && sequence !== undefined) {
+    const bytes = Buffer.alloc(8)
+    bytes.writeDoubleLE(sequence)
+    return bytes
+  }
+  if (!["users", "history", "eventIds"].includes(table) && json !== undefined) {
+    return Buffer.from(JSON.stringify(json))
+  }
+  throw new RangeError("its value is not that of its table")
+}
+
+/** The key and body of an entry, or what is wrong with them. */
+export const entryOf = (
+  entry: Entry,
+): Result.Result<{ readonly key: Uint8Array; readonly body: Uint8Array }, string> => {
+  try {
+    return Result.succeed({ key: compositeKey(...entry.key), body: bodyOf(entry.table, entry) })
+  } catch (error) {
+    return Result.fail(error instanceof Error ? error.message : String(error))
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * Makes a new data directory of an export (`ExportLines`), in `restore.draft` (`ArchiveSwap`): line by line into a
+ * snapshot and a journal, durable, and then checked as an archive is. A file with a bad line makes none; each
+ * bad line, up to `verificationFaultsMax`, is told by its number with all that is wrong with it.
+ */
+import { createHash, type Hash } from "node:crypto"
+import path from "node:path"
+import { Effect, Result, type Scope } from "effect"
+import { limits } from "../../Limits.ts"
+import { draftIn } from "../../storage/ArchiveSwap.ts"
+import { type DiskFile, removeTree, withFile } from "../../storage/Disk.ts"
+import { batchOf } from "../../storage/Frames.ts"
+import { openLmdbStore } from "../../storage/LmdbStore.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import { SegmentWriter } from "../../storage/SegmentWriter.ts"
+import { type Entry, type StorageError, type Table, tables } from "../../storage/Storage.ts"
+import { encodeValue } from "../../storage/Values.ts"
+import {
+  decodeLine,
+  type End,
+  type Entry as EntryLine,
+  entryOf,
+  type Header,
+  type Line,
+} from "./ExportLines.ts"
+import { FaultList, type Findings } from "./Findings.ts"
+import { JobFailed } from "./Jobs.ts"
+import type { JobCode, JobContext } from "./jobTable.ts"
+import { SavedState } from "./SavedState.ts"
+import { verify } from "./Verification.ts"
+
+const pieceBytes = 1_048_576
+const newline = 10
+const sliceEntries = 5_000
+const sliceBytes = 4 * 1_048_576
+const batchRecordsMax = 1_000
+const batchBytesMax = 262_144
+
+export const importLines: JobCode<"import"> = Effect.fnUntraced(function* (input, context) {
+  const draft = draftIn(input.directory)
+  yield* removeTree(nodeDisk, draft)
+  return yield* Effect.onError(fill(input.file, draft, context), () =>
+    Effect.ignore(removeTree(nodeDisk, draft)),
+  )
+})
+
+const fill = Effect.fnUntraced(function* (
+  file: string,
+  draft: string,
+  context: JobContext,
+): Effect.fn.Return<Findings & { readonly sequence: number }, unknown, Scope.Scope> {
+  const live = path.join(draft, "live")
+  const journal = path.join(draft, "journal")
+  yield* nodeDisk.makeFolder(live)
+  yield* nodeDisk.makeFolder(journal)
+  const header = yield* Effect.scoped(
+    Effect.gen(function* () {
+      const store = yield* openLmdbStore({
+        folder: live,
+        freeSpaceBytesMin: limits.freeSpaceBytesMin,
+      })
+      const reading = new Import(journal, store.writeEntries)
+      yield* withFile(nodeDisk, file, "read", (opened) => reading.run(opened, context))
+      return reading.header!
+    }),
+  )
+  yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
+  for (const folder of [live, journal, draft]) yield* nodeDisk.syncFolder(folder)
+  const faults = new FaultList()
+  const findings = yield* Effect.scoped(
+    Effect.gen(function* () {
+      const saved = yield* SavedState.open({ folder: draft, fault: faults.add })
+      return yield* verify(saved, faults, (done, total) =>
+        context.progress({ activity: "Checking", done, total }),
+      )
+    }),
+  )
+  yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
+  if (faults.count > 0) {
+    return yield* refused(faults.shown.map((words) => `The whole does not add up: ${words}`))
+  }
+  return { ...findings, sequence: header.sequence }
+})
+
+const refused = (lines: ReadonlyArray<string>) =>
+  new JobFailed({ kind: "refused", detail: lines.join("\n") })
+
+type Write = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
+
+class Import {
+  readonly #faults = new FaultList()
+  readonly #journal: string
+  readonly #write: Write
+  readonly #hash = createHash("sha256")
+  header: Header | undefined
+  #end: End | undefined
+  #line = 0
+  #slice: Array<Entry> = []
+  #sliceBytes = 0
+  #place: { readonly table: Table; readonly key: Uint8Array } | undefined
+  #segments: SegmentWriter | undefined
+  #bodies: Array<Uint8Array> = []
+  #bodiesBytes = 0
+  #lastSequence: number | undefined
+
+  constructor(journal: string, write: Write) {
+    this.#journal = journal
+    this.#write = write
+  }
+
+  readonly run = Effect.fnUntraced(function* (
+    this: Import,
+    file: DiskFile,
+    { progress }: JobContext,
+  ): Effect.fn.Return<void, unknown> {
+    const total = yield* file.size
+    const memory = Buffer.allocUnsafe(pieceBytes)
+    /** Pieces of a line that is not at its end. */
+    let carried: Array<Buffer> = []
+    let carriedBytes = 0
+    let position = 0
+    while (true) {
+      const count = yield* file.read(position, memory)
+      if (count === 0) break
+      position += count
+      let start = 0
+      const filled = memory.subarray(0, count)
+      for (let end = filled.indexOf(newline); end >= 0; end = filled.indexOf(newline, start)) {
+        this.#take(Buffer.concat([...carried, filled.subarray(start, end + 1)]))
+        carried = []
+        carriedBytes = 0
+        start = end + 1
+      }
+      if (start < count) carried.push(Buffer.from(filled.subarray(start)))
+      carriedBytes += count - start
+      if (carriedBytes > limits.exportLineBytesMax) {
+        this.#line++
+        this.#fault([`it is longer than ${limits.exportLineBytesMax} bytes`])
+        break
+      }
+      if (this.#faults.count >= limits.verificationFaultsMax) break
+      if (this.#faults.count === 0) yield* this.#flush(false)
+      progress({ activity: "Importing", done: position, total })
+    }
+    if (this.#faults.count === 0) this.#complete(carriedBytes)
+    if (this.#faults.count > 0) return yield* refused(this.#faults.shown)
+    yield* this.#flush(true)
+  }).bind(this)
+
+  #fault(words: ReadonlyArray<string>): void {
+    this.#faults.add(`Line ${this.#line}: ${words.join("; ")}`)
+  }
+
+  #take(bytes: Buffer): void {
+    this.#line++
+    const words = this.#read(bytes)
+    if (words.length > 0) this.#fault(words)
+  }
+
+  /** What is wrong with a line; takes what it says where nothing is. */
+  #read(bytes: Buffer): ReadonlyArray<string> {
+    const before = this.#hash.copy()
+    this.#hash.update(bytes)
+    if (this.#end !== undefined) return ["nothing may follow the line with kind end"]
+    let text: string
+    try {
+      text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+    } catch {
+      return ["it is no UTF-8"]
+    }
+    const line = decodeLine(text)
+    return Result.isFailure(line) ? line.failure : this.#understand(line.success, before)
+  }
+
+  #understand(line: Line, hash: Hash): ReadonlyArray<string> {
+    if ((line.kind === "header") !== (this.#line === 1)) {
+      return ["the first line, and no other, is the header"]
+    }
+    switch (line.kind) {
+      case "header":
+        this.header = line
+        return fine
+      case "entry":
+        return this.#entry(line)
+      case "record":
+        return this.#record(line.record)
+      case "end":
+        this.#end = line
+        if (line.lines !== this.#line - 1) {
+          return [`${line.lines} lines should come before it, not ${this.#line - 1}`]
+        }
+        return line.sha256 === undefined || line.sha256 === hash.digest("hex")
+          ? fine
+          : ["what comes before it is not what was exported: its sha256 is another"]
+    }
+  }
+
+  #entry(line: EntryLine): ReadonlyArray<string> {
+    if (this.#lastSequence !== undefined) return ["entries come before records"]
+    const { table } = line
+    const entry = entryOf(line)
+    if (Result.isFailure(entry)) return [entry.failure]
+    const { body, key } = entry.success
+    const before = this.#place
+    const byTable = before === undefined ? 1 : tables.indexOf(table) - tables.indexOf(before.table)
+    if (byTable < 0) return ["its table should come earlier"]
+    if (byTable === 0 && Buffer.compare(key, before!.key) <= 0) {
+      return ["its key should come earlier, or was there before"]
+    }
+    this.#place = { table, key }
+    const value = table === "eventIds" ? body : encodeValue(body)
+    this.#slice.push({ table, key, value })
+    this.#sliceBytes += key.length + value.length
+    return fine
+  }
+
+  #record(record: { readonly sequence: number }): ReadonlyArray<string> {
+    const { sequence } = record
+    const first = Math.max(1, this.header?.watermark ?? 0)
+    const expected = this.#lastSequence === undefined ? first : this.#lastSequence + 1
+    this.#lastSequence = sequence
+    if (sequence !== expected) return [`record.sequence: it should be ${expected}`]
+    const body = Buffer.from(JSON.stringify(record))
+    this.#bodies.push(body)
+    this.#bodiesBytes += body.length
+    return fine
+  }
+
+  /** All lines were taken, and `rest` bytes are behind the last one. */
+  #complete(rest: number): void {
+    if (rest > 0 || this.#end === undefined) {
+      this.#line++
+      this.#fault(["the file ends before the line with kind end: a part of it is missing"])
+      return
+    }
+    const { sequence } = this.header!
+    const last = this.#lastSequence ?? 0
+    if (last === sequence) return
+    this.#line = 1
+    this.#fault([`sequence: it is ${sequence}, but the last record is ${last}`])
+  }
+
+  /** Writes what is waiting, where it is enough for a transaction or a batch. */
+  readonly #flush = Effect.fnUntraced(function* (this: Import, all: boolean) {
+    const slice = this.#slice
+    const enough = slice.length >= sliceEntries || this.#sliceBytes >= sliceBytes
+    if (slice.length > 0 && (all || enough)) {
+      this.#slice = []
+      this.#sliceBytes = 0
+      yield* this.#write(slice)
+    }
+    const after = { lastSequence: Math.max(0, (this.header?.watermark ?? 0) - 1), checksum: 0 }
+    this.#segments ??= new SegmentWriter({ disk: nodeDisk, folder: this.#journal, after })
+    while (this.#bodies.length >= batchRecordsMax || this.#bodiesBytes >= batchBytesMax || all) {
+      const bodies = this.#nextBatch()
+      if (bodies.length === 0) break
+      yield* this.#segments.write(batchOf(this.#segments.position.lastSequence + 1, bodies))
+    }
+    if (all) yield* this.#segments.end
+  }).bind(this)
+
+  #nextBatch(): ReadonlyArray<Uint8Array> {
+    let count = 0
+    let bytes = 0
+    while (count < this.#bodies.length && count < batchRecordsMax && bytes < batchBytesMax) {
+      bytes += this.#bodies[count++]!.length
+    }
+    this.#bodiesBytes -= bytes
+    return this.#bodies.splice(0, count)
+  }
+}
+
+const fine: ReadonlyArray<string> = []

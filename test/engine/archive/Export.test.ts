@@ -1,0 +1,197 @@
+import { readdir, readFile, writeFile } from "node:fs/promises"
+import path from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { exportLines } from "../../../src/engine/archive/ExportJob.ts"
+import { importLines } from "../../../src/engine/archive/ImportJob.ts"
+import type { Input } from "../../../src/engine/archive/Jobs.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { limits } from "../../../src/Limits.ts"
+import { installDraft } from "../../../src/storage/ArchiveSwap.ts"
+import { nodeDisk } from "../../../src/storage/NodeDisk.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { event, rule, sandbox } from "../fixture.ts"
+import { alone, busy, found, running, seen } from "./fixture.ts"
+
+const users = 8
+const production = "prj_1:production"
+type Scope = Input<"export">["scope"]
+
+/** A directory with a snapshot and records after it, as a kill leaves it; and what its readers saw. */
+const written = Effect.gen(function* () {
+  const directory = yield* temporaryFolder
+  const host = yield* makeWorkerHost({ background: false })
+  const { close, engine } = yield* running({ directory, host })
+  yield* found(engine)
+  yield* busy(engine, users)
+  yield* engine.drain
+  const again = yield* Effect.andThen(close("kill"), running({ directory, host }))
+  yield* busy(again.engine, users, 1)
+  yield* again.engine.askUser(sandbox, { userId: "u3", command: { kind: "erasure" } })
+  yield* again.engine.askUser(
+    sandbox,
+    event("u4", "TAP", { id: "meta", metadata: { 'ä"\n': [1.5, null, "𝄞"] } }),
+  )
+  yield* again.engine.askProject(production, rule("TAP", 1))
+  yield* again.engine.askUser(production, event("u1", "TAP"))
+  const reads = yield* readsOf(again.engine)
+  const position = again.archives.position().lastSequence
+  yield* again.close("kill")
+  return { directory, host, position, reads }
+})
+
+const readsOf = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  const other = yield* engine.readUser(production, "u1")
+  return { ...(yield* seen(engine, users)), other: other?.xp }
+})
+
+const exported = Effect.fnUntraced(function* (folder: string, scope: Scope = null) {
+  const file = path.join(yield* temporaryFolder, "export.ndjson")
+  const at = Date.UTC(2026, 10, 21, 10)
+  const result = yield* Effect.scoped(
+    exportLines({ folder, file, laurel: "1.2.3", at, scope }, alone),
+  )
+  const text = yield* Effect.promise(() => readFile(file, "utf8"))
+  return { file, result, text }
+})
+
+const imported = Effect.fnUntraced(function* (file: string) {
+  const directory = yield* temporaryFolder
+  const findings = yield* Effect.scoped(importLines({ directory, file }, alone))
+  yield* installDraft(nodeDisk, directory, Date.now())
+  return { directory, findings }
+})
+
+/** Why a text can not be imported. */
+const faultsOf = Effect.fnUntraced(function* (text: string | Buffer) {
+  const directory = yield* temporaryFolder
+  const file = path.join(yield* temporaryFolder, "bad.ndjson")
+  yield* Effect.promise(() => writeFile(file, text))
+  const error = yield* Effect.flip(Effect.scoped(importLines({ directory, file }, alone)))
+  expect(yield* Effect.promise(() => readdir(directory))).toEqual([])
+  expect(error).toMatchObject({ kind: "refused" })
+  return (error as Error).message.split("\n")
+})
+
+describe("An export", () => {
+  it.live("of everything, imported, is read as it was, and goes on", () =>
+    Effect.gen(function* () {
+      const { directory, host, position, reads } = yield* written
+      const { file, result, text } = yield* exported(directory)
+      const lines = text
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      expect(lines[0]).toEqual({
+        kind: "header",
+        format: 1,
+        laurel: "1.2.3",
+        createdAt: "2026-11-21T10:00:00.000Z",
+        scope: null,
+        watermark: expect.any(Number),
+        sequence: position,
+      })
+      expect(result.sequence).toBe(position)
+      // People can read it: none of the tables of a small directory needs to be taken as bytes.
+      expect(lines.filter((line) => "base64" in line).map(({ table }) => table)).toEqual([])
+      const { directory: copy, findings } = yield* imported(file)
+      expect(findings).toMatchObject({ faults: [], sequence: position })
+      const second = yield* running({ directory: copy, host })
+      expect(yield* readsOf(second.engine)).toEqual(reads)
+      expect(second.archives.position().lastSequence).toBe(position)
+      // An id that was used before is still a duplicate.
+      const repeat = yield* second.engine.askUser(sandbox, event("u4", "TAP", { id: "meta" }))
+      expect(JSON.stringify(repeat)).toContain('"duplicate":true')
+      yield* busy(second.engine, users, 2)
+      yield* second.close()
+      // What is exported again is the same but for what is new.
+      const third = yield* exported(copy)
+      expect(third.text.split("\n").length).toBeGreaterThan(text.split("\n").length)
+    }),
+  )
+
+  it.live("of one environment has nothing of others, and no keys", () =>
+    Effect.gen(function* () {
+      const { directory, host, position, reads } = yield* written
+      const scope = { project: "shop", environment: "sandbox" }
+      const { file, text } = yield* exported(directory, scope)
+      expect(text).not.toContain(production)
+      expect(text).not.toContain("key_1")
+      const { directory: copy, findings } = yield* imported(file)
+      expect(findings.counts).toMatchObject({ projects: 1, keys: 0, environments: 1 })
+      const second = yield* running({ directory: copy, host })
+      expect(yield* readsOf(second.engine)).toEqual({ ...reads, other: undefined })
+      expect(second.archives.position().lastSequence).toBe(position)
+      yield* second.close()
+      const unknown = yield* Effect.flip(exported(directory, { ...scope, project: "x" }))
+      expect(unknown).toMatchObject({ kind: "refused", detail: "There is no project x" })
+    }),
+  )
+
+  it.live(
+    "with a bad line makes nothing, and each is told by its number with all that is wrong",
+    () =>
+      Effect.gen(function* () {
+        const { directory, host } = yield* written
+        // All of it in the snapshot: a record in the journal would put right what a value says.
+        yield* Effect.flatMap(running({ directory, host }), ({ close }) => close())
+        const { text } = yield* exported(directory)
+        const lines = text.trimEnd().split("\n")
+        const user = lines.findIndex((line) => line.includes('"table":"users"'))
+        const last = lines.length
+        const changed = (at: number, change: (line: string) => string) =>
+          lines
+            .map((line, index) => (index === at ? change(line) : line))
+            .join("\n")
+            .concat("\n")
+        const without = (...gone: ReadonlyArray<number>) =>
+          lines
+            .filter((_, index) => !gone.includes(index))
+            .join("\n")
+            .concat("\n")
+
+        expect(yield* faultsOf(changed(user, () => "{"))).toContain(
+          `Line ${user + 1}: it is no JSON`,
+        )
+        const strange = JSON.stringify({ kind: "entry", table: "moon", key: [] })
+        const [several] = yield* faultsOf(changed(user, () => strange))
+        expect(several).toMatch(new RegExp(`^Line ${user + 1}: table: .*; key`))
+        const many = changed(user, () => "{").replace('"kind":"record"', '"kind":"recurd"')
+        expect((yield* faultsOf(many)).length).toBeGreaterThanOrEqual(2)
+        expect(
+          yield* faultsOf(changed(user, (line) => line.replace('"user":', '"json":'))),
+        ).toContain(`Line ${user + 1}: its value is not that of its table`)
+        expect(yield* faultsOf(changed(user, (line) => `${line}\n${line}`))).toContain(
+          `Line ${user + 2}: its key should come earlier, or was there before`,
+        )
+        expect(yield* faultsOf(without(last - 2))).toContain(
+          `Line ${last - 1}: ${last - 1} lines should come before it, not ${last - 2}`,
+        )
+        for (const part of [text.slice(0, -5), `${lines.slice(0, 9).join("\n")}\n`, "", "x"]) {
+          const [first] = yield* faultsOf(part)
+          expect(first).toMatch(/^Line \d+: the file ends before the line with kind end/)
+        }
+        const newer = changed(0, (line) => line.replace('"format":1', '"format":2'))
+        expect((yield* faultsOf(newer))[0]).toBe(
+          "Line 1: it has format 2: it was written by a newer Laurel",
+        )
+        expect((yield* faultsOf(without(0)))[0]).toBe(
+          "Line 1: the first line, and no other, is the header",
+        )
+        expect((yield* faultsOf(Buffer.from([0xff, 10])))[0]).toBe("Line 1: it is no UTF-8")
+        const long = `${lines[0]}\n${"x".repeat(limits.exportLineBytesMax + 1_048_576)}`
+        expect((yield* faultsOf(long))[0]).toContain(`Line 2: it is longer than`)
+
+        const richer = changed(user, (line) => line.replace(/"xp":\d+/, '"xp":999999'))
+        expect(yield* faultsOf(richer)).toContain(
+          `Line ${last}: what comes before it is not what was exported: its sha256 is another`,
+        )
+        // Without the checksum it is the sums that do not agree.
+        const edited = richer.replace(/,"sha256":"[0-9a-f]+"/, "")
+        expect((yield* faultsOf(edited))[0]).toMatch(
+          /^The whole does not add up: User "u\d" of \S+ is not what its records say: xp is 999999/,
+        )
+      }),
+  )
+})
