@@ -1,0 +1,102 @@
+/** The real program in a process of its own, with or without the hook that makes it fail. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { readFile } from "node:fs/promises"
+import { join, resolve } from "node:path"
+import { compileCache } from "../compileCache.ts"
+import type { ClockPlan, Plan } from "./hook.ts"
+
+const main = resolve(import.meta.dirname, "../../src/main.ts")
+const hook = resolve(import.meta.dirname, "hook.ts")
+
+/** What a server is made to suffer. */
+export interface Trouble {
+  readonly plan?: Plan
+  readonly clock?: ClockPlan
+}
+
+export type End = number | NodeJS.Signals
+
+export class ServerProcess {
+  readonly process: ChildProcess
+  readonly ended: Promise<End>
+  stdout = ""
+  stderr = ""
+  hasEnded = false
+  url = ""
+  readonly #waiting = new Set<() => void>()
+
+  constructor(args: ReadonlyArray<string>, directory: string, { clock, plan }: Trouble = {}) {
+    const troubled = plan !== undefined || clock !== undefined
+    this.process = spawn(process.execPath, [main, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        PATH: process.env.PATH ?? "",
+        ...compileCache,
+        LAUREL_DATA_DIR: directory,
+        LAUREL_PORT: "0",
+        LAUREL_ADMIN_PORT: "0",
+        // All the time, so that every fault meets one.
+        LAUREL_SNAPSHOT_INTERVAL: "100 millis",
+        ...(troubled && { NODE_OPTIONS: `--import ${hook}` }),
+        ...(plan !== undefined && { TORTURE_PLAN: JSON.stringify(plan) }),
+        ...(clock !== undefined && { TORTURE_CLOCK: JSON.stringify(clock) }),
+      },
+    })
+    const look = () => {
+      for (const each of this.#waiting) each()
+    }
+    this.process.stdout!.setEncoding("utf8").on("data", (text: string) => {
+      this.stdout += text
+      look()
+    })
+    this.process.stderr!.setEncoding("utf8").on("data", (text: string) => {
+      // Only the end matters, and long runs log much.
+      this.stderr = (this.stderr + text).slice(-100_000)
+      look()
+    })
+    this.ended = new Promise((end) => {
+      this.process.on("close", (code, signal) => {
+        this.hasEnded = true
+        look()
+        end(code ?? signal!)
+      })
+    })
+  }
+
+  /** Whether stderr came to match the pattern; `false` if the process ended before. */
+  heard(pattern: RegExp): Promise<boolean> {
+    return new Promise((heard) => {
+      const look = () => {
+        const matches = pattern.test(this.stderr)
+        if (!matches && !this.hasEnded) return
+        this.#waiting.delete(look)
+        heard(matches)
+      }
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<End> {
+    this.process.kill(signal)
+    return this.ended
+  }
+
+  /** Starts a server; it is ready, or it has ended. */
+  static async serve(directory: string, trouble: Trouble = {}): Promise<ServerProcess> {
+    const server = new ServerProcess(["serve"], directory, trouble)
+    if (await server.heard(/"message":"Ready".*\n/)) {
+      server.url = JSON.parse(await readFile(join(directory, "server.json"), "utf8")).url
+    }
+    return server
+  }
+}
+
+/** Runs a command to its end. */
+export const command = async (args: ReadonlyArray<string>, directory: string): Promise<string> => {
+  const running = new ServerProcess(args, directory)
+  const end = await running.ended
+  if (end !== 0) throw new Error(`laurel ${args.join(" ")} ended with ${end}: ${running.stderr}`)
+  return running.stdout
+}

@@ -1,0 +1,30 @@
+/** `npm run torture -- --minutes 10 --seed 1`: see `torture.ts`. Ends with 1 when anything was lost. */
+import { parseArgs } from "node:util"
+import { torture } from "./torture.ts"
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "10" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 0x1_0000_0000)) },
+  },
+})
+const minutes = Number(values.minutes)
+const seed = Number(values.seed)
+if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
+  console.error("Give --minutes a number above 0 and --seed a whole number.")
+  process.exit(64)
+}
+console.log(`Torture for ${minutes} minutes; again with --seed ${seed}`)
+const summary = await torture({ seed, durationMs: minutes * 60_000, say: console.log })
+console.log(`
+rounds        ${summary.rounds}
+sent          ${summary.sent}
+acknowledged  ${summary.acknowledged}
+verified      ${summary.verified}
+kills         ${summary.kills}
+faults        ${Object.entries(summary.faults)
+  .map(([name, count]) => `${name}: ${count}`)
+  .join(", ")}
+lost          ${summary.lost.length}`)
+for (const words of summary.lost) console.log(`  ${words}`)
+if (summary.lost.length > 0) process.exitCode = 1
