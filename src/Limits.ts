@@ -106,7 +106,7 @@ export const limits = {
   // Lists of users
   listTurnMs: 2,
   listsConcurrentMax: 2,
-  sortTurnItemsMax: 2_048,
+  sortTurnItemsMax: 512,
 
   // Backfills of badges
   backfillTurnUsersMax: 100,

@@ -72,12 +72,11 @@ class Reading {
 
   readonly page = Effect.fnUntraced(function* (this: Reading) {
     const { counts, fresh, id } = this.#environment
-    const sorted = yield* sortInTurns(fresh, compareCodePoints)
-    const created = sorted.filter((userId, index) => userId !== sorted[index - 1])
+    const created = distinct(yield* sortInTurns(fresh, compareCodePoints))
+    let next = created.next()
     const prefix = compositeKey(id)
     const stored = this.#storage.readEntries({ table: "users", ...rangeOf(prefix) })
     const idAt = lastTextStart(prefix)
-    let next = 0
     let damaged: readonly [Uint8Array, Place] | undefined
     yield* Stream.runForEachWhile(stored, (entries) =>
       this.#inTurns(entries, ([key, value]) => {
@@ -87,19 +86,20 @@ class Reading {
           return false
         }
         const userId = asBuffer(key).toString("utf8", idAt, lastTextEnd(key))
-        while (next < created.length && compareCodePoints(created[next]!, userId) < 0) {
-          this.#look(created[next++]!)
+        for (; !next.done && compareCodePoints(next.value, userId) < 0; next = created.next()) {
+          this.#look(next.value)
         }
-        if (created[next] === userId) next++
+        if (next.value === userId) next = created.next()
         this.#look(userId, bytes)
         return !this.#isFull
       }),
     )
     if (damaged !== undefined) yield* decodeValue(...damaged)
-    yield* this.#inTurns(created.slice(next), (userId) => {
+    const look = (userId: string) => {
       this.#look(userId)
       return !this.#isFull
-    })
+    }
+    if (!next.done && look(next.value)) yield* this.#inTurns(created, look)
     const users = (yield* Effect.forEach(this.#ids, (userId) => this.#read(userId))).filter(
       (user) => user !== undefined,
     )
@@ -114,13 +114,14 @@ class Reading {
   /** Hands over item by item as long as `more` says so, with time for others in between; whether it still did at the end. */
   readonly #inTurns = Effect.fnUntraced(function* <A>(
     this: Reading,
-    items: ReadonlyArray<A>,
+    items: Iterable<A>,
     more: (item: A) => boolean,
   ) {
     this.#turnEndsAt = performance.now() + limits.listTurnMs
-    for (let index = 0; index < items.length; index++) {
-      if (!more(items[index]!)) return false
-      if (index % clockEvery === 0 && performance.now() > this.#turnEndsAt) {
+    let count = 0
+    for (const item of items) {
+      if (!more(item)) return false
+      if (count++ % clockEvery === 0 && performance.now() > this.#turnEndsAt) {
         yield* nextTurn
         this.#turnEndsAt = performance.now() + limits.listTurnMs
       }
@@ -149,6 +150,15 @@ class Reading {
     const { id, users } = this.#environment
     const actor = users.get(userId)
     return actor?.loaded ? Effect.succeed(actor.durable) : readColdUser(this.#storage, id, userId)
+  }
+}
+
+/** Sorted ids, each once. */
+function* distinct(sorted: ReadonlyArray<string>): Generator<string, undefined> {
+  let before: string | undefined
+  for (const id of sorted) {
+    if (id !== before) yield id
+    before = id
   }
 }
 

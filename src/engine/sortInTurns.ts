@@ -26,15 +26,16 @@ export const sortInTurns = Effect.fnUntraced(function* <A>(
     for (let at = 0; at < runs.length; at += 2) {
       const one = runs[at]!
       const other = runs[at + 1] ?? []
-      const merged: Array<A> = []
+      // As long as it will be: what grows is copied time and again, all in one turn.
+      const merged = new Array<A>(one.length + other.length)
       let first = 0
       let second = 0
-      while (first < one.length || second < other.length) {
+      for (let next = 0; next < merged.length; ) {
         const takeSecond =
           first === one.length ||
           (second < other.length && compare(other[second]!, one[first]!) < 0)
-        merged.push(takeSecond ? other[second++]! : one[first++]!)
-        if (merged.length % size === 0) yield* nextTurn
+        merged[next++] = takeSecond ? other[second++]! : one[first++]!
+        if (next % size === 0) yield* nextTurn
       }
       longer.push(merged)
     }
