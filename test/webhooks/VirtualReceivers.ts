@@ -37,7 +37,8 @@ export class VirtualReceivers {
             if (!open) return
             land()
             if (!process.alive) return
-            settled({ status, error: null, body: "", retryAfter: undefined, durationMs: 1 })
+            const body = status < 300 ? "" : "what was wrong"
+            settled({ status, error: null, body, retryAfter: undefined, durationMs: 1 })
           })
         }
         return land
