@@ -66,8 +66,14 @@ export const decodeSegmentHeader = (bytes: Buffer): SegmentHeader | "newer" | "d
   if (bytes.length < segmentHeaderBytes) return "damaged"
   if (!bytes.subarray(0, segmentMagic.length).equals(segmentMagic)) return "damaged"
   if (bytes.readUInt32LE(24) !== crc32(bytes.subarray(0, 24))) return "damaged"
-  if (bytes.readUInt32LE(8) > formatVersion) return "newer"
-  return { firstSequence: readSequence(bytes, 12), previous: bytes.readUInt32LE(20) }
+  const version = bytes.readUInt32LE(8)
+  switch (version) {
+    // Each format that there was is read here.
+    case formatVersion:
+      return { firstSequence: readSequence(bytes, 12), previous: bytes.readUInt32LE(20) }
+    default:
+      return version > formatVersion ? "newer" : "damaged"
+  }
 }
 
 /** The header of a batch that follows the one with checksum `previous`, and its own checksum. */

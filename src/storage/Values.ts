@@ -47,14 +47,22 @@ export const isWhole = (value: Buffer): boolean =>
 export const wholeBody = (value: Buffer): Buffer =>
   value.subarray(valueBodyAt, value.length - checksumBytes)
 
+/** How the body of a value of each format that there was comes to have today's form. */
+const readers: { readonly [format: number]: (body: Buffer) => Buffer } = {
+  [formatVersion]: (body) => body,
+}
+
 /** The body of a stored value, as a view of it, or what is wrong with it, in words that follow its name. */
 export const openValue = (value: Uint8Array): Uint8Array | string => {
   const bytes = asBuffer(value)
   const version = bytes[0] ?? 0
-  if (version > formatVersion && bytes.length >= valueBodyAt + checksumBytes) {
-    return `has format ${version}: it was written by a newer Laurel`
-  }
-  return isWhole(bytes) ? wholeBody(bytes) : "is damaged"
+  if (bytes.length < valueBodyAt + checksumBytes) return "is damaged"
+  if (version > formatVersion) return `has format ${version}: it was written by a newer Laurel`
+  if (crc32(bytes) !== residue) return "is damaged"
+  const read = readers[version]
+  return read === undefined
+    ? `has format ${version}, which no Laurel has written`
+    : read(wholeBody(bytes))
 }
 
 /** The same, where a value that is wrong ends the operation. */
