@@ -69,6 +69,8 @@ export interface LmdbStoreOptions {
   /** An existing folder. */
   readonly folder: string
   readonly freeSpaceBytesMin: number
+  /** Address space to begin with; LMDB takes more when the data outgrows it. */
+  readonly mapBytes?: number
 }
 
 export class LmdbStore {
@@ -243,8 +245,10 @@ export const openReadOnly = (folder: string): RootDatabase<Bytes, Bytes> =>
 const writable = { ...environment, overlappingSync: false, eventTurnBatching: false } as const
 
 /** Opens an environment to write it. Throws. */
-export const openWritable = (folder: string): RootDatabase<Bytes, Bytes> =>
-  open<Bytes, Bytes>({ ...writable, path: folder })
+export const openWritable = (
+  folder: string,
+  mapSize = environment.mapSize,
+): RootDatabase<Bytes, Bytes> => open<Bytes, Bytes>({ ...writable, mapSize, path: folder })
 
 /** A table of an open environment; `undefined`: it is only read, and the table was never written. */
 export const openTable = (
@@ -257,6 +261,6 @@ export const openLmdbStore = (
   options: LmdbStoreOptions,
 ): Effect.Effect<LmdbStore, Broken, Scope.Scope> =>
   Effect.acquireRelease(
-    attempt("open", () => new LmdbStore(openWritable(options.folder), options)),
+    attempt("open", () => new LmdbStore(openWritable(options.folder, options.mapBytes), options)),
     (store) => store.close,
   )

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
+import { stat } from "node:fs/promises"
 import path from "node:path"
 import { createInterface } from "node:readline"
 import { describe, expect, it } from "@effect/vitest"
@@ -39,6 +40,47 @@ describe("LmdbStore", () => {
       )
       const values = chunks.flat().map(([, value]) => text(value))
       expect(values).toEqual(Array.from({ length: 2_000 }, (_, n) => `${Math.floor(n / 40)}`))
+    }),
+  )
+
+  it.live("outgrows its map under load, while readers see all that was written", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const mapBytes = 1024 * 1024
+      const valueBytes = 1_000
+      const slices = 48
+      const each = 250
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0, mapBytes })
+          let written = 0
+          const writing = Effect.gen(function* () {
+            for (let slice = 0; slice < slices; slice++) {
+              const entries = Array.from({ length: each }, (_, index) =>
+                put(slice * each + index, String(slice).padEnd(valueBytes)),
+              )
+              yield* store.writeEntries(entries)
+              written += each
+            }
+          })
+          const reading = Effect.gen(function* () {
+            while (written < slices * each) {
+              const before = written
+              const range = { table: "users", ...rangeOf(new Uint8Array(0)) } as const
+              const chunks = yield* Stream.runCollect(store.readEntries(range))
+              expect(chunks.flat().length).toBeGreaterThanOrEqual(before)
+            }
+          })
+          yield* Effect.all([writing, reading], { concurrency: 2 })
+        }),
+      )
+      const { size } = yield* Effect.promise(() => stat(path.join(folder, "data.mdb")))
+      expect(size).toBeGreaterThan(8 * mapBytes)
+      const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0, mapBytes })
+      for (const n of [0, slices * each - 1]) {
+        const value = yield* store.readEntry("users", compositeKey(n))
+        expect(text(value)?.trim()).toBe(String(Math.floor(n / each)))
+      }
     }),
   )
 
