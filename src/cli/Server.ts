@@ -9,6 +9,7 @@
 import { createServer } from "node:http"
 import { Console, Context, Effect, Fiber, type Scope } from "effect"
 import { archivesIn, type Config, erasureMsOf } from "../Config.ts"
+import { ArchiveMetrics } from "../engine/archive/ArchiveMetrics.ts"
 import {
   Archives,
   archiveOnSchedule,
@@ -86,7 +87,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     const deliveries = yield* deliver
     yield* Effect.provide(api.takeOver, Context.add(services, Deliveries, deliveries))
     const token = makeToken()
-    const archives = yield* keepArchives(config, host, source)
+    const archives = yield* keepArchives(config, host, source, metrics)
     const admin = yield* Effect.provide(
       serveAdmin({ host: config.adminHost, port: config.adminPort, token, metrics }),
       Context.add(services, Archives, archives),
@@ -143,8 +144,10 @@ const keepArchives = Effect.fnUntraced(function* (
   config: Config,
   host: WorkerHost,
   { forgetDeadReaders, position, since }: ArchiveSource,
+  metrics: Metrics,
 ) {
   const folder = archivesIn(config)
+  const newestAt = newestArchiveAt(folder)
   const archives = makeArchives({
     directory: config.dataDirectory,
     archives: folder,
@@ -152,10 +155,10 @@ const keepArchives = Effect.fnUntraced(function* (
     host,
     position,
     forgetDeadReaders,
+    metrics: new ArchiveMetrics(metrics, yield* newestAt),
   })
   const { archiveIntervalMs: intervalMs } = config
   if (intervalMs !== null) {
-    const newestAt = newestArchiveAt(folder)
     const schedule = { intervalMs, newestAt, since: since ?? Date.now() }
     yield* Effect.forkScoped(archiveOnSchedule(archives, schedule))
   }

@@ -109,6 +109,15 @@ export const catalogue = {
   ),
   laurel_snapshot_pending_records: gauge("Durable records that are not in a snapshot yet."),
 
+  // Archives
+  laurel_archives_total: counter(
+    "Archives that were `made`, or that `failed`: then the log says why, and the data is as it was.",
+    "outcome",
+  ),
+  laurel_archive_age_seconds: gauge(
+    "Time since the newest archive that passed its check was made; 0 before the first one.",
+  ),
+
   // Start
   laurel_recovery_duration_seconds: gauge("Time that recovery took at the last start."),
   laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),

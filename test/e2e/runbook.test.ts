@@ -75,8 +75,8 @@ describe("The runbook", patience, () => {
     await server.request(key, "POST", "/v1/rules", { action: "TAP", reward: { xp: 10 } })
     const tap = async (userId: string) =>
       (await server.request(key, "POST", "/v1/events", { userId, action: "TAP" })).body.receivedAt
-    const board = async (on: Server, by = key) =>
-      (await on.request(by, "GET", "/v1/leaderboard")).body.entries.map(
+    const board = async (on: Server) =>
+      (await on.request(key, "GET", "/v1/leaderboard")).body.entries.map(
         ({ userId, xp }: { userId: string; xp: number }) => `${userId} ${xp}`,
       )
     await tap("ada")
@@ -137,10 +137,6 @@ describe("The runbook", patience, () => {
       code: 0,
       output: expect.stringMatching(/Imported and checked: 3 users[\s\S]*lk_test_/),
     })
-    const shop = await Server.start(join(temporary, "laurel-shop"))
-    const ownKey = /^lk_test_\w+$/m.exec(other.output)![0]
-    expect(await board(shop, ownKey)).toEqual(["ada 10", "bob 10", "eve 10"])
-    await shop.stop()
 
     expect([...untried]).toEqual([])
   })

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
 import { catalogue, type MetricKind } from "../../src/metrics/Catalogue.ts"
 import { observeProcess } from "../../src/metrics/ProcessMetrics.ts"
 import { startServer } from "../http/fixture.ts"
@@ -17,6 +18,7 @@ describe("The catalogue of metrics", () => {
     const server = await startServer()
     try {
       await server.call("POST", "/v1/events", { body: { userId: "u", action: "A" } })
+      new ArchiveMetrics(server.metrics, undefined)
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),
       )

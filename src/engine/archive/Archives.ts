@@ -10,6 +10,7 @@ import type { Manifest } from "../../storage/ArchiveManifest.ts"
 import type { Retention } from "../../storage/ArchiveRetention.ts"
 import { nodeDisk } from "../../storage/NodeDisk.ts"
 import type { JournalPosition } from "../../storage/SegmentFormat.ts"
+import type { ArchiveMetrics } from "./ArchiveMetrics.ts"
 import type { JobFailed, JobProgress, Step } from "./Jobs.ts"
 import type { WorkerHost } from "./WorkerHost.ts"
 
@@ -36,12 +37,13 @@ export interface ArchivesOptions {
   readonly host: WorkerHost
   readonly position: () => JournalPosition
   readonly forgetDeadReaders: Effect.Effect<void>
+  readonly metrics?: ArchiveMetrics
   /** For tests: what happens at each step of a job. */
   readonly onStep?: (step: Step) => Effect.Effect<void>
 }
 
 export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
-  const { archives, directory, forgetDeadReaders, host, position, retention } = options
+  const { archives, directory, forgetDeadReaders, host, metrics, position, retention } = options
   const one = Semaphore.makeUnsafe(1)
 
   const asked = (step: Step): Effect.Effect<unknown> =>
@@ -72,18 +74,18 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
     const startedAt = performance.now()
     const at = yield* Clock.currentTimeMillis
     const listener = { asked, ...(progress !== undefined && { progress }) }
-    const manifest = yield* host
-      .run("archive", { directory, archives, at, reason }, listener)
-      .pipe(
-        Effect.tapError((failed) =>
-          Effect.andThen(
-            forgetDeadReaders,
-            Effect.logError("No archive could be made; the data is as it was").pipe(
-              Effect.annotateLogs({ kind: failed.kind, cause: failed.detail }),
-            ),
+    const manifest = yield* host.run("archive", { directory, archives, at, reason }, listener).pipe(
+      Effect.tapCause(() => Effect.sync(() => metrics?.failed())),
+      Effect.tapError((failed) =>
+        Effect.andThen(
+          forgetDeadReaders,
+          Effect.logError("No archive could be made; the data is as it was").pipe(
+            Effect.annotateLogs({ kind: failed.kind, cause: failed.detail }),
           ),
         ),
-      )
+      ),
+    )
+    metrics?.made(at)
     yield* Effect.logInfo("An archive was made").pipe(
       Effect.annotateLogs({
         archive: manifest.id,

@@ -2,9 +2,11 @@ import { cp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/pr
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
+import { ArchiveMetrics } from "../../../src/engine/archive/ArchiveMetrics.ts"
 import type { Step } from "../../../src/engine/archive/Jobs.ts"
 import { verifyArchive } from "../../../src/engine/archive/VerifyJobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
 import { listArchives } from "../../../src/storage/ArchiveCatalog.ts"
 import { nodeDisk } from "../../../src/storage/NodeDisk.ts"
 import { Random, seeds } from "../../simulation/random.ts"
@@ -94,7 +96,9 @@ describe("An archive", () => {
         Effect.promise(async () => {
           if (step === dieAt) process.kill(await workerOf(process.pid), "SIGKILL")
         })
-      const first = yield* running({ directory, host, onStep })
+      const metrics = new Metrics()
+      const archiveMetrics = new ArchiveMetrics(metrics, undefined)
+      const first = yield* running({ directory, host, onStep, metrics: archiveMetrics })
       yield* found(first.engine)
       yield* busy(first.engine, users)
       const before = yield* seen(first.engine, users)
@@ -107,7 +111,11 @@ describe("An archive", () => {
         expect(yield* idsIn(first.folder)).toHaveLength(step === "published" ? 1 : 0)
       }
       dieAt = undefined
+      expect(metrics.text()).toContain(`laurel_archives_total{outcome="failed"} ${steps.length}\n`)
+      expect(metrics.text()).toContain("laurel_archive_age_seconds 0\n")
       yield* first.archives.create({ reason: "request" })
+      expect(metrics.text()).toContain('laurel_archives_total{outcome="made"} 1\n')
+      expect(metrics.text()).not.toContain("laurel_archive_age_seconds 0\n")
       const names = yield* Effect.promise(() => readdir(first.folder))
       expect(names.toSorted()).toEqual(yield* idsIn(first.folder))
       expect(yield* seen(first.engine, users)).toEqual(before)

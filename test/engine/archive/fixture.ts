@@ -2,6 +2,7 @@
 import path from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import type { JournalRecord } from "../../../src/domain/Record.ts"
+import type { ArchiveMetrics } from "../../../src/engine/archive/ArchiveMetrics.ts"
 import { type Archives, makeArchives } from "../../../src/engine/archive/Archives.ts"
 import type { Step } from "../../../src/engine/archive/Jobs.ts"
 import type { JobContext } from "../../../src/engine/archive/jobTable.ts"
@@ -30,6 +31,7 @@ export interface RunningOptions {
   readonly directory: string
   readonly host: WorkerHost
   readonly onStep?: (step: Step) => Effect.Effect<void>
+  readonly metrics?: ArchiveMetrics
   readonly engine?: Partial<EngineOptions>
 }
 
@@ -54,6 +56,7 @@ export const running = Effect.fnUntraced(function* (options: RunningOptions) {
     retention: { hourly: 24, daily: 7 },
     host,
     ...(onStep !== undefined && { onStep }),
+    ...(options.metrics !== undefined && { metrics: options.metrics }),
   })
   const found: Running = {
     engine,
