@@ -67,6 +67,11 @@ export interface LogPlace {
   readonly index: number
 }
 
+/** Where a pending delivery stands among those of its endpoint. */
+export interface DuePlace extends LogPlace {
+  readonly dueAt: number
+}
+
 export class DeliveryStore {
   readonly #storage: Store
 
@@ -118,16 +123,19 @@ export class DeliveryStore {
     )
   }
 
-  /** The places of pending deliveries that are due from `from` (inclusive) to `until` (exclusive), earliest first. */
+  /** The places of pending deliveries that are due from `from` (a time, inclusive, or a place, exclusive) to `until` (exclusive), earliest first. */
   due(
     endpoint: number,
-    from: number,
+    from: number | DuePlace,
     until: number,
     limit: number,
-  ): Effect.Effect<ReadonlyArray<LogPlace & { readonly dueAt: number }>, Broken> {
+  ): Effect.Effect<ReadonlyArray<DuePlace>, Broken> {
     const range = {
       table: "due",
-      from: dueKey(endpoint, from, 0, 0),
+      from:
+        typeof from === "number"
+          ? dueKey(endpoint, from, 0, 0)
+          : successor(dueKey(endpoint, from.dueAt, from.sequence, from.index)),
       until:
         until === Number.POSITIVE_INFINITY
           ? successor(compositeKey(endpoint))

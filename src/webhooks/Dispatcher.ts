@@ -12,7 +12,7 @@ import type { Feed, FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Delivery } from "./Delivery.ts"
-import type { DeliveryStore } from "./DeliveryStore.ts"
+import type { DeliveryStore, DuePlace } from "./DeliveryStore.ts"
 import type { Endpoint } from "./Endpoint.ts"
 import type { Erasures } from "./Erasures.ts"
 
@@ -181,22 +181,34 @@ export class Dispatcher {
     this: Dispatcher,
     endpoint: Endpoint,
   ): Effect.fn.Return<void, Broken> {
-    const { feed, longestPauseMs, now, store } = this.#options
+    const { erasures, feed, isErased, longestPauseMs, now, retentionMs, store, wallNow } =
+      this.#options
     const { number, queue } = endpoint
     const until = now() + 1
     const wanted = this.#roomOf(endpoint)
+    // Those that are in memory, or whose outcome is not written yet, are found once more from the first on only.
     const known = queue.size
-    queue.behind = false
-    queue.nextDueAt = Number.POSITIVE_INFINITY
-    const due = yield* store.due(number, 0, until, wanted + known)
+    const from = queue.beginRead()
+    const most = from === undefined ? wanted + known : wanted
+    const due = yield* store.due(number, from ?? 0, until, most)
     // Later than anything can be: somebody has set the clock back.
     const stray = yield* store.due(number, until + longestPauseMs, Number.POSITIVE_INFINITY, wanted)
-    if (due.length === wanted + known || stray.length > 0) queue.behind = true
+    const places: Array<DuePlace> = []
+    let last: DuePlace | undefined
+    for (const place of due) {
+      if (places.length === wanted) break
+      last = place
+      if (!queue.has(place)) places.push(place)
+    }
+    const more = due.length === most || last !== due.at(-1)
+    if (more || stray.length > 0 || from !== undefined) queue.behind = true
     else {
       const [next] = yield* store.due(number, until, Number.POSITIVE_INFINITY, 1)
       queue.nextDueAt = Math.min(queue.nextDueAt, next?.dueAt ?? Number.POSITIVE_INFINITY)
     }
-    const places = [...due, ...stray].filter((place) => !queue.has(place)).slice(0, wanted)
+    for (const place of stray) {
+      if (places.length < wanted && !queue.has(place)) places.push(place)
+    }
     const deliveries: Array<Delivery> = []
     for (const place of places) {
       const delivery = yield* store.pending(number, place)
@@ -204,18 +216,9 @@ export class Dispatcher {
     }
     const sequences = new Set(deliveries.map(({ sequence }) => sequence))
     const entries = yield* feed.find([...sequences].sort((one, other) => one - other))
-    for (const delivery of deliveries) yield* this.#keep(endpoint, delivery, entries)
-  })
-
-  #keep(
-    { queue }: Endpoint,
-    delivery: Delivery,
-    entries: ReadonlyMap<number, FeedEntry>,
-  ): Effect.Effect<void> {
-    const { erasures, isErased, retentionMs, wallNow } = this.#options
-    const { at, index, kind, sequence } = delivery
-    const entry = entries.get(sequence)
-    return Effect.gen(function* () {
+    for (const delivery of deliveries) {
+      const { at, index, kind, sequence } = delivery
+      const entry = entries.get(sequence)
       if (
         entry === undefined ||
         entry.record.at !== at ||
@@ -225,8 +228,9 @@ export class Dispatcher {
       } else if (at < wallNow() - retentionMs) queue.drop(delivery, "expired")
       else if (erasures.has(delivery) || (yield* isErased(entry))) queue.drop(delivery, "erased")
       else queue.keep(delivery, entry)
-    })
-  }
+    }
+    queue.endRead(more ? last : undefined)
+  })
 
   /** Begins no more attempts; ends when none is under way. */
   landed(endpoints: Iterable<Endpoint>): Effect.Effect<void> {

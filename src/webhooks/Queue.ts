@@ -4,6 +4,8 @@
  * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. Once something is there that
  *   is due (`behind`) or on its way there, everything new goes there too, until it has been read: so order
  *   is kept.
+ * - The store is read in passes, from the first due one on, each read behind the last. What has come back to a
+ *   place that the pass is beyond makes it begin anew; a pass that has come to the end is followed by one more.
  * - A pending delivery is in memory or can be found in the store, never neither. It has one object at a time:
  *   what has left memory is not read again before what became of it is written (`#leaving`).
  */
@@ -11,6 +13,7 @@ import type { FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
 import type { Delivery, DropReason } from "./Delivery.ts"
+import type { DuePlace } from "./DeliveryStore.ts"
 
 /** What is in memory to be sent, over all endpoints. */
 export interface Memory {
@@ -27,6 +30,9 @@ export interface QueueOptions {
 const nameOf = ({ index, sequence }: { readonly sequence: number; readonly index: number }) =>
   `${sequence}.${index}`
 
+const isBefore = (one: DuePlace, other: DuePlace): boolean =>
+  (one.dueAt - other.dueAt || one.sequence - other.sequence || one.index - other.index) < 0
+
 export class Queue {
   readonly #options: QueueOptions
   readonly #isProven: () => boolean
@@ -35,6 +41,10 @@ export class Queue {
   readonly #leaving = new Map<string, Delivery>()
   /** How many of those were due. */
   #leavingDue = 0
+  /** Up to where the due ones of the store have been read; undefined: they are read from the first on. */
+  #readUpTo: DuePlace | undefined
+  /** Since the last read began, something due has come back. */
+  #cameBack = false
   /** There may be due deliveries in the store that are not in memory. */
   behind = false
   /** When the earliest other one of the store is due. */
@@ -150,9 +160,27 @@ export class Queue {
     this.#leaving.delete(name)
     if (delivery.leftDue) this.#leavingDue--
     if (delivery.status !== "pending") return false
-    if (delivery.leftDue || delivery.dueAt <= this.#options.now()) this.behind = true
-    else this.nextDueAt = Math.min(this.nextDueAt, delivery.dueAt)
+    if (delivery.leftDue || delivery.dueAt <= this.#options.now()) {
+      this.behind = true
+      this.#cameBack = true
+      if (this.#readUpTo !== undefined && isBefore(delivery, this.#readUpTo)) {
+        this.#readUpTo = undefined
+      }
+    } else this.nextDueAt = Math.min(this.nextDueAt, delivery.dueAt)
     return true
+  }
+
+  /** The due ones of the store are read now: from the first on, or behind the place that is returned. */
+  beginRead(): DuePlace | undefined {
+    this.behind = false
+    this.nextDueAt = Number.POSITIVE_INFINITY
+    this.#cameBack = false
+    return this.#readUpTo
+  }
+
+  /** They were read up to `place`; undefined: up to the end. What came back meanwhile may have been missed. */
+  endRead(place: DuePlace | undefined): void {
+    this.#readUpTo = this.#cameBack ? undefined : place
   }
 
   /** Leaves what is ready beyond the first `kept` to the store. */
