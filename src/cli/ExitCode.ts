@@ -3,12 +3,12 @@
  *
  *      0  done; for `serve`: stopped in order by SIGTERM or SIGINT
  *      1  refused: what was asked for is not possible, and nothing was changed
- *     64  usage: the arguments are wrong
- *     65  damaged data: the data directory can not be recovered as it is
+ *     64  usage: the arguments are wrong, or a question has no terminal to be asked at
+ *     65  damaged data: the data directory can not be recovered as it is, or an archive fails its check
  *     66  no data: there is no data directory
  *     69  unavailable: an address is in use, or the running server did not answer
  *     70  a defect of Laurel
- *     73  the data directory can not be made or written
+ *     73  the data directory can not be made or written, or there is no space for it
  *     74  the disk failed; what was acknowledged is safe, a restart recovers it
  *     75  the data directory is in use by another process
  *     78  configuration: a setting is wrong

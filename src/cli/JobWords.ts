@@ -7,7 +7,7 @@ import { bytesText } from "./Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"
 
-const inBytes = new Set<JobProgress["activity"]>(["Copying", "Hashing", "Importing"])
+const inBytes = new Set<JobProgress["activity"]>(["Copying", "Reading", "Hashing", "Importing"])
 
 /** Runs `use` with a progress bar, which is gone when it ends. */
 export const withProgressBar = <A, E>(

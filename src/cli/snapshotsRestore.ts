@@ -111,7 +111,9 @@ const restore = Effect.fnUntraced(function* (
   yield* holdDirectory(directory)
   const archives = yield* archivesOf(config)
   const journal = path.join(directory, "journal")
-  const plan = yield* planRestore({ disk: nodeDisk, journal, archives, id, target }).pipe(
+  const plan = yield* withProgressBar((progress) =>
+    planRestore({ disk: nodeDisk, journal, archives, id, target, progress }),
+  ).pipe(
     Effect.mapError((error) =>
       error._tag === "JobFailed" ? jobFailure(error) : diskFailure(error),
     ),

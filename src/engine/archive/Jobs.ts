@@ -96,7 +96,7 @@ export type PositionAnswer = JournalPosition | undefined
 
 /** What a job is at, for progress bars: `done` of `total`, in units of its own. */
 export interface JobProgress {
-  readonly activity: "Copying" | "Checking" | "Hashing" | "Exporting" | "Importing"
+  readonly activity: "Copying" | "Reading" | "Checking" | "Hashing" | "Exporting" | "Importing"
   readonly done: number
   readonly total: number
 }

@@ -11,12 +11,13 @@ import type { JournalRecord } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 import { isGood, type ListedArchive } from "../../storage/ArchiveCatalog.ts"
 import type { Manifest } from "../../storage/ArchiveManifest.ts"
-import type { Disk, DiskError } from "../../storage/Disk.ts"
+import { type Disk, type DiskError, withFile } from "../../storage/Disk.ts"
 import { batchRecords } from "../../storage/Frames.ts"
 import { type JournalEnd, scanJournal, segmentsIn } from "../../storage/JournalScan.ts"
+import { Segment } from "../../storage/Segment.ts"
 import type { SegmentBatch } from "../../storage/SegmentFormat.ts"
 import { decodeRecord } from "../Codec.ts"
-import { JobFailed } from "./Jobs.ts"
+import { JobFailed, type JobProgress } from "./Jobs.ts"
 
 /**
  * Up to which record: that of the archive, a given one, the last one decided at a time (epoch milliseconds)
@@ -62,6 +63,8 @@ export interface RestorePlanOptions {
   /** The archive to begin with; `undefined`: the newest good one that leads to the target. */
   readonly id: string | undefined
   readonly target: RestoreTarget
+  /** How much of the journal was read. */
+  readonly progress?: (progress: JobProgress) => void
 }
 
 type Planned<A> = Effect.Effect<A, JobFailed | DiskError>
@@ -103,13 +106,36 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
       }
     }
     const walk = new Walk(archive.sequence, recordedAt, target)
-    const end = yield* scanJournal(
-      { disk, folder: journal, from: Math.max(1, archive.sequence) },
-      (batches) => walk.take(batches),
-    )
+    const from = Math.max(1, archive.sequence)
+    const total = yield* bytesFrom(disk, journal, from)
+    let done = 0
+    const end = yield* scanJournal({ disk, folder: journal, from }, (batches) => {
+      for (const { size } of batches) done += size
+      options.progress?.({ activity: "Reading", done, total })
+      return walk.take(batches)
+    })
     const unknown = yield* walk.end(end)
     return { archive, folder, sequence: walk.kept, at: walk.keptAt, lost: walk.lost, unknown }
   })
+
+/** What the segments take that have the record `from` or later ones. */
+const bytesFrom = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+  from: number,
+): Effect.fn.Return<number, DiskError> {
+  const firsts = yield* segmentsIn(disk, folder)
+  let bytes = 0
+  for (const first of firsts.slice(
+    Math.max(
+      0,
+      firsts.findLastIndex((each) => each <= from),
+    ),
+  )) {
+    bytes += yield* withFile(disk, new Segment(folder, first).path, "read", (file) => file.size)
+  }
+  return bytes
+})
 
 /** Why an archive does not lead to a target: it is newer. */
 const beyond = ({ id, recordedAt, sequence }: Manifest, target: RestoreTarget) => {

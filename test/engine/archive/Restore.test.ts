@@ -7,11 +7,12 @@ import type { Step } from "../../../src/engine/archive/Jobs.ts"
 import { restoreDraft } from "../../../src/engine/archive/RestoreJob.ts"
 import { planRestore, type RestoreTarget } from "../../../src/engine/archive/RestorePlan.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import { limits } from "../../../src/Limits.ts"
 import { listArchives } from "../../../src/storage/ArchiveCatalog.ts"
 import { installDraft, settleSwap } from "../../../src/storage/ArchiveSwap.ts"
 import { nodeDisk } from "../../../src/storage/NodeDisk.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
-import { sandbox } from "../fixture.ts"
+import { event, sandbox } from "../fixture.ts"
 import { alone, busy, found, running, seen } from "./fixture.ts"
 import { workerOf } from "./processes.ts"
 
@@ -194,14 +195,25 @@ describe("A restore", () => {
       const { id } = yield* archives.create({ reason: "request" })
       yield* engine.askUser(sandbox, { userId: "u3", command: { kind: "erasure" } })
       yield* engine.askDirectory({ kind: "revokeKey", keyId: "key_1" })
+      const some = Array.from({ length: limits.restoreToldMax }, (_, n) => `gone-${n}`)
+      yield* engine.askUsers(
+        sandbox,
+        some.map((userId) => event(userId, "TAP")),
+      )
+      yield* engine.askUsers(
+        sandbox,
+        some.map((userId) => ({ userId, command: { kind: "erasure" } })),
+      )
       yield* close()
       const { lost } = yield* plan(directory, toArchive, id)
       expect(lost).toMatchObject({
-        erasures: [{ environment: sandbox, userId: "u3" }],
-        erasureCount: 1,
+        erasureCount: 1 + limits.restoreToldMax,
         revokedKeys: ["key_1"],
         revokedKeyCount: 1,
       })
+      // All are counted, and not more than so many are named.
+      expect(lost?.erasures[0]).toEqual({ environment: sandbox, userId: "u3" })
+      expect(lost?.erasures).toHaveLength(limits.restoreToldMax)
     }),
   )
 
