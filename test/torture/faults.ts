@@ -44,7 +44,6 @@ const kill: Fault["strike"] = async ({ random, server }) => {
 const steps: ReadonlyArray<readonly [Plan["role"], Call, string, number]> = [
   ["server", "writev", "/journal/", 200],
   ["server", "fdatasync", "/journal/", 200],
-  ["server", "ftruncate", "/journal/", 2],
   ["server", "open", "/journal/", 3],
   ["server", "unlink", "/journal/", 1],
   ["worker", "open", "/archive/", 3],
@@ -69,25 +68,33 @@ const archive = async ({ directory, server }: Round): Promise<string> => {
   return server.hasEnded ? "archive cut off" : `archive: ${end}`
 }
 
+const killAtStep = (plan: (random: Random) => Plan): Fault => ({
+  trouble: (random) => ({ plan: plan(random) }),
+  strike: async (round) => {
+    const { server } = round
+    const [archived] = await Promise.all([archive(round), Promise.race([server.ended, delay(500)])])
+    const step = /torture: (.*)/.exec(server.stderr)?.[1]
+    if (!server.hasEnded) return `${step ?? "not reached"}; ${archived}; ${await kill(round)}`
+    expectEnd(server, await server.ended, "SIGKILL")
+    return step ?? "killed"
+  },
+})
+
+/** The first of each step and one under load, before and after: what `--steps` goes through, in order. */
+export const everyStep: ReadonlyArray<Fault> = steps.flatMap(([role, call, path, most]) =>
+  [...new Set([1, Math.min(most, 30)])].flatMap((nth) =>
+    (["kill before", "kill after"] as const).map((effect) =>
+      killAtStep(() => ({ role, call, path, nth, effect, forMs: 0 })),
+    ),
+  ),
+)
+
 /** Longer than it takes until the callers of a stalled commit are told. */
 const fullMs = 1_500
 
 export const faults = {
   "kill -9": { strike: kill },
-  "kill -9 at a step": {
-    trouble: (random) => ({ plan: planAt(random, ["kill before", "kill after"], 0) }),
-    strike: async (round) => {
-      const { server } = round
-      const [archived] = await Promise.all([
-        archive(round),
-        Promise.race([server.ended, delay(500)]),
-      ])
-      const step = /torture: (.*)/.exec(server.stderr)?.[1]
-      if (!server.hasEnded) return `${step ?? "not reached"}; ${archived}; ${await kill(round)}`
-      expectEnd(server, await server.ended, "SIGKILL")
-      return step ?? "killed"
-    },
-  },
+  "kill -9 at a step": killAtStep((random) => planAt(random, ["kill before", "kill after"], 0)),
   "torn journal tail": {
     strike: kill,
     after: async ({ directory, random }) => {

@@ -1,9 +1,14 @@
-/** `npm run torture -- --minutes 10 --seed 1`: see `torture.ts`. Ends with 1 when anything was lost. */
+/**
+ * `npm run torture -- --minutes 10 --seed 1`: see `torture.ts`. With `--steps`, instead, `kill -9` before and after
+ * each named step, once. Ends with 1 when anything was lost.
+ */
 import { parseArgs } from "node:util"
+import { everyStep } from "./faults.ts"
 import { torture } from "./torture.ts"
 
 const { values } = parseArgs({
   options: {
+    steps: { type: "boolean", default: false },
     minutes: { type: "string", default: "10" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 0x1_0000_0000)) },
   },
@@ -14,8 +19,14 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
   console.error("Give --minutes a number above 0 and --seed a whole number.")
   process.exit(64)
 }
-console.log(`Torture for ${minutes} minutes; again with --seed ${seed}`)
-const summary = await torture({ seed, durationMs: minutes * 60_000, say: console.log })
+const extent = values.steps ? "at every step" : `for ${minutes} minutes`
+console.log(`Torture ${extent}; again with --seed ${seed}`)
+const summary = await torture({
+  seed,
+  durationMs: minutes * 60_000,
+  ...(values.steps && { order: everyStep }),
+  say: console.log,
+})
 console.log(`
 rounds        ${summary.rounds}
 sent          ${summary.sent}

@@ -16,8 +16,8 @@ export interface TortureOptions {
   readonly seed: number
   /** Ends after the round in which this time is over. */
   readonly durationMs: number
-  /** The faults in this order; without it, any of them. */
-  readonly order?: ReadonlyArray<FaultName>
+  /** These rounds in this order; without it, any. */
+  readonly order?: ReadonlyArray<FaultName | Fault>
   readonly say: (line: string) => void
 }
 
@@ -78,11 +78,12 @@ export const torture = async (options: TortureOptions): Promise<Summary> => {
     await createRule(server, key, eventXp)
     await server.end("SIGTERM")
     while (order === undefined ? performance.now() < endsAt : rounds < order.length) {
-      const name = order?.[rounds] ?? random.pick(faultNames)
-      const fault: Fault = faults[name]
+      const chosen = order?.[rounds] ?? random.pick(faultNames)
+      const [name, fault]: readonly [FaultName, Fault] =
+        typeof chosen === "string" ? [chosen, faults[chosen]] : ["kill -9 at a step", chosen]
       server = await ServerProcess.serve(directory, fault.trouble?.(random))
       const round: Round = { directory, random, server }
-      let words = "before it was ready"
+      let words = `${/torture: (.*)/.exec(server.stderr)?.[1]}, before it was ready`
       if (!server.hasEnded) {
         const load = new Load(server, key, ledger, random, clients)
         try {
