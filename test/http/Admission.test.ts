@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import { Admission, type AdmissionBounds } from "../../src/http/Admission.ts"
 import { limits } from "../../src/Limits.ts"
 import { sampleValue } from "../metrics/exposition.ts"
-import { startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
+import { received, startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
 
 /** A server whose event loop takes `costMs` for each request that it accepts. */
 class Play {
@@ -261,7 +261,69 @@ describe("A server whose storage does not answer", () => {
   })
 })
 
+describe("A server before which a queue stands", () => {
+  it("refuses what is behind with 503 and Retry-After, and answers whoever asks for its health", async () => {
+    // Every turn counts as long, and takes one request.
+    await start({
+      bounds: {
+        overloadCrowdUnits: 0,
+        overloadConnectionsMin: 0,
+        overloadTurnMs: -1,
+        overloadStandingMs: 0,
+        overloadBudgetMs: 0,
+        overloadTurnUnitsMin: 1,
+        overloadCalmMs: 60_000,
+      },
+    })
+    const sent: Array<string> = []
+    const together = () =>
+      Promise.all(
+        Array.from({ length: 30 }, () => {
+          sent.push(`u${sent.length}`)
+          return server.call("POST", "/v1/events", event(sent.at(-1)!))
+        }),
+      )
+    const replies = await together()
+    while (!replies.some(({ status }) => status === 503)) replies.push(...(await together()))
+    expect(sampleValue(server.metrics.text(), "laurel_overloaded")).toBe(1)
+    for (const { headers, json, status } of replies) {
+      if (status !== 200)
+        expect([status, json.code, headers["retry-after"]]).toEqual([503, "overloaded", "1"])
+    }
+    expect(refusals("queue")).toBe(replies.filter(({ status }) => status === 503).length)
+    expect((await server.call("GET", "/healthz")).status).toBe(200)
+    expect((await server.call("GET", "/readyz")).status).toBe(200)
+    // What was refused changed nothing; alone in its turn, nobody is refused.
+    for (const [index, { status }] of replies.entries()) {
+      const { status: found } = await server.call("GET", `/v1/users/u${index}`)
+      expect([index, found]).toEqual([index, status === 200 ? 200 : 404])
+    }
+  })
+})
+
 describe("Bodies that arrive slowly", () => {
+  it("find out at their end whether there is a place", async () => {
+    const open = await startSlow({ requestsWaitingMax: 1 })
+    const body = JSON.stringify({ userId: "slow", action: "A" })
+    const socket = await server.connect()
+    const reply = received(socket)
+    socket.write(
+      `POST /v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    )
+    await expect
+      .poll(() => sampleValue(server.metrics.text(), "laurel_request_bodies_bytes"))
+      .toBe(5)
+    const waiting = server.call("POST", "/v1/events", event("first"))
+    await expect
+      .poll(() => sampleValue(server.metrics.text(), "laurel_commands_unanswered"))
+      .toBe(1)
+    socket.write(body.slice(5))
+    expect(await reply).toMatch(/^HTTP\/1\.1 503 /)
+    await open()
+    expect((await waiting).status).toBe(200)
+    expect((await server.call("GET", "/v1/users/slow")).status).toBe(404)
+  })
+
   it("are in memory as far as they have come, and no more when their senders are gone", async () => {
     await start()
     const head = `POST /v1/events/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n`
