@@ -3,13 +3,15 @@
  * `restore.draft` (`ArchiveSwap`), durable and checked. Nothing of the directory itself is changed.
  *
  * 1. `live/` is the archive's, byte for byte, its checksum compared with the manifest's.
- * 2. The journal is the archive's own, and the batches that follow it in the directory's journal, as they are; the
- *    one that goes beyond the last record is cut. A start folds them into the snapshot as after a crash, so
- *    the state is that of exactly this record.
+ * 2. The journal is the directory's up to the last record, where that is whole and of the archive's history; the batch
+ *    that goes beyond is cut. What lies before the archive's own journal is linked, not copied: streams,
+ *    deliveries that wait and other archives need it. Else it is the archive's own journal, and what follows it.
+ *    A start folds it into the snapshot as after a crash, so the state is that of exactly the last record.
  * 3. All of it is checked as an archive is. A draft with a fault goes.
  */
+import fs from "node:fs/promises"
 import path from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import { bytesOf, roomFor } from "../../storage/ArchiveCatalog.ts"
 import {
   decodeManifestText,
@@ -20,9 +22,10 @@ import {
 import { draftIn } from "../../storage/ArchiveSwap.ts"
 import { type DiskError, readSmallFile, removeTree } from "../../storage/Disk.ts"
 import { batchOf, batchRecords } from "../../storage/Frames.ts"
-import { type JournalEnd, scanJournal } from "../../storage/JournalScan.ts"
+import { type JournalEnd, scanJournal, segmentsIn } from "../../storage/JournalScan.ts"
 import { nodeDisk } from "../../storage/NodeDisk.ts"
-import type { SegmentBatch } from "../../storage/SegmentFormat.ts"
+import { Segment } from "../../storage/Segment.ts"
+import type { JournalPosition, SegmentBatch } from "../../storage/SegmentFormat.ts"
 import { SegmentWriter } from "../../storage/SegmentWriter.ts"
 import { type JournalBatch, NoSpace } from "../../storage/Storage.ts"
 import { copyFile } from "./Files.ts"
@@ -97,49 +100,126 @@ const copyLive = Effect.fnUntraced(function* (
   }
 })
 
-/** The archive's journal, and what follows it in the directory's up to record `until`. */
+/** Writes the journal up to record `until`, and links what the directory has before it. */
 const writeJournal = Effect.fnUntraced(function* (
   { archive, directory, until }: RestoreInput,
   draft: string,
   manifest: Manifest,
 ): Effect.fn.Return<void, DiskError | JobFailed> {
   const folder = path.join(draft, "journal")
+  const from = path.join(directory, "journal")
+  const own = path.join(archive, "journal")
   yield* nodeDisk.makeFolder(folder)
-  let writer: SegmentWriter | undefined
-  const write = (batch: SegmentBatch, part: JournalBatch = batch) => {
-    const after = { lastSequence: batch.firstSequence - 1, checksum: batch.previous }
-    writer ??= new SegmentWriter({ disk: nodeDisk, folder, after })
-    return writer.write(part)
+  const output = new JournalOutput(folder, manifest, until)
+  const { older, start } = yield* wholeSegments(from, own, manifest)
+  if (start === undefined) {
+    const end = yield* scanJournal({ disk: nodeDisk, folder: own }, output.write)
+    yield* whole(end)
+    if (end.lastSequence !== manifest.sequence || end.checksum !== manifest.checksum) {
+      return yield* damaged(`The journal of the archive ends with record ${end.lastSequence}`)
+    }
   }
-  const own = yield* scanJournal(
-    { disk: nodeDisk, folder: path.join(archive, "journal") },
-    (batches) => Effect.forEach(batches, (batch) => write(batch), { discard: true }),
-  )
-  yield* whole(own)
-  if (own.lastSequence !== manifest.sequence || own.checksum !== manifest.checksum) {
-    return yield* damaged(`The journal of the archive ends with record ${own.lastSequence}`)
+  if (start !== undefined || until > manifest.sequence) {
+    const first = start ?? Math.max(1, manifest.sequence)
+    const scanned = { disk: nodeDisk, folder: from, from: first, until }
+    const end = yield* scanJournal(scanned, output.write)
+    if (end.lastSequence < until) yield* whole(end)
   }
-  if (until > manifest.sequence) {
-    const from = Math.max(1, manifest.sequence)
-    const more = yield* scanJournal(
-      { disk: nodeDisk, folder: path.join(directory, "journal"), from, until },
-      (batches) =>
-        Effect.gen(function* () {
-          for (const batch of batches) {
-            if (batch.firstSequence <= manifest.sequence) continue
-            const { checksum, lastSequence } = writer?.position ?? manifestEnd(manifest)
-            if (batch.firstSequence !== lastSequence + 1 || batch.previous !== checksum) {
-              return yield* damaged(`The journal does not go on from record ${lastSequence}`)
-            }
-            yield* write(batch, upTo(batch, until))
-          }
-        }),
+  yield* output.end
+  for (const segment of older.toReversed()) {
+    const linked = yield* Effect.result(
+      Effect.tryPromise(() =>
+        fs.link(new Segment(from, segment).path, new Segment(folder, segment).path),
+      ),
     )
-    if (more.lastSequence < until) yield* whole(more)
+    // Some file systems have no links; segments must follow one another.
+    if (Result.isFailure(linked)) break
   }
-  writer ??= new SegmentWriter({ disk: nodeDisk, folder, after: manifestEnd(manifest) })
-  yield* writer.end
 })
+
+/**
+ * The segments of the directory's journal that are whole up to the archive's last record, and of its history:
+ * the one with the first record of the archive's own journal, and those before it. None where there is no such.
+ */
+const wholeSegments = Effect.fnUntraced(function* (
+  folder: string,
+  own: string,
+  { checksum, sequence }: Manifest,
+): Effect.fn.Return<
+  { readonly start: number | undefined; readonly older: ReadonlyArray<number> },
+  DiskError
+> {
+  const none = { start: undefined, older: [] }
+  const [first] = yield* segmentsIn(nodeDisk, own)
+  const firsts = yield* segmentsIn(nodeDisk, folder)
+  const index = first === undefined ? -1 : firsts.findLastIndex((each) => each <= first)
+  if (index < 0) return none
+  const leadsThere = Effect.fnUntraced(function* (from: number) {
+    let found = false
+    yield* scanJournal({ disk: nodeDisk, folder, from, until: sequence }, (batches) =>
+      Effect.sync(() => {
+        for (const batch of batches) {
+          if (batch.firstSequence + batch.count - 1 !== sequence) continue
+          found = batch.checksum === checksum
+        }
+      }),
+    )
+    return found
+  })
+  const start = firsts[index]!
+  if (yield* leadsThere(firsts[0]!)) return { start, older: firsts.slice(0, index) }
+  return (yield* leadsThere(start)) ? { start, older: [] } : none
+})
+
+/** The journal that is written: batches that follow one another, up to a last record. */
+class JournalOutput {
+  readonly #folder: string
+  readonly #manifest: Manifest
+  readonly #until: number
+  #writer: SegmentWriter | undefined
+
+  constructor(folder: string, manifest: Manifest, until: number) {
+    this.#folder = folder
+    this.#manifest = manifest
+    this.#until = until
+  }
+
+  /** Takes what follows; batches that it has already are passed over. */
+  readonly write = Effect.fnUntraced(function* (
+    this: JournalOutput,
+    batches: ReadonlyArray<SegmentBatch>,
+  ): Effect.fn.Return<void, DiskError | JobFailed> {
+    for (const batch of batches) {
+      const position = this.#writer?.position ?? this.#before(batch)
+      if (batch.firstSequence <= position.lastSequence) continue
+      if (
+        batch.firstSequence !== position.lastSequence + 1 ||
+        batch.previous !== position.checksum
+      ) {
+        return yield* damaged(`The journal does not go on from record ${position.lastSequence}`)
+      }
+      this.#writer ??= this.#open(position)
+      yield* this.#writer.write(upTo(batch, this.#until))
+    }
+  }).bind(this)
+
+  readonly end: Effect.Effect<unknown, DiskError> = Effect.suspend(() => {
+    this.#writer ??= this.#open(manifestEnd(this.#manifest))
+    return this.#writer.end
+  })
+
+  /** What the first batch follows: anything, as long as it is not behind the archive's last record. */
+  #before({ firstSequence, previous }: SegmentBatch): JournalPosition {
+    const { sequence } = this.#manifest
+    return firstSequence <= sequence
+      ? { lastSequence: firstSequence - 1, checksum: previous }
+      : manifestEnd(this.#manifest)
+  }
+
+  #open(after: JournalPosition): SegmentWriter {
+    return new SegmentWriter({ disk: nodeDisk, folder: this.#folder, after })
+  }
+}
 
 const manifestEnd = ({ checksum, sequence }: Manifest) => ({ lastSequence: sequence, checksum })
 

@@ -160,6 +160,46 @@ describe("A restore", () => {
     }),
   )
 
+  it.live("keeps the journal from before the archive, as far back as it is whole", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryFolder
+      const host = yield* makeWorkerHost({ background: false })
+      const segmentBytes = 24_000
+      const first = yield* running({ directory, host, segmentBytes })
+      yield* found(first.engine)
+      for (let round = 1; round <= 8; round++) yield* busy(first.engine, users, round)
+      yield* first.close()
+      const second = yield* running({ directory, host, segmentBytes })
+      yield* busy(second.engine, users, 9)
+      yield* second.archives.create({ reason: "request" })
+      yield* busy(second.engine, users, 10)
+      const end = second.archives.position().lastSequence
+      yield* second.close()
+      const journal = path.join(directory, "journal")
+      const names = (yield* Effect.promise(() => readdir(journal))).filter((name) =>
+        name.endsWith(".segment"),
+      )
+      expect(names.length).toBeGreaterThan(2)
+      const oldest = Effect.fnUntraced(function* (at: string) {
+        const opened = yield* running({ directory: at, host, segmentBytes })
+        const firstSequence = yield* opened.firstSequence
+        const { lastSequence } = opened.archives.position()
+        yield* opened.close()
+        return { firstSequence, lastSequence }
+      })
+      const whole = yield* copyOf(directory)
+      yield* restore(whole, toSequence(end - 3))
+      expect(yield* oldest(whole)).toEqual({ firstSequence: 1, lastSequence: end - 3 })
+      // A segment from before the archive is damaged: it would keep the server from starting.
+      const torn = yield* copyOf(directory)
+      yield* Effect.promise(() => damageEnd(path.join(torn, "journal", names.toSorted()[0]!)))
+      yield* restore(torn, last)
+      const { firstSequence, lastSequence } = yield* oldest(torn)
+      expect(lastSequence).toBe(end)
+      expect(firstSequence).toBeGreaterThan(1)
+    }),
+  )
+
   it.live("passes over archives of a history that was given up", () =>
     Effect.gen(function* () {
       const { directory, ends, host, ids } = yield* history(2, 1, 2)

@@ -21,6 +21,8 @@ export interface Running {
   readonly engine: Engine["Service"]
   readonly archives: Archives["Service"]
   readonly committed: ReadonlyArray<JournalRecord>
+  /** The oldest record that the journal still has. */
+  readonly firstSequence: Effect.Effect<number>
   /** The folder of archives. */
   readonly folder: string
   /** Ends it in order, or as a kill would: without the last snapshot. */
@@ -32,15 +34,19 @@ export interface RunningOptions {
   readonly host: WorkerHost
   readonly onStep?: (step: Step) => Effect.Effect<void>
   readonly metrics?: ArchiveMetrics
+  readonly segmentBytes?: number
   readonly engine?: Partial<EngineOptions>
 }
 
 /** Starts an engine with archives on `directory`. */
 export const running = Effect.fnUntraced(function* (options: RunningOptions) {
-  const { directory, host, onStep } = options
+  const { directory, host, onStep, segmentBytes } = options
   const scope = yield* Scope.make()
   const committed: Array<JournalRecord> = []
-  const opened = yield* Scope.provide(DurableStorage.open({ directory }), scope)
+  const opened = yield* Scope.provide(
+    DurableStorage.open({ directory, ...(segmentBytes !== undefined && { segmentBytes }) }),
+    scope,
+  )
   const engine = yield* makeEngine({
     onBroken: (broken) => {
       throw broken
@@ -62,6 +68,7 @@ export const running = Effect.fnUntraced(function* (options: RunningOptions) {
     engine,
     archives,
     committed,
+    firstSequence: opened.storage.firstSequence,
     folder,
     close: (how) =>
       Effect.andThen(how === "kill" ? Effect.void : engine.drain, Scope.close(scope, Exit.void)),
