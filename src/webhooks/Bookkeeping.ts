@@ -182,18 +182,25 @@ export class Bookkeeping {
     this.#jobs = new Map()
     this.#others = []
     this.#waiting = []
+    // What is counted from now on belongs to what the next transaction writes.
+    const tallies = new Map<Account, Tally>()
+    for (const account of accounts) tallies.set(account, account.tally)
+    for (const { endpoint } of dirty) {
+      const account = this.#options.accountOf(endpoint)
+      if (account !== undefined) tallies.set(account, account.tally)
+    }
     let encoded = 0
     for (const delivery of dirty) {
       const account = this.#options.accountOf(delivery.endpoint)
-      if (account === undefined) continue
+      const tally = account && tallies.get(account)
+      if (account === undefined || tally === undefined) continue
       const before = account.tally.stored.pending
-      pushEntries(entries, delivery, account)
+      tallies.set(account, pushEntries(entries, delivery, account, tally))
       this.#pending += account.tally.stored.pending - before
-      accounts.add(account)
       if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
     }
-    for (const account of accounts) {
-      entries.push(jsonEntry("endpoints", tallyKey(account.number), account.tally))
+    for (const [{ number }, tally] of tallies) {
+      entries.push(jsonEntry("endpoints", tallyKey(number), tally))
       if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
     }
     for (const [record, job] of jobs) {
@@ -240,8 +247,13 @@ export const jsonEntry = (table: Entry["table"], key: Uint8Array, value: unknown
 
 const nothing = encodeValue("")
 
-/** What must be written of a delivery, and what is to be found under its old keys no more. */
-const pushEntries = (entries: Array<Entry>, delivery: Delivery, account: Account): void => {
+/** What must be written of a delivery, and what is to be found under its old keys no more; returns `tally` with it. */
+const pushEntries = (
+  entries: Array<Entry>,
+  delivery: Delivery,
+  account: Account,
+  tally: Tally,
+): Tally => {
   const { dueAt, endpoint, index, sequence, status, stored } = delivery
   if (stored !== undefined && stored.status !== status) {
     const key = deliveryKey(endpoint, stored.status, sequence, index)
@@ -262,6 +274,7 @@ const pushEntries = (entries: Array<Entry>, delivery: Delivery, account: Account
   delivery.earlier = []
   account.tally = counted(account.tally, stored?.status, status)
   delivery.stored = { status, dueAt }
+  return counted(tally, stored?.status, status)
 }
 
 const counted = (
