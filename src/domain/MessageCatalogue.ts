@@ -169,7 +169,7 @@ const exampleOf = (type: MessageKind, data: MessageData[MessageKind]) => ({
   type,
   timestamp: "2026-11-01T09:30:00.000Z",
   project: "prj_01a1fc1e64c07345932e273286b5ca30",
-  environment: "production",
+  environment: "production" as const,
   data,
 })
 

@@ -1,11 +1,13 @@
 /**
- * Every example in the reference is real: those of bodies are sent to a server, which must take them, and
+ * Everything in the reference has an example, and every example is real: those of bodies are sent to a server, which must take them, and
  * every other one must be a value that its own schema takes.
  */
 import { Result, Schema, SchemaAST, SchemaIssue, SchemaParser } from "effect"
 import { HttpApi } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Api } from "../../src/http/api/Api.ts"
+import { Message } from "../../src/http/api/Stream.ts"
+import { withoutExample } from "./exampleCoverage.ts"
 import { type Json, makeWorld, realPath, withRealIds } from "./exampleWorld.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -14,6 +16,62 @@ beforeAll(async () => {
   server = await startServer()
 })
 afterAll(() => server.stop())
+
+describe("The reference", () => {
+  it("has an example of every member, parameter, header, body, reply and error code", async () => {
+    const { json } = await server.call("GET", "/openapi.json", { key: null })
+    expect(withoutExample(json)).toEqual([])
+  })
+
+  it("is looked through to the last member for what has none", () => {
+    const schemas = {
+      Thing: {
+        properties: {
+          kind: { enum: ["thing"] },
+          own: { type: "string", examples: ["a"] },
+          shown: { type: "string" },
+          unseen: { type: "string" },
+          parts: { type: "array", items: { $ref: "#/components/schemas/Part" } },
+        },
+        examples: [{ shown: "b", parts: [{ kind: "big", size: 1 }] }],
+      },
+      Part: {
+        anyOf: [
+          { properties: { kind: { const: "big" }, size: { type: "integer" } } },
+          { properties: { kind: { const: "small" }, size: { type: "integer" } } },
+        ],
+      },
+      Bare: { properties: { own: { type: "null", examples: [null] } } },
+      Failure: {
+        properties: { status: { type: "integer" }, code: { enum: ["known", "unknown"] } },
+        examples: [{ status: 404, code: "known" }],
+      },
+    }
+    const jsonOf = (name: string) => ({
+      content: { "application/json": { schema: { $ref: `#/components/schemas/${name}` } } },
+    })
+    const operation = {
+      parameters: [
+        { name: "from", schema: { type: "string", examples: ["a"] } },
+        { name: "limit", schema: { type: "integer", default: 20 } },
+        { name: "status", schema: { type: "string" } },
+      ],
+      requestBody: jsonOf("Thing"),
+      responses: { 200: jsonOf("Bare"), 404: jsonOf("Failure"), 409: jsonOf("Failure") },
+    }
+    const headers = { Said: { example: "a" }, Unsaid: {} }
+    const document = { components: { headers, schemas }, paths: { "/a": { post: operation } } }
+    expect(withoutExample(document)).toEqual([
+      "post /a status",
+      "post /a 200 application/json",
+      "Failure unknown",
+      "Failure known",
+      "header Unsaid",
+      "Thing.unseen",
+      "Part#1.size",
+    ])
+  })
+})
 
 describe("Every example of a body", () => {
   it("is taken by the operation that it stands at", async () => {
@@ -44,6 +102,16 @@ describe("Every example of a body", () => {
     expect(sent).toBeGreaterThan(20)
   })
 })
+
+/** What a body is made of: of a stream, each of its pieces. */
+const pieceOf = (body: Schema.Top): Schema.Top => {
+  const { _tag, events, schema } = body as Schema.Top & {
+    readonly _tag?: string
+    readonly events?: Schema.Top
+    readonly schema?: Schema.Top
+  }
+  return (_tag === "StreamSse" ? events : _tag === "StreamNdjson" ? schema : body) ?? body
+}
 
 describe("Every other example", () => {
   it("is a value that its schema takes", () => {
@@ -78,10 +146,10 @@ describe("Every other example", () => {
       onEndpoint: ({ endpoint, errors, successes }) => {
         const name = `${endpoint.method} ${endpoint.path}`
         for (const { schemas } of endpoint.payload.values()) {
-          for (const { ast } of schemas) walk(ast, `${name} body`)
+          for (const schema of schemas) walk(pieceOf(schema).ast, `${name} body`)
         }
         for (const [status, schemas] of [...successes, ...errors]) {
-          for (const { ast } of schemas) walk(ast, `${name} ${status}`)
+          for (const schema of schemas) walk(pieceOf(schema).ast, `${name} ${status}`)
         }
         for (const schema of [endpoint.params, endpoint.query, endpoint.headers]) {
           if (schema !== undefined) walk(schema.ast, name)
@@ -90,5 +158,19 @@ describe("Every other example", () => {
     })
     expect(wrong).toEqual([])
     expect(checked).toBeGreaterThan(100)
+  })
+})
+
+describe("The examples that no schema has", () => {
+  it("are of the types that they are declared with", async () => {
+    const { json } = await server.call("GET", "/openapi.json", { key: null })
+    for (const [name, { example, schema }] of Object.entries<Json>(json.components.headers)) {
+      expect([name, typeof example]).toEqual([name, schema.type.replace("integer", "number")])
+      if (schema.format === "date-time") expect(example).toBe(new Date(example).toISOString())
+    }
+    const { content } = json.paths["/v1/stream"].get.responses[200]
+    const [message] = content["text/event-stream"].schema.examples
+    expect(Schema.decodeUnknownSync(Message)(message.data)).toEqual(message.data)
+    expect([message.id, message.event]).toEqual([message.data.id, message.data.type])
   })
 })

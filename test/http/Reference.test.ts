@@ -107,7 +107,8 @@ describe("/openapi.json", () => {
   })
 
   it("says only what tells readers something, in words that they know", async () => {
-    const { json, text } = await get("/openapi.json")
+    const { json } = await get("/openapi.json")
+    const text = JSON.stringify(json, (key, value) => (key === "examples" ? undefined : value))
     expect(text).not.toContain(String(Number.MAX_SAFE_INTEGER))
     expect(text).not.toMatch(/"anyOf":\[\{[^{}]*\}\]/)
     expect(json.components.securitySchemes.apiKey).toMatchObject({ type: "http", scheme: "bearer" })

@@ -2,6 +2,8 @@
 import { Schema } from "effect"
 import { oneOf } from "./Checks.ts"
 import { Time } from "./Common.ts"
+import { backfills, startedBackfill } from "./examples/Definitions.ts"
+import { countedBadgeId } from "./examples/Ids.ts"
 
 export const BackfillRequest = Schema.Struct({
   notify: Schema.optionalKey(
@@ -16,7 +18,7 @@ export const BackfillRequest = Schema.Struct({
 const asked = {
   badgeId: Schema.String.annotate({
     description: "The badge's id.",
-    examples: ["bdg_01a1fc1e64c07345932e273286b5ca30"],
+    examples: [countedBadgeId],
   }),
   notify: Schema.Boolean.annotate({
     description: "Whether messages tell of the badges that it gives.",
@@ -28,6 +30,7 @@ const asked = {
 export const StartedBackfill = Schema.Struct(asked).annotate({
   identifier: "StartedBackfill",
   description: "A backfill that was taken on; `Location` is where it can be watched.",
+  examples: [startedBackfill],
 })
 
 export const Backfill = Schema.Struct({
@@ -56,4 +59,5 @@ export const Backfill = Schema.Struct({
 }).annotate({
   identifier: "Backfill",
   description: "The award of a badge to those who qualify already.",
+  examples: backfills,
 })

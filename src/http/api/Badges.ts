@@ -15,6 +15,8 @@ import {
   Time,
 } from "./Common.ts"
 import { CountedAction, Key, patchWords, ShownWhere, Target, Where } from "./Definitions.ts"
+import { badge, badgePage } from "./examples/Definitions.ts"
+import { countedBadgeId } from "./examples/Ids.ts"
 import {
   ArchivedConflict,
   BackfillConflict,
@@ -25,8 +27,6 @@ import {
   UseConflict,
   writeProblems,
 } from "./Problems.ts"
-
-const id = "bdg_01a1fc1e64c07345932e273286b5ca30"
 
 const Name = text(1, limits.titleCharactersMax).annotate({
   description: "What people call it.",
@@ -151,7 +151,10 @@ const Criteria = Schema.Union([
 })
 
 export const Badge = Schema.Struct({
-  id: Schema.String.annotate({ description: "Laurel's id of the badge.", examples: [id] }),
+  id: Schema.String.annotate({
+    description: "Laurel's id of the badge.",
+    examples: [countedBadgeId],
+  }),
   name: Schema.String.annotate({
     description: "What people call it.",
     examples: ["Ten lessons"],
@@ -175,22 +178,33 @@ export const Badge = Schema.Struct({
   }),
   createdAt: Time,
   updatedAt: Time,
-}).annotate({ identifier: "Badge", description: "What a user can earn once." })
+}).annotate({
+  identifier: "Badge",
+  description: "What a user can earn once.",
+  examples: [badge],
+})
 
 export const BadgePage = Schema.Struct({
   badges: Schema.Array(Badge).annotate({ description: "In the order of their creation." }),
   ...pageFields,
-}).annotate({ identifier: "BadgePage", description: "A page of the badges." })
+}).annotate({
+  identifier: "BadgePage",
+  description: "A page of the badges.",
+  examples: [badgePage],
+})
 
 const params = {
   id: text(1, limits.idCharactersMax).annotate({
     description: "The badge's id.",
-    examples: [id],
+    examples: [countedBadgeId],
   }),
 }
 
 const archivedQuery = oneOf(["true", "false"])
-  .annotate({ description: "Whether the archived ones are shown in place of the others." })
+  .annotate({
+    description: "Whether the archived ones are shown in place of the others.",
+    examples: ["true"],
+  })
   .pipe(
     Schema.decodeTo(
       Schema.Boolean,

@@ -5,6 +5,7 @@ import type { Scope } from "../../domain/Directory.ts"
 import { actionPattern } from "../../domain/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { callerId, check, integer, pattern } from "./Checks.ts"
+import { earned, earnedBadge, sameLevel } from "./examples/Events.ts"
 import { isIsoTime } from "./IsoTime.ts"
 
 /** The scopes that open an endpoint besides `full`; an endpoint without this annotation needs `full`. */
@@ -68,11 +69,16 @@ export const Level = Schema.Int.annotate({
 export const Earned = Schema.Struct({
   earned: Schema.Int.annotate({ description: "What this request gave.", examples: [50] }),
   total: Schema.Int.annotate({ description: "The balance afterwards.", examples: [1250] }),
-}).annotate({ identifier: "Earned", description: "A balance, and what it gained." })
+}).annotate({
+  identifier: "Earned",
+  description: "A balance, and what it gained.",
+  examples: [earned],
+})
 
 export const LevelChange = Schema.Struct({ before: Level, after: Level }).annotate({
   identifier: "LevelChange",
   description: "The level before and after.",
+  examples: [sameLevel],
 })
 
 export const BadgeId = Schema.String.annotate({
@@ -96,7 +102,11 @@ export const EarnedBadge = Schema.Struct({
   id: BadgeId,
   name: BadgeName,
   earnedAt: Time,
-}).annotate({ identifier: "EarnedBadge", description: "A badge that a user got." })
+}).annotate({
+  identifier: "EarnedBadge",
+  description: "A badge that a user got.",
+  examples: [earnedBadge],
+})
 
 const digits = Schema.String.check(
   check("invalid_type", "must be a whole number", (value) => /^\d{1,16}$/.test(value)),

@@ -5,6 +5,8 @@ import { questCompleteAction } from "../../domain/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { check, faultAt, integer, list, oneOf, text } from "./Checks.ts"
 import { Action } from "./Common.ts"
+import { reward } from "./examples/Definitions.ts"
+import { badgeId } from "./examples/Ids.ts"
 
 /** Words for PATCH operations. */
 export const patchWords =
@@ -124,7 +126,7 @@ export const Target = integer(1, limits.targetMax).annotate({ examples: [10] })
 
 export const BadgeId = text(1, limits.idCharactersMax).annotate({
   description: "The id of a badge that is not archived.",
-  examples: ["bdg_01a1fc1e64c07345932e273286b5ca30"],
+  examples: [badgeId],
 })
 
 const amount = (description: string, example: number) =>
@@ -138,11 +140,11 @@ export const Reward = Schema.Struct({
   xp: Schema.Int.annotate({ description: "Experience points.", examples: [100] }),
   points: Schema.Int.annotate({ description: "Points.", examples: [10] }),
   badgeId: Schema.NullOr(Schema.String).annotate({ description: "A badge.", examples: [null] }),
-}).annotate({ identifier: "Reward", description: "What it gives." })
+}).annotate({ identifier: "Reward", description: "What it gives.", examples: [reward] })
 
 /** The change of what a definition gives. */
 export const RewardPatch = Schema.Struct({
   xp: Schema.optionalKey(givenXp),
   points: Schema.optionalKey(Schema.NullOr(givenPoints)),
   badgeId: Schema.optionalKey(Schema.NullOr(BadgeId)),
-}).annotate({ identifier: "RewardPatch", description: "What it gives." })
+}).annotate({ identifier: "RewardPatch", description: "What it gives.", examples: [{ xp: 120 }] })

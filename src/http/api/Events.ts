@@ -17,6 +17,13 @@ import {
   TimeIn,
   UserId,
 } from "./Common.ts"
+import {
+  batchOutcome,
+  eventOutcome,
+  eventRefusal,
+  questOutcome,
+  streakOutcome,
+} from "./examples/Events.ts"
 import { BatchConflict, EventConflict, Fault, QuestNotFound, writeProblems } from "./Problems.ts"
 
 export const Event = Schema.Struct({
@@ -49,19 +56,31 @@ export const QuestOutcome = Schema.Struct({
   }),
   status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
     description: "Where the user stands in it now.",
+    examples: ["in_progress"],
   }),
-  progress: Schema.Finite.annotate({ description: "The share that is done, 0 to 1." }),
+  progress: Schema.Finite.annotate({
+    description: "The share that is done, 0 to 1.",
+    examples: [0.6],
+  }),
   alreadyCompleted: Schema.Boolean.annotate({
     description: "The quest had been completed before; nothing was earned this time.",
     examples: [false],
   }),
-}).annotate({ identifier: "QuestOutcome", description: "What became of a quest." })
+}).annotate({
+  identifier: "QuestOutcome",
+  description: "What became of a quest.",
+  examples: [questOutcome],
+})
 
 export const StreakOutcome = Schema.Struct({
   key: Schema.String.annotate({ description: "The key of the streak.", examples: ["daily"] }),
   current: Schema.Int.annotate({ description: "How long it is now.", examples: [3] }),
   best: Schema.Int.annotate({ description: "How long it ever was.", examples: [7] }),
-}).annotate({ identifier: "StreakOutcome", description: "What became of a streak." })
+}).annotate({
+  identifier: "StreakOutcome",
+  description: "What became of a streak.",
+  examples: [streakOutcome],
+})
 
 export const EventOutcome = Schema.Struct({
   eventId: Schema.String.annotate({
@@ -83,14 +102,22 @@ export const EventOutcome = Schema.Struct({
   badges: Schema.Array(EarnedBadge).annotate({ description: "Badges that were earned by it." }),
   quests: Schema.Array(QuestOutcome).annotate({ description: "Quests that it concerned." }),
   streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks that it extended." }),
-}).annotate({ identifier: "EventOutcome", description: "What an event did; durable." })
+}).annotate({
+  identifier: "EventOutcome",
+  description: "What an event did; durable.",
+  examples: [eventOutcome],
+})
 
 export const EventRefusal = Schema.Struct({
   status: Schema.Int.annotate({ description: "The status that the event alone would have got." }),
   code: Schema.String.annotate({ description: "The code of the error, as in a problem." }),
   detail: Schema.String.annotate({ description: "What happened, for people." }),
   errors: Schema.Array(Fault).annotate({ description: "Each fault of an event that is invalid." }),
-}).annotate({ identifier: "EventRefusal", description: "Why an event of a batch was refused." })
+}).annotate({
+  identifier: "EventRefusal",
+  description: "Why an event of a batch was refused.",
+  examples: [eventRefusal],
+})
 
 export const Batch = Schema.Struct({
   events: list(Event, 1, limits.batchEventsMax).annotate({
@@ -111,7 +138,11 @@ export const BatchOutcome = Schema.Struct({
   results: Schema.Array(Schema.Union([EventOutcome, EventRefusal])).annotate({
     description: "One for each event, in the order of the request.",
   }),
-}).annotate({ identifier: "BatchOutcome", description: "What a batch did; durable." })
+}).annotate({
+  identifier: "BatchOutcome",
+  description: "What a batch did; durable.",
+  examples: [batchOutcome],
+})
 
 export const Events = HttpApiGroup.make("events")
   .add(

@@ -12,8 +12,8 @@ import {
   QuestTitle,
   Time,
 } from "./Common.ts"
-
-const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
+import { causes, historyPage, profile, source } from "./examples/History.ts"
+import { ruleId } from "./examples/Ids.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
   description: "The caller's own id; null: it had none.",
@@ -77,7 +77,7 @@ export const HistoryCause = Schema.Union([
     identifier: "CauseOther",
     description: "`profile`: the profile was changed. `clock`: time has passed.",
   }),
-]).annotate({ identifier: "HistoryCause", description: "Why it happened." })
+]).annotate({ identifier: "HistoryCause", description: "Why it happened.", examples: causes })
 
 const Source = Schema.Struct({
   kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
@@ -91,6 +91,7 @@ const Source = Schema.Struct({
   identifier: "Source",
   description:
     "What gave it: a rule, a quest, a reward granted by hand or, for a badge, its own criteria.",
+  examples: [source],
 })
 
 const count = (example: number, description: string) =>
@@ -104,6 +105,7 @@ const undone = {
     points: count(0, "The points that were missing."),
   }).annotate({
     description: "What could not be taken back.",
+    examples: [{ xp: 0, points: 0 }],
   }),
 }
 const balance = { amount: count(50, "How many."), total: count(1250, "The balance after it.") }
@@ -167,6 +169,7 @@ export const Fact = Schema.Union([
     ...quest,
     status: Schema.Literals(["not_started", "in_progress"]).annotate({
       description: "Where the user stood afterwards.",
+      examples: ["in_progress"],
     }),
     progress: share,
   }),
@@ -197,7 +200,7 @@ export const Fact = Schema.Union([
         description: "Kept off every leaderboard.",
         examples: [false],
       }),
-    }).annotate({ description: "The whole profile afterwards." }),
+    }).annotate({ description: "The whole profile afterwards.", examples: [profile] }),
   }),
 ]).annotate({ identifier: "HistoryFact", description: "Something that happened to a user." })
 
@@ -243,4 +246,8 @@ export const HistoryPage = Schema.Struct({
     description: "Leads to the facts before these, also when new ones have come; null: no more.",
     examples: ["h4e3i.0"],
   }),
-}).annotate({ identifier: "HistoryPage", description: "A part of a user's history." })
+}).annotate({
+  identifier: "HistoryPage",
+  description: "A part of a user's history.",
+  examples: [historyPage],
+})

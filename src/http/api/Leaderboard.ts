@@ -5,6 +5,7 @@ import { dayOf, windowKinds } from "../../domain/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { check, oneOf } from "./Checks.ts"
 import { ApiKey, Level, OpenTo, pageFields, pageQuery, Time, UserId, Xp } from "./Common.ts"
+import { leaderboardEntry, leaderboardPage } from "./examples/Users.ts"
 import { isIsoTime } from "./IsoTime.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 
@@ -44,7 +45,11 @@ export const LeaderboardEntry = Schema.Struct({
       "The rank in the window before; null for who was not on it, and on the all-time board.",
     examples: [3],
   }),
-}).annotate({ identifier: "LeaderboardEntry", description: "A user's place." })
+}).annotate({
+  identifier: "LeaderboardEntry",
+  description: "A user's place.",
+  examples: [leaderboardEntry],
+})
 
 export const LeaderboardPage = Schema.Struct({
   window: Schema.Struct({
@@ -60,7 +65,11 @@ export const LeaderboardPage = Schema.Struct({
     description:
       "With `around`: the place of that user, also when it is not on this page; null for one who is not listed.",
   }),
-}).annotate({ identifier: "LeaderboardPage", description: "A page of the leaderboard." })
+}).annotate({
+  identifier: "LeaderboardPage",
+  description: "A page of the leaderboard.",
+  examples: [leaderboardPage],
+})
 
 export const Leaderboard = HttpApiGroup.make("leaderboard")
   .add(

@@ -2,6 +2,10 @@
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/Errors.ts"
+import { countedBadgeId } from "./examples/Ids.ts"
+import { type Occurrence, occurrences } from "./examples/Problems.ts"
+
+const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
 
 export const Fault = Schema.Struct({
   pointer: Schema.String.annotate({
@@ -13,61 +17,89 @@ export const Fault = Schema.Struct({
     description: "What, as a stable word.",
     examples: ["invalid_type"],
   }),
-  detail: Schema.String.annotate({ description: "What, for people." }),
-}).annotate({ identifier: "Fault", description: "One thing wrong with a request." })
+  detail: Schema.String.annotate({ description: "What, for people.", examples: [fault.detail] }),
+}).annotate({
+  identifier: "Fault",
+  description: "One thing wrong with a request.",
+  examples: [fault],
+})
 
-const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
+type ProblemCode = keyof typeof occurrences & ErrorCode
 
 export const problemContentType = "application/problem+json"
 
 /** The `type` of a problem: a URI that names its code. */
 export const problemType = (code: ErrorCode): string => `urn:laurel:error:${code}`
 
-const problem = <const Codes extends readonly [ErrorCode, ...ReadonlyArray<ErrorCode>]>(
-  identifier: string,
-  codes: Codes,
-) => {
-  const [code] = codes
+/** What the example of a problem says; `more` where one operation's words differ from those of the others. */
+const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
   const { status, title } = errorKinds[code]
-  const example = {
+  return {
     type: problemType(code),
     title,
     status,
-    detail: code === "invalid_request" ? `${fault.pointer}: ${fault.detail}` : `${title}.`,
-    instance: "/v1/events",
+    ...occurrences[code],
+    ...more,
     code,
     requestId: "req_01a1fc1e64c07345932e273286b5ca30",
+    ...(code === "invalid_request" && { errors: [fault] }),
   }
-  return Schema.Struct({
-    type: Schema.String.annotate({ description: "A URI that names the code." }),
-    title: Schema.String.annotate({ description: "The code in a few words." }),
-    status: Schema.Int.annotate({ description: "The HTTP status again." }),
-    detail: Schema.String.annotate({ description: "What happened this time, for people." }),
-    instance: Schema.String.annotate({ description: "The path that was asked for." }),
-    code: Schema.Literals(codes).annotate({ description: "The stable word for programs." }),
-    requestId: Schema.String.annotate({
-      description: "The same as the reply's `X-Request-Id`; the log has it too.",
-    }),
-    errors: Schema.optionalKey(Schema.Array(Fault)).annotate({
-      description: "For invalid input: everything that is wrong with it, at once.",
-    }),
-  }).pipe(
+}
+
+const members = {
+  type: Schema.String.annotate({ description: "A URI that names the code." }),
+  title: Schema.String.annotate({ description: "The code in a few words." }),
+  status: Schema.Int.annotate({ description: "The HTTP status again." }),
+  detail: Schema.String.annotate({ description: "What happened this time, for people." }),
+  instance: Schema.String.annotate({ description: "The path that was asked for." }),
+  requestId: Schema.String.annotate({
+    description: "The same as the reply's `X-Request-Id`; the log has it too.",
+  }),
+}
+
+type Codes = readonly [ProblemCode, ...ReadonlyArray<ProblemCode>]
+
+const codeOf = <const Some extends Codes>(codes: Some) =>
+  Schema.Literals(codes).annotate({ description: "The stable word for programs." })
+
+const problem = <const Some extends Codes>(
+  identifier: string,
+  codes: Some,
+  more: Partial<Record<Some[number], Partial<Occurrence>>> = {},
+) => declare(identifier, codes, Schema.Struct({ ...members, code: codeOf(codes) }), more)
+
+/** Says of the schema of a problem with one of `codes` how it is sent, what it means, and how it looks. */
+const declare = <Shape extends Schema.Top>(
+  identifier: string,
+  codes: Codes,
+  shape: Shape,
+  more: Partial<Record<ProblemCode, Partial<Occurrence>>> = {},
+) =>
+  shape.pipe(
     HttpApiSchema.asJson({ contentType: problemContentType }),
-    HttpApiSchema.status(status),
+    HttpApiSchema.status(errorKinds[codes[0]].status),
     (schema) =>
       schema.annotate({
         identifier,
-        examples: [code === "invalid_request" ? { ...example, errors: [fault] } : example],
+        examples: codes.map((code) => exampleOf(code, more[code])),
         description: codes.map((code) => `\`${code}\`: ${errorKinds[code].title}`).join(". "),
       }),
   )
-}
 
-export const BadRequest = problem("BadRequest", [
-  "invalid_request",
-  "invalid_json",
-  "malformed_request",
-])
+const badgePath = `/v1/badges/${countedBadgeId}`
+
+const badRequests = ["invalid_request", "invalid_json", "malformed_request"] as const
+export const BadRequest = declare(
+  "BadRequest",
+  badRequests,
+  Schema.Struct({
+    ...members,
+    code: codeOf(badRequests),
+    errors: Schema.optionalKey(Schema.Array(Fault)).annotate({
+      description: "For invalid input: everything that is wrong with it, at once.",
+    }),
+  }),
+)
 export const Unauthorized = problem("Unauthorized", ["unauthorized"])
 export const InsufficientScope = problem("InsufficientScope", ["insufficient_scope"])
 export const UserNotFound = problem("UserNotFound", ["user_not_found"])
@@ -80,11 +112,11 @@ export const BackfillNotFound = problem("BackfillNotFound", [
   "backfill_not_found",
   "badge_not_found",
 ])
-export const BackfillConflict = problem("BackfillConflict", [
-  "conflict",
-  "invalid_transition",
-  "idempotency_in_progress",
-])
+export const BackfillConflict = problem(
+  "BackfillConflict",
+  ["conflict", "invalid_transition", "idempotency_in_progress"],
+  { invalid_transition: { detail: "The badge is archived.", instance: `${badgePath}/backfill` } },
+)
 export const EventConflict = problem("EventConflict", [
   "quest_not_active",
   "quest_incomplete",
@@ -107,11 +139,18 @@ export const WebhookConflict = problem("WebhookConflict", [
   "webhook_disabled",
   "idempotency_in_progress",
 ])
-export const StreamQuota = problem("StreamQuota", ["quota_exceeded"])
+export const StreamQuota = problem("StreamQuota", ["quota_exceeded"], {
+  quota_exceeded: {
+    detail: "An environment has at most 200 streams at once.",
+    instance: "/v1/stream",
+  },
+})
 export const Gone = problem("Gone", ["gone"])
 export const ChangeConflict = problem("ChangeConflict", ["invalid_transition", "in_use"])
 export const UseConflict = problem("UseConflict", ["in_use"])
-export const ArchivedConflict = problem("ArchivedConflict", ["invalid_transition"])
+export const ArchivedConflict = problem("ArchivedConflict", ["invalid_transition"], {
+  invalid_transition: { detail: "The badge is archived, and stays as it is.", instance: badgePath },
+})
 export const BodyTooLarge = problem("BodyTooLarge", ["body_too_large"])
 export const UnsupportedMediaType = problem("UnsupportedMediaType", ["unsupported_media_type"])
 export const IdempotencyKeyReused = problem("IdempotencyKeyReused", ["idempotency_key_reused"])
@@ -123,7 +162,13 @@ export const Unavailable = problem("Unavailable", [
   "starting",
   "shutting_down",
 ])
-export const NotReady = problem("NotReady", ["starting", "shutting_down"])
+export const NotReady = problem("NotReady", ["starting", "shutting_down"], {
+  starting: {
+    detail: "The journal is replayed: 120,000 of 480,000 records.",
+    instance: "/readyz",
+  },
+  shutting_down: { detail: "The server is shutting down.", instance: "/readyz" },
+})
 
 /** What every authenticated operation may answer besides its own errors. */
 export const readProblems = [

@@ -8,6 +8,8 @@ import { distinct, faultAt, integer, list, number, oneOf, text, timeZone } from 
 import { Action, ApiKey, Earned, LevelChange, mergePatch, OpenTo, Time, UserId } from "./Common.ts"
 import { Key, patchWords } from "./Definitions.ts"
 import { Event, QuestOutcome, StreakOutcome } from "./Events.ts"
+import { project, streak } from "./examples/Definitions.ts"
+import { simulation } from "./examples/Events.ts"
 import {
   EventConflict,
   QuestNotFound,
@@ -163,7 +165,11 @@ export const Streak = Schema.Struct({
       description: "After how many days it gains one; null: never.",
       examples: [7],
     }),
-  }).annotate({ identifier: "StreakFreezes", description: "Days that may be missed." }),
+  }).annotate({
+    identifier: "StreakFreezes",
+    description: "Days that may be missed.",
+    examples: [streak.freezes],
+  }),
 }).annotate({
   identifier: "Streak",
   description: "Days in a row, in the user's time zone, on each of which something counted.",
@@ -223,7 +229,11 @@ export const Project = Schema.Struct({
     description: "The tier of the key that asks, which can not be changed here.",
     examples: ["free"],
   }),
-}).annotate({ identifier: "Project", description: "What holds for a whole environment." })
+}).annotate({
+  identifier: "Project",
+  description: "What holds for a whole environment.",
+  examples: [project],
+})
 
 const Given = Schema.Struct({
   source: Schema.Struct({
@@ -270,7 +280,11 @@ export const Simulation = Schema.Struct({
   given: Schema.Array(Given).annotate({
     description: "Where all of it would come from, in the order in which it takes effect.",
   }),
-}).annotate({ identifier: "Simulation", description: "What an event would do." })
+}).annotate({
+  identifier: "Simulation",
+  description: "What an event would do.",
+  examples: [simulation],
+})
 
 export const Projects = HttpApiGroup.make("project")
   .add(

@@ -27,6 +27,8 @@ import {
   Target,
   Where,
 } from "./Definitions.ts"
+import { countedQuest, quest, questPage } from "./examples/Definitions.ts"
+import { questId } from "./examples/Ids.ts"
 import {
   ChangeConflict,
   DefinitionConflict,
@@ -36,7 +38,6 @@ import {
   writeProblems,
 } from "./Problems.ts"
 
-const id = "qst_01a1fc1e64c07345932e273286b5ca30"
 const before = "qst_01a1fc0b7d10766ab1c90c8a1f4de2b7"
 
 const Title = text(1, limits.titleCharactersMax).annotate({
@@ -131,6 +132,7 @@ export const NewQuest = Schema.Struct({
     oneOf(["draft", "active"]).annotate({
       description:
         "A draft is there for you only. `active` publishes it: with a `startsAt` in the future it is `scheduled` until then. Default `active`.",
+      examples: ["draft"],
     }),
   ),
   metadata: Schema.optionalKey(QuestMetadata),
@@ -173,7 +175,7 @@ export const QuestPatch = Schema.Struct({
 }).annotate({ identifier: "QuestPatch", examples: [{ status: "paused" }] })
 
 const fields = {
-  id: Schema.String.annotate({ description: "Laurel's id of the quest.", examples: [id] }),
+  id: Schema.String.annotate({ description: "Laurel's id of the quest.", examples: [questId] }),
   title: Schema.String.annotate({
     description: "What people call it.",
     examples: ["First steps"],
@@ -218,6 +220,7 @@ const fields = {
 export const Quest = Schema.Struct(fields).annotate({
   identifier: "Quest",
   description: "What users can complete, with what it gives.",
+  examples: [quest],
 })
 
 export const CountedQuest = Schema.Struct({
@@ -232,17 +235,25 @@ export const CountedQuest = Schema.Struct({
       examples: [340],
     }),
   }).annotate({ identifier: "QuestCounts", description: "How many users take it on." }),
-}).annotate({ identifier: "CountedQuest", description: "A quest, and how many users take it on." })
+}).annotate({
+  identifier: "CountedQuest",
+  description: "A quest, and how many users take it on.",
+  examples: [countedQuest],
+})
 
 export const QuestPage = Schema.Struct({
   quests: Schema.Array(Quest).annotate({ description: "In the order of their creation." }),
   ...pageFields,
-}).annotate({ identifier: "QuestPage", description: "A page of the quests." })
+}).annotate({
+  identifier: "QuestPage",
+  description: "A page of the quests.",
+  examples: [questPage],
+})
 
 const params = {
   id: text(1, limits.idCharactersMax).annotate({
     description: "The quest's id.",
-    examples: [id],
+    examples: [questId],
   }),
 }
 
@@ -266,6 +277,7 @@ export const Quests = HttpApiGroup.make("quests")
         status: Schema.optionalKey(
           oneOf(questStatuses).annotate({
             description: "Only quests with this status; default: all but the archived ones.",
+            examples: ["active"],
           }),
         ),
         ...pageQuery,

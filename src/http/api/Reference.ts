@@ -2,6 +2,8 @@
 import { type ErrorCode, errorKinds } from "../../domain/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Checks.ts"
+import { messageId, ruleId } from "./examples/Ids.ts"
+import { messageExample } from "./Stream.ts"
 
 const errorTable = (Object.keys(errorKinds) as Array<ErrorCode>)
   .map((code) => `| \`${code}\` | ${errorKinds[code].status} | ${errorKinds[code].title} |`)
@@ -38,25 +40,38 @@ Each of a problem's \`errors\` has one of these:
 ${faultTable}
 `
 
-const integerHeader = (description: string) => ({ description, schema: { type: "integer" } })
-const textHeader = (description: string) => ({ description, schema: { type: "string" } })
+const integerHeader = (description: string, example: number) => ({
+  description,
+  schema: { type: "integer" },
+  example,
+})
+const textHeader = (description: string, example: string) => ({
+  description,
+  schema: { type: "string" },
+  example,
+})
 
 const headers = {
   "X-Request-Id": textHeader(
     "The caller's own, if it sent 1 to 128 visible ASCII characters; the log has it too.",
+    "req_01a1fc1e64c07345932e273286b5ca30",
   ),
-  "RateLimit-Policy": textHeader('The limit: `"free";q=100;w=60`.'),
-  RateLimit: textHeader('What remains, and seconds until it is renewed: `"free";r=99;t=60`.'),
-  "X-RateLimit-Limit": integerHeader("Requests per minute."),
-  "X-RateLimit-Remaining": integerHeader("Requests that remain."),
-  "X-RateLimit-Reset": integerHeader("Seconds until the limit is renewed."),
-  "Retry-After": integerHeader("Seconds to wait before asking again."),
-  Location: textHeader("The path of what was created or begun."),
-  "Idempotency-Replayed": textHeader("`true` when this is the reply to an earlier request."),
-  "WWW-Authenticate": textHeader("`Bearer`"),
+  "RateLimit-Policy": textHeader("Requests in a window of so many seconds.", '"free";q=100;w=60'),
+  RateLimit: textHeader("What remains, and seconds until it is renewed.", '"free";r=99;t=60'),
+  "X-RateLimit-Limit": integerHeader("Requests per minute.", 100),
+  "X-RateLimit-Remaining": integerHeader("Requests that remain.", 99),
+  "X-RateLimit-Reset": integerHeader("Seconds until the limit is renewed.", 60),
+  "Retry-After": integerHeader("Seconds to wait before asking again.", 5),
+  Location: textHeader("The path of what was created or begun.", `/v1/rules/${ruleId}`),
+  "Idempotency-Replayed": textHeader(
+    "`true` when this is the reply to an earlier request.",
+    "true",
+  ),
+  "WWW-Authenticate": textHeader("How to say who asks.", "Bearer"),
   "Laurel-Erased-By": {
     description: "When the journal and the archives have lost the user, too.",
     schema: { type: "string", format: "date-time" },
+    example: "2026-12-01T00:00:00.000Z",
   },
 }
 
@@ -119,6 +134,7 @@ export const completeReference = (document: Record<string, Json>): Record<string
         if (events !== undefined) {
           delete events["x-effect-stream"]
           response.description = "Messages as they come."
+          events.schema.examples = [eventExample]
           for (const [name, description] of Object.entries(eventFields)) {
             events.schema.properties[name].description = description
           }
@@ -160,7 +176,7 @@ const mayBeLeftOut = (requestBody: Json, document: Json): boolean => {
   return type === "object" && required.length === 0
 }
 
-/** Drops bounds that every integer in JSON has, alternatives of which there is one, and says of what may be null what it is. */
+/** Of all but examples, drops bounds that every integer in JSON has, alternatives of which there is one, and says of what may be null what it is. */
 const simplify = (node: Json): void => {
   if (typeof node !== "object" || node === null) return
   if (node.anyOf?.length === 1) {
@@ -178,7 +194,7 @@ const simplify = (node: Json): void => {
   }
   if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
   if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
-  for (const child of Object.values(node)) simplify(child)
+  for (const [name, child] of Object.entries(node)) if (name !== "examples") simplify(child)
 }
 
 /** What a Server-Sent Event is made of. */
@@ -188,12 +204,14 @@ const eventFields = {
   data: "The message, as JSON.",
 }
 
+const eventExample = { id: messageExample.id, event: messageExample.type, data: messageExample }
+
 /** An example of a header that the reader shows; in its own requests it is off until someone wants it. */
 const leftOut: Record<string, Json> = {
   "idempotency-key": {
     default: { value: "5f0c1a52-6f4e-4a0b-9d55-0c5b8e1f7a31", "x-disabled": true },
   },
-  "last-event-id": { default: { value: "msg_0mi8k3f2a4c92_1", "x-disabled": true } },
+  "last-event-id": { default: { value: messageId, "x-disabled": true } },
 }
 
 const pageParameters: Record<string, Json> = {

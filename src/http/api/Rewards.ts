@@ -4,8 +4,8 @@ import { limits } from "../../Limits.ts"
 import { integer, text } from "./Checks.ts"
 import { BadgeId, BadgeName, Earned, EarnedBadge, EventKey, LevelChange, UserId } from "./Common.ts"
 import { QuestOutcome } from "./Events.ts"
-
-const badgeId = "bdg_01a1fc1e64c07345932e273286b5ca30"
+import { eventRevocation, rewardOutcome, rewardRevocation } from "./examples/Events.ts"
+import { badgeId } from "./examples/Ids.ts"
 
 const about = {
   reason: Schema.optionalKey(
@@ -73,7 +73,11 @@ export const RewardOutcome = Schema.Struct({
     description:
       "The badges that the user got: the one that was granted, unless they had it, and those that it led to.",
   }),
-}).annotate({ identifier: "RewardOutcome", description: "What a reward did; durable." })
+}).annotate({
+  identifier: "RewardOutcome",
+  description: "What a reward did; durable.",
+  examples: [rewardOutcome],
+})
 
 const revoked = (what: string) =>
   Schema.Struct({
@@ -111,6 +115,7 @@ export const EventRevocation = Schema.Struct({
 }).annotate({
   identifier: "EventRevocation",
   description: "What was taken back with an event; durable.",
+  examples: [eventRevocation],
 })
 
 export const RewardRevocation = Schema.Struct({
@@ -122,4 +127,5 @@ export const RewardRevocation = Schema.Struct({
 }).annotate({
   identifier: "RewardRevocation",
   description: "What was taken back with a reward; durable.",
+  examples: [rewardRevocation],
 })

@@ -25,9 +25,9 @@ import {
   ShownWhere,
   Where,
 } from "./Definitions.ts"
+import { rule, rulePage } from "./examples/Definitions.ts"
+import { ruleId } from "./examples/Ids.ts"
 import { DefinitionConflict, RuleNotFound, readProblems, writeProblems } from "./Problems.ts"
-
-const id = "rul_01a1fc1e64c07345932e273286b5ca30"
 
 const MultiplierPath = MetadataPath.annotate({
   description:
@@ -62,7 +62,10 @@ const Cooldown = integer(1, limits.cooldownSecondsMax).annotate({
   examples: [60],
 })
 
-const Enabled = Schema.Boolean.annotate({ description: "Whether it gives. Default `true`." })
+const Enabled = Schema.Boolean.annotate({
+  description: "Whether it gives. Default `true`.",
+  examples: [true],
+})
 
 /** Bounds of a multiplier make no sense without one. */
 const strayBounds = (rule: {
@@ -141,7 +144,7 @@ export const RulePatch = Schema.Struct({
 })
 
 export const Rule = Schema.Struct({
-  id: Schema.String.annotate({ description: "Laurel's id of the rule.", examples: [id] }),
+  id: Schema.String.annotate({ description: "Laurel's id of the rule.", examples: [ruleId] }),
   action: CountedAction,
   where: ShownWhere,
   reward: Reward,
@@ -168,17 +171,25 @@ export const Rule = Schema.Struct({
   enabled: Schema.Boolean.annotate({ description: "Whether it gives.", examples: [true] }),
   createdAt: Time,
   updatedAt: Time,
-}).annotate({ identifier: "Rule", description: "What an event with an action earns." })
+}).annotate({
+  identifier: "Rule",
+  description: "What an event with an action earns.",
+  examples: [rule],
+})
 
 export const RulePage = Schema.Struct({
   rules: Schema.Array(Rule).annotate({ description: "In the order of their creation." }),
   ...pageFields,
-}).annotate({ identifier: "RulePage", description: "A page of the rules." })
+}).annotate({
+  identifier: "RulePage",
+  description: "A page of the rules.",
+  examples: [rulePage],
+})
 
 const params = {
   id: text(1, limits.idCharactersMax).annotate({
     description: "The rule's id.",
-    examples: [id],
+    examples: [ruleId],
   }),
 }
 

@@ -1,6 +1,7 @@
 /** The messages as they come. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { describeMessage } from "../../domain/MessageCatalogue.ts"
 import { isKindPattern, messageKinds } from "../../domain/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { check } from "./Checks.ts"
@@ -25,13 +26,23 @@ export const KindPatterns = Schema.String.check(
   examples: ["xp.earned,quest.*"],
 })
 
+/** What the reference shows of a message. */
+const { data, ...envelope } = describeMessage("badge.earned").example
+export const messageExample = {
+  ...envelope,
+  data: data as { readonly [name: string]: Schema.Json },
+}
+
 /** A message as streams and webhooks send it; what `data` has is in the catalogue. */
 export const Message = Schema.Struct({
   id: Schema.String.annotate({
     description: "The same however often it is sent.",
     examples: ["msg_0mi8k3f2a4c92_1"],
   }),
-  type: Schema.Literals(messageKinds).annotate({ description: "The kind of message." }),
+  type: Schema.Literals(messageKinds).annotate({
+    description: "The kind of message.",
+    examples: [messageExample.type],
+  }),
   timestamp: Time,
   project: Schema.String.annotate({
     description: "The project's id.",
@@ -39,12 +50,17 @@ export const Message = Schema.Struct({
   }),
   environment: Schema.Literals(["sandbox", "production"]).annotate({
     description: "The environment in which it happened.",
+    examples: ["production"],
   }),
   data: Schema.Record(Schema.String, Schema.Json).annotate({
     description: "What happened; it depends on `type`. `sequence` grows with time.",
     examples: [{ sequence: 204_878, userId: "user-42" }],
   }),
-}).annotate({ identifier: "Message", description: "Something that happened." })
+}).annotate({
+  identifier: "Message",
+  description: "Something that happened.",
+  examples: [messageExample],
+})
 
 export const Stream = HttpApiGroup.make("stream")
   .add(

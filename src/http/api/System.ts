@@ -6,7 +6,7 @@ import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({
   status: oneOf(["ok"]).annotate({ description: "It is." }),
-})
+}).annotate({ examples: [{ status: "ok" }] })
 const atRoot = { servers: [{ url: "/" }] }
 
 export const System = HttpApiGroup.make("system")
@@ -28,7 +28,9 @@ export const System = HttpApiGroup.make("system")
       }),
     ),
     HttpApiEndpoint.get("openapi", "/openapi.json", {
-      success: Schema.Record(Schema.String, Schema.Unknown),
+      success: Schema.Record(Schema.String, Schema.Unknown).annotate({
+        examples: [{ openapi: "3.1.0", info: { title: "Laurel", version: "1" }, paths: {} }],
+      }),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "This document",
@@ -37,7 +39,9 @@ export const System = HttpApiGroup.make("system")
       }),
     ),
     HttpApiEndpoint.get("docs", "/docs", {
-      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" })),
+      success: Schema.String.annotate({ examples: ["<!doctype html>"] }).pipe(
+        HttpApiSchema.asText({ contentType: "text/html" }),
+      ),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "The reference, to read",

@@ -14,6 +14,7 @@ import {
   UserId,
   Xp,
 } from "./Common.ts"
+import { levelProgress, progress, user, userExport, userPage } from "./examples/Users.ts"
 
 export const Points = Schema.Int.annotate({
   description: "A balance beside the xp.",
@@ -116,7 +117,11 @@ export const User = Schema.Struct({
   ).annotate({ description: "The badges that the user has." }),
   createdAt: Time,
   updatedAt: Time,
-}).annotate({ identifier: "User", description: "A user, and what they have." })
+}).annotate({
+  identifier: "User",
+  description: "A user, and what they have.",
+  examples: [user],
+})
 
 export const LevelProgress = Schema.Struct({
   xpAtStart: Schema.Int.annotate({
@@ -136,7 +141,11 @@ export const LevelProgress = Schema.Struct({
     description: "The share of the level that is done, 0 to 1.",
     examples: [0.5],
   }),
-}).annotate({ identifier: "LevelProgress", description: "How far the user is within the level." })
+}).annotate({
+  identifier: "LevelProgress",
+  description: "How far the user is within the level.",
+  examples: [levelProgress],
+})
 
 export const Progress = Schema.Struct({
   userId: UserId,
@@ -216,12 +225,20 @@ export const Progress = Schema.Struct({
       }),
     }).annotate({ identifier: "StreakProgress", description: "How a streak stands." }),
   ).annotate({ description: "The project's streaks." }),
-}).annotate({ identifier: "Progress", description: "How far a user is." })
+}).annotate({
+  identifier: "Progress",
+  description: "How far a user is.",
+  examples: [progress],
+})
 
 export const UserPage = Schema.Struct({
   users: Schema.Array(User).annotate({ description: "In the order of their ids." }),
   ...pageFields,
-}).annotate({ identifier: "UserPage", description: "A part of the list of users." })
+}).annotate({
+  identifier: "UserPage",
+  description: "A part of the list of users.",
+  examples: [userPage],
+})
 
 export const UserExport = Schema.Struct({
   exportedAt: Time,
@@ -234,4 +251,8 @@ export const UserExport = Schema.Struct({
     description:
       "What was recorded, newest first, as Laurel keeps it: when, why (`cause`), and what was decided (`facts`).",
   }),
-}).annotate({ identifier: "UserExport", description: "Everything that is held about a user." })
+}).annotate({
+  identifier: "UserExport",
+  description: "Everything that is held about a user.",
+  examples: [userExport],
+})

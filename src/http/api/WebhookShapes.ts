@@ -1,13 +1,23 @@
 /** What is sent and shown of webhooks and their deliveries. */
 import { Schema } from "effect"
+import { describeMessage } from "../../domain/MessageCatalogue.ts"
 import { isKindPattern, messageKinds } from "../../domain/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { check, integer, list, oneOf, text } from "./Checks.ts"
 import { pageFields, Time, TimeIn } from "./Common.ts"
-
-const id = "whk_01a1fc1e64c07345932e273286b5ca30"
-const messageId = "msg_0mi8k3f2a4c92_1"
-const deliveryId = "dlv_0mi8k3f2a4c92_1"
+import { deliveryId, messageId, webhookId } from "./examples/Ids.ts"
+import {
+  countedWebhook,
+  createdWebhook,
+  delivery,
+  deliveryDetails,
+  deliveryPage,
+  recovery,
+  rotatedSecret,
+  sent,
+  webhook,
+  webhookPage,
+} from "./examples/Webhooks.ts"
 
 const KindPattern = Schema.String.check(
   check("invalid_value", "must be a known kind, a family such as quest.*, or *", isKindPattern),
@@ -21,6 +31,7 @@ const Url = text(1, limits.urlCharactersMax).annotate({
 
 const Events = list(KindPattern, 1, limits.webhookKindsMax).annotate({
   description: `Which messages are sent: kinds, families (\`quest.*\`), or all (\`*\`). Kinds: ${messageKinds.map((kind) => `\`${kind}\``).join(", ")}; \`GET /v1/webhook-events\` describes them.`,
+  examples: [["xp.earned", "quest.*"]],
 })
 
 const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
@@ -52,7 +63,7 @@ export const WebhookPatch = Schema.Struct({
 }).annotate({ identifier: "WebhookPatch", examples: [{ status: "enabled" }] })
 
 const fields = {
-  id: Schema.String.annotate({ description: "The webhook's id.", examples: [id] }),
+  id: Schema.String.annotate({ description: "The webhook's id.", examples: [webhookId] }),
   url: Schema.String.annotate({
     description: "Where messages are sent.",
     examples: ["https://example.com/laurel"],
@@ -80,6 +91,7 @@ const fields = {
 export const Webhook = Schema.Struct(fields).annotate({
   identifier: "Webhook",
   description: "An address that Laurel sends messages to.",
+  examples: [webhook],
 })
 
 export const CreatedWebhook = Schema.Struct({
@@ -87,7 +99,11 @@ export const CreatedWebhook = Schema.Struct({
   secret: Schema.String.annotate({
     description: "Signs the messages (`whsec_…`). It is shown this once.",
   }),
-}).annotate({ identifier: "CreatedWebhook", description: "The webhook, with its secret." })
+}).annotate({
+  identifier: "CreatedWebhook",
+  description: "The webhook, with its secret.",
+  examples: [createdWebhook],
+})
 
 const count = (description: string, example: number) =>
   Schema.Int.annotate({ description, examples: [example] })
@@ -109,12 +125,20 @@ export const CountedWebhook = Schema.Struct({
   lastSuccessAt: Schema.NullOr(Time).annotate({
     description: "When an attempt began that succeeded, the last one.",
   }),
-}).annotate({ identifier: "CountedWebhook", description: "A webhook, and how it gets on." })
+}).annotate({
+  identifier: "CountedWebhook",
+  description: "A webhook, and how it gets on.",
+  examples: [countedWebhook],
+})
 
 export const WebhookPage = Schema.Struct({
   webhooks: Schema.Array(Webhook).annotate({ description: "In the order of their creation." }),
   ...pageFields,
-}).annotate({ identifier: "WebhookPage", description: "A page of the webhooks." })
+}).annotate({
+  identifier: "WebhookPage",
+  description: "A page of the webhooks.",
+  examples: [webhookPage],
+})
 
 export const Rotation = Schema.Struct({
   graceSeconds: Schema.optionalKey(
@@ -131,7 +155,11 @@ export const RotatedSecret = Schema.Struct({
   previousSecretExpiresAt: Schema.NullOr(Time).annotate({
     description: "Until when the secret before signs as well; null: not any more.",
   }),
-}).annotate({ identifier: "RotatedSecret", description: "The secret from now on." })
+}).annotate({
+  identifier: "RotatedSecret",
+  description: "The secret from now on.",
+  examples: [rotatedSecret],
+})
 
 export const Sent = Schema.Struct({
   deliveryId: Schema.String.annotate({
@@ -142,7 +170,11 @@ export const Sent = Schema.Struct({
     description: "What `webhook-id` will say.",
     examples: [messageId],
   }),
-}).annotate({ identifier: "Sent", description: "A message that is on its way." })
+}).annotate({
+  identifier: "Sent",
+  description: "A message that is on its way.",
+  examples: [sent],
+})
 
 export const RecoveryRequest = Schema.Struct({
   since: TimeIn.annotate({
@@ -156,11 +188,13 @@ export const RecoveryRequest = Schema.Struct({
 export const Recovery = Schema.Struct({ since: Time, until: Time }).annotate({
   identifier: "Recovery",
   description: "What happened from `since` to `until` is being looked through.",
+  examples: [recovery],
 })
 
 const deliveryStatus = oneOf(["pending", "succeeded", "failed", "dropped"])
 export const DeliveryStatusIn = deliveryStatus.annotate({
   description: "Only deliveries with this status.",
+  examples: ["failed"],
 })
 
 const responseFields = {
@@ -210,6 +244,7 @@ const deliveryFields = {
 export const Delivery = Schema.Struct(deliveryFields).annotate({
   identifier: "Delivery",
   description: "One message on its way to one webhook.",
+  examples: [delivery],
 })
 
 export const DeliveryPage = Schema.Struct({
@@ -218,7 +253,11 @@ export const DeliveryPage = Schema.Struct({
     description: "Leads to the deliveries before these; null: no more.",
     examples: ["d4e3i.0"],
   }),
-}).annotate({ identifier: "DeliveryPage", description: "A part of a webhook's log." })
+}).annotate({
+  identifier: "DeliveryPage",
+  description: "A part of a webhook's log.",
+  examples: [deliveryPage],
+})
 
 export const DeliveryDetails = Schema.Struct({
   ...deliveryFields,
@@ -231,7 +270,11 @@ export const DeliveryDetails = Schema.Struct({
       }),
     }).annotate({ identifier: "DeliveryAttempt", description: "What became of an attempt." }),
   ).annotate({ description: "What became of each attempt, oldest first." }),
-}).annotate({ identifier: "DeliveryDetails", description: "A delivery with its attempts." })
+}).annotate({
+  identifier: "DeliveryDetails",
+  description: "A delivery with its attempts.",
+  examples: [deliveryDetails],
+})
 
 /** Where a page of a log ends. */
 export interface DeliveryPlace {
@@ -260,6 +303,14 @@ export const DeliveryCursor = Schema.String.check(
   ),
 ).annotate({ description: "The `nextCursor` of the page before.", examples: ["d4e3i.0"] })
 
+const { example, schema, ...told } = describeMessage("webhook.test")
+type JsonObject = { readonly [name: string]: Schema.Json }
+const kindExample = {
+  ...told,
+  schema: schema as JsonObject,
+  example: example as unknown as JsonObject,
+}
+
 export const Catalogue = Schema.Struct({
   kinds: Schema.Array(
     Schema.Struct({
@@ -273,12 +324,16 @@ export const Catalogue = Schema.Struct({
       }),
     }).annotate({ identifier: "MessageKind", description: "A kind of message." }),
   ).annotate({ description: "Every kind that there is." }),
-}).annotate({ identifier: "MessageCatalogue", description: "Every kind of message." })
+}).annotate({
+  identifier: "MessageCatalogue",
+  description: "Every kind of message.",
+  examples: [{ kinds: [kindExample] }],
+})
 
 export const webhookParams = {
   id: text(1, limits.idCharactersMax).annotate({
     description: "The webhook's id.",
-    examples: [id],
+    examples: [webhookId],
   }),
 }
 
