@@ -79,7 +79,9 @@ const decideEvent = (
     countSteps(draft, entry, command)
     countAction(draft, entry, command)
   }
-  extendStreaks(draft, entry, (key, before, after) => awardStreakBadges(draft, key, before, after))
+  extendStreaks(draft, entry, command, (key, before, after) =>
+    awardStreakBadges(draft, key, before, after),
+  )
   awardBadges(draft)
   return draft.finish(command, "event.tracked")
 }

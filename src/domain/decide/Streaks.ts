@@ -2,6 +2,7 @@
 import type { ActionEntry } from "../ActionIndex.ts"
 import { type Zone, zoneOf } from "../Calendar.ts"
 import type { ProjectState } from "../Project.ts"
+import type { TrackedEvent } from "../Record.ts"
 import { daysOf, streakNow, withEventAt } from "../Streak.ts"
 import type { StreakState, UserState } from "../User.ts"
 import type { Draft } from "./Draft.ts"
@@ -10,10 +11,15 @@ import type { Draft } from "./Draft.ts"
 export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
   zoneOf(user?.profile.timezone ?? project.settings.timezone)
 
-/** Calls `grown` for each streak of which a run became longer, the present one or one of the past, with its days before and after. */
+/**
+ * Adds what occurred to the streaks that it counts for. Calls `grown` for each of which a run became longer, the present
+ * one or one of the past, with its days before and after. A streak of `imported` history that is over already is
+ * noted as such at once: if time did it afterwards, there would be a message about each.
+ */
 export const extendStreaks = (
   draft: Draft,
   { streaks }: ActionEntry,
+  { imported }: TrackedEvent,
   grown: (key: string, before: number, after: number) => void,
 ): void => {
   if (streaks.length === 0) return
@@ -28,7 +34,8 @@ export const extendStreaks = (
     const before = streak === undefined ? 0 : streakNow(streak, zone, now).current
     const { current } = streakNow(next, zone, now)
     const kind = current > before ? "streak.extended" : "streak.counted"
-    facts.push({ kind, key, current, streak: next })
+    const over = imported === true && current === 0
+    facts.push({ kind, key, current, streak: over ? { ...next, broken: true } : next })
     for (const run of next.runs) {
       if (streak?.runs.includes(run)) continue
       const parts = streak?.runs.filter(({ first, last }) => first >= run.first && last <= run.last)

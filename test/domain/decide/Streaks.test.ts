@@ -279,4 +279,24 @@ describe("A late event", () => {
     expect(streakOf(world).runs).toHaveLength(limits.streakRunsMax)
     expect(streakOf(world).runs.map(daysOf)).toEqual(Array(limits.streakRunsMax).fill(1))
   })
+
+  it("of imported history is over at once, in silence, and goes on if the history reaches up to now", () => {
+    const world = worldWith()
+    const imported = (date: string) =>
+      world.track("TAP", { occurredAt: Date.parse(date), imported: true })
+    expect(kindsOf(imported("2025-03-01T12:00:00Z"))).toEqual([
+      "user.created",
+      "streak.counted",
+      "event.tracked",
+    ])
+    expect(dueAt(world.user!, world.project, world.now)).toBe(Number.POSITIVE_INFINITY)
+    imported("2025-03-02T12:00:00Z")
+    expect(world.refused({ kind: "tick" }).detail).toBe("Nothing is due for the user.")
+    expect(streakOf(world).best).toBe(2)
+    imported("2026-11-03T12:00:00Z")
+    expect(now(world).current).toBe(1)
+    expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
+    world.at(day("06", "00:00"))
+    expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["streak.broken"])
+  })
 })
