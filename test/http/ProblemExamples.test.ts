@@ -1,0 +1,180 @@
+/** The examples of problems say what the server says: each of these is provoked, and compared with its example. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { type Json, makeWorld, type RealIds } from "./exampleWorld.ts"
+import { type CallOptions, type Reply, startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+let real: RealIds
+let document: Json
+beforeAll(async () => {
+  server = await startServer()
+  real = await makeWorld(server)
+  document = (await server.call("GET", "/openapi.json", { key: null })).json
+})
+afterAll(() => server.stop())
+
+const exampleOf = (name: string, code: string): Json =>
+  document.components.schemas[name].examples.find((example: Json) => example.code === code)
+
+const event = { userId: "user-42", action: "LESSON_DONE" }
+const complete = (questId: string) => ({
+  body: { userId: "user-42", action: "QUEST_COMPLETE", metadata: { questId } },
+})
+const created = async (path: string, body: unknown): Promise<string> => {
+  const { json, status, text } = await server.call("POST", path, { body })
+  if (status !== 201) throw new Error(`${path} answered ${status}: ${text}`)
+  return json.id
+}
+const reward = { xp: 1 }
+const steps = [{ key: "taps", action: "TAP_TWICE", target: 2 }]
+const archived = async (path: string, body: unknown): Promise<string> => {
+  const id = await created(path, body)
+  await server.call("DELETE", `${path}/${id}`)
+  return id
+}
+const manual = { name: "Moderator", criteria: { kind: "manual" } }
+
+type Case = readonly [schema: string, code: string, provoke: () => Promise<Reply>]
+
+const send = (options: CallOptions) => server.call("POST", "/v1/events", options)
+const get = (path: string) => server.call("GET", path)
+
+const cases: ReadonlyArray<Case> = [
+  ["BadRequest", "invalid_request", () => send({ body: { ...event, userId: 42 } })],
+  ["BadRequest", "invalid_json", () => send({ body: "{" })],
+  ["Unauthorized", "unauthorized", () => send({ key: null, body: event })],
+  [
+    "InsufficientScope",
+    "insufficient_scope",
+    () => send({ key: server.accounts.addKey("lk_test_read", { scope: "read" }), body: event }),
+  ],
+  [
+    "RateLimited",
+    "rate_limited",
+    () => send({ key: server.accounts.addKey("lk_test_slow", { limit: 0 }), body: event }),
+  ],
+  ["BodyTooLarge", "body_too_large", () => send({ body: " ".repeat(limits.bodyBytesMax + 1) })],
+  [
+    "UnsupportedMediaType",
+    "unsupported_media_type",
+    () => send({ headers: { "Content-Type": "text/plain" }, body: JSON.stringify(event) }),
+  ],
+  [
+    "IdempotencyKeyReused",
+    "idempotency_key_reused",
+    async () => {
+      const headers = { "Idempotency-Key": "reused" }
+      await send({ headers, body: event })
+      return send({ headers, body: { ...event, userId: "user-43" } })
+    },
+  ],
+  ["UserNotFound", "user_not_found", () => get("/v1/users/nobody")],
+  ["QuestNotFound", "quest_not_found", () => get("/v1/quests/qst_none")],
+  ["RuleNotFound", "rule_not_found", () => get("/v1/rules/rul_none")],
+  ["BadgeNotFound", "badge_not_found", () => get("/v1/badges/bdg_none")],
+  ["WebhookNotFound", "webhook_not_found", () => get("/v1/webhooks/whk_none")],
+  ["BackfillNotFound", "backfill_not_found", () => get(`/v1/badges/${real.bdg}/backfill`)],
+  [
+    "DeliveryNotFound",
+    "delivery_not_found",
+    () => get(`/v1/webhooks/${real.whk}/deliveries/dlv_none`),
+  ],
+  [
+    "EventNotFound",
+    "event_not_found",
+    () => server.call("DELETE", "/v1/users/user-42/events/evt_none"),
+  ],
+  [
+    "RewardNotFound",
+    "reward_not_found",
+    () => server.call("DELETE", "/v1/users/user-42/rewards/rwd_none"),
+  ],
+  [
+    "EventConflict",
+    "quest_not_active",
+    async () => {
+      const id = await created("/v1/quests", { title: "Paused", reward })
+      await server.call("PATCH", `/v1/quests/${id}`, { body: { status: "paused" } })
+      return send(complete(id))
+    },
+  ],
+  [
+    "EventConflict",
+    "quest_incomplete",
+    async () => send(complete(await created("/v1/quests", { title: "Open", reward, steps }))),
+  ],
+  [
+    "EventConflict",
+    "quest_locked",
+    async () => {
+      const prerequisites = [await created("/v1/quests", { title: "First", reward, steps })]
+      return send(complete(await created("/v1/quests", { title: "Next", reward, prerequisites })))
+    },
+  ],
+  [
+    "ChangeConflict",
+    "invalid_transition",
+    async () => {
+      const id = await archived("/v1/quests", { title: "Over", reward })
+      return server.call("PATCH", `/v1/quests/${id}`, { body: { title: "Again" } })
+    },
+  ],
+  [
+    "ArchivedConflict",
+    "invalid_transition",
+    async () => {
+      const id = await archived("/v1/badges", manual)
+      return server.call("PATCH", `/v1/badges/${id}`, { body: { name: "Again" } })
+    },
+  ],
+  [
+    "BackfillConflict",
+    "invalid_transition",
+    async () => {
+      const id = await archived("/v1/badges", manual)
+      return server.call("POST", `/v1/badges/${id}/backfill`, { body: {} })
+    },
+  ],
+  [
+    "WebhookConflict",
+    "webhook_disabled",
+    async () => {
+      const path = `/v1/webhooks/${real.whk}`
+      await server.call("PATCH", path, { body: { status: "disabled" } })
+      return server.call("POST", `${path}/test`)
+    },
+  ],
+]
+
+describe("The example of a problem", () => {
+  it.each(cases)("%s %s is what the server answers", async (schema, code, provoke) => {
+    const { instance: where, requestId: _example, ...example } = exampleOf(schema, code)
+    const { instance, requestId: _reply, ...problem } = (await provoke()).json
+    expect(problem).toEqual(example)
+    const shape = (path: string) => path.split("/").map((part, index) => (index === 2 ? part : ""))
+    expect(shape(instance)).toEqual(shape(where))
+  })
+
+  it("names the badge and the quest that holds it", async () => {
+    const badgeId = await created("/v1/badges", manual)
+    const questId = await created("/v1/quests", {
+      title: "First steps",
+      reward: { xp: 1, badgeId },
+    })
+    const { detail } = (await server.call("DELETE", `/v1/badges/${badgeId}`)).json
+    const example = exampleOf("UseConflict", "in_use").detail
+    expect(detail).toBe(example.replace(/qst_\w+/, questId))
+  })
+
+  it("tells the bounds as they are", () => {
+    const bounds: ReadonlyArray<readonly [string, string, number]> = [
+      ["DefinitionConflict", "quota_exceeded", limits.rulesMax],
+      ["StreamQuota", "quota_exceeded", limits.streamsOfEnvironmentMax],
+      ["EventConflict", "balance_overflow", limits.balanceMax],
+    ]
+    for (const [schema, code, bound] of bounds) {
+      expect(exampleOf(schema, code).detail.match(/\d+/)[0]).toBe(String(bound))
+    }
+  })
+})
