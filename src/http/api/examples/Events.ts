@@ -35,7 +35,7 @@ export const eventRefusal = {
   status: 400,
   code: "invalid_request",
   detail: "The event is invalid.",
-  errors: [{ pointer: "/action", code: "missing", detail: "is required" }],
+  errors: [{ pointer: "/events/1/action", code: "missing", detail: "is required" }],
 } as const
 
 export const batchOutcome = {

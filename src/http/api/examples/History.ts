@@ -43,12 +43,16 @@ export const profile = {
 } as const
 
 const now = { at: time, sequence: 204_878, cause: causeEvent } as const
+const before = {
+  at: "2026-10-30T18:00:00.000Z",
+  sequence: 204_101,
+  cause: causeReward,
+} as const
 const noPoints = { earned: 0, total: 300 } as const
 
 export const historyPage = {
   facts: [
     { kind: "event.tracked", ...now, xp: earned, points: noPoints, level: sameLevel },
-    { kind: "xp.earned", ...now, amount: 50, total: 1250, source },
     {
       kind: "quest.progressed",
       ...now,
@@ -59,15 +63,21 @@ export const historyPage = {
       target: 5,
       progress: 0.6,
     },
+    { kind: "xp.earned", ...now, amount: 50, total: 1250, source },
+    {
+      kind: "reward.granted",
+      ...before,
+      xp: { earned: 0, total: 1200 },
+      points: { earned: 100, total: 300 },
+      level: sameLevel,
+    },
     {
       kind: "points.earned",
-      at: "2026-10-30T18:00:00.000Z",
-      sequence: 204_101,
+      ...before,
       amount: 100,
       total: 300,
       source: { kind: "reward", id: null },
-      cause: causeReward,
     },
   ],
-  nextCursor: "h4e3i.0",
+  nextCursor: "h4dhh.0",
 } as const

@@ -3,7 +3,6 @@ import { earnedBadge } from "./Events.ts"
 import {
   badgeId,
   countedBadgeId,
-  eventId,
   eventKey,
   later,
   onlyPage,
@@ -94,8 +93,16 @@ export const userExport = {
       sequence: 204_878,
       at,
       subject: { actor: "user", environment: `${projectId}:sandbox`, userId },
-      cause: { kind: "event", id: eventKey, action: "LESSON_DONE" },
-      facts: [{ kind: "xp.earned", amount: 50, source: { kind: "rule", id: ruleId }, eventId }],
+      cause: {
+        kind: "event",
+        id: eventKey,
+        action: "LESSON_DONE",
+        metadata: { lesson: "intro-7", score: 93 },
+      },
+      facts: [
+        { kind: "xp.earned", amount: 50, total: 1250, source: { ruleId } },
+        { kind: "event.tracked", xp: 1250, points: 300, level: 5 },
+      ],
     },
   ],
 } as const
@@ -104,7 +111,7 @@ export const leaderboardEntry = {
   rank: 1,
   userId,
   displayName: "Ada",
-  xp: 1250,
+  xp: 450,
   level: 5,
   previousRank: 3,
 } as const
