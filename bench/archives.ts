@@ -10,7 +10,7 @@ import { readServerFile } from "../src/cli/ServerFile.ts"
 import { inProcess } from "./children.ts"
 import { lessonDone, userIdAt } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
-import { type Laurel, startLaurel } from "./laurel.ts"
+import { type Laurel, type LaurelOptions, startLaurel } from "./laurel.ts"
 import { users, withTemporaryFolder } from "./millionUsers.ts"
 import type { LoadOptions, LoadReport } from "./processes/load.ts"
 import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
@@ -100,29 +100,48 @@ const copyOfLive = async (directory: string): Promise<number> => {
   return durationMs
 }
 
+/** Runs `use` with a server that ends with it. */
+const withLaurel = async <A>(
+  options: LaurelOptions,
+  use: (laurel: Laurel) => Promise<A>,
+): Promise<A> => {
+  const laurel = await startLaurel(options)
+  try {
+    return await use(laurel)
+  } finally {
+    await laurel.stop()
+  }
+}
+
 const calm = { LAUREL_SNAPSHOT_INTERVAL: "1 hour", LAUREL_ARCHIVE_INTERVAL: "off" }
 const writing = { LAUREL_SNAPSHOT_INTERVAL: "2 seconds", LAUREL_ARCHIVE_INTERVAL: "off" }
 
 /** Measures all lines; about three minutes, 3 GB of temporary disk. */
 export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
-    const quiet = await startLaurel({ directory, settings: calm })
-    await fill(quiet)
-    const { durationMs, events: answered } = await closed(quiet)
-    const perSecond = Math.round((share * answered * 1_000) / durationMs)
-    const without = await open(quiet, perSecond)
-    await quiet.stop()
-
-    const busy = await startLaurel({ directory, settings: writing })
+    const { perSecond, without } = await withLaurel(
+      { directory, settings: calm },
+      async (quiet) => {
+        await fill(quiet)
+        const { durationMs, events: answered } = await closed(quiet)
+        const perSecond = Math.round((share * answered * 1_000) / durationMs)
+        return { perSecond, without: await open(quiet, perSecond) }
+      },
+    )
     const made: Array<Made> = []
-    let loaded = false
-    const making = (async () => {
-      while (!loaded) made.push(await archive(directory))
-    })()
-    const during = await open(busy, perSecond)
-    loaded = true
-    await making
-    await busy.stop()
+    const during = await withLaurel({ directory, settings: writing }, async (busy) => {
+      let loaded = false
+      const making = (async () => {
+        while (!loaded) made.push(await archive(directory))
+      })()
+      const [report] = await Promise.all([
+        open(busy, perSecond).finally(() => {
+          loaded = true
+        }),
+        making,
+      ])
+      return report
+    })
     const copyMs = await copyOfLive(directory)
     const { size } = await fs.stat(path.join(directory, "live", "data.mdb"))
 
