@@ -99,7 +99,7 @@ export const verifySnapshot = Command.make(
 )
 
 const summaryOf = (id: string, findings: Findings | LiveFindings): string => {
-  const amounts = Object.entries(findings.counts).map(([name, n]) => `${countText(n)} ${name}`)
+  const amounts = Object.entries(findings.counts).map(([name, n]) => `${name} ${countText(n)}`)
   const sums = Object.entries(findings.sums).map(([name, sum]) => `${name} ${sum}`)
   const lines = [`${id} is good: ${[...amounts, ...sums].join(", ")}.`]
   if ("sequence" in findings) {
