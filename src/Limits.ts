@@ -129,7 +129,7 @@ export const limits = {
   /** Boards are deleted in the end, which LMDB bears only with small values. */
   boardPageBytesMax: 1_600,
   boardBucketUsers: 100,
-  /** What is prepared and written of a board in one turn of the event loop: about 1 ms each, 4 ms the first time. */
+  /** What is prepared and written of a board in one turn of the event loop; `npm run bench -- rollover` prints the longest. */
   boardTurnRowsMax: 100,
   boardTurnBucketsMax: 25,
   boardSliceEntriesMax: 100,
@@ -172,7 +172,7 @@ export const limits = {
   snapshotPendingRecordsMax: 1_000_000,
   /** With what surrounds it, one page of LMDB. Larger than what LMDB should delete often; history is not deleted. */
   historyPageBytesMax: 4_000,
-  /** What a reader of histories decodes in one turn of the event loop: about 2 ms. */
+  /** What a reader of histories decodes in one turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
   historyTurnRecordsMax: 2_000,
   historyReadPagesMax: 32,

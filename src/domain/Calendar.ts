@@ -3,7 +3,7 @@
  * 1970-01-01; weeks are ISO weeks, from Monday; each kind of window has an index that grows by one from
  * window to window, so that "the next" and "the same" are plain arithmetic, whatever daylight saving does.
  *
- * `Temporal` knows the zones but takes 4 µs a call; a `Zone` remembers the local day it found last, with
+ * `Temporal` knows the zones but is slow; a `Zone` remembers the local day it found last, with
  * its bounds, and most questions are about that one.
  */
 export const windowKinds = ["daily", "weekly", "monthly"] as const

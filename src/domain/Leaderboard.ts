@@ -149,7 +149,7 @@ const assertKey = (score: number, tieSequence: number): void => {
 
 /**
  * Builds a board from scores in any order, each user at most once; `build` throws on a user named twice. It
- * takes 0.5 to 0.9 s for a million, half of it for the ids in `add`; to build one without holding the loop,
+ * holds the loop (`npm run bench -- leaderboard` prints how long for a million); to build one without that,
  * `set` the members of an empty board in slices instead.
  */
 export class BoardBuilder {

@@ -91,5 +91,5 @@ export class Ticker {
 }
 
 const tick: Tick = { kind: "tick" }
-/** How many users are looked at in one turn of the event loop; a cold one takes about 20 µs. */
+/** How many users are looked at in one turn of the event loop; cold ones are read from disk. */
 const turnUsers = 50

@@ -6,11 +6,11 @@
  * Numbers count from 0; those given back are used again first. Whoever gives one back must have taken it
  * off every board, and whoever holds it must forget it.
  *
- * A million ids as strings in Maps cost a second and a half of a start and keep the garbage collector busy. So
+ * A million ids as strings in Maps slow a start and keep the garbage collector busy. So
  * ids lie as UTF-8 in large buffers (`MemberIds`), and typed arrays lead from a keyed hash to the number:
  * about 40 bytes a member for ids of 20. A start gives the bytes that it has at hand, and a string is
  * made only for an id that is shown, and then kept. Tables of a few thousand entries each double one at a
- * time (a tenth of a millisecond), buffers never move once they are large: nothing stops the loop.
+ * time, buffers never move once they are large: nothing stops the loop.
  */
 import { limits } from "../../Limits.ts"
 import { halfSipHash } from "./halfSipHash.ts"

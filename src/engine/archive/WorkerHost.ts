@@ -2,7 +2,7 @@
  * Runs jobs in processes of their own, one at a time.
  *
  * Starting a process copies the page tables of the one that starts it: from a server with gigabytes of state
- * that holds the event loop for tens of milliseconds (measured: 70 ms at 1.5 GB). So a shell, small for ever,
+ * that holds the event loop, the longer the more state there is. So a shell, small for ever,
  * is started first, before the server has any state, and starts the processes.
  *
  * The shell leads a process group of its own, out of reach of the terminal's Ctrl-C. When the host ends, or
