@@ -1,21 +1,20 @@
-import { afterEach, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { event, production, reward, rule, sandbox } from "../engine/fixture.ts"
-import { endedLog, logOf, type Started, startInMemory, until, webhook } from "./fixture.ts"
-import { answer, isSignedBy, Receiver } from "./Receiver.ts"
+import {
+  endedLog,
+  logOf,
+  receiving,
+  type Started,
+  startInMemory,
+  until,
+  webhook,
+} from "./fixture.ts"
+import { answer, isSignedBy, type Receiver } from "./Receiver.ts"
 
-const receivers: Array<Receiver> = []
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.stop()
-})
-const receiving = Effect.promise(async () => {
-  const receiver = await Receiver.start()
-  receivers.push(receiver)
-  return receiver
-})
 const wait = (promise: Promise<void>) => Effect.promise(() => promise)
 const kindsOf = ({ received }: Receiver) => received.map(({ message }) => message.type)
 const idsOf = ({ received }: Receiver) => received.map(({ headers }) => headers["webhook-id"])

@@ -1,16 +1,10 @@
 /** What the tables of webhooks have left of a user who was erased. */
-import { afterEach, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { tables } from "../../src/storage/Storage.ts"
 import { event, reward, sandbox } from "../engine/fixture.ts"
-import { logOf, startInMemory, until, webhook } from "./fixture.ts"
-import { Receiver } from "./Receiver.ts"
-
-const receivers: Array<Receiver> = []
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.stop()
-})
+import { logOf, receiving, startInMemory, until, webhook } from "./fixture.ts"
 
 const id = "somebody-ünique"
 const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
@@ -26,12 +20,10 @@ const traces = (state: MemoryStorage.MemoryState): ReadonlyArray<string> =>
 
 /** A receiver that answers so, with all that it was sent. */
 const echoing = (status: () => number) =>
-  Effect.promise(async () => {
-    const receiver = await Receiver.start()
+  Effect.map(receiving, (receiver) => {
     receiver.answer = (response, { body }) => {
       response.writeHead(status()).end(body)
     }
-    receivers.push(receiver)
     return receiver
   })
 

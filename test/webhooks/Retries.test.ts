@@ -1,23 +1,21 @@
 /** When messages are sent again, by a clock that a test sets, and when an endpoint is given up. */
-import { afterEach, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
 import type { Delivery } from "../../src/webhooks/Delivery.ts"
 import { defaultSchedule } from "../../src/webhooks/Schedule.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
-import { endedLog, logOf, type StartOptions, startInMemory, until, webhook } from "./fixture.ts"
-import { answer, Receiver } from "./Receiver.ts"
-
-const receivers: Array<Receiver> = []
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.stop()
-})
-const receiving = Effect.promise(async () => {
-  const receiver = await Receiver.start()
-  receivers.push(receiver)
-  return receiver
-})
+import {
+  endedLog,
+  logOf,
+  receiving,
+  type StartOptions,
+  startInMemory,
+  until,
+  webhook,
+} from "./fixture.ts"
+import { answer } from "./Receiver.ts"
 
 const second = 1_000
 const minute = 60 * second

@@ -12,6 +12,7 @@ import type { DeliveryStatus } from "../../src/webhooks/Delivery.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import { makeSecret } from "../../src/webhooks/Signature.ts"
 import { sandbox, start as startEngine } from "../engine/fixture.ts"
+import { Receiver } from "./Receiver.ts"
 
 export interface Started {
   readonly engine: Engine["Service"]
@@ -22,6 +23,12 @@ export interface Started {
   /** Ends both: `kill` at once, else in order. */
   readonly close: (how?: "kill") => Effect.Effect<void>
 }
+
+/** A receiver that ends with the test. */
+export const receiving = Effect.acquireRelease(
+  Effect.promise(() => Receiver.start()),
+  (receiver) => Effect.promise(() => receiver.stop()),
+)
 
 export interface StartOptions extends Partial<DispatcherLive.WebhookOptions> {
   readonly engine?: Partial<EngineOptions>
