@@ -7,39 +7,20 @@ import path from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import { readServerFile } from "../src/cli/ServerFile.ts"
-import { inProcess } from "./children.ts"
 import { lessonDone, userIdAt } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { type Laurel, type LaurelOptions, startLaurel } from "./laurel.ts"
+import { closedLoop, openLoop } from "./loads.ts"
 import { users, withTemporaryFolder } from "./millionUsers.ts"
-import type { LoadOptions, LoadReport } from "./processes/load.ts"
-import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
 import { median } from "./statistics.ts"
 
 /** Of what the server takes in a closed loop: it is busy, and no queue stands. */
 const share = 0.25
 const measureSeconds = 15
 const together = 1_000
-const events = { path: "/v1/events", eventsPerRequest: 1, withIds: true }
 
-const closed = ({ answer }: Laurel): Promise<LoadReport> =>
-  inProcess("load", {
-    ...answer,
-    ...events,
-    connections: 64,
-    warmUpMs: 4_000,
-    measureMs: 4_000,
-  } satisfies LoadOptions)
-
-const open = ({ answer }: Laurel, perSecond: number): Promise<OpenLoadReport> =>
-  inProcess("openLoad", {
-    ...answer,
-    ...events,
-    connections: 200,
-    perSecond,
-    warmUpSeconds: 2,
-    measureSeconds,
-  } satisfies OpenLoadOptions)
+const open = ({ answer }: Laurel, perSecond: number) =>
+  openLoop(answer, { connections: 200, perSecond, warmUpSeconds: 2, measureSeconds })
 
 /** One event of each of the users; again, where users come faster than snapshots make room for them. */
 const fill = async ({ answer: { key, port } }: Laurel): Promise<void> => {
@@ -123,7 +104,7 @@ export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
       { directory, settings: calm },
       async (quiet) => {
         await fill(quiet)
-        const { durationMs, events: answered } = await closed(quiet)
+        const { durationMs, events: answered } = await closedLoop(quiet.answer, 4_000)
         const perSecond = Math.round((share * answered * 1_000) / durationMs)
         return { perSecond, without: await open(quiet, perSecond) }
       },
@@ -158,7 +139,7 @@ export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
         goal: "≤ 2×",
       },
       {
-        question: "archives: of 1,000,000 users, made beside that load",
+        question: "archives: of 1,000,000 users, begun beside that load",
         value: archiveMs,
         unit: "ms",
         reference: { name: "the snapshot copied and flushed", value: copyMs, unit: "ms" },

@@ -4,37 +4,18 @@
  */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
-import { inProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
-import type { LoadOptions, LoadReport } from "./processes/load.ts"
-import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
+import { closedLoop, openLoop } from "./loads.ts"
 
-const shape = { path: "/v1/events", eventsPerRequest: 1, withIds: true }
 /** Of what it can take in a closed loop: well below, and far beyond. */
 const unsaturatedShare = 0.4
 const overloadFactor = 3
 const connections = 2_000
 const measureSeconds = 10
 
-const closed = ({ answer }: Laurel): Promise<LoadReport> =>
-  inProcess("load", {
-    ...answer,
-    ...shape,
-    connections: 64,
-    warmUpMs: 3_000,
-    measureMs: 4_000,
-  } satisfies LoadOptions)
-
-const open = ({ answer }: Laurel, perSecond: number): Promise<OpenLoadReport> =>
-  inProcess("openLoad", {
-    ...answer,
-    ...shape,
-    connections,
-    perSecond,
-    warmUpSeconds: 3,
-    measureSeconds,
-  } satisfies OpenLoadOptions)
+const open = ({ answer }: Laurel, perSecond: number) =>
+  openLoop(answer, { connections, perSecond, warmUpSeconds: 3, measureSeconds })
 
 const residentMebibytes = async (pid: number): Promise<number> => {
   const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)])
@@ -62,7 +43,7 @@ const withPeak = async <A>(laurel: Laurel, use: () => Promise<A>): Promise<[A, n
 export const overload = async (): Promise<ReadonlyArray<BenchLine>> => {
   const laurel = await startLaurel()
   try {
-    const first = await closed(laurel)
+    const first = await closedLoop(laurel.answer, 3_000)
     const capacity = (first.events * 1_000) / first.durationMs
     const [calm, calmPeak] = await withPeak(laurel, () => open(laurel, capacity * unsaturatedShare))
     const [flood, floodPeak] = await withPeak(laurel, () => open(laurel, capacity * overloadFactor))

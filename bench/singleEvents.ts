@@ -1,22 +1,14 @@
 /** Single events over HTTP, each durable before its reply, beside a server that only parses and answers. */
-import { inProcess, type Running, startProcess } from "./children.ts"
+import { type Running, startProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { checkTotal, startLaurel } from "./laurel.ts"
-import type { LoadOptions, LoadReport } from "./processes/load.ts"
+import { closedLoop } from "./loads.ts"
+import type { LoadReport } from "./processes/load.ts"
 import { median } from "./statistics.ts"
 
 const rounds = 5
 
-const load = (target: Pick<LoadOptions, "key" | "port">): Promise<LoadReport> =>
-  inProcess("load", {
-    ...target,
-    path: "/v1/events",
-    connections: 64,
-    eventsPerRequest: 1,
-    withIds: true,
-    warmUpMs: 1_000,
-    measureMs: 4_000,
-  } satisfies LoadOptions)
+const load = (target: Parameters<typeof closedLoop>[0]) => closedLoop(target, 1_000)
 
 /** Loads one of two servers while the other stands still, so that no work of it falls into this round. */
 const alone = async <A>(

@@ -6,9 +6,9 @@ import { inProcess, type Running, startProcess } from "./children.ts"
 import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { type Laurel, startLaurel } from "./laurel.ts"
+import { openLoop } from "./loads.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { ManyEndpointsReport } from "./processes/manyEndpoints.ts"
-import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
 import type { PendingOptions, PendingReport } from "./processes/pendingDeliveries.ts"
 import type { UndiciLoopOptions } from "./processes/undiciLoop.ts"
 import type { ReceiverCount } from "./processes/webhookReceiver.ts"
@@ -121,16 +121,7 @@ const latency = async (directory: string): Promise<ReadonlyArray<BenchLine>> => 
   const receiver = await startProcess<{ readonly port: number }>("webhookReceiver")
   try {
     const load = () =>
-      inProcess<OpenLoadReport>("openLoad", {
-        ...laurel.answer,
-        path: "/v1/events",
-        eventsPerRequest: 1,
-        withIds: true,
-        perSecond,
-        connections: 500,
-        warmUpSeconds: 2,
-        measureSeconds: 8,
-      } satisfies OpenLoadOptions)
+      openLoop(laurel.answer, { perSecond, connections: 500, warmUpSeconds: 2, measureSeconds: 8 })
     const without = await load()
     const url = `http://127.0.0.1:${receiver.answer.port}/hook`
     await laurel.request("/v1/webhooks", { url, events: ["event.tracked"] })
