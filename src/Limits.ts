@@ -228,6 +228,8 @@ export const limits = {
   webhookReadyFailingMax: 4,
   webhookReadersMax: 4,
   webhookCrowdedMs: 100,
+  /** Deliveries that are read in one turn of the event loop. */
+  webhookLoadTurnDeliveries: 32,
   webhookReadyTotalMax: 100_000,
   webhookReadyBytesMax: 64 * mebibyte,
   /** Between two attempts. */
@@ -253,7 +255,7 @@ export const limits = {
   webhookRestartMsMax: 60_000,
   webhookShutdownGraceMs: 5_000,
   webhookFlushDeliveries: 1_000,
-  webhookFlushTurnDeliveries: 250,
+  webhookFlushTurnDeliveries: 50,
   webhookUnwrittenMax: 5_000,
   webhookCursorIntervalMs: 5_000,
   dnsTimeoutMs: 3_000,

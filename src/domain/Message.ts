@@ -122,7 +122,9 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
         false,
       ) as EventReply
       const metadata = (record.cause.kind === "event" && record.cause.metadata) || null
-      const times = { occurredAt: isoTime(occurredAt), receivedAt: isoTime(receivedAt) }
+      const received = isoTime(receivedAt)
+      const occurred = occurredAt === receivedAt ? received : isoTime(occurredAt)
+      const times = { occurredAt: occurred, receivedAt: received }
       return { ...common, eventId, action, ...times, metadata, xp, points, level }
     }
     case "xp.earned":

@@ -68,10 +68,11 @@ export const openValue = (value: Uint8Array): Uint8Array | string => {
 /** The same, where a value that is wrong ends the operation. */
 export const decodeValue = (value: Uint8Array, place: Place): Effect.Effect<Uint8Array, Broken> => {
   const body = openValue(value)
-  return typeof body === "string" ? broken(place, body) : Effect.succeed(body)
+  return typeof body === "string" ? brokenValue(place, body) : Effect.succeed(body)
 }
 
-const broken = (place: Place, words: string) =>
+/** What `openValue` says is wrong, as the end of an operation. */
+export const brokenValue = (place: Place, words: string): Effect.Effect<never, Broken> =>
   Effect.fail(
     new Broken({
       operation: "read",

@@ -62,10 +62,12 @@ export const isPublicAddress = (address: string): boolean => {
 
 /** The ranges that an operator allows on top. */
 export class AllowedRanges {
+  readonly cidrs: ReadonlyArray<string>
   readonly #list: BlockList
 
   /** Throws on what is no CIDR such as `10.1.0.0/16` or `fd00::/8`. */
   constructor(cidrs: ReadonlyArray<string>) {
+    this.cidrs = cidrs
     const v4: Array<Cidr> = []
     const v6: Array<Cidr> = []
     for (const cidr of cidrs) {

@@ -43,6 +43,10 @@ export interface DeliveryName extends MessageName {
   readonly endpoint: number
 }
 
+/** The name of a delivery among those of its endpoint, in memory. */
+export const placeName = ({ index, sequence }: Pick<DeliveryName, "sequence" | "index">): string =>
+  `${sequence}.${index}`
+
 export class Delivery implements DeliveryName, DeliveryState {
   readonly endpoint: number
   readonly sequence: number
@@ -52,6 +56,8 @@ export class Delivery implements DeliveryName, DeliveryState {
   readonly kind: MessageKind
   /** Whom it is about (`userHash`); empty where it is about nobody. */
   readonly user: string
+  /** Its name among those of its endpoint. */
+  readonly place: string
   status: DeliveryStatus = "pending"
   attempts = 0
   tries = 0
@@ -77,6 +83,7 @@ export class Delivery implements DeliveryName, DeliveryState {
     this.at = name.at
     this.kind = kind
     this.user = user
+    this.place = placeName(name)
   }
 
   get messageId(): string {
@@ -143,8 +150,15 @@ export const decodeDelivery = (
   body: Uint8Array,
   place: Pick<DeliveryName, "endpoint" | "sequence" | "index">,
 ): Delivery => {
-  const { at, kind, user, ...state }: Stored = JSON.parse(asBuffer(body).toString("utf8"))
-  const delivery = Object.assign(new Delivery({ ...place, at }, kind, user), state)
-  delivery.stored = { status: state.status, dueAt: state.dueAt }
+  const stored: Stored = JSON.parse(asBuffer(body).toString("utf8"))
+  const { dueAt, status } = stored
+  const delivery = new Delivery({ ...place, at: stored.at }, stored.kind, stored.user)
+  delivery.status = status
+  delivery.attempts = stored.attempts
+  delivery.tries = stored.tries
+  delivery.dueAt = dueAt
+  delivery.last = stored.last
+  delivery.reason = stored.reason
+  delivery.stored = { status, dueAt }
   return delivery
 }

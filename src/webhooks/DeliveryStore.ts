@@ -11,7 +11,7 @@
 import { Effect, Stream } from "effect"
 import { asBuffer, compositeKey, keyParts, rangeOf, successor } from "../storage/Keys.ts"
 import type { Broken, Range, Storage, StoredEntry, Table } from "../storage/Storage.ts"
-import { decodeValue } from "../storage/Values.ts"
+import { brokenValue, decodeValue, openValue } from "../storage/Values.ts"
 import {
   type AttemptResult,
   attemptKey,
@@ -21,6 +21,7 @@ import {
   deliveryKey,
   deliveryStatuses,
   dueKey,
+  placeName,
 } from "./Delivery.ts"
 
 type Store = Storage["Service"]
@@ -72,6 +73,10 @@ export interface DuePlace extends LogPlace {
   readonly dueAt: number
 }
 
+/** Whether a place comes at or behind another in the order of the journal. */
+const isBehind = (one: LogPlace, other: LogPlace): boolean =>
+  (one.sequence - other.sequence || one.index - other.index) >= 0
+
 export class DeliveryStore {
   readonly #storage: Store
 
@@ -115,13 +120,33 @@ export class DeliveryStore {
     return undefined
   })
 
-  /** The pending delivery of a message. */
-  pending(endpoint: number, { index, sequence }: LogPlace) {
-    const key = deliveryKey(endpoint, "pending", sequence, index)
-    return Effect.flatMap(this.#storage.readEntry("deliveries", key), (value) =>
-      value === undefined ? Effect.succeed(undefined) : this.#delivery([key, value]),
-    )
-  }
+  /**
+   * The pending deliveries at these places, in their order, without those that are not there. Those that come
+   * next to each other cost one look into the store.
+   */
+  readonly pending = Effect.fnUntraced(function* (
+    this: DeliveryStore,
+    endpoint: number,
+    places: ReadonlyArray<LogPlace>,
+  ): Effect.fn.Return<ReadonlyArray<Delivery>, Broken> {
+    const [first] = places
+    if (first === undefined) return []
+    const near = yield* this.oldest(endpoint, "pending", places.length, first)
+    const found = new Map(near.map((delivery) => [delivery.place, delivery]))
+    const last = near.at(-1)
+    const deliveries: Array<Delivery> = []
+    for (const place of places) {
+      let delivery = found.get(placeName(place))
+      const seen = isBehind(place, first) && (near.length < places.length || isBehind(last!, place))
+      if (delivery === undefined && !seen) {
+        const key = deliveryKey(endpoint, "pending", place.sequence, place.index)
+        const value = yield* this.#storage.readEntry("deliveries", key)
+        if (value !== undefined) delivery = yield* this.#delivery([key, value])
+      }
+      if (delivery !== undefined) deliveries.push(delivery)
+    }
+    return deliveries
+  })
 
   /** The places of pending deliveries that are due from `from` (a time, inclusive, or a place, exclusive) to `until` (exclusive), earliest first. */
   due(
@@ -175,9 +200,7 @@ export class DeliveryStore {
       until: successor(deliveryKey(endpoint, status)),
       limit,
     } as const
-    return Effect.flatMap(this.#entries(range), (entries) =>
-      Effect.forEach(entries, (entry) => this.#delivery(entry)),
-    )
+    return Effect.flatMap(this.#entries(range), (entries) => this.#deliveries(entries))
   }
 
   /** The newest deliveries before `before`, of one status or of all. */
@@ -201,7 +224,7 @@ export class DeliveryStore {
         reverse: true,
         limit,
       } as const
-      for (const entry of yield* this.#entries(range)) found.push(yield* this.#delivery(entry))
+      found.push(...(yield* this.#deliveries(yield* this.#entries(range))))
     }
     found.sort((one, other) => other.sequence - one.sequence || other.index - one.index)
     return found.slice(0, limit)
@@ -234,10 +257,20 @@ export class DeliveryStore {
     )
   }
 
-  #delivery([key, value]: StoredEntry): Effect.Effect<Delivery, Broken> {
-    return Effect.map(decodeValue(value, { table: "deliveries", key }), (body) => {
-      const [endpoint, , sequence, index] = keyParts(key) as [number, number, number, number]
-      return decodeDelivery(body, { endpoint, sequence, index })
+  #delivery(entry: StoredEntry): Effect.Effect<Delivery, Broken> {
+    return Effect.map(this.#deliveries([entry]), ([delivery]) => delivery!)
+  }
+
+  #deliveries(entries: ReadonlyArray<StoredEntry>): Effect.Effect<ReadonlyArray<Delivery>, Broken> {
+    return Effect.suspend(() => {
+      const deliveries: Array<Delivery> = []
+      for (const [key, value] of entries) {
+        const body = openValue(value)
+        if (typeof body === "string") return brokenValue({ table: "deliveries", key }, body)
+        const [endpoint, , sequence, index] = keyParts(key) as [number, number, number, number]
+        deliveries.push(decodeDelivery(body, { endpoint, sequence, index }))
+      }
+      return Effect.succeed(deliveries)
     })
   }
 

@@ -3,15 +3,18 @@
  * deliveries from the store when there is room, and sleeps until something is due or has happened. It ends
  * when nothing is left, so an idle endpoint costs its definition.
  *
+ * What an endpoint can begin when it is woken begins at once; its fiber is woken only for the rest, since most of
+ * the time one attempt ends and the next one begins.
+ *
  * A defect in one endpoint concerns that endpoint: what it had in memory goes back to the store, and its fiber
  * begins anew after a pause. Reading back is bounded over all endpoints.
  */
 import { Cause, Effect, Semaphore } from "effect"
 import { messageKindAt } from "../domain/Message.ts"
 import type { Feed, FeedEntry } from "../engine/Feed.ts"
+import { nextTurn } from "../engine/nextTurn.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
-import type { Delivery } from "./Delivery.ts"
 import type { DeliveryStore, DuePlace } from "./DeliveryStore.ts"
 import type { Endpoint } from "./Endpoint.ts"
 import type { Erasures } from "./Erasures.ts"
@@ -36,6 +39,10 @@ export class Dispatcher {
   readonly #reading = Semaphore.makeUnsafe(limits.webhookReadersMax)
   /** The endpoints that have a fiber, and what wakes it while it waits. */
   readonly #running = new Map<Endpoint, ((goesOn: boolean) => void) | undefined>()
+  /** Those of them for which something failed beside their fiber, which ends with it. */
+  readonly #failed = new Map<Endpoint, { readonly defect: unknown }>()
+  /** Those whose fiber has failed and has not begun anew. */
+  readonly #pausing = new Set<Endpoint>()
   /** Those of them that have nothing to do, and since when. */
   readonly #idleSince = new Map<Endpoint, number>()
   /** Endpoints to be looked at, a few in each turn of the event loop: one record may be for thousands. */
@@ -74,6 +81,11 @@ export class Dispatcher {
 
   #rouse(endpoint: Endpoint): void {
     if (this.#running.has(endpoint)) {
+      try {
+        if (this.#began(endpoint)) return
+      } catch (defect) {
+        this.#failed.set(endpoint, { defect })
+      }
       const wake = this.#running.get(endpoint)
       this.#running.set(endpoint, undefined)
       wake?.(true)
@@ -84,6 +96,20 @@ export class Dispatcher {
     this.#options.fork(this.#supervised(endpoint, limits.webhookRestartMs))
   }
 
+  /** Begins what may begin now; whether the fiber has nothing to do then before an attempt ends. */
+  #began(endpoint: Endpoint): boolean {
+    if (!endpoint.isEnabled || endpoint.breaker.isOpen) return false
+    if (this.#pausing.has(endpoint) || this.#failed.has(endpoint)) return false
+    endpoint.start()
+    return (
+      endpoint.inFlight > 0 &&
+      endpoint.waitsUntil === Number.POSITIVE_INFINITY &&
+      !this.#idleSince.has(endpoint) &&
+      !this.#isCrowded(endpoint) &&
+      !this.#mustLoad(endpoint)
+    )
+  }
+
   #supervised(endpoint: Endpoint, pauseMs: number): Effect.Effect<void> {
     const startedAt = this.#options.now()
     return Effect.suspend(() => this.#run(endpoint)).pipe(
@@ -92,6 +118,7 @@ export class Dispatcher {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
         endpoint.release()
         endpoint.queue.behind = true
+        this.#pausing.add(endpoint)
         // Who ran well for a while begins with the shortest pause again.
         const lasted = this.#options.now() - startedAt > limits.webhookRestartMsMax
         const pause = lasted ? limits.webhookRestartMs : pauseMs
@@ -107,7 +134,11 @@ export class Dispatcher {
 
   readonly #run = Effect.fnUntraced(function* (this: Dispatcher, endpoint: Endpoint) {
     const { queue } = endpoint
+    this.#pausing.delete(endpoint)
     while (!this.closing) {
+      const failed = this.#failed.get(endpoint)
+      this.#failed.delete(endpoint)
+      if (failed !== undefined) return yield* Effect.die(failed.defect)
       if (endpoint.isEnabled) endpoint.start()
       else queue.leaveReady(0)
       // Who does not answer holds little in memory.
@@ -156,13 +187,15 @@ export class Dispatcher {
     return room > ready.length ? room : 0
   }
 
+  /** Whether there is no room in memory for what it could send: nobody tells when there is again. */
+  #isCrowded({ queue }: Endpoint): boolean {
+    return queue.behind && queue.ready.length === 0 && queue.room <= 0
+  }
+
   /** Ends when the endpoint is woken, or something may begin by the time. */
   #wait(endpoint: Endpoint): Effect.Effect<void> {
-    const { queue } = endpoint
     const now = this.#options.now()
-    // Nobody tells when there is room in memory again.
-    const crowded = queue.behind && queue.ready.length === 0 && queue.room <= 0
-    const until = crowded ? now + limits.webhookCrowdedMs : endpoint.waitsUntil
+    const until = this.#isCrowded(endpoint) ? now + limits.webhookCrowdedMs : endpoint.waitsUntil
     const woken = this.#woken(endpoint)
     return until === Number.POSITIVE_INFINITY
       ? Effect.asVoid(woken)
@@ -209,14 +242,12 @@ export class Dispatcher {
     for (const place of stray) {
       if (places.length < wanted && !queue.has(place)) places.push(place)
     }
-    const deliveries: Array<Delivery> = []
-    for (const place of places) {
-      const delivery = yield* store.pending(number, place)
-      if (delivery !== undefined) deliveries.push(delivery)
-    }
+    const deliveries = yield* store.pending(number, places)
     const sequences = new Set(deliveries.map(({ sequence }) => sequence))
     const entries = yield* feed.find([...sequences].sort((one, other) => one - other))
+    let looked = 0
     for (const delivery of deliveries) {
+      if (++looked % limits.webhookLoadTurnDeliveries === 0) yield* nextTurn
       const { at, index, kind, sequence } = delivery
       const entry = entries.get(sequence)
       if (

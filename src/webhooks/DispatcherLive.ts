@@ -12,7 +12,6 @@ import { limits } from "../Limits.ts"
 import { type Broken, Storage } from "../storage/Storage.ts"
 import { AllowedRanges } from "./AddressGuard.ts"
 import { Bookkeeping } from "./Bookkeeping.ts"
-import { makeConnector } from "./Connector.ts"
 import { type Deliveries, deliveriesOf } from "./Deliveries.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import { Dispatcher } from "./Dispatcher.ts"
@@ -25,7 +24,8 @@ import { Registry } from "./Registry.ts"
 import { makeResolve, type Resolve } from "./Resolver.ts"
 import { Retention } from "./Retention.ts"
 import { defaultSchedule, longestPause, type RetrySchedule } from "./Schedule.ts"
-import { type MessageSender, Sender } from "./Sender.ts"
+import type { MessageSender } from "./Sender.ts"
+import { SenderThread } from "./SenderThread.ts"
 import { Slots } from "./Slots.ts"
 import { SteadyTime } from "./SteadyTime.ts"
 
@@ -107,7 +107,7 @@ export const make = Effect.fnUntraced(function* (
     slots: new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax),
     memory: { deliveries: 0, bytes: 0 },
     erasures,
-    makeSender: options.makeSender ?? overHttp(options, host),
+    makeSender: options.makeSender ?? (yield* overHttp(options, host, fork)),
     schedule,
     random: options.random ?? Math.random,
     now,
@@ -223,15 +223,27 @@ interface Host {
   readonly resolve: Resolve
 }
 
-const overHttp = ({ timeoutMs = limits.webhookTimeoutMs, trusted }: WebhookOptions, host: Host) => {
-  const connect = makeConnector({
-    ...host,
-    timeoutMs: Math.min(timeoutMs, limits.webhookConnectTimeoutMs),
-    ...(trusted !== undefined && { trusted }),
-  })
-  const sender = { connect, timeoutMs, connectionsMax: limits.webhookConcurrencyMax }
-  return (url: string): MessageSender => new Sender(url, sender)
-}
+/** Makes senders in a thread of their own, which ends with the scope. */
+const overHttp = (
+  { timeoutMs = limits.webhookTimeoutMs, trusted }: WebhookOptions,
+  { allowed, resolve }: Host,
+  fork: (effect: Effect.Effect<void>) => void,
+) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new SenderThread({
+            settings: { allowed: allowed.cidrs, timeoutMs, trusted },
+            resolve,
+            onFailure: (cause) =>
+              fork(Effect.logError("The thread that sends webhooks failed", cause)),
+          }),
+      ),
+      (thread) => Effect.promise(() => thread.close()),
+    ),
+    (thread) => (url: string) => thread.sender(url),
+  )
 
 /** Whether the user of a record was erased since. */
 const erasedCheck =

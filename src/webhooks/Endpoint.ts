@@ -18,7 +18,7 @@ import type { Erasures } from "./Erasures.ts"
 import { type Memory, Queue } from "./Queue.ts"
 import { nextPause, type RetrySchedule, retryAfterOf } from "./Schedule.ts"
 import type { MessageSender, Outcome } from "./Sender.ts"
-import { secretKey, sign } from "./Signature.ts"
+import { secretKey } from "./Signature.ts"
 import type { Slots, Standing } from "./Slots.ts"
 
 /** What all endpoints share. */
@@ -55,8 +55,7 @@ export class Endpoint implements Account {
   givenUp = false
   readonly #shared: Shared
   #webhook: Webhook
-  #key: KeyObject
-  #previousKey: KeyObject | undefined
+  #keys: Keys
   #sender: MessageSender | undefined
   /** Held by whoever reads deliveries from the store to change them. */
   readonly lock = Semaphore.makeUnsafe(1)
@@ -73,8 +72,7 @@ export class Endpoint implements Account {
     this.queue = new Queue(shared, () => this.breaker.standing === "proven")
     this.#webhook = webhook
     this.kinds = kindsOf(webhook.events)
-    this.#key = secretKey(webhook.secret)
-    this.#previousKey = previousKeyOf(webhook)
+    this.#keys = keysOf(webhook)
   }
 
   get webhook(): Webhook {
@@ -94,8 +92,12 @@ export class Endpoint implements Account {
     const before = this.#webhook
     this.#webhook = webhook
     this.kinds = kindsOf(webhook.events)
-    this.#key = secretKey(webhook.secret)
-    this.#previousKey = previousKeyOf(webhook)
+    if (
+      webhook.secret !== before.secret ||
+      webhook.previousSecret?.secret !== before.previousSecret?.secret
+    ) {
+      this.#keys = keysOf(webhook)
+    }
     const moved = webhook.url !== before.url
     if (moved) this.closeSender()
     if (moved || (webhook.status === "enabled" && before.status === "disabled")) {
@@ -152,29 +154,23 @@ export class Endpoint implements Account {
 
   #send(delivery: Delivery, now: number): void {
     const at = this.#shared.wallNow()
-    const seconds = Math.floor(at / 1_000)
-    const body = delivery.entry!.text(delivery.index)
-    const id = delivery.messageId
     if (delivery.user !== "") this.#busy.add(delivery.user)
     this.#sender ??= this.#shared.makeSender(this.#webhook.url)
-    const headers = {
-      "content-type": "application/json",
-      "user-agent": "Laurel",
-      "webhook-id": id,
-      "webhook-timestamp": String(seconds),
-      "webhook-signature": sign(this.#keys(at), id, seconds, body),
-    }
     const flight: Flight = { startedAt: now, giveUp: () => {} }
     this.#flights.set(delivery, flight)
-    flight.giveUp = this.#sender.send({ headers, body }, (outcome) =>
-      this.#settle(delivery, at, outcome),
-    )
+    const message = {
+      id: delivery.messageId,
+      timestampSeconds: Math.floor(at / 1_000),
+      body: delivery.entry!.text(delivery.index),
+      keys: this.#keysAt(at),
+    }
+    flight.giveUp = this.#sender.send(message, (outcome) => this.#settle(delivery, at, outcome))
   }
 
-  #keys(at: number): ReadonlyArray<KeyObject> {
+  #keysAt(at: number): ReadonlyArray<KeyObject> {
     const { previousSecret } = this.#webhook
     const replaced = previousSecret === null || at >= previousSecret.until
-    return replaced ? [this.#key] : [this.#key, this.#previousKey!]
+    return replaced ? this.#keys.current : this.#keys.all
   }
 
   #land(delivery: Delivery): void {
@@ -258,5 +254,14 @@ export class Endpoint implements Account {
   }
 }
 
-const previousKeyOf = ({ previousSecret }: Webhook): KeyObject | undefined =>
-  previousSecret === null ? undefined : secretKey(previousSecret.secret)
+/** What messages are signed with: now, and as long as the secret before is known too. */
+interface Keys {
+  readonly current: ReadonlyArray<KeyObject>
+  readonly all: ReadonlyArray<KeyObject>
+}
+
+const keysOf = ({ previousSecret, secret }: Webhook): Keys => {
+  const current = [secretKey(secret)]
+  const all = previousSecret === null ? current : [...current, secretKey(previousSecret.secret)]
+  return { current, all }
+}

@@ -12,7 +12,7 @@
 import type { FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import type { Delivery, DropReason } from "./Delivery.ts"
+import { type Delivery, type DropReason, placeName } from "./Delivery.ts"
 import type { DuePlace } from "./DeliveryStore.ts"
 
 /** What is in memory to be sent, over all endpoints. */
@@ -26,9 +26,6 @@ export interface QueueOptions {
   readonly memory: Memory
   readonly now: () => number
 }
-
-const nameOf = ({ index, sequence }: { readonly sequence: number; readonly index: number }) =>
-  `${sequence}.${index}`
 
 const isBefore = (one: DuePlace, other: DuePlace): boolean =>
   (one.dueAt - other.dueAt || one.sequence - other.sequence || one.index - other.index) < 0
@@ -77,12 +74,12 @@ export class Queue {
 
   /** Whether a delivery is in memory, or what became of it is not written yet. */
   has(place: { readonly sequence: number; readonly index: number }): boolean {
-    const name = nameOf(place)
+    const name = placeName(place)
     return this.#live.has(name) || this.#leaving.has(name)
   }
 
   find(place: { readonly sequence: number; readonly index: number }): Delivery | undefined {
-    return this.#live.get(nameOf(place))
+    return this.#live.get(placeName(place))
   }
 
   /** A delivery that was made or set on its way just now: kept, or left to the store. */
@@ -111,7 +108,7 @@ export class Queue {
   keep(delivery: Delivery, entry: FeedEntry): void {
     const { memory } = this.#options
     delivery.entry = entry
-    this.#live.set(nameOf(delivery), delivery)
+    this.#live.set(delivery.place, delivery)
     memory.deliveries++
     memory.bytes += entry.bytes
     if (delivery.urgent) this.#ready.unshift(delivery)
@@ -139,7 +136,7 @@ export class Queue {
 
   #forget(delivery: Delivery): void {
     const { memory } = this.#options
-    if (!this.#live.delete(nameOf(delivery))) return
+    if (!this.#live.delete(delivery.place)) return
     memory.deliveries--
     memory.bytes -= delivery.entry!.bytes
     delivery.entry = undefined
@@ -147,7 +144,7 @@ export class Queue {
   }
 
   #leave(delivery: Delivery): void {
-    this.#leaving.set(nameOf(delivery), delivery)
+    this.#leaving.set(delivery.place, delivery)
     delivery.leftDue = delivery.status === "pending" && delivery.dueAt <= this.#options.now()
     if (delivery.leftDue) this.#leavingDue++
     this.#options.bookkeeping.touch(delivery)
@@ -155,7 +152,7 @@ export class Queue {
 
   /** What became of a delivery is in the store. Whether there is something to do now. */
   written(delivery: Delivery): boolean {
-    const name = nameOf(delivery)
+    const name = delivery.place
     if (this.#leaving.get(name) !== delivery) return false
     this.#leaving.delete(name)
     if (delivery.leftDue) this.#leavingDue--

@@ -10,9 +10,11 @@
  *
  * Plain callbacks: a fiber for each attempt would cost more than the rest of it.
  */
+import type { KeyObject } from "node:crypto"
 import { type Dispatcher, Pool } from "undici"
 import { limits } from "../Limits.ts"
 import type { makeConnector } from "./Connector.ts"
+import { sign } from "./Signature.ts"
 
 /** Why there was no status. */
 export type AttemptError =
@@ -36,8 +38,12 @@ export interface Outcome {
 }
 
 export interface OutgoingMessage {
-  readonly headers: Record<string, string>
+  readonly id: string
+  /** When it is sent, since 1970. */
+  readonly timestampSeconds: number
   readonly body: string
+  /** What it is signed with, the same array as long as they are the same. */
+  readonly keys: ReadonlyArray<KeyObject>
 }
 
 export interface SenderOptions {
@@ -86,18 +92,32 @@ export class Sender implements MessageSender {
       settled(outcome)
     })
     const again = this.#answered
-    const dispatch = (handler: Dispatcher.DispatchHandler) =>
-      this.#pool.dispatch(
-        { path: this.#path, method: "POST", headers: message.headers, body: message.body },
-        handler,
-      )
-    attempt.start(dispatch, again)
+    const request = { path: this.#path, method: "POST", ...signed(message) } as const
+    attempt.start((handler) => this.#pool.dispatch(request, handler), again)
     return () => attempt.giveUp()
   }
 
   close(): void {
     this.#pool.close().catch(() => {})
   }
+}
+
+/** Header fields and body of a message. */
+const signed = ({ body, id, keys, timestampSeconds }: OutgoingMessage) => {
+  const bytes = Buffer.from(body)
+  const headers = [
+    "content-type",
+    "application/json",
+    "user-agent",
+    "Laurel",
+    "webhook-id",
+    id,
+    "webhook-timestamp",
+    String(timestampSeconds),
+    "webhook-signature",
+    sign(keys, id, timestampSeconds, bytes),
+  ]
+  return { headers, body: bytes }
 }
 
 type Dispatch = (handler: Dispatcher.DispatchHandler) => unknown

@@ -45,7 +45,7 @@ export const sign = (
   keys: ReadonlyArray<KeyObject>,
   id: string,
   timestampSeconds: number,
-  body: string,
+  body: string | Uint8Array,
 ): string => keys.map((key) => `v1,${signature(key, id, String(timestampSeconds), body)}`).join(" ")
 
 export interface SignedRequest {

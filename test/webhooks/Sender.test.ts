@@ -5,6 +5,7 @@ import { AllowedRanges } from "../../src/webhooks/AddressGuard.ts"
 import { makeConnector } from "../../src/webhooks/Connector.ts"
 import type { Resolve } from "../../src/webhooks/Resolver.ts"
 import { type Outcome, Sender } from "../../src/webhooks/Sender.ts"
+import { makeSecret, secretKey } from "../../src/webhooks/Signature.ts"
 import { authority, expiredCertificate, receiverCertificate, receiverKey } from "./certificates.ts"
 import { answer, Receiver } from "./Receiver.ts"
 
@@ -65,12 +66,16 @@ const sending = (
   return sender
 }
 
+const message = (body: string) => ({
+  id: "m",
+  timestampSeconds: 1_700_000_000,
+  body,
+  keys: [secretKey(makeSecret())],
+})
+
 const send = (sender: Sender, body = '{"a":1}'): Promise<Outcome> =>
   new Promise((resolve) => {
-    sender.send(
-      { headers: { "content-type": "application/json", "webhook-id": "m" }, body },
-      resolve,
-    )
+    sender.send(message(body), resolve)
   })
 
 const sendTo = (url: string, options: Parameters<typeof sending>[1] = {}) =>
@@ -310,9 +315,7 @@ describe("An attempt", () => {
     const receiver = await receiving()
     receiver.answer = () => {}
     const outcomes: Array<Outcome> = []
-    const giveUp = sending(receiver.url()).send({ headers: {}, body: "{}" }, (outcome) =>
-      outcomes.push(outcome),
-    )
+    const giveUp = sending(receiver.url()).send(message("{}"), (outcome) => outcomes.push(outcome))
     await receiver.atLeast(1)
     giveUp()
     while (receiver.open > 0) await new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,156 @@
+/**
+ * Sends from a thread of its own (`SenderWorker.ts`): sockets, TLS and signatures take nothing of the event loop
+ * that the actors share.
+ *
+ * - It is started with the first message, and ends with `close`.
+ * - What goes over in one go and comes back in one turn of the event loop is one batch. What is over there is bounded by who
+ *   sends: no more attempts than `webhookAttemptsAtOnceMax` are under way.
+ * - Should the thread end by itself, a defect, every attempt under way ends without a reply, and the next one
+ *   starts another thread. Whether a receiver got the message is not known then, as after every reset.
+ */
+import type { KeyObject } from "node:crypto"
+import { Worker } from "node:worker_threads"
+import type { Resolve } from "./Resolver.ts"
+import type { MessageSender, Outcome, OutgoingMessage } from "./Sender.ts"
+import type { SenderOrder, SenderReport, SenderSettings } from "./SenderOrders.ts"
+
+export interface SenderThreadOptions {
+  readonly settings: SenderSettings
+  readonly resolve: Resolve
+  /** The thread has ended by itself. */
+  readonly onFailure: (cause: unknown) => void
+  readonly startWorker?: (settings: SenderSettings) => Worker
+}
+
+const startSenderWorker = (settings: SenderSettings): Worker =>
+  new Worker(new URL("./SenderWorker.ts", import.meta.url), { workerData: settings })
+
+type Settled = (outcome: Outcome) => void
+
+export class SenderThread {
+  readonly #options: SenderThreadOptions
+  #worker: Worker | undefined
+  #orders: Array<SenderOrder> = []
+  readonly #attempts = new Map<number, Settled>()
+  #numbers = 0
+  /** How many threads have ended: what those had open is open no more. */
+  #ended = 0
+
+  constructor(options: SenderThreadOptions) {
+    this.#options = options
+  }
+
+  /** A sender of messages to one URL. */
+  sender(url: string): MessageSender {
+    const number = ++this.#numbers
+    let openIn: number | undefined
+    let keys: ReadonlyArray<KeyObject> | undefined
+    return {
+      send: (message, settled) => {
+        if (openIn !== this.#ended) {
+          openIn = this.#ended
+          keys = undefined
+          this.#order(["open", number, url])
+        }
+        if (keys !== message.keys) {
+          keys = message.keys
+          this.#order(["keys", number, keys])
+        }
+        return this.#send(number, message, settled)
+      },
+      close: () => {
+        if (openIn === this.#ended) this.#order(["close", number])
+        openIn = undefined
+      },
+    }
+  }
+
+  /** Ends the thread, and with it all connections. What is under way has no outcome. */
+  async close(): Promise<void> {
+    this.#attempts.clear()
+    const worker = this.#worker
+    this.#worker = undefined
+    await worker?.terminate()
+  }
+
+  #send(sender: number, message: OutgoingMessage, settled: Settled): () => void {
+    const attempt = ++this.#numbers
+    const { body, id, timestampSeconds } = message
+    this.#attempts.set(attempt, settled)
+    this.#order(["send", sender, attempt, id, timestampSeconds, body])
+    return () => {
+      if (this.#attempts.delete(attempt)) this.#order(["giveUp", attempt])
+    }
+  }
+
+  #order(order: SenderOrder): void {
+    if (this.#orders.push(order) === 1) process.nextTick(this.#flush)
+  }
+
+  readonly #flush = (): void => {
+    const orders = this.#orders
+    this.#orders = []
+    if (this.#worker === undefined) {
+      // Nothing is begun only to be given up.
+      if (this.#attempts.size === 0) {
+        this.#ended++
+        return
+      }
+      this.#worker = this.#start()
+    }
+    this.#worker.postMessage(orders)
+  }
+
+  #start(): Worker {
+    const { onFailure, settings, startWorker = startSenderWorker } = this.#options
+    const worker = startWorker(settings)
+    let failure: unknown
+    worker.on("message", (reports: ReadonlyArray<SenderReport>) => {
+      if (this.#worker !== worker) return
+      for (const report of reports) this.#hear(report)
+    })
+    worker.on("error", (error) => {
+      failure = error
+    })
+    worker.on("exit", (code) => {
+      if (this.#worker !== worker) return
+      this.#worker = undefined
+      this.#orders = []
+      this.#ended++
+      onFailure(failure ?? new Error(`The thread that sends webhooks has ended with ${code}`))
+      const attempts = [...this.#attempts.values()]
+      this.#attempts.clear()
+      for (const settled of attempts) settled(lost)
+    })
+    // Whoever waits for an outcome says so by other means.
+    worker.unref()
+    return worker
+  }
+
+  #hear(report: SenderReport): void {
+    if (report[0] === "resolve") {
+      const [, question, host] = report
+      const worker = this.#worker
+      const answer = (addresses: ReadonlyArray<string> | null) => {
+        if (this.#worker === worker) this.#order(["resolved", question, addresses])
+      }
+      this.#options.resolve(host).then(answer, () => answer(null))
+      return
+    }
+    const [, attempt, status, error, body, retryAfter, durationMs] = report
+    const settled = this.#attempts.get(attempt)
+    // It may have been given up meanwhile.
+    if (settled === undefined) return
+    this.#attempts.delete(attempt)
+    settled({ status, error, body, retryAfter, durationMs })
+  }
+}
+
+/** The outcome of what was under way in a thread that has ended. */
+const lost: Outcome = {
+  status: null,
+  error: "connection_failed",
+  body: "",
+  retryAfter: undefined,
+  durationMs: 0,
+}

@@ -1,0 +1,93 @@
+/**
+ * The thread that sends: runs in a worker that `SenderThread.ts` starts. It signs, keeps the connections, and knows
+ * nothing of deliveries. Names are resolved by whoever started it; what they lead to is checked here.
+ */
+import type { KeyObject } from "node:crypto"
+import { parentPort, workerData } from "node:worker_threads"
+import { limits } from "../Limits.ts"
+import { AllowedRanges } from "./AddressGuard.ts"
+import { makeConnector } from "./Connector.ts"
+import { Sender } from "./Sender.ts"
+import type { SenderOrder, SenderReport, SenderSettings } from "./SenderOrders.ts"
+
+const { allowed, timeoutMs, trusted } = workerData as SenderSettings
+const port = parentPort!
+
+let reports: Array<SenderReport> = []
+const flush = (): void => {
+  const batch = reports
+  reports = []
+  port.postMessage(batch)
+}
+const report = (said: SenderReport): void => {
+  if (reports.push(said) === 1) setImmediate(flush)
+}
+
+let asked = 0
+const questions = new Map<number, (addresses: ReadonlyArray<string> | null) => void>()
+const resolve = (host: string): Promise<ReadonlyArray<string>> =>
+  new Promise((answered, failed) => {
+    questions.set(++asked, (addresses) => {
+      if (addresses === null) failed(new Error(`${host} has no address`))
+      else answered(addresses)
+    })
+    report(["resolve", asked, host])
+  })
+
+const options = {
+  connect: makeConnector({
+    allowed: new AllowedRanges(allowed),
+    resolve,
+    timeoutMs: Math.min(timeoutMs, limits.webhookConnectTimeoutMs),
+    ...(trusted !== undefined && { trusted }),
+  }),
+  timeoutMs,
+  connectionsMax: limits.webhookConcurrencyMax,
+}
+
+interface Open {
+  readonly sender: Sender
+  keys: ReadonlyArray<KeyObject>
+}
+const senders = new Map<number, Open>()
+const attempts = new Map<number, () => void>()
+
+const obey = (order: SenderOrder): void => {
+  switch (order[0]) {
+    case "send": {
+      const [, number, attempt, id, timestampSeconds, body] = order
+      const { keys, sender } = senders.get(number)!
+      attempts.set(attempt, () => {})
+      const giveUp = sender.send({ id, timestampSeconds, body, keys }, (outcome) => {
+        const { durationMs, error, retryAfter, status } = outcome
+        attempts.delete(attempt)
+        report(["outcome", attempt, status, error, outcome.body, retryAfter, durationMs])
+      })
+      // It may have ended at once.
+      if (attempts.has(attempt)) attempts.set(attempt, giveUp)
+      break
+    }
+    case "giveUp":
+      attempts.get(order[1])?.()
+      attempts.delete(order[1])
+      break
+    case "open":
+      senders.set(order[1], { sender: new Sender(order[2], options), keys: [] })
+      break
+    case "keys":
+      senders.get(order[1])!.keys = order[2]
+      break
+    case "close":
+      senders.get(order[1])!.sender.close()
+      senders.delete(order[1])
+      break
+    case "resolved":
+      questions.get(order[1])?.(order[2])
+      questions.delete(order[1])
+      break
+  }
+}
+
+port.on("message", (orders: ReadonlyArray<SenderOrder>) => {
+  for (const order of orders) obey(order)
+})
