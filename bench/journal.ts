@@ -9,7 +9,7 @@ import * as DurableStorage from "../src/storage/DurableStorage.ts"
 import { batchOf } from "../src/storage/Frames.ts"
 import { compositeKey, rangeOf } from "../src/storage/Keys.ts"
 import type { Storage } from "../src/storage/Storage.ts"
-import { encodeValue } from "../src/storage/Values.ts"
+import { encodeValue, firstDamaged } from "../src/storage/Values.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 
 type Store = Storage["Service"]
@@ -130,8 +130,29 @@ const entries = (): Promise<ReadonlyArray<BenchLine>> =>
         ),
       ),
     )
+    let inBlocks = 0
+    const blockSeconds = await withStore(folder, (store) =>
+      secondsOf(() =>
+        Effect.runPromise(
+          Stream.runForEach(
+            store.readBlocks({ table: "users", ...rangeOf(compositeKey("environment")) }),
+            (block) =>
+              Effect.sync(() => {
+                if (firstDamaged(block) < 0) inBlocks += block.count
+              }),
+          ),
+        ),
+      ),
+    )
     const bare = await readBare(folder)
-    if (count !== values || bare.count !== values) throw new Error(`read ${count} of ${values}`)
+    for (const read of [count, inBlocks, bare.count]) {
+      if (read !== values) throw new Error(`read ${read} of ${values}`)
+    }
+    const reference = {
+      name: "lmdb getRange, one loop",
+      value: values / bare.seconds,
+      unit: "entries/s",
+    }
     return [
       {
         question: `durable entries in slices of ${sliceEntries}`,
@@ -142,12 +163,15 @@ const entries = (): Promise<ReadonlyArray<BenchLine>> =>
         question: `entries read in order, of ${values.toLocaleString("en-US")}`,
         value: values / readSeconds,
         unit: "entries/s",
-        reference: {
-          name: "lmdb getRange, one loop",
-          value: values / bare.seconds,
-          unit: "entries/s",
-        },
+        reference,
         ratio: bare.seconds / readSeconds,
+      },
+      {
+        question: `entries read in blocks and checked, of ${values.toLocaleString("en-US")}`,
+        value: values / blockSeconds,
+        unit: "entries/s",
+        reference,
+        ratio: bare.seconds / blockSeconds,
       },
     ]
   })

@@ -7,8 +7,8 @@ import { Effect, Stream } from "effect"
 import { windowKinds } from "../domain/Calendar.ts"
 import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
+import type { EntryBlock } from "../storage/EntryBlock.ts"
 import {
-  asBuffer,
   compositeKey,
   hasPrefix,
   keyParts,
@@ -16,8 +16,8 @@ import {
   lastTextStart,
   rangeOf,
 } from "../storage/Keys.ts"
-import { Broken, type Storage, type StoredEntry } from "../storage/Storage.ts"
-import { decodeValue, isWhole } from "../storage/Values.ts"
+import { Broken, type Storage } from "../storage/Storage.ts"
+import { decodeValue, firstDamaged, valueBodyAt } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
 import { BoardLoader } from "./boards/BoardLoader.ts"
 import { readWindows } from "./boards/StoredBoard.ts"
@@ -151,30 +151,35 @@ const loadBoards = Effect.fnUntraced(function* (
   // Keys of one environment stand together.
   let prefix: Uint8Array = Uint8Array.of(255)
   let loader: BoardLoader | undefined
-  const range = { table: "users", ...rangeOf(new Uint8Array()) } as const
-  /** Adds users up to the first whose value is not whole; answers which one that is. */
-  const add = (entries: ReadonlyArray<StoredEntry>): StoredEntry | undefined => {
-    for (const entry of entries) {
-      const [key, stored] = entry
-      const value = asBuffer(stored)
-      if (!isWhole(value)) return entry
-      if (loader === undefined || !hasPrefix(prefix, key)) {
-        const environment = keyParts(key)[0] as string
+  const add = (block: EntryBlock): void => {
+    for (let n = 0; n < block.count; n++) {
+      const start = block.keyStart(n)
+      const end = block.keyEnd(n)
+      if (loader === undefined || !hasPrefix(prefix, block.keys, start, end)) {
+        const environment = keyParts(block.key(n))[0] as string
         prefix = compositeKey(environment)
         loader = new BoardLoader(environments.of(environment))
         loaders.push(loader)
       }
-      loader.add(key, lastTextStart(prefix), lastTextEnd(key), value)
-      users++
+      loader.add(
+        block.keys,
+        start + lastTextStart(prefix),
+        lastTextEnd(end),
+        block.valuesView,
+        block.valueStart(n) + valueBodyAt,
+      )
     }
+    users += block.count
     progressed(users)
-    return undefined
   }
-  yield* Stream.runForEach(storage.readEntries(range), (entries) => {
-    const damaged = add(entries)
-    if (damaged === undefined) return Effect.void
-    const [key, value] = damaged
-    return decodeValue(value, { table: "users", key })
+  const range = { table: "users", ...rangeOf(new Uint8Array()) } as const
+  yield* Stream.runForEach(storage.readBlocks(range), (block) => {
+    const damaged = firstDamaged(block)
+    if (damaged >= 0) {
+      return decodeValue(block.value(damaged), { table: "users", key: block.key(damaged) })
+    }
+    add(block)
+    return Effect.void
   })
   for (const loader of loaders) loader.finish()
   return users

@@ -14,7 +14,7 @@
  */
 import { type WindowKind, windowKinds } from "../domain/Calendar.ts"
 import { emptyProfile, noWindows, type UserState, type WindowScores } from "../domain/User.ts"
-import { asBuffer } from "../storage/Keys.ts"
+import { asBuffer, dataViewOf } from "../storage/Keys.ts"
 
 const windowBytes = 20
 const fixedBytes = 29
@@ -74,57 +74,49 @@ export interface UserHead {
 }
 
 /** The numbers at the head of a user's body, which begins at `at`. */
-export const decodeUserHead = (bytes: Buffer, at = 0): UserHead => ({
-  sequence: bytes.readDoubleLE(at),
-  xp: bytes.readDoubleLE(at + 8),
-  scoreSequence: bytes.readDoubleLE(at + 16),
-  due: bytes.readUInt32LE(at + 24),
-  hidden: (bytes[at + 28]! & hiddenFlag) !== 0,
+export const decodeUserHead = (view: DataView, at = 0): UserHead => ({
+  sequence: view.getFloat64(at, true),
+  xp: view.getFloat64(at + 8, true),
+  scoreSequence: view.getFloat64(at + 16, true),
+  due: view.getUint32(at + 24, true),
+  hidden: (view.getUint8(at + 28) & hiddenFlag) !== 0,
 })
 
 /** Whether there are windows at the head of a user's body, which begins at `at`. */
-export const hasWindows = (bytes: Buffer, at: number): boolean => bytes[at + 28]! > hiddenFlag
+export const hasWindows = (view: DataView, at: number): boolean =>
+  view.getUint8(at + 28) > hiddenFlag
 
-/** Calls `visit` with each window at the head of a user's body, which begins at `at`; answers where the rest begins. */
+/**
+ * Calls `visit` with each window at the head of a user's body, which begins at `at`: its kind is
+ * `windowKinds[slot >>> 1]`, and odd slots are those before the latest. Answers where the rest begins.
+ */
 export const visitWindows = (
-  bytes: Buffer,
+  view: DataView,
   at: number,
-  visit: (
-    kind: WindowKind,
-    which: "latest" | "before",
-    index: number,
-    xp: number,
-    sequence: number,
-  ) => void,
+  visit: (slot: number, index: number, xp: number, sequence: number) => void,
 ): number => {
   let next = at + fixedBytes
-  for (let bits = bytes[at + 28]! >>> 1, bit = 0; bits > 0; bits >>>= 1, bit++) {
+  for (let bits = view.getUint8(at + 28) >>> 1, slot = 0; bits > 0; bits >>>= 1, slot++) {
     if ((bits & 1) === 0) continue
-    const kind = windowKinds[bit >>> 1]!
-    const which = (bit & 1) === 0 ? "latest" : "before"
-    visit(
-      kind,
-      which,
-      bytes.readInt32LE(next),
-      bytes.readDoubleLE(next + 4),
-      bytes.readDoubleLE(next + 12),
-    )
+    const index = view.getInt32(next, true)
+    visit(slot, index, view.getFloat64(next + 4, true), view.getFloat64(next + 12, true))
     next += windowBytes
   }
   return next
 }
 
 export const decodeUser = (value: Uint8Array): UserState => {
-  const bytes = asBuffer(value)
-  const { hidden, scoreSequence, sequence, xp } = decodeUserHead(bytes)
+  const view = dataViewOf(value)
+  const { hidden, scoreSequence, sequence, xp } = decodeUserHead(view)
   const windows: Record<WindowKind, WindowScores> = { ...noWindows }
-  const restAt = visitWindows(bytes, 0, (kind, which, index, xp, sequence) => {
+  const restAt = visitWindows(view, 0, (slot, index, xp, sequence) => {
+    const kind = windowKinds[slot >>> 1]!
     windows[kind] =
-      which === "latest"
+      (slot & 1) === 0
         ? { ...windows[kind], index, xp, sequence }
         : { ...windows[kind], indexBefore: index, xpBefore: xp, sequenceBefore: sequence }
   })
-  const rest = JSON.parse(bytes.toString("utf8", restAt))
+  const rest = JSON.parse(asBuffer(value).toString("utf8", restAt))
   // In the order in which `applyUser` makes it, so that all states are alike to the compiler.
   return {
     id: rest.id,

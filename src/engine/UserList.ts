@@ -85,7 +85,7 @@ class Reading {
           damaged = [value, { table: "users", key }]
           return false
         }
-        const userId = asBuffer(key).toString("utf8", idAt, lastTextEnd(key))
+        const userId = asBuffer(key).toString("utf8", idAt, lastTextEnd(key.length))
         for (; !next.done && compareCodePoints(next.value, userId) < 0; next = created.next()) {
           this.#look(next.value)
         }

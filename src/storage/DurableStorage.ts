@@ -60,6 +60,7 @@ export const open = Effect.fnUntraced(function* (
     writeEntries: entries.writeEntries,
     readEntry: entries.readEntry,
     readEntries: entries.readEntries,
+    readBlocks: entries.readBlocks,
   })
   return {
     storage,

@@ -107,6 +107,7 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     writeEntries: (entries) => guarded("writeEntries", storage.writeEntries(entries)),
     readEntry: (table, key) => onlyBroken(guarded("readEntry", storage.readEntry(table, key))),
     readEntries: (range) => streamed("readEntries", storage.readEntries(range)),
+    readBlocks: (range) => streamed("readBlocks", storage.readBlocks(range)),
     prune: (...bounds) => guarded("prune", storage.prune(...bounds)),
   })
 }

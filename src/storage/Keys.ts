@@ -69,17 +69,26 @@ const unescaped = (text: string): string =>
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
+/** A view of the same memory. */
+export const dataViewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)
+
 /** Where the UTF-8 of a key's last part begins, a string without U+0000 and U+0001 that follows the parts of `prefix`. */
 export const lastTextStart = (prefix: Uint8Array): number => prefix.length + 1
 
-/** Where it ends. */
-export const lastTextEnd = (key: Uint8Array): number => key.length - 1
+/** Where it ends, in a key that ends at `keyEnd`. */
+export const lastTextEnd = (keyEnd: number): number => keyEnd - 1
 
-/** Whether `key` begins with the bytes of `prefix`. */
-export const hasPrefix = (prefix: Uint8Array, key: Uint8Array): boolean => {
-  if (key.length < prefix.length) return false
+/** Whether the key that stands in `bytes` from `start` to `end` begins with the bytes of `prefix`. */
+export const hasPrefix = (
+  prefix: Uint8Array,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): boolean => {
+  if (end - start < prefix.length) return false
   for (let index = 0; index < prefix.length; index++) {
-    if (key[index] !== prefix[index]) return false
+    if (bytes[start + index] !== prefix[index]) return false
   }
   return true
 }

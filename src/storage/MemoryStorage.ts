@@ -6,9 +6,11 @@
  * that has flushed.
  */
 import { Effect, Layer, Stream } from "effect"
+import { EntryBlock } from "./EntryBlock.ts"
 import { batchRecords } from "./Frames.ts"
-import { keyBytesMax } from "./Keys.ts"
+import { asBuffer, keyBytesMax } from "./Keys.ts"
 import {
+  type BlockRange,
   Broken,
   type Entry,
   type JournalBatch,
@@ -104,6 +106,20 @@ const inChunks = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> 
   return chunks
 }
 
+/** The entries in blocks, all of them in the same memory. */
+function* inBlocks(entries: ReadonlyArray<StoredEntry>): Generator<EntryBlock> {
+  const block = new EntryBlock()
+  for (const [key, value] of entries) {
+    if (block.full) {
+      yield block
+      block.clear()
+    }
+    block.addKey(key, 0, key.length)
+    block.addValue(asBuffer(value), value.length)
+  }
+  if (block.count > 0) yield block
+}
+
 const failure = (operation: string, words: string) =>
   new Broken({ operation, cause: new Error(words) })
 
@@ -167,6 +183,10 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     readEntry: (table, key) => Effect.sync(() => state.table(table).get(key)?.slice()),
     readEntries: (range) =>
       Stream.suspend(() => Stream.fromIterable(inChunks(state.table(range.table).entries(range)))),
+    readBlocks: (range: BlockRange) =>
+      Stream.suspend(() =>
+        Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
+      ),
     prune,
   })
 }

@@ -6,6 +6,7 @@
  * LMDB), `MemoryStorage`, and `FaultyStorage`, which makes any other one fail on demand.
  */
 import { Context, Data, type Effect, type Stream } from "effect"
+import type { EntryBlock } from "./EntryBlock.ts"
 
 /**
  * `NoSpace`: nothing was written and the same call may succeed once there is space.
@@ -85,6 +86,9 @@ export interface Range {
   readonly limit?: number
 }
 
+/** A range that is read forwards and to its end. */
+export type BlockRange = Omit<Range, "reverse" | "limit">
+
 export type StoredEntry = readonly [key: Uint8Array, value: Uint8Array]
 
 export class Storage extends Context.Service<
@@ -107,6 +111,8 @@ export class Storage extends Context.Service<
     ) => Effect.Effect<Uint8Array | undefined, Broken>
     /** The entries of a range, in chunks that never hold the event loop long. */
     readonly readEntries: (range: Range) => Stream.Stream<ReadonlyArray<StoredEntry>, Broken>
+    /** The same in byte order, for who reads a whole table: each block is good until the next is asked for. */
+    readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
     /**
      * Lets go of journal segments that hold only records below `sequence`. With `closeThrough`, a newest segment
      * that has a record up to there takes no more, so that it can go in its time too.

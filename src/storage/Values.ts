@@ -8,6 +8,7 @@
  */
 import { crc32 } from "node:zlib"
 import { Effect } from "effect"
+import type { EntryBlock } from "./EntryBlock.ts"
 import { asBuffer, keyParts } from "./Keys.ts"
 import { Broken, type Table } from "./Storage.ts"
 
@@ -42,6 +43,23 @@ export const isWhole = (value: Buffer): boolean =>
   value[0] === formatVersion &&
   value.length >= valueBodyAt + checksumBytes &&
   crc32(value) === residue
+
+/**
+ * The first entry of a block whose value is not whole; -1 when all are. One CRC over all of them tells as
+ * surely as one for each: what is damaged changes it, whatever whole values follow.
+ */
+export const firstDamaged = (block: EntryBlock): number => {
+  const areWhole = crc32(block.separated) === 0
+  for (let n = 0; n < block.count; n++) {
+    if (areWhole) {
+      const start = block.valueStart(n)
+      const isLong = block.valueEnd(n) - start >= valueBodyAt + checksumBytes
+      if (isLong && block.values[start] === formatVersion) continue
+    } else if (isWhole(block.value(n))) continue
+    return n
+  }
+  return -1
+}
 
 /** The body of a stored value that `isWhole`, as a view of it. */
 export const wholeBody = (value: Buffer): Buffer =>

@@ -64,18 +64,20 @@ describe("Recovery", () => {
     }),
   )
 
-  it.effect("never serves a value that is damaged", () =>
+  it.effect("never serves a value that is damaged, and names it among those that are not", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const first = yield* startInMemory({ state })
-      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      for (const user of ["u0", "u1", "u2"]) {
+        yield* first.engine.askUser(sandbox, reward(user, 5))
+      }
       yield* first.close()
       const range = {
         table: "users",
         from: new Uint8Array(),
         until: new Uint8Array([255]),
       } as const
-      const [[key, value] = []] = state.table("users").entries(range)
+      const [, [key, value] = []] = state.table("users").entries(range)
       value![12]! ^= 1
       state.table("users").set(key!, value!)
       const error = yield* Effect.flip(startInMemory({ state }))

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest"
-import type { WindowKind } from "../../src/domain/Calendar.ts"
 import { emptyProfile, noWindows, type UserState } from "../../src/domain/User.ts"
 import {
   decodeUser,
@@ -8,6 +7,7 @@ import {
   hasWindows,
   visitWindows,
 } from "../../src/engine/UserCodec.ts"
+import { dataViewOf } from "../../src/storage/Keys.ts"
 
 const plain: UserState = {
   id: "ada",
@@ -59,27 +59,29 @@ describe("A user's value", () => {
 
   it("has what a start needs at its head, wherever it lies", () => {
     const value = Buffer.concat([Buffer.alloc(3), encodeUser(rich, 0xffff_ffff)])
-    expect(decodeUserHead(value, 3)).toEqual({
+    const view = dataViewOf(value)
+    expect(decodeUserHead(view, 3)).toEqual({
       sequence: 12,
       xp: Number.MAX_SAFE_INTEGER,
       scoreSequence: 11,
       due: 0xffff_ffff,
       hidden: true,
     })
-    const visited: Array<readonly [WindowKind, string, number, number, number]> = []
-    visitWindows(value, 3, (...window) => visited.push(window))
+    const visited: Array<ReadonlyArray<number>> = []
+    visitWindows(view, 3, (...window) => visited.push(window))
+    const [dailyLatest, dailyBefore, weeklyLatest] = [0, 1, 2]
     expect(visited).toEqual([
-      ["daily", "latest", 20_000, 5, 9],
-      ["daily", "before", 19_998, 3, 4],
-      ["weekly", "latest", -3, 5, 9],
+      [dailyLatest, 20_000, 5, 9],
+      [dailyBefore, 19_998, 3, 4],
+      [weeklyLatest, -3, 5, 9],
     ])
-    expect(hasWindows(value, 3)).toBe(true)
+    expect(hasWindows(view, 3)).toBe(true)
   })
 
   it("without windows costs nothing for them, hidden or not", () => {
-    expect(hasWindows(Buffer.from(encodeUser(plain, 0)), 0)).toBe(false)
+    expect(hasWindows(dataViewOf(encodeUser(plain, 0)), 0)).toBe(false)
     const hidden = { ...plain, profile: { ...emptyProfile, hidden: true } }
-    expect(hasWindows(Buffer.from(encodeUser(hidden, 0)), 0)).toBe(false)
+    expect(hasWindows(dataViewOf(encodeUser(hidden, 0)), 0)).toBe(false)
     expect(decodeUser(encodeUser(plain, 0)).windows).toBe(noWindows)
     expect(decodeUser(encodeUser(plain, 0)).profile).toBe(emptyProfile)
   })

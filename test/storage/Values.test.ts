@@ -1,7 +1,9 @@
+import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { EntryBlock } from "../../src/storage/EntryBlock.ts"
 import { compositeKey } from "../../src/storage/Keys.ts"
-import { decodeValue, encodeValue } from "../../src/storage/Values.ts"
+import { decodeValue, encodeValue, firstDamaged } from "../../src/storage/Values.ts"
 
 const place = { table: "users", key: compositeKey("env_1", "ada") } as const
 
@@ -53,4 +55,57 @@ describe("a stored value", () => {
       expect(String(error.cause)).toContain("000901")
     }),
   )
+})
+
+const blockOf = (values: ReadonlyArray<Uint8Array>): EntryBlock => {
+  const block = new EntryBlock()
+  for (const value of values) {
+    block.addKey(place.key, 0, place.key.length)
+    block.addValue(Buffer.from(value), value.length)
+  }
+  return block
+}
+
+describe("a block of values", () => {
+  const values = ['{"xp":120}', "", "a", "body".repeat(50)].map(encodeValue)
+  /** The block in which the value `n` is another one. */
+  const withOther = (n: number, other: Uint8Array) => blockOf(values.with(n, other))
+
+  it("is whole when every value is, however many there are", () => {
+    expect(firstDamaged(blockOf([]))).toBe(-1)
+    for (let count = 1; count <= values.length; count++) {
+      expect(firstDamaged(blockOf(values.slice(0, count)))).toBe(-1)
+    }
+    const block = blockOf(Array.from({ length: 700 }, (_, n) => encodeValue("x".repeat(n))))
+    expect(firstDamaged(block)).toBe(-1)
+    block.clear()
+    expect(firstDamaged(block)).toBe(-1)
+  })
+
+  it("tells which value has any bit flipped", () => {
+    for (const [n, value] of values.entries()) {
+      for (let bit = 0; bit < value.length * 8; bit++) {
+        const flipped = Uint8Array.from(value)
+        flipped[bit >> 3]! ^= 1 << (bit & 7)
+        expect(firstDamaged(withOther(n, flipped))).toBe(n)
+      }
+    }
+  })
+
+  it("tells which value was cut short, or is of another format", () => {
+    for (const [n, value] of values.entries()) {
+      for (let length = 0; length < value.length; length++) {
+        expect(firstDamaged(withOther(n, value.subarray(0, length)))).toBe(n)
+      }
+      const newer = Buffer.from(value)
+      newer[0] = 2
+      newer.writeUInt32LE(crc32(newer.subarray(0, -4)), newer.length - 4)
+      expect(firstDamaged(withOther(n, newer))).toBe(n)
+    }
+  })
+
+  it("tells the first of several that are damaged", () => {
+    const damaged = encodeValue("body").subarray(1)
+    expect(firstDamaged(blockOf([values[0]!, damaged, values[1]!, damaged]))).toBe(1)
+  })
 })

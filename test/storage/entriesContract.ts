@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Scope, Stream } from "effect"
 import { compositeKey, keyBytesMax, rangeOf } from "../../src/storage/Keys.ts"
-import type { Range, Storage, Table } from "../../src/storage/Storage.ts"
+import type { BlockRange, Range, Storage, Table } from "../../src/storage/Storage.ts"
 import { over, type Place } from "./place.ts"
 import { text } from "./records.ts"
 
@@ -17,6 +17,18 @@ const put = (table: Table, key: Uint8Array, value: string) => ({
 const entriesOf = (store: Store, range: Range) =>
   Effect.map(Stream.runCollect(store.readEntries(range)), (chunks) =>
     chunks.flat().map(([key, value]) => [Buffer.from(key).toString("hex"), text(value)]),
+  )
+
+const blocksOf = (store: Store, range: BlockRange) =>
+  Stream.runFold(
+    store.readBlocks(range),
+    (): Array<[string, string]> => [],
+    (all, block) => {
+      for (let n = 0; n < block.count; n++) {
+        all.push([block.key(n).toString("hex"), block.value(n).toString()])
+      }
+      return all
+    },
   )
 
 export const entriesContract = (
@@ -124,6 +136,54 @@ export const entriesContract = (
           expect(yield* entriesOf(store, { ...part, from: at(20) })).toEqual([])
           const everything = { table: "history", ...rangeOf(new Uint8Array(0)) } as const
           expect((yield* entriesOf(store, everything)).length).toBe(count + 2)
+        }),
+      ),
+    )
+
+    it.effect(
+      "a range is read in blocks as it is read in entries, also where a value fills one",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const count = 2_500
+          const large = ["x".repeat(3_000_000), "y".repeat(40_000), "z".repeat(900_000)]
+          yield* store.writeEntries([
+            ...Array.from({ length: count }, (_, n) =>
+              put("history", key("env", n), "v".repeat(n % 300)),
+            ),
+            ...large.map((value, n) => put("history", key("env", 200 * n + 7), value)),
+            put("history", key("en"), "before"),
+            put("history", key("env2", 1), "after"),
+          ])
+          for (const range of [
+            rangeOf(key("env")),
+            rangeOf(new Uint8Array(0)),
+            { from: key("env", 10), until: key("env", 1_700) },
+            { from: key("env", 3), until: key("env", 3) },
+          ]) {
+            const entries = yield* entriesOf(store, { table: "history", ...range })
+            expect(yield* blocksOf(store, { table: "history", ...range })).toEqual(entries)
+          }
+          expect(yield* blocksOf(store, { table: "users", ...rangeOf(key("env")) })).toEqual([])
+        }),
+      ),
+    )
+
+    it.effect(
+      "two who read a table in blocks do not disturb each other, nor who writes it",
+      withStore((store) =>
+        Effect.gen(function* () {
+          const range = { table: "users", ...rangeOf(key("env")) } as const
+          const entries = Array.from({ length: 2_100 }, (_, n) => put("users", key("env", n), "1"))
+          yield* store.writeEntries(entries)
+          const rewritten = entries.map(({ key }) => put("users", key, "2"))
+          const [one, other] = yield* Effect.all(
+            [blocksOf(store, range), blocksOf(store, range), store.writeEntries(rewritten)],
+            { concurrency: "unbounded" },
+          )
+          const keys = entries.map(({ key }) => Buffer.from(key).toString("hex"))
+          expect(one.map(([key]) => key)).toEqual(keys)
+          expect(other.map(([key]) => key)).toEqual(keys)
+          expect(yield* blocksOf(store, range)).toEqual(keys.map((key) => [key, "2"]))
         }),
       ),
     )

@@ -19,7 +19,7 @@
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import { emptyProfile } from "../../domain/User.ts"
-import { asBuffer, compositeKey } from "../../storage/Keys.ts"
+import { asBuffer, compositeKey, dataViewOf } from "../../storage/Keys.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
 import { decodePage } from "../Codec.ts"
 import { decodeUser, decodeUserHead, encodeUser } from "../UserCodec.ts"
@@ -129,7 +129,7 @@ const userMaps = Object.entries(blankUser).flatMap(([name, value]) =>
 )
 
 const userJson = (body: Uint8Array): Record<string, unknown> => {
-  const { due } = decodeUserHead(asBuffer(body))
+  const { due } = decodeUserHead(dataViewOf(body))
   const members = Object.entries(decodeUser(body)).map(([name, value]) => [
     name,
     value instanceof Map ? [...value] : value,

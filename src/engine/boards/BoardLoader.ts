@@ -1,11 +1,10 @@
 /**
  * Builds the boards of an environment at start, from the numbers at the heads of its users' values: the one
  * of all time, and those of all windows that are not stored yet, also when they are long over. Puts users on
- * the agenda on the way.
+ * the agenda on the way. Nothing is allocated for a user but numbers in typed arrays.
  */
 import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
 import { BoardBuilder } from "../../domain/Leaderboard.ts"
-import { valueBodyAt } from "../../storage/Values.ts"
 import type { Environment } from "../Environments.ts"
 import { decodeUserHead, hasWindows, visitWindows } from "../UserCodec.ts"
 
@@ -17,38 +16,45 @@ export class BoardLoader {
     weekly: new Map(),
     monthly: new Map(),
   }
+  /** By slot of `visitWindows`, what the last user there went to: most go where the one before went. */
+  readonly #latest: Array<WindowBuilder | undefined> = []
 
   constructor(environment: Environment) {
     this.#environment = environment
     this.#allTime = new BoardBuilder(environment.boards.members)
   }
 
-  /** Adds the user whose id stands in `key` from `start` to `end` (UTF-8) and whose stored value is `value`. */
-  add(key: Uint8Array, start: number, end: number, value: Buffer): void {
-    const { due, hidden, scoreSequence, sequence, xp } = decodeUserHead(value, valueBodyAt)
+  /** Adds the user whose id (UTF-8) is `key` from `start` to `end`, and whose value has its body at `at` in `values`. */
+  add(key: Uint8Array, start: number, end: number, values: DataView, at: number): void {
+    const { due, hidden, scoreSequence, sequence, xp } = decodeUserHead(values, at)
     const listed = xp > 0 && !hidden
     // Xp that were taken back since a window ended still stand on its board.
-    const inWindows = !hidden && hasWindows(value, valueBodyAt)
+    const inWindows = !hidden && hasWindows(values, at)
     if (!listed && !inWindows && due === 0) return
     const { agenda, boards, project } = this.#environment
     const member = boards.members.admitBytes(key, start, end)
     if (listed) this.#allTime.addMember(member, xp, scoreSequence)
-    if (inWindows) this.#addWindows(member, value)
+    if (inWindows) {
+      visitWindows(values, at, (slot, index, xp, sequence) => {
+        if (xp > 0) this.#builderOf(slot, index)?.addMember(member, xp, sequence)
+      })
+    }
     // What was due when the value was written may be another time by now.
     if (due !== 0) agenda.set(member, sequence < project.durable.dueSequence ? 1 : due)
   }
 
-  #addWindows(member: number, value: Buffer): void {
-    const { windows } = this.#environment.boards
-    visitWindows(value, valueBodyAt, (kind, _, index, xp, sequence) => {
-      if (xp <= 0 || index <= windows[kind].storedThrough) return
-      let builder = this.#windows[kind].get(index)
-      if (builder === undefined) {
-        builder = new BoardBuilder(this.#environment.boards.members)
-        this.#windows[kind].set(index, builder)
-      }
-      builder.addMember(member, xp, sequence)
-    })
+  /** Where those of a window are collected; `undefined` where its board is stored. */
+  #builderOf(slot: number, index: number): BoardBuilder | undefined {
+    const latest = this.#latest[slot]
+    if (latest !== undefined && latest.index === index) return latest.builder
+    const kind = windowKinds[slot >>> 1]!
+    let builder = this.#windows[kind].get(index)
+    if (builder === undefined && index > this.#environment.boards.windows[kind].storedThrough) {
+      builder = new BoardBuilder(this.#environment.boards.members)
+      this.#windows[kind].set(index, builder)
+    }
+    this.#latest[slot] = { index, builder }
+    return builder
   }
 
   finish(): void {
@@ -60,4 +66,9 @@ export class BoardLoader {
       }
     }
   }
+}
+
+interface WindowBuilder {
+  readonly index: number
+  readonly builder: BoardBuilder | undefined
 }
