@@ -97,6 +97,8 @@ export const limits = {
   idlePassivateMs: 10 * 60_000,
   /** Room for about 22 million callers' ids at one needless look-up in a hundred. */
   idFilterBytes: 32 * mebibyte,
+  /** Of a user's records that are not in the snapshot, by one name; beyond it they are looked up in a map. */
+  pendingNamesLookedAtMax: 64,
   sweepIntervalMs: 1_000,
   sweepActorsMax: 2_000,
   actorRestartsMax: 5,

@@ -6,7 +6,8 @@
  * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
  *   actor is warm, linked into the order of use (`Residency`).
  * - `dirty`: `durable` has changed since the last snapshot; such an actor is never passivated.
- * - `pending`: the records whose caller's ids are not in the snapshot's index yet.
+ * - `latest`, and from there along `older`: the records that are not in the snapshot yet. From `newest` on they
+ *   are durable.
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
@@ -17,7 +18,7 @@ import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Idempotency } from "./Engine.ts"
 import { idSeed } from "./IdFilter.ts"
-import { PendingKeys, type PendingRecord } from "./Pending.ts"
+import type { PendingRecord } from "./Pending.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -86,9 +87,12 @@ export class Actor<State, Command> {
   next = 0
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
-  pending: PendingKeys | undefined
-  /** The latest durable record that is not in the snapshot yet; the others follow along `older`. */
+  /** The latest record that is not in the snapshot yet; the others follow along `older`. */
+  latest: PendingRecord | undefined
+  /** The latest durable one of them. */
   newest: PendingRecord | undefined
+  /** Those that have a name, by it, once it was worth making (`KnownIds`). */
+  named: Map<string, PendingRecord> | undefined
   /** Where the hashes of this actor's ids begin (`IdFilter`). */
   readonly idSeed: number
   /** A user's number on the leaderboard. */
@@ -128,17 +132,25 @@ export class Actor<State, Command> {
     this.loaded = true
   }
 
-  /** A record was appended whose caller's id makes a repeat a duplicate. */
+  /** The record was appended, or found in the journal. */
   remember(record: PendingRecord): void {
-    this.pending ??= new PendingKeys()
-    this.pending.add(record)
+    record.older = this.latest
+    this.latest = record
+    if (record.key !== undefined) this.named?.set(record.key, record)
   }
 
-  /** The record is in the snapshot. */
+  /** The record is in the snapshot; those before it were forgotten already. */
   forget(record: PendingRecord): void {
-    if (record.key === undefined || this.pending === undefined) return
-    this.pending.delete(record)
-    if (this.pending.size === 0) this.pending = undefined
+    record.older = undefined
+    this.named = undefined
+    if (this.newest === record) this.newest = undefined
+    if (this.latest === record) this.latest = undefined
+  }
+
+  /** Its own next commands see nothing of what it had before. */
+  forgetAll(): void {
+    this.latest = undefined
+    this.named = undefined
   }
 }
 

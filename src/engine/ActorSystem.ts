@@ -12,7 +12,7 @@
  */
 import { type Clock, Effect, Result, Semaphore } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
-import type { JournalRecord, Subject } from "../domain/Record.ts"
+import type { JournalRecord, Kept, Subject } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
 import {
@@ -23,6 +23,7 @@ import {
   failedTooOften,
   type LogAnnotations,
 } from "./Actor.ts"
+import type { Idempotency } from "./Engine.ts"
 import type { EngineMetrics } from "./EngineMetrics.ts"
 import { encodeRecord } from "./encodeRecord.ts"
 import { type GroupCommit, nowhere } from "./GroupCommit.ts"
@@ -264,15 +265,13 @@ export class ActorSystem {
         commit.afterCommit(() => this.#refuse(actor, envelope, refused))
         return undefined
       }
-      const { cause, facts } = Result.getOrElse(decided, () => nothingDecided)
-      const record: JournalRecord = {
-        sequence: commit.nextSequence,
-        at,
-        subject: actor.subject,
-        cause,
-        facts,
-        ...(idempotency && { kept: { ...idempotency, ...(refused && { error: refused }) } }),
-      }
+      const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
+      const { subject } = actor
+      const sequence = commit.nextSequence
+      const record: JournalRecord =
+        idempotency === undefined
+          ? { sequence, at, subject, cause, facts }
+          : { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) }
       const state = actor.kind.apply(actor.state, record)
       const encoded = encodeRecord(record)
       if (encoded.length > limits.recordBytesMax) {
@@ -282,7 +281,7 @@ export class ActorSystem {
       const duplicateKey = refused === undefined ? key : undefined
       const entry: CommitEntry = {
         actor,
-        sequence: record.sequence,
+        sequence,
         key: duplicateKey,
         older: undefined,
         text: nowhere,
@@ -294,8 +293,9 @@ export class ActorSystem {
       }
       commit.append(encoded, entry)
       actor.state = state
-      if (duplicateKey !== undefined) this.#options.knownIds.add(actor, entry, duplicateKey)
-      if (cause.kind === "erasure") this.#options.knownIds.erase(actor, record.sequence)
+      actor.remember(entry)
+      if (duplicateKey !== undefined) this.#options.knownIds.add(actor, duplicateKey)
+      if (cause.kind === "erasure") this.#options.knownIds.erase(actor, sequence)
       return undefined
     } catch (error) {
       this.#refuse(actor, envelope, internalError)
@@ -335,6 +335,9 @@ export class ActorSystem {
     })
   }
 }
+
+const keptOf = (idempotency: Idempotency, error: LaurelError | undefined): Kept =>
+  error === undefined ? { ...idempotency } : { ...idempotency, error }
 
 const nothingDecided = { cause: { kind: "request" }, facts: [] } as const
 

@@ -108,7 +108,12 @@ export const makeEngine = Effect.fnUntraced(function* (
     erasures,
   })
   const idFilter = new IdFilter(options.idFilterBytes ?? limits.idFilterBytes)
-  const knownIds = new KnownIds(storage, idFilter, erasures)
+  const knownIds = new KnownIds({
+    storage,
+    filter: idFilter,
+    erasures,
+    watermark: () => snapshotter.watermark,
+  })
   const actors = new ActorSystem({
     storage,
     clock,

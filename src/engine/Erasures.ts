@@ -34,7 +34,7 @@ export class Erasures {
 
   /** The actor's erasure was appended. */
   appended(actor: AnyActor, sequence: number): void {
-    actor.pending = undefined
+    actor.forgetAll()
     this.#ahead.set(nameOf(actor.subject), sequence)
   }
 

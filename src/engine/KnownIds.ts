@@ -1,10 +1,14 @@
 /**
  * Which commands an actor has had before, by the names that make a repeat a duplicate: those whose records
- * are not in the snapshot yet are remembered by the actor, the others are in the snapshot's index. A new name,
- * the usual case, is told from both by the filter, and costs no look-up.
+ * are not in the snapshot yet are found along the actor's `latest`, the others in the snapshot's index. A new
+ * name, the usual case, is told from both by the filter, and costs no look-up.
+ *
+ * Whoever has many records that wait and repeats itself is given a map of their names, so that a repeat costs
+ * the same however many there are. It goes with the next snapshot.
  */
 import type { Effect } from "effect"
 import type { JournalRecord } from "../domain/Record.ts"
+import { limits } from "../Limits.ts"
 import type { Broken, Storage } from "../storage/Storage.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { Erasures } from "./Erasures.ts"
@@ -12,16 +16,21 @@ import { findByKey } from "./History.ts"
 import { hashText, type IdFilter } from "./IdFilter.ts"
 import { decodePending, type PendingRecord } from "./Pending.ts"
 
+export interface KnownIdsOptions {
+  readonly storage: Storage["Service"]
+  readonly filter: IdFilter
+  readonly erasures: Erasures
+  /** Everything up to this sequence is in the snapshot. */
+  readonly watermark: () => number
+}
+
 export class KnownIds {
-  readonly #storage: Storage["Service"]
-  readonly #filter: IdFilter
+  readonly #options: KnownIdsOptions
+  /** The last name that was hashed. */
+  readonly #hashed = { key: "", idSeed: 0, hash: hashText("", 0) }
 
-  readonly #erasures: Erasures
-
-  constructor(storage: Storage["Service"], filter: IdFilter, erasures: Erasures) {
-    this.#storage = storage
-    this.#filter = filter
-    this.#erasures = erasures
+  constructor(options: KnownIdsOptions) {
+    this.#options = options
   }
 
   /** The first record with this name; `undefined`: there is none. */
@@ -29,21 +38,62 @@ export class KnownIds {
     actor: AnyActor,
     key: string,
   ): JournalRecord | undefined | Effect.Effect<JournalRecord | undefined, Broken> {
-    if (!this.#filter.mayHave(hashText(key, actor.idSeed))) return undefined
-    const pending = actor.pending?.get(key)
+    const { erasures, filter, storage } = this.#options
+    if (!filter.mayHave(this.#hash(actor, key))) return undefined
+    const pending = this.#pending(actor, key)
     if (pending !== undefined) return decodePending(pending)
     const { subject } = actor
-    return findByKey(this.#storage, subject, key, this.#erasures.aheadOf(subject))
+    return findByKey(storage, subject, key, erasures.aheadOf(subject))
+  }
+
+  #pending(actor: AnyActor, key: string): PendingRecord | undefined {
+    if (actor.named !== undefined) return actor.named.get(key)
+    const watermark = this.#options.watermark()
+    let record = actor.latest
+    for (let looked = 0; record !== undefined && record.sequence > watermark; looked++) {
+      if (record.key === key) return record
+      if (looked === limits.pendingNamesLookedAtMax) {
+        actor.named = namesOf(actor.latest, watermark)
+        return actor.named.get(key)
+      }
+      record = record.older
+    }
+    return undefined
   }
 
   /** A record with this name was appended. */
-  add(actor: AnyActor, record: PendingRecord, key: string): void {
-    this.#filter.add(hashText(key, actor.idSeed))
-    actor.remember(record)
+  add(actor: AnyActor, key: string): void {
+    this.#options.filter.add(this.#hash(actor, key))
+  }
+
+  /** What was looked for and not found is added next, as a rule. */
+  #hash({ idSeed }: AnyActor, key: string): number {
+    const hashed = this.#hashed
+    if (hashed.key !== key || hashed.idSeed !== idSeed) {
+      hashed.hash = hashText(key, idSeed)
+      hashed.key = key
+      hashed.idSeed = idSeed
+    }
+    return hashed.hash
   }
 
   /** The actor's erasure was appended: what it had before is not known any more. */
   erase(actor: AnyActor, sequence: number): void {
-    this.#erasures.appended(actor, sequence)
+    this.#options.erasures.appended(actor, sequence)
   }
+}
+
+const namesOf = (
+  latest: PendingRecord | undefined,
+  watermark: number,
+): Map<string, PendingRecord> => {
+  const named = new Map<string, PendingRecord>()
+  for (
+    let record = latest;
+    record !== undefined && record.sequence > watermark;
+    record = record.older
+  ) {
+    if (record.key !== undefined) named.set(record.key, record)
+  }
+  return named
 }

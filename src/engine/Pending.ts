@@ -13,7 +13,7 @@ export interface PendingRecord {
   readonly sequence: number
   /** The name under which a repeat of its command is a duplicate. */
   readonly key: string | undefined
-  /** The actor's record before it, if that is pending too and both are durable (`UserHistory`). */
+  /** The actor's record before it, if that is pending too. */
   older: PendingRecord | undefined
   text: RecordText
   textStart: number
@@ -38,43 +38,3 @@ export const pendingOf = (
   textStart: 0,
   textBytes: bytes.length,
 })
-
-/** One actor's pending records that have such a name. Few as a rule: a list until `listMax`, then a map. */
-export class PendingKeys {
-  #list: Array<PendingRecord> | undefined = []
-  #map: Map<string, PendingRecord> | undefined
-
-  get size(): number {
-    return this.#list?.length ?? this.#map!.size
-  }
-
-  get(key: string): PendingRecord | undefined {
-    return this.#list === undefined
-      ? this.#map!.get(key)
-      : this.#list.find((record) => record.key === key)
-  }
-
-  add(record: PendingRecord): void {
-    if (this.#list === undefined) {
-      this.#map!.set(record.key!, record)
-      return
-    }
-    this.#list.push(record)
-    if (this.#list.length <= listMax) return
-    this.#map = new Map(this.#list.map((listed) => [listed.key!, listed]))
-    this.#list = undefined
-  }
-
-  delete(record: PendingRecord): void {
-    if (this.#list === undefined) {
-      const listed = this.#map!.get(record.key!)
-      if (listed?.sequence === record.sequence) this.#map!.delete(record.key!)
-      return
-    }
-    // By its number: a rebuilt actor remembers the record as another object.
-    const index = this.#list.findIndex(({ sequence }) => sequence === record.sequence)
-    if (index >= 0) this.#list.splice(index, 1)
-  }
-}
-
-const listMax = 16

@@ -1,11 +1,9 @@
 import { Effect, Stream } from "effect"
 import { sameSubject } from "../domain/Record.ts"
-import { duplicateKey } from "../domain/User.ts"
 import type { Broken, Storage } from "../storage/Storage.ts"
 import type { Actor } from "./Actor.ts"
 import { decodeRecord } from "./Codec.ts"
 import { readActorValue } from "./History.ts"
-import { pendingOf } from "./Pending.ts"
 
 /**
  * Puts an actor's state together anew from disk, as recovery does: the snapshot's value and the fold of the
@@ -21,19 +19,13 @@ export const rebuildActor = <State, Command>(
     const { kind, subject } = actor
     const value = yield* readActorValue(storage, subject)
     let state = value === undefined ? kind.empty : kind.decode(value)
-    actor.pending = undefined
     const from = Math.min(watermark, kind.sequenceOf(state)) + 1
     yield* Stream.runForEach(storage.readRecords(from), (records) =>
       Effect.sync(() => {
         for (const { body } of records) {
           const record = decodeRecord(body)
-          const { sequence } = record
           if (!sameSubject(record.subject, subject)) continue
-          if (sequence > kind.sequenceOf(state)) state = kind.apply(state, record)
-          if (record.cause.kind === "erasure") actor.pending = undefined
-          const key = duplicateKey(record.cause)
-          if (key === undefined || sequence <= watermark) continue
-          actor.remember(pendingOf(actor, record, key, Buffer.from(body)))
+          if (record.sequence > kind.sequenceOf(state)) state = kind.apply(state, record)
         }
       }),
     )

@@ -103,7 +103,7 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
         }
         const key = duplicateKey(record.cause)
         const pending = pendingOf(actor, record, key, Buffer.from(body))
-        if (key !== undefined) actor.remember(pending)
+        actor.remember(pending)
         options.replayed(pending, record)
         recordsReplayed++
       }

@@ -118,7 +118,6 @@ export class Snapshotter {
     const { actor } = entry
     this.#records.push(entry)
     this.#bytes += entry.textBytes
-    entry.older = actor.newest
     actor.newest = entry
     actor.dirty = true
     this.#dirty.add(actor)
@@ -317,12 +316,7 @@ export class Snapshotter {
 
   /** What is in the snapshot need not be remembered. */
   #forget(records: ReadonlyArray<PendingRecord>): void {
-    for (const record of records) {
-      const { actor } = record
-      actor.forget(record)
-      record.older = undefined
-      if (actor.newest === record) actor.newest = undefined
-    }
+    for (const record of records) record.actor.forget(record)
     this.#options.idempotency.snapshotted(this.#mark.watermark)
     this.#options.texts.release(this.#mark.watermark)
   }
