@@ -73,8 +73,17 @@ type RecordPrefix = "evt" | "rwd" | "msg" | "dlv"
  * sequence, both in base 36. It leads to the record without an index. The time is there because a data
  * directory that was restored to an earlier point gives a sequence a second time.
  */
-export const recordId = (prefix: RecordPrefix, { at, sequence }: RecordName): string =>
-  `${prefix}_${at.toString(36).padStart(timeDigits, "0")}${sequence.toString(36)}`
+export const recordId = (prefix: RecordPrefix, { at, sequence }: RecordName): string => {
+  if (at !== latestAt) {
+    latestAt = at
+    latestAtText = at.toString(36).padStart(timeDigits, "0")
+  }
+  return `${prefix}_${latestAtText}${sequence.toString(36)}`
+}
+
+// A memory of the last answer, not a state: records of one batch have the same time, or nearly.
+let latestAt = 0
+let latestAtText = "0".repeat(timeDigits)
 
 /** The record that an id made by `recordId` names; `undefined` for any other text. */
 export const recordNameOf = (prefix: RecordPrefix, id: string): RecordName | undefined => {

@@ -172,14 +172,14 @@ const credited = (
   sequence: number,
 ): WindowScores => {
   if (index === undefined) return scores
-  if (index === scores.index) return { ...scores, xp: scores.xp + amount, sequence }
+  const same = index === scores.index
   return {
     index,
-    xp: amount,
+    xp: same ? scores.xp + amount : amount,
     sequence,
-    indexBefore: scores.index,
-    xpBefore: scores.xp,
-    sequenceBefore: scores.sequence,
+    indexBefore: same ? scores.indexBefore : scores.index,
+    xpBefore: same ? scores.xpBefore : scores.xp,
+    sequenceBefore: same ? scores.sequenceBefore : scores.sequence,
   }
 }
 

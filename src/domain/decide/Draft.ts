@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../ActionIndex.ts"
-import { windowKinds, windowOfDay, type Zone, zoneOf } from "../Calendar.ts"
+import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../Calendar.ts"
 import { type LaurelError, laurelError } from "../Errors.ts"
 import { levelAt } from "../Level.ts"
 import type { ProjectState } from "../Project.ts"
@@ -123,7 +123,14 @@ export class Draft {
   /** Credits the windows that are open and in which it occurred. */
   #creditWindows(amount: number): void {
     const credit = openWindows(this.user, this.project, this.zone, this.now, this.occurredAt)
-    if (credit !== undefined) this.facts.push({ kind: "windows.credited", amount, ...credit })
+    if (credit === undefined) return
+    const { daily, monthly, weekly } = credit
+    this.facts.push(
+      // All of them, as a rule; a copy of what is there takes longer.
+      daily !== undefined && weekly !== undefined && monthly !== undefined
+        ? { kind: "windows.credited", amount, daily, weekly, monthly }
+        : { kind: "windows.credited", amount, ...credit },
+    )
   }
 
   finish(cause: Cause, summary: Summary): Result.Result<Decision, LaurelError> {
@@ -148,15 +155,31 @@ export const openWindows = (
   occurredAt: number,
 ): { daily?: number; weekly?: number; monthly?: number } | undefined => {
   const today = zone.dayAt(now)
-  const day = zone.dayAt(occurredAt)
+  const day = occurredAt === now ? today : zone.dayAt(occurredAt)
+  if (day === today) {
+    return {
+      daily: openIndex("daily", today, user, project),
+      weekly: openIndex("weekly", today, user, project),
+      monthly: openIndex("monthly", today, user, project),
+    }
+  }
   let credit: { daily?: number; weekly?: number; monthly?: number } | undefined
   for (const kind of windowKinds) {
-    const current = windowOfDay(kind, today)
-    if (windowOfDay(kind, day) !== current) continue
+    if (windowOfDay(kind, day) !== windowOfDay(kind, today)) continue
     credit ??= {}
-    const latest = user?.windows[kind] ?? noWindows[kind]
-    const index = Math.max(current, project.closedThrough[kind] + 1)
-    credit[kind] = latest.sequence > 0 ? Math.max(index, latest.index) : index
+    credit[kind] = openIndex(kind, today, user, project)
   }
   return credit
+}
+
+/** The window that what happens today counts for. */
+const openIndex = (
+  kind: WindowKind,
+  today: number,
+  user: UserState | undefined,
+  project: ProjectState,
+): number => {
+  const latest = user?.windows[kind] ?? noWindows[kind]
+  const index = Math.max(windowOfDay(kind, today), project.closedThrough[kind] + 1)
+  return latest.sequence > 0 ? Math.max(index, latest.index) : index
 }
