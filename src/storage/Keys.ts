@@ -28,30 +28,48 @@ export const compositeKey = (...parts: ReadonlyArray<KeyPart>): Uint8Array => {
   let size = 0
   for (let index = 0; index < parts.length; index++) {
     const part = parts[index]!
-    size += typeof part === "number" ? numberBytes : 2 + Buffer.byteLength(escaped(part))
+    size = typeof part === "number" ? writeNumber(part, size) : writeString(part, size)
   }
   if (size > keyBytesMax) throw new RangeError(`a key of ${size} bytes is above ${keyBytesMax}`)
   const key = Buffer.allocUnsafe(size)
-  let at = 0
-  for (let index = 0; index < parts.length; index++) {
-    const part = parts[index]!
-    at = typeof part === "number" ? writeNumber(key, part, at) : writeString(key, part, at)
-  }
+  scratch.copy(key, 0, 0, size)
   return key
 }
 
-const writeNumber = (key: Buffer, value: number, at: number): number => {
-  if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not a safe integer`)
-  const high = Math.floor(value / wordValues)
-  key[at] = numberTag
-  key.writeUInt32BE(high + signBit, at + 1)
-  return key.writeUInt32BE(value - high * wordValues, at + 5)
+/** Where a key is put together; used within one call only. */
+let scratch = Buffer.allocUnsafeSlow(2 * keyBytesMax)
+
+const reserve = (size: number): void => {
+  if (size <= scratch.length) return
+  const larger = Buffer.allocUnsafeSlow(2 * size)
+  scratch.copy(larger)
+  scratch = larger
 }
 
-const writeString = (key: Buffer, value: string, at: number): number => {
-  key[at] = stringTag
-  const end = at + 1 + key.write(escaped(value), at + 1, "utf8")
-  key[end] = 0
+const writeNumber = (value: number, at: number): number => {
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${value} is not a safe integer`)
+  reserve(at + numberBytes)
+  const high = Math.floor(value / wordValues)
+  scratch[at] = numberTag
+  scratch.writeUInt32BE(high + signBit, at + 1)
+  return scratch.writeUInt32BE(value - high * wordValues, at + 5)
+}
+
+const writeString = (value: string, at: number): number => {
+  // An escape takes two bytes for one, another UTF-16 unit up to three.
+  reserve(at + 2 + 3 * value.length)
+  scratch[at] = stringTag
+  const start = at + 1
+  let end = start
+  for (let index = 0; index < value.length; index++) {
+    const unit = value.charCodeAt(index)
+    if (unit <= 1 || unit > 0x7f) {
+      end = start + scratch.write(escaped(value), start, "utf8")
+      break
+    }
+    scratch[end++] = unit
+  }
+  scratch[end] = 0
   return end + 1
 }
 

@@ -205,11 +205,13 @@ export class LmdbStore {
   /** Rejects also for what `lmdb` throws at once. */
   async #batch(entries: ReadonlyArray<Entry>): Promise<void> {
     await this.#root.batch(() => {
+      let held: Promise<boolean> | undefined
       for (const { table, key, value } of entries) {
         const database = this.#tables[table]
         const written = value === null ? database.remove(key) : database.put(key, value)
-        // The batch's own promise reports the failure.
-        written.catch(() => {})
+        // The batch's own promise reports the failure. All entries have one promise, or nearly.
+        if (written !== held) written.catch(() => {})
+        held = written
       }
     })
   }
