@@ -14,7 +14,9 @@ import type { Metrics } from "../metrics/Metrics.ts"
 import { isInUse } from "../storage/DirectoryLock.ts"
 import { DiskError } from "../storage/Disk.ts"
 import * as DurableStorage from "../storage/DurableStorage.ts"
+import { makeAnew } from "../storage/LmdbCheck.ts"
 import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"
+import { DamagedValue } from "../storage/Values.ts"
 import type { Deliveries } from "../webhooks/Deliveries.ts"
 import * as DispatcherLive from "../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
@@ -34,10 +36,15 @@ export interface ArchiveSource
   readonly since: number | undefined
 }
 
+/** What an opening is at: the pages of the database that were checked, or its recovery. */
+export type OpenProgress =
+  | RecoveryProgress
+  | { readonly stage: "pages"; readonly done: number; readonly total: number }
+
 /** Who wants to know how it goes. */
 export interface OpenObservers {
   readonly metrics?: Metrics
-  readonly onRecovering?: (progress: RecoveryProgress) => void
+  readonly onRecovering?: (progress: OpenProgress) => void
 }
 
 /** Opens and recovers the data directory of `config`; a last snapshot is taken when the scope closes. */
@@ -46,14 +53,17 @@ export const openEngine = (
   observers: OpenObservers = {},
 ): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const opened = yield* DurableStorage.open({ directory: config.dataDirectory })
+    const opened = yield* DurableStorage.open({
+      directory: config.dataDirectory,
+      onChecking: (done, total) => observers.onRecovering?.({ stage: "pages", done, total }),
+    })
     const { storage } = opened
     const since = (yield* readMark(storage)).journal[0]?.at
     const context = yield* Effect.context<never>()
     const onBroken = (broken: Broken) => {
       Effect.runSyncWith(context)(logBroken(broken))
       // What is on disk is not known any more: not even a snapshot may be written on the way out.
-      process.exit(exitCodes.diskFailed)
+      process.exit(isDamage(broken) ? exitCodes.damagedData : exitCodes.diskFailed)
     }
     let recovered!: RecoveryReport
     const engine = yield* makeEngine({
@@ -83,10 +93,15 @@ export const openEngine = (
     return { services, recovered, deliver, source: { ...opened, since } }
   }).pipe(Effect.mapError((error) => openFailure(config.dataDirectory, error)))
 
-const logBroken = ({ cause, operation }: Broken): Effect.Effect<void> =>
+/** A value of the database is not what was written. */
+const isDamage = ({ cause }: Broken): boolean => cause instanceof DamagedValue
+
+const logBroken = (broken: Broken): Effect.Effect<void> =>
   Effect.logFatal(
-    "The disk failed. The process ends; a restart recovers what was acknowledged",
-  ).pipe(Effect.annotateLogs({ operation, cause: String(cause) }))
+    isDamage(broken)
+      ? `The database is damaged. The process ends. ${makeAnew}`
+      : "The disk failed. The process ends; a restart recovers what was acknowledged",
+  ).pipe(Effect.annotateLogs({ operation: broken.operation, cause: String(broken.cause) }))
 
 /** Why a data directory could not be opened, for the operator. */
 const openFailure = (directory: string, error: StorageError): CommandFailed => {
@@ -104,8 +119,9 @@ const openFailure = (directory: string, error: StorageError): CommandFailed => {
       `Can not use the data directory ${directory}: ${words}`,
     )
   }
+  const more = isDamage(error) ? `. ${makeAnew}` : ""
   return commandFailed(
     exitCodes.damagedData,
-    `The data directory ${directory} is damaged: ${words}`,
+    `The data directory ${directory} is damaged: ${words}${more}`,
   )
 }

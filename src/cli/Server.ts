@@ -17,7 +17,6 @@ import {
   newestArchiveAt,
 } from "../engine/archive/Archives.ts"
 import { makeWorkerHost, type WorkerHost } from "../engine/archive/WorkerHost.ts"
-import type { RecoveryProgress } from "../engine/Recovery.ts"
 import { serveAdmin } from "../http/AdminServer.ts"
 import { close, listen, type ServeError } from "../http/Listener.ts"
 import { newReadiness, Readiness, type ReadinessState } from "../http/Readiness.ts"
@@ -29,7 +28,7 @@ import { Deliveries } from "../webhooks/Deliveries.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
-import { type ArchiveSource, openEngine } from "./OpenEngine.ts"
+import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
 import { keepServerFile, makeToken } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
 import { createDemoKey, welcomeText } from "./Welcome.ts"
@@ -68,7 +67,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     yield* tryAddress(config.adminHost, config.adminPort)
 
     // Before there is any state: see WorkerHost.
-    const host = yield* makeWorkerHost({ background: true })
+    const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
     const progressLog = yield* Effect.forkChild(logProgress(readiness))
     const { deliver, recovered, services, source } = yield* openEngine(config, {
       metrics,
@@ -124,11 +123,13 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     }),
   )
 
-const sentenceOf = (progress: RecoveryProgress): string => {
+const sentenceOf = (progress: OpenProgress): string => {
   const done = progress.done.toLocaleString("en")
-  return progress.stage === "users"
-    ? `The users are read: ${done} so far.`
-    : `The journal is replayed: ${done} of ${progress.total.toLocaleString("en")} records.`
+  if (progress.stage === "users") return `The users are read: ${done} so far.`
+  const total = progress.total.toLocaleString("en")
+  return progress.stage === "pages"
+    ? `The last end was not in order: the database is checked, ${done} of ${total} pages.`
+    : `The journal is replayed: ${done} of ${total} records.`
 }
 
 /** Says now and then what a long start is at; never ends. */

@@ -21,6 +21,8 @@ export interface DurableStorageOptions {
   readonly disk?: Disk
   readonly segmentBytes?: number
   readonly freeSpaceBytesMin?: number
+  /** Called now and then while the snapshot's pages are checked, after an end that was not in order. */
+  readonly onChecking?: (done: number, total: number) => void
 }
 
 /** An open data directory, and what is asked of it beside the five verbs. */
@@ -50,7 +52,12 @@ export const open = Effect.fnUntraced(function* (
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
     freeSpaceBytesMin,
   })
-  const entries = yield* openLmdbStore({ folder: live, freeSpaceBytesMin })
+  const entries = yield* openLmdbStore({
+    folder: live,
+    freeSpaceBytesMin,
+    mistrusted: !journal.wasClosed,
+    ...(options.onChecking !== undefined && { onChecking: options.onChecking }),
+  })
   const storage = Storage.of({
     lastSequence: journal.lastSequence,
     firstSequence: Effect.sync(() => journal.firstSequence),

@@ -64,6 +64,8 @@ export class Journal {
   #lastSequence: number
   #checksum: number
   #marked: boolean
+  /** Its last end was in order: it had the mark of that when it was opened. */
+  readonly wasClosed: boolean
   #current: Current | undefined
   /** The segment that takes no more, though it is not full. */
   #closed: Segment | undefined
@@ -79,6 +81,7 @@ export class Journal {
     this.#lastSequence = recovered.lastSequence
     this.#checksum = recovered.checksum
     this.#marked = recovered.marked
+    this.wasClosed = recovered.marked
     this.#current = current
   }
 

@@ -83,6 +83,9 @@ export const openValue = (value: Uint8Array): Uint8Array | string => {
     : read(wholeBody(bytes))
 }
 
+/** A value is not what was written, in words that name it. */
+export class DamagedValue extends Error {}
+
 /** The same, where a value that is wrong ends the operation. */
 export const decodeValue = (value: Uint8Array, place: Place): Effect.Effect<Uint8Array, Broken> => {
   const body = openValue(value)
@@ -94,7 +97,7 @@ export const brokenValue = (place: Place, words: string): Effect.Effect<never, B
   Effect.fail(
     new Broken({
       operation: "read",
-      cause: new Error(`The value ${keyName(place.key)} of table ${place.table} ${words}`),
+      cause: new DamagedValue(`The value ${keyName(place.key)} of table ${place.table} ${words}`),
     }),
   )
 

@@ -60,6 +60,11 @@ export interface Jobs {
     readonly input: { readonly directory: string }
     readonly result: LiveFindings
   }
+  /** Checks the pages of a database in a folder `live`, and what is wrong with them, if anything. */
+  readonly pages: {
+    readonly input: { readonly live: string }
+    readonly result: string | null
+  }
   /** Checks an archive: its files against its manifest, and what they hold. */
   readonly verifyArchive: {
     readonly input: { readonly folder: string }
@@ -96,7 +101,14 @@ export type PositionAnswer = JournalPosition | undefined
 
 /** What a job is at, for progress bars: `done` of `total`, in units of its own. */
 export interface JobProgress {
-  readonly activity: "Copying" | "Reading" | "Checking" | "Hashing" | "Exporting" | "Importing"
+  readonly activity:
+    | "Copying"
+    | "Reading"
+    | "Checking"
+    | "Hashing"
+    | "Exporting"
+    | "Importing"
+   
   readonly done: number
   readonly total: number
 }

@@ -12,6 +12,7 @@ import { describeFiles } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { JobFailed, type PositionAnswer } from "./Jobs.ts"
 import type { JobCode } from "./jobTable.ts"
+import { findPageFault } from "./PagesJob.ts"
 import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
@@ -20,6 +21,8 @@ export const verifyLive: JobCode<"verifyLive"> = Effect.fnUntraced(function* (
   context,
 ) {
   const faults = new FaultList()
+  const fault = findPageFault(path.join(directory, "live"), context.progress)
+  if (fault !== undefined) return yield* new JobFailed({ kind: "damaged", detail: fault })
   const saved = yield* SavedState.open({
     folder: directory,
     fault: faults.add,
@@ -31,8 +34,8 @@ export const verifyLive: JobCode<"verifyLive"> = Effect.fnUntraced(function* (
     context.progress({ activity: "Checking", done, total }),
   )
   const { lastSequence, watermark } = saved
-  const { fault } = saved.tail.end
-  const interrupted = fault?.kind === "interrupted" ? fault.words : null
+  const end = saved.tail.end.fault
+  const interrupted = end?.kind === "interrupted" ? end.words : null
   return { ...findings, sequence: lastSequence, watermark, interrupted }
 })
 

@@ -6,10 +6,12 @@
  * is started first, before the server has any state, and starts the processes.
  *
  * The shell leads a process group of its own, out of reach of the terminal's Ctrl-C. When the host ends, or
- * dies however, the pipe to its jobs ends, which ends them.
+ * dies however, the pipe to its jobs ends, which ends them. Where the host has died, the shell leaves its last words
+ * (`lastWords`) before it ends too.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import os from "node:os"
+import path from "node:path"
 import { createInterface } from "node:readline"
 import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
@@ -43,19 +45,24 @@ export interface WorkerHost {
 export interface WorkerHostOptions {
   /** Jobs give way to everything else on the machine. */
   readonly background: boolean
+  /** The data directory that the host has open: damage there is told when the host dies of it. */
+  readonly directory?: string
 }
 
 const worker = fileURLToPath(new URL("worker.ts", import.meta.url))
+const lastWords = fileURLToPath(new URL("lastWords.ts", import.meta.url))
 const shell = "/bin/sh"
 /**
  * Answers have a pipe of their own, 3: Node makes its input non-blocking, and one that is killed leaves it so,
  * which a shell takes for its end.
  */
 const loop = `
+trap '' PIPE
 while IFS= read -r job; do
   "$0" "$1" "$job" </dev/null
-  printf '{"ended":%d}\\n' "$?"
-done`
+  printf '{"ended":%d}\\n' "$?" 2>/dev/null
+done
+if [ -n "$3" ]; then "$0" "$2" "$3" </dev/null >/dev/null 3<&-; fi`
 const answersPipe = 3
 const signalBase = 128
 
@@ -74,13 +81,40 @@ export const makeWorkerHost = (
           Effect.suspend(() => {
             if (!isRunning(running)) running = start(options)
             return runJob(running, JSON.stringify({ name, input }), listener)
-          }),
+          }).pipe(
+            Effect.catchIf(
+              ({ kind }) => kind === "died",
+              (failed) => {
+                if (!isRunning(running)) running = start(options)
+                return explained(running, failed, input)
+              },
+            ),
+          ),
         ) as Effect.Effect<never, JobFailed>,
     }
   })
 
-const start = ({ background }: WorkerHostOptions): ChildProcess => {
-  const child = spawn(shell, ["-c", loop, process.execPath, worker], {
+/** Fails with what has ended a job's process by a signal: a page that is damaged, where there is one. */
+const explained = (
+  child: ChildProcess,
+  failed: JobFailed,
+  input: Input<JobName>,
+): Effect.Effect<never, JobFailed> => {
+  const folder =
+    "directory" in input ? input.directory : "folder" in input ? input.folder : undefined
+  if (folder === undefined) return Effect.fail(failed)
+  const job = JSON.stringify({ name: "pages", input: { live: path.join(folder, "live") } })
+  return Effect.matchEffect(runJob(child, job, {}), {
+    onFailure: () => Effect.fail(failed),
+    onSuccess: (fault) =>
+      Effect.fail(
+        typeof fault === "string" ? new JobFailed({ kind: "damaged", detail: fault }) : failed,
+      ),
+  })
+}
+
+const start = ({ background, directory = "" }: WorkerHostOptions): ChildProcess => {
+  const child = spawn(shell, ["-c", loop, process.execPath, worker, lastWords, directory], {
     stdio: ["pipe", "pipe", "inherit", "pipe"],
     detached: true,
   })

@@ -4,6 +4,7 @@ import { makeArchive } from "./ArchiveJob.ts"
 import { exportLines } from "./ExportJob.ts"
 import { importLines } from "./ImportJob.ts"
 import type { Input, JobName, JobProgress, ResultOf, Step } from "./Jobs.ts"
+import { pages } from "./PagesJob.ts"
 import { restoreDraft } from "./RestoreJob.ts"
 import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
 
@@ -24,6 +25,7 @@ export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   restore: restoreDraft,
   export: exportLines,
   import: importLines,
+  pages,
   verifyLive,
   verifyArchive,
 }

@@ -1,0 +1,133 @@
+/** A database that is damaged under the real server: it serves with nothing missing, or says exactly why it does not. */
+import { cp, open, readFile, stat, truncate } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { Random, seeds } from "../simulation/random.ts"
+import { answer, Receiver } from "../webhooks/Receiver.ts"
+import { createKey, patience, run, Server, temporaryFolder } from "./program.ts"
+
+const pageBytes = 4_096
+const users = 60
+const allowed = { LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8" }
+const words =
+  /The database \S+data\.mdb is damaged: [^\n]+\. Nothing was changed\. `laurel snapshots restore --to-sequence last` makes it anew/
+
+/** A directory with something in every table: webhooks that wait and that were delivered, kept answers, batches. */
+const filled = async () => {
+  const folder = await temporaryFolder()
+  const { key } = await createKey(folder)
+  const receiver = await Receiver.start()
+  onTestFinished(() => receiver.stop())
+  receiver.answer = (response, received, socket) =>
+    answer(received.path === "/good" ? 204 : 500)(response, received, socket)
+  const server = await Server.start(folder, allowed)
+  const events = ["reward.granted"]
+  for (const path of ["good", "bad"]) {
+    await server.request(key, "POST", "/v1/webhooks", {
+      url: receiver.url("127.0.0.1", `/${path}`),
+      events,
+    })
+  }
+  await server.request(key, "POST", "/v1/rules", { action: "TAP", reward: { xp: 10 } })
+  for (let n = 0; n < users; n++) {
+    const reward = { type: "xp", amount: 1, id: `r${n}` }
+    const { status } = await server.request(key, "POST", `/v1/users/u${n}/rewards`, reward)
+    expect(status).toBe(200)
+  }
+  await receiver.until(
+    () => receiver.received.filter(({ path }) => path === "/good").length >= users,
+  )
+  expect(await server.stop()).toBe(0)
+  return { folder, key }
+}
+
+const copyOf = async (folder: string) => {
+  const copy = await temporaryFolder()
+  await cp(folder, copy, { recursive: true })
+  return { copy, data: join(copy, "live", "data.mdb") }
+}
+
+/** Starts a server on the directory; what it serves is all there, or it has said what is wrong. */
+const servesOrTells = async (folder: string, key: string) => {
+  const server = new Server(folder, allowed)
+  const ready = await server.stderr.waitFor(/"message":"Ready".*\n/).catch(() => undefined)
+  if (ready === undefined) {
+    await server.ended
+    expect(server.stderr.text).toMatch(words)
+    return "told"
+  }
+  server.url = JSON.parse(await readFile(join(folder, "server.json"), "utf8")).url
+  const found: Array<unknown> = []
+  for (let n = 0; n < users; n++) {
+    const reply = await server.request(key, "GET", `/v1/users/u${n}`).catch(() => undefined)
+    if (reply === undefined) break
+    found.push(reply.body.xp)
+  }
+  if (found.length === users) await server.stop()
+  else {
+    await server.ended
+    expect(server.stderr.text).toMatch(
+      /The database is damaged|The server has ended\. The database/,
+    )
+    return "told"
+  }
+  expect(found).toEqual(found.map(() => 1))
+  return "served"
+}
+
+describe("A server whose database is damaged", patience, () => {
+  for (const seed of seeds(1)) {
+    it(`serves all that was acknowledged or tells what is wrong, wherever a bit flips; again with LAUREL_TEST_SEED=${seed}`, async () => {
+      const random = new Random(seed)
+      const { folder, key } = await filled()
+      const bytes = await readFile(join(folder, "live", "data.mdb"))
+      const ends: Array<string> = []
+      for (let n = 0; n < 8; n++) {
+        const { copy, data } = await copyOf(folder)
+        const page = n < 4 ? n % 2 : random.integer(2, bytes.length / pageBytes - 1)
+        const at = page * pageBytes + random.integer(0, n % 3 === 0 ? 40 : 200)
+        const handle = await open(data, "r+")
+        await handle.write(Buffer.from([bytes[at]! ^ (1 << random.integer(0, 7))]), 0, 1, at)
+        await handle.close()
+        ends.push(await servesOrTells(copy, key))
+      }
+      expect(ends).toHaveLength(8)
+    })
+  }
+
+  it("tells so when the file is cut, and so does everything else that reads it; the runbook's command makes it whole", async () => {
+    const { folder, key } = await filled()
+    expect((await run(["snapshots", "create"], folder)).code).toBe(0)
+    const { copy, data } = await copyOf(folder)
+    const { size } = await stat(data)
+    await truncate(data, Math.floor(size / pageBytes / 2) * pageBytes)
+    expect(await servesOrTells(copy, key)).toBe("told")
+    const checked = await run(["snapshots", "verify", "live"], copy)
+    expect(checked.code).toBe(65)
+    expect(checked.stderr).toMatch(/^laurel: The database \S+ is damaged: page \d+, at byte \d+/)
+    const exported = await run(["snapshots", "export", join(copy, "x.ndjson")], copy)
+    expect(exported.code).toBe(65)
+    expect(exported.stderr).toMatch(/^laurel: The database \S+ is damaged: page \d+, at byte \d+/m)
+    const restored = await run(["snapshots", "restore", "--to-sequence", "last", "--yes"], copy)
+    expect(restored.code).toBe(0)
+    expect(await servesOrTells(copy, key)).toBe("served")
+  })
+
+  it("tells so after it has died of it, when it is found only then", async () => {
+    const { folder, key } = await filled()
+    const { copy, data } = await copyOf(folder)
+    const server = await Server.start(copy, allowed)
+    const handle = await open(data, "r+")
+    const { size } = await handle.stat()
+    // Every page but those that were read by now: nobody looks at the heads of those again.
+    const nonsense = Buffer.alloc(64, 0xff)
+    for (let at = 2 * pageBytes; at < size; at += pageBytes) await handle.write(nonsense, 0, 64, at)
+    await handle.close()
+    // Whether or not LMDB dies of it before it is killed.
+    await server.request(key, "GET", "/v1/users/u1").catch(() => undefined)
+    server.process.kill("SIGKILL")
+    await server.ended
+    expect(server.stderr.text).toMatch(/laurel: The server has ended\. The database/)
+    expect(await servesOrTells(copy, key)).toBe("told")
+  })
+})

@@ -1,0 +1,28 @@
+/**
+ * The process of a test: opens each environment that its input names, a folder a line, reads all of it and writes to it,
+ * and prints the line of each that it has survived.
+ */
+import { createInterface } from "node:readline"
+import { rangeOf } from "../../src/storage/Keys.ts"
+import { LmdbReader } from "../../src/storage/LmdbReader.ts"
+import { openTable, openWritable } from "../../src/storage/LmdbStore.ts"
+import { tables } from "../../src/storage/Storage.ts"
+
+for await (const folder of createInterface({ input: process.stdin })) {
+  const reader = new LmdbReader(folder)
+  const found: Array<string> = []
+  for (const table of tables) {
+    for (const [key, value] of reader.entries({ table, ...rangeOf(new Uint8Array(0)) })) {
+      const again = reader.get(table, key)
+      const same = again !== undefined && Buffer.compare(again, value) === 0
+      found.push(`${table} ${Buffer.from(key).toString("hex")}${same ? "" : " lost"}`)
+    }
+  }
+  await reader.close()
+  const root = openWritable(folder)
+  const key = Buffer.from("zzz")
+  await openTable(root, "users")!.put(key, Buffer.alloc(5_000))
+  await openTable(root, "users")!.remove(key)
+  await root.close()
+  console.log(JSON.stringify({ folder, found }))
+}
