@@ -273,6 +273,8 @@ export const limits = {
   verificationFaultsMax: 20,
   /** How many erased users and revoked keys a restore names that are back with it. */
   restoreToldMax: 1_000,
+  /** Records of the journal that a restore folds into the snapshot at a time, in some 2 kB of memory each. */
+  foldRecordsMax: 100_000,
   /** A line of an export holds one value of the snapshot. */
   exportLineBytesMax: 64 * mebibyte,
   /** A process that says nothing for so long is given up. */

@@ -13,7 +13,7 @@ import { parseIsoTime } from "../http/api/IsoTime.ts"
 import { installDraft, replacedIn } from "../storage/ArchiveSwap.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { amountOf, countText, timeText } from "./Amounts.ts"
-import { archivesOf, holdDirectory } from "./DataDirectory.ts"
+import { archivesOf, holdDirectory, requireData } from "./DataDirectory.ts"
 import { commandFailed, exitCodes } from "./ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
@@ -66,7 +66,9 @@ const yes = Flag.Boolean("yes").pipe(
 
 const project = Flag.String("project").pipe(
   Flag.withMetavar("NAME"),
-  Flag.withDescription("Not possible: all projects go back together"),
+  Flag.withDescription(
+    "Only this project goes back, both of its environments; its keys and everything else stay as they are",
+  ),
   Flag.optional,
 )
 
@@ -82,16 +84,17 @@ const targetOf = (given: {
     if (Option.isSome(given.toSequence) && Option.isSome(given.toTime)) {
       faults.push("--to-sequence and --to-time do not go together.")
     }
-    if (Option.isSome(given.project)) {
+    const isReplaced = Option.exists(given.id, (id) => id.startsWith("replaced-"))
+    const target = Option.orElse(given.toSequence, () => given.toTime)
+    if (isReplaced && (Option.isSome(target) || Option.isSome(given.project))) {
       faults.push(
-        "--project is not possible: the records of all projects are one journal, and one project can not go back without the others.",
+        "What was replaced is put back as it is: without --to-sequence, --to-time and --project.",
       )
     }
-    const isReplaced = Option.exists(given.id, (id) => id.startsWith("replaced-"))
-    if (isReplaced && (Option.isSome(given.toSequence) || Option.isSome(given.toTime))) {
-      faults.push("What was replaced is put back as it is: without --to-sequence and --to-time.")
+    const toLast = Option.exists(target, ({ kind }) => kind === "last")
+    if (Option.isSome(given.project) && toLast) {
+      faults.push("--project goes back to a record before the last: say to which.")
     }
-    const target = Option.orElse(given.toSequence, () => given.toTime)
     if (Option.isNone(given.id) && Option.isNone(target)) {
       faults.push("Name an archive, or say how far to go back with --to-sequence or --to-time.")
     }
@@ -104,6 +107,7 @@ const restore = Effect.fnUntraced(function* (
   config: Config,
   id: string | undefined,
   target: RestoreTarget,
+  projectName: string | undefined,
   yes: boolean,
 ) {
   const directory = config.dataDirectory
@@ -111,8 +115,17 @@ const restore = Effect.fnUntraced(function* (
   yield* holdDirectory(directory)
   const archives = yield* archivesOf(config)
   const journal = path.join(directory, "journal")
+  const project = projectName === undefined ? undefined : yield* findProject(directory, projectName)
   const plan = yield* withProgressBar((progress) =>
-    planRestore({ disk: nodeDisk, journal, archives, id, target, progress }),
+    planRestore({
+      disk: nodeDisk,
+      journal,
+      archives,
+      id,
+      target,
+      ...(project !== undefined && { project }),
+      progress,
+    }),
   ).pipe(
     Effect.mapError((error) =>
       error._tag === "JobFailed" ? jobFailure(error) : diskFailure(error),
@@ -124,7 +137,13 @@ const restore = Effect.fnUntraced(function* (
     Effect.scoped(
       Effect.gen(function* () {
         const host = yield* makeWorkerHost({ background: false })
-        const wish = { directory, archive: plan.folder, until: plan.sequence }
+        const back = plan.project
+        const wish = {
+          directory,
+          archive: plan.folder,
+          until: plan.sequence,
+          project: back === undefined ? null : { id: back.id, name: back.name, after: back.after },
+        }
         return yield* host.run("restore", wish, { progress })
       }),
     ),
@@ -132,6 +151,19 @@ const restore = Effect.fnUntraced(function* (
   const at = yield* Clock.currentTimeMillis
   const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
   return { findings, plan, replaced }
+})
+
+const findProject = Effect.fnUntraced(function* (directory: string, name: string) {
+  yield* requireData(directory)
+  const { id } = yield* withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const host = yield* makeWorkerHost({ background: false })
+        return yield* host.run("project", { directory, name }, { progress })
+      }),
+    ),
+  ).pipe(Effect.mapError(jobFailure))
+  return { id, name }
 })
 
 /** Puts back what an earlier restore has replaced, once it is checked. */
@@ -181,20 +213,24 @@ const planWords = ({
   archive,
   at,
   lost,
+  project,
   sequence,
   unknown,
 }: RestorePlan): ReadonlyArray<string> => {
-  const when = at === undefined ? "" : ` of ${timeText(at)}`
   const added = sequence - archive.sequence
+  const record = (number: number, when: number | undefined) =>
+    `${countText(number)}${when === undefined ? "" : ` of ${timeText(when)}`}`
   const lines = [
     `Archive ${archive.id} goes up to record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
-    `The last record will be ${countText(sequence)}${when}.`,
+    project === undefined
+      ? `The last record will be ${record(sequence, at)}.`
+      : `Project ${project.name} goes back to record ${record(project.after, project.at)}; its keys and everything else stay, up to record ${record(sequence, at)}.`,
   ]
   if (lost !== undefined) {
-    const { erasureCount, first, firstAt, last, lastAt, revokedKeyCount } = lost
+    const { count, erasureCount, first, firstAt, last, lastAt, revokedKeyCount } = lost
     const range = `${countText(first)} to ${countText(last)}`
     lines.push(
-      `${amountOf(last - first + 1, "record")} will not be there any more: ${range}, from ${timeText(firstAt)} to ${timeText(lastAt)}.`,
+      `${amountOf(count, "record")}${project === undefined ? "" : " of the project"} will not be there any more: ${range}, from ${timeText(firstAt)} to ${timeText(lastAt)}.`,
     )
     if (erasureCount > 0) {
       lines.push(
@@ -212,9 +248,16 @@ const planWords = ({
   return lines
 }
 
-const restoredWords = (users: number, sequence: number, replaced: string | undefined): string =>
+const restoredWords = (
+  users: number,
+  sequence: number,
+  replaced: string | undefined,
+  project?: RestorePlan["project"],
+): string =>
   [
-    `Restored: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`,
+    project === undefined
+      ? `Restored: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`
+      : `Restored: ${project.name} as of record ${countText(project.after)}. All together: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`,
     replaced === undefined
       ? "There was nothing to replace."
       : `What was there before is in ${replaced}.`,
@@ -235,15 +278,17 @@ export const restoreSnapshot = Command.make(
         if (json) return yield* Console.log(JSON.stringify({ sequence, replaced, counts, sums }))
         return yield* Console.log(restoredWords(counts.users ?? 0, sequence, back.replaced))
       }
-      const restored = yield* Effect.scoped(restore(config, id, target, yes))
+      const name = Option.getOrUndefined(given.project)
+      const restored = yield* Effect.scoped(restore(config, id, target, name, yes))
       const { findings, plan, replaced } = restored
       if (json) {
-        const { archive, at, lost, sequence, unknown } = plan
+        const { archive, at, lost, project, sequence, unknown } = plan
         return yield* Console.log(
           JSON.stringify({
             archive: archive.id,
             sequence,
             recordedAt: at === undefined ? null : timeText(at),
+            project: project === undefined ? null : { name: project.name, sequence: project.after },
             replaced: replaced ?? null,
             lost:
               lost === undefined
@@ -255,7 +300,8 @@ export const restoreSnapshot = Command.make(
           }),
         )
       }
-      yield* Console.log(restoredWords(findings.counts.users ?? 0, plan.sequence, replaced))
+      const { project, sequence } = plan
+      yield* Console.log(restoredWords(findings.counts.users ?? 0, sequence, replaced, project))
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
@@ -267,6 +313,10 @@ export const restoreSnapshot = Command.make(
     {
       command: "laurel snapshots restore --to-time 2026-11-21T10:00:00Z",
       description: "Everything as it was at 10:00 UTC",
+    },
+    {
+      command: "laurel snapshots restore --project shop --to-time 2026-11-21T10:00:00Z",
+      description: "One project as it was at 10:00 UTC; all others lose nothing",
     },
     {
       command: "laurel snapshots restore --to-sequence last",

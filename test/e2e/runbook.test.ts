@@ -5,7 +5,7 @@ import { readdir, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { compileCache } from "../compileCache.ts"
-import { createKey, patience, root, Server, temporaryFolder } from "./program.ts"
+import { createKey, patience, root, run, Server, temporaryFolder } from "./program.ts"
 
 const guide = readFileSync(join(root, "snapshots/README.md"), "utf8")
 const part = guide.slice(guide.indexOf("## When something is wrong"), guide.indexOf("## Copies"))
@@ -19,6 +19,8 @@ const blocks = new Map(
       return [section.slice(0, section.indexOf("\n")), commands.join("")] as const
     }),
 )
+
+const sandboxJson = ["--environment", "sandbox", "--json"]
 
 interface Ended {
   readonly code: number | null
@@ -73,8 +75,10 @@ describe("The runbook", patience, () => {
     const server = await Server.start(folder)
     const { key } = await createKey(folder)
     await server.request(key, "POST", "/v1/rules", { action: "TAP", reward: { xp: 10 } })
-    const tap = async (userId: string) =>
-      (await server.request(key, "POST", "/v1/events", { userId, action: "TAP" })).body.receivedAt
+    const cafe = await run(["keys", "create", "--project", "cafe", ...sandboxJson], folder)
+    const cafeKey = JSON.parse(cafe.stdout).key
+    const tap = async (userId: string, by = key) =>
+      (await server.request(by, "POST", "/v1/events", { userId, action: "TAP" })).body.receivedAt
     const board = async (on: Server) =>
       (await on.request(key, "GET", "/v1/leaderboard")).body.entries.map(
         ({ userId, xp }: { userId: string; xp: number }) => `${userId} ${xp}`,
@@ -85,6 +89,7 @@ describe("The runbook", patience, () => {
     const ten = await tap("bob")
     while (Date.now() <= Date.parse(ten)) await new Promise((next) => setImmediate(next))
     await tap("eve")
+    await tap("zoe", cafeKey)
     const there = await commands("What is there")
     expect(there).toMatchObject({ code: 0, output: expect.stringContaining("server.json") })
     const good = await commands("Is it good")
@@ -101,19 +106,33 @@ describe("The runbook", patience, () => {
     const back = await commands("Go back to 10:00", atTen)
     expect(back).toMatchObject({
       code: 0,
-      output: expect.stringMatching(/1 record will not be[\s\S]*Copying {3}█+ [\d.]+ KiB of/),
+      output: expect.stringMatching(/2 records will not be[\s\S]*Copying {3}█+ [\d.]+ KiB of/),
     })
     const second = await Server.start(folder)
     expect(await board(second)).toEqual(["ada 10", "bob 10"])
     await second.stop()
 
     const undone = await commands("It was the wrong time")
-    expect(undone).toMatchObject({ code: 0, output: expect.stringContaining("Restored: 3 users") })
+    expect(undone).toMatchObject({ code: 0, output: expect.stringContaining("Restored: 4 users") })
+
+    const alone = await commands("One project back to 10:00", atTen)
+    expect(alone).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(
+        /1 record of the project will not be[\s\S]*Restored: shop as of/,
+      ),
+    })
+    const partly = await Server.start(folder)
+    expect(await board(partly)).toEqual(["ada 10", "bob 10"])
+    expect((await partly.request(cafeKey, "GET", "/v1/users/zoe")).status).toBe(200)
+    await partly.stop()
+    expect(await commands("It was the wrong time")).toMatchObject({ code: 0 })
 
     const live = join(folder, "live", "data.mdb")
     await truncate(live, 8_192)
     const damaged = new Server(folder)
-    expect(await damaged.ended).not.toBe(0)
+    expect(await damaged.ended).toBe(65)
+    expect(damaged.stderr.text).toContain("laurel snapshots restore --to-sequence last")
     const anew = await commands("The database is damaged")
     expect(anew).toMatchObject({
       code: 0,
@@ -135,7 +154,7 @@ describe("The runbook", patience, () => {
     const other = await commands("Another version, or one project only")
     expect(other).toMatchObject({
       code: 0,
-      output: expect.stringMatching(/Imported and checked: 3 users[\s\S]*lk_test_/),
+      output: expect.stringMatching(/Imported and checked: 4 users[\s\S]*lk_test_/),
     })
 
     expect([...untried]).toEqual([])

@@ -22,6 +22,7 @@ import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
 import { FaultList } from "./Findings.ts"
 import { JobFailed, type PositionAnswer } from "./Jobs.ts"
 import type { JobCode } from "./jobTable.ts"
+import { emptyRecord } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 
 const pieceCharacters = 1_048_576
@@ -198,8 +199,8 @@ const addShared = (writer: Writer, table: Table, saved: SavedState, environment:
 
 /** A record, or, where it is another environment's, an empty one in its place. */
 const ofEnvironment = (record: JournalRecord, environment: string | undefined): JournalRecord => {
-  const { at, sequence, subject } = record
+  const { subject } = record
   if (environment === undefined) return record
   if (subject.actor !== "directory" && subject.environment === environment) return record
-  return { sequence, at, subject: { actor: "directory" }, cause: { kind: "request" }, facts: [] }
+  return emptyRecord(record)
 }

@@ -6,6 +6,7 @@ import { Data } from "effect"
 import type { Manifest } from "../../storage/ArchiveManifest.ts"
 import type { JournalPosition } from "../../storage/SegmentFormat.ts"
 import type { Findings } from "./Findings.ts"
+import type { ProjectGoesBack } from "./ProjectHistory.ts"
 
 /** The jobs by name, each with what it gets, what it gives, and what it asks whoever has ordered it. */
 export interface Jobs {
@@ -28,8 +29,15 @@ export interface Jobs {
       readonly archive: string
       /** The last record; not before the archive's. */
       readonly until: number
+      /** Only this project goes back; `null`: everything does. */
+      readonly project: ProjectGoesBack | null
     }
     readonly result: Findings
+  }
+  /** Finds a project by its name, in a data directory that is whole. */
+  readonly project: {
+    readonly input: { readonly directory: string; readonly name: string }
+    readonly result: { readonly id: string }
   }
   /** Writes an export of a data directory or an archive to a file. */
   readonly export: {
@@ -108,7 +116,7 @@ export interface JobProgress {
     | "Hashing"
     | "Exporting"
     | "Importing"
-   
+    | "Replaying"
   readonly done: number
   readonly total: number
 }

@@ -6,7 +6,10 @@
  * 2. The journal is the directory's up to the last record, where that is whole and of the archive's history; the batch
  *    that goes beyond is cut. What lies before the archive's own journal is linked, not copied: streams,
  *    deliveries that wait and other archives need it. Else it is the archive's own journal, and what follows it.
- *    A start folds it into the snapshot as after a crash, so the state is that of exactly the last record.
+ *    A start folds it into the snapshot as after a crash, so the state is that of exactly the last record; what is more than
+ *    a start should hold in memory is folded here (`FoldJob`).
+ *    Where one project goes back alone, it is the journal to its end, without what that project did (`ProjectHistory`),
+ *    and the tables of webhooks are those that are there now (`WebhookTables`).
  * 3. All of it is checked as an archive is. A draft with a fault goes.
  */
 import fs from "node:fs/promises"
@@ -30,10 +33,13 @@ import { SegmentWriter } from "../../storage/SegmentWriter.ts"
 import { type JournalBatch, NoSpace } from "../../storage/Storage.ts"
 import { copyFile } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
+import { foldJournal } from "./FoldJob.ts"
 import { type Input, JobFailed } from "./Jobs.ts"
 import type { JobCode, JobContext } from "./jobTable.ts"
+import { type ProjectGoesBack, without } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
+import { keepWebhooks } from "./WebhookTables.ts"
 
 type RestoreInput = Input<"restore">
 
@@ -48,10 +54,11 @@ export const restoreDraft: JobCode<"restore"> = Effect.fnUntraced(function* (inp
 const damaged = (detail: string) => new JobFailed({ kind: "damaged", detail })
 
 const fill = Effect.fnUntraced(function* (
-  { archive, directory, until }: RestoreInput,
+  input: RestoreInput,
   draft: string,
   context: JobContext,
 ): Effect.fn.Return<Findings, unknown, Scope.Scope> {
+  const { archive, directory, project, until } = input
   const text = yield* readSmallFile(nodeDisk, path.join(archive, manifestName), manifestBytesMax)
   const manifest = yield* Effect.mapError(Effect.fromResult(decodeManifestText(text)), (words) =>
     damaged(`The manifest of ${archive} ${words}`),
@@ -61,7 +68,9 @@ const fill = Effect.fnUntraced(function* (
   yield* context.ask("begun")
   yield* copyLive(archive, draft, manifest, context)
   yield* context.ask("copied")
-  yield* writeJournal({ archive, directory, until }, draft, manifest)
+  yield* writeJournal(input, draft, manifest)
+  yield* Effect.scoped(foldJournal({ folder: draft, until, progress: context.progress }))
+  if (project !== null) yield* Effect.scoped(keepWebhooks(directory, draft, project))
   for (const folder of ["live", "journal"]) yield* nodeDisk.syncFolder(path.join(draft, folder))
   yield* nodeDisk.syncFolder(draft)
   yield* context.ask("journal")
@@ -102,7 +111,7 @@ const copyLive = Effect.fnUntraced(function* (
 
 /** Writes the journal up to record `until`, and links what the directory has before it. */
 const writeJournal = Effect.fnUntraced(function* (
-  { archive, directory, until }: RestoreInput,
+  { archive, directory, project, until }: RestoreInput,
   draft: string,
   manifest: Manifest,
 ): Effect.fn.Return<void, DiskError | JobFailed> {
@@ -110,7 +119,7 @@ const writeJournal = Effect.fnUntraced(function* (
   const from = path.join(directory, "journal")
   const own = path.join(archive, "journal")
   yield* nodeDisk.makeFolder(folder)
-  const output = new JournalOutput(folder, manifest, until)
+  const output = new JournalOutput(folder, manifest, until, project)
   const { older, start } = yield* wholeSegments(from, own, manifest)
   if (start === undefined) {
     const end = yield* scanJournal({ disk: nodeDisk, folder: own }, output.write)
@@ -176,9 +185,13 @@ class JournalOutput {
   readonly #folder: string
   readonly #manifest: Manifest
   readonly #until: number
+  readonly #project: ProjectGoesBack | null
   #writer: SegmentWriter | undefined
+  /** Where what was read ends; what is written may have other checksums. */
+  #read: JournalPosition | undefined
 
-  constructor(folder: string, manifest: Manifest, until: number) {
+  constructor(folder: string, manifest: Manifest, until: number, project: ProjectGoesBack | null) {
+    this.#project = project
     this.#folder = folder
     this.#manifest = manifest
     this.#until = until
@@ -190,7 +203,7 @@ class JournalOutput {
     batches: ReadonlyArray<SegmentBatch>,
   ): Effect.fn.Return<void, DiskError | JobFailed> {
     for (const batch of batches) {
-      const position = this.#writer?.position ?? this.#before(batch)
+      const position = this.#read ?? this.#before(batch)
       if (batch.firstSequence <= position.lastSequence) continue
       if (
         batch.firstSequence !== position.lastSequence + 1 ||
@@ -199,7 +212,10 @@ class JournalOutput {
         return yield* damaged(`The journal does not go on from record ${position.lastSequence}`)
       }
       this.#writer ??= this.#open(position)
-      yield* this.#writer.write(upTo(batch, this.#until))
+      const kept = upTo(batch, this.#until)
+      yield* this.#writer.write(this.#project === null ? kept : without(kept, this.#project))
+      const lastSequence = batch.firstSequence + batch.count - 1
+      this.#read = { lastSequence, checksum: batch.checksum }
     }
   }).bind(this)
 

@@ -7,41 +7,21 @@
  * the part that was given up do not fit it, and are passed over.
  */
 import { Effect, Result } from "effect"
-import type { JournalRecord } from "../../domain/Record.ts"
-import { limits } from "../../Limits.ts"
 import { isGood, type ListedArchive } from "../../storage/ArchiveCatalog.ts"
 import type { Manifest } from "../../storage/ArchiveManifest.ts"
 import { type Disk, type DiskError, withFile } from "../../storage/Disk.ts"
-import { batchRecords } from "../../storage/Frames.ts"
-import { type JournalEnd, scanJournal, segmentsIn } from "../../storage/JournalScan.ts"
+import { scanJournal, segmentsIn } from "../../storage/JournalScan.ts"
 import { Segment } from "../../storage/Segment.ts"
-import type { SegmentBatch } from "../../storage/SegmentFormat.ts"
-import { decodeRecord } from "../Codec.ts"
-import { JobFailed, type JobProgress } from "./Jobs.ts"
+import type { JobFailed, JobProgress } from "./Jobs.ts"
+import {
+  type LostRecords,
+  type RestoredProject,
+  type RestoreTarget,
+  refused,
+  Walk,
+} from "./RestoreWalk.ts"
 
-/**
- * Up to which record: that of the archive, a given one, the last one decided at a time (epoch milliseconds)
- * or before it, or the journal's last.
- */
-export type RestoreTarget =
-  | { readonly kind: "archive" }
-  | { readonly kind: "sequence"; readonly sequence: number }
-  | { readonly kind: "time"; readonly at: number }
-  | { readonly kind: "last" }
-
-/** The records of the directory that would not be there any more. Times are epoch milliseconds. */
-export interface LostRecords {
-  readonly first: number
-  readonly last: number
-  readonly firstAt: number
-  readonly lastAt: number
-  /** Whose erasure is undone with them: the first `restoreToldMax`, and how many they are. */
-  readonly erasures: ReadonlyArray<{ readonly environment: string; readonly userId: string }>
-  readonly erasureCount: number
-  /** The keys that are in force again, likewise. */
-  readonly revokedKeys: ReadonlyArray<string>
-  readonly revokedKeyCount: number
-}
+export type { LostRecords, RestoreTarget } from "./RestoreWalk.ts"
 
 export interface RestorePlan {
   readonly archive: Manifest
@@ -49,6 +29,8 @@ export interface RestorePlan {
   /** The last record that will be there, and when it was decided; `undefined`: there is none. */
   readonly sequence: number
   readonly at: number | undefined
+  /** The project that goes back alone, and the last record that counts for it. */
+  readonly project: (RestoredProject & { readonly after: number; readonly at?: number }) | undefined
   /** `undefined`: nothing is given up. */
   readonly lost: LostRecords | undefined
   /** Why it can not be told what is lost, or is known only in part. */
@@ -63,13 +45,13 @@ export interface RestorePlanOptions {
   /** The archive to begin with; `undefined`: the newest good one that leads to the target. */
   readonly id: string | undefined
   readonly target: RestoreTarget
+  /** Only this project goes back. */
+  readonly project?: RestoredProject
   /** How much of the journal was read. */
   readonly progress?: (progress: JobProgress) => void
 }
 
 type Planned<A> = Effect.Effect<A, JobFailed | DiskError>
-
-const refused = (detail: string) => new JobFailed({ kind: "refused", detail })
 
 interface Candidate {
   readonly folder: string
@@ -79,7 +61,7 @@ interface Candidate {
 /** Plans a restore. Fails with `refused` where there is no way to the target. */
 export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =>
   Effect.gen(function* () {
-    const { disk, id, journal, target } = options
+    const { disk, id, journal, project, target } = options
     const { archive, folder } = id === undefined ? yield* newestFor(options) : yield* named(options)
     const recordedAt = archive.recordedAt === null ? undefined : Date.parse(archive.recordedAt)
     const problem = beyond(archive, target)
@@ -87,9 +69,9 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
     const fits = yield* follows(disk, journal, archive)
     if (!fits) {
       const stays = target.kind === "sequence" && target.sequence === archive.sequence
-      if (target.kind !== "archive" && !stays) {
+      if (project !== undefined || (target.kind !== "archive" && !stays)) {
         return yield* refused(
-          `The journal does not go on from archive ${archive.id}: what follows record ${archive.sequence} is of another history or gone. Restore without --to-sequence and --to-time, or choose a newer archive.`,
+          `The journal does not go on from archive ${archive.id}: what follows record ${archive.sequence} is of another history or gone. Restore without --to-sequence, --to-time and --project, or choose a newer archive.`,
         )
       }
       const isThere = (yield* segmentsIn(disk, journal)).length > 0
@@ -101,11 +83,12 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
         folder,
         sequence: archive.sequence,
         at: recordedAt,
+        project: undefined,
         lost: undefined,
         unknown,
       }
     }
-    const walk = new Walk(archive.sequence, recordedAt, target)
+    const walk = new Walk(archive.sequence, recordedAt, target, project)
     const from = Math.max(1, archive.sequence)
     const total = yield* bytesFrom(disk, journal, from)
     let done = 0
@@ -115,7 +98,11 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
       return walk.take(batches)
     })
     const unknown = yield* walk.end(end)
-    return { archive, folder, sequence: walk.kept, at: walk.keptAt, lost: walk.lost, unknown }
+    const { kept, keptAt, last, lastAt, lost } = walk
+    const found = { archive, folder, lost, unknown }
+    if (project === undefined) return { ...found, project, sequence: kept, at: keptAt }
+    const back = { ...project, after: kept, ...(keptAt !== undefined && { at: keptAt }) }
+    return { ...found, project: back, sequence: last, at: lastAt }
   })
 
 /** What the segments take that have the record `from` or later ones. */
@@ -192,104 +179,3 @@ const follows = Effect.fnUntraced(function* (
   )
   return found || (end.lastSequence === sequence && end.checksum === checksum)
 })
-
-/** Goes through the journal after an archive, up to the target and on to the end. */
-class Walk {
-  readonly #target: RestoreTarget
-  readonly #from: number
-  kept: number
-  keptAt: number | undefined
-  #reached = false
-  #lost: LostRecords | undefined
-
-  constructor(sequence: number, recordedAt: number | undefined, target: RestoreTarget) {
-    this.#from = sequence + 1
-    this.#target = target
-    this.kept = sequence
-    this.keptAt = recordedAt
-    this.#reached = target.kind === "archive"
-  }
-
-  get lost(): LostRecords | undefined {
-    return this.#lost
-  }
-
-  take(batches: ReadonlyArray<SegmentBatch>): Effect.Effect<void, JobFailed> {
-    for (const batch of batches) {
-      const last = batch.firstSequence + batch.count - 1
-      if (last < this.#from) continue
-      const records = batchRecords(batch, this.#from)
-      if (records === undefined) {
-        return refused(`The batch from record ${batch.firstSequence} on does not add up.`)
-      }
-      // Most batches are kept as a whole: then only their last record is decoded.
-      const newest = decodeRecord(records.at(-1)!.body)
-      if (!this.#reached && this.#isKept(newest)) this.#keep(newest)
-      else for (const { body } of records) this.#add(decodeRecord(body))
-    }
-    return Effect.void
-  }
-
-  #isKept({ at, sequence }: JournalRecord): boolean {
-    const target = this.#target
-    if (target.kind === "sequence") return sequence <= target.sequence
-    return target.kind === "time" ? at <= target.at : target.kind === "last"
-  }
-
-  #keep({ at, sequence }: JournalRecord): void {
-    this.kept = sequence
-    this.keptAt = at
-  }
-
-  #add(record: JournalRecord): void {
-    this.#reached ||= !this.#isKept(record)
-    if (this.#reached) this.#lose(record)
-    else this.#keep(record)
-  }
-
-  #lose({ at, facts, sequence, subject }: JournalRecord): void {
-    this.#lost ??= {
-      first: sequence,
-      last: sequence,
-      firstAt: at,
-      lastAt: at,
-      erasures: [],
-      erasureCount: 0,
-      revokedKeys: [],
-      revokedKeyCount: 0,
-    }
-    const lost = { ...this.#lost, last: sequence, lastAt: at }
-    for (const fact of facts) {
-      if (fact.kind === "user.deleted" && subject.actor === "user") {
-        const { environment, userId } = subject
-        if (lost.erasureCount++ < limits.restoreToldMax) {
-          lost.erasures = [...lost.erasures, { environment, userId }]
-        }
-      } else if (fact.kind === "key.revoked" && lost.revokedKeyCount++ < limits.restoreToldMax) {
-        lost.revokedKeys = [...lost.revokedKeys, fact.keyId]
-      }
-    }
-    this.#lost = lost
-  }
-
-  /** The journal is at its end; tells what is not known because of that. */
-  end({ fault, lastSequence }: JournalEnd): Effect.Effect<string | undefined, JobFailed> {
-    const target = this.#target
-    const damaged = fault !== undefined && fault.kind !== "interrupted"
-    const where = damaged
-      ? `The journal is damaged at byte ${fault.position} of ${fault.path}, after record ${lastSequence}: ${fault.words}.`
-      : undefined
-    const short = target.kind === "sequence" && this.kept < target.sequence
-    if (where !== undefined && !this.#reached && (short || target.kind !== "sequence")) {
-      return refused(`${where} \`--to-sequence ${this.kept}\` goes back to what is whole.`)
-    }
-    if (short) {
-      return refused(
-        `The journal ends with record ${lastSequence}: there is no ${target.sequence}.`,
-      )
-    }
-    return Effect.succeed(
-      where === undefined ? undefined : `${where} What came after that can not be told.`,
-    )
-  }
-}

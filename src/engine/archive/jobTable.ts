@@ -5,6 +5,7 @@ import { exportLines } from "./ExportJob.ts"
 import { importLines } from "./ImportJob.ts"
 import type { Input, JobName, JobProgress, ResultOf, Step } from "./Jobs.ts"
 import { pages } from "./PagesJob.ts"
+import { findProject } from "./ProjectJob.ts"
 import { restoreDraft } from "./RestoreJob.ts"
 import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
 
@@ -23,6 +24,7 @@ export type JobCode<Name extends JobName> = (
 export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   archive: makeArchive,
   restore: restoreDraft,
+  project: findProject,
   export: exportLines,
   import: importLines,
   pages,

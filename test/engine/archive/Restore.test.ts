@@ -34,7 +34,7 @@ const restore = Effect.fnUntraced(function* (
   id?: string,
 ) {
   const planned = yield* plan(directory, target, id)
-  const wish = { directory, archive: planned.folder, until: planned.sequence }
+  const wish = { directory, archive: planned.folder, until: planned.sequence, project: null }
   const findings = yield* Effect.scoped(restoreDraft(wish, alone))
   const replaced = yield* installDraft(nodeDisk, directory, Date.now())
   return { ...planned, findings, replaced }
@@ -297,7 +297,7 @@ describe("A restore", () => {
     Effect.gen(function* () {
       const { directory, ends, host, ids } = yield* history(2, 1)
       const folder = path.join(directory, "archive", ids[0]!)
-      const wish = { directory, archive: folder, until: ends[0]!.sequence }
+      const wish = { directory, archive: folder, until: ends[0]!.sequence, project: null }
       for (const step of ["begun", "copied", "journal", "verified"] as const) {
         const asked = (at: Step) =>
           Effect.promise(async () => {

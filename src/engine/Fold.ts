@@ -1,0 +1,113 @@
+/**
+ * Folds records of the journal into a snapshot without an engine that serves: what a start and the snapshot after it would
+ * make of them, so that a long journal needs no more memory than a slice of it. Nothing is decided and no record is
+ * written: time stands still at the last record.
+ *
+ * Cost of a slice: that of a start, of which the users' heads are the most, and of a snapshot.
+ */
+import { Effect, Stream } from "effect"
+import type { JournalRecord } from "../domain/Record.ts"
+import { limits } from "../Limits.ts"
+import { Metrics } from "../metrics/Metrics.ts"
+import type { LmdbStore } from "../storage/LmdbStore.ts"
+import { Broken, Storage, type StorageError, type StoredRecord } from "../storage/Storage.ts"
+import { BoardWriter } from "./boards/BoardWriter.ts"
+import { EngineMetrics } from "./EngineMetrics.ts"
+import { domain, Environments, newDirectory } from "./Environments.ts"
+import { Erasures } from "./Erasures.ts"
+import { IdempotencyKeys } from "./Idempotency.ts"
+import { RecordTexts } from "./RecordTexts.ts"
+import { readMark, recover } from "./Recovery.ts"
+import { Snapshotter } from "./Snapshotter.ts"
+
+/** Folds `records`, which follow the watermark of the snapshot in `entries`, or have records up to it first. */
+export const foldRecords = Effect.fnUntraced(function* (
+  entries: LmdbStore,
+  records: ReadonlyArray<StoredRecord>,
+): Effect.fn.Return<void, StorageError> {
+  const last = records.at(-1)
+  if (last === undefined) return
+  const storage = storageOf(entries, records, last.sequence)
+  let at = 0
+  const now = () => at
+  const environments = new Environments({
+    domain,
+    now,
+    sooner: () => {},
+    settingsChanged: () => {},
+  })
+  const erasures = new Erasures()
+  const next = () => last.sequence + 1
+  const idempotency = new IdempotencyKeys({ storage, now, erasures, next })
+  const boards = new BoardWriter({ storage, environments, now })
+  const mark = yield* readMark(storage)
+  const snapshotter = new Snapshotter({
+    storage,
+    texts: new RecordTexts(),
+    written: Effect.void,
+    first: (write) => boards.write(write),
+    idempotency,
+    begins: () => environments.beginSnapshot(),
+    erasures,
+    isThere: (environment, userId) => environments.isThere(environment, userId),
+    held: Effect.succeed(0),
+    heartbeat: (over) => over(),
+    now,
+    mark,
+    sliceEntriesMax: limits.snapshotSliceEntriesMax,
+    metrics: new EngineMetrics(new Metrics()),
+  })
+  yield* recover({
+    storage,
+    environments,
+    directory: newDirectory(),
+    mark,
+    userActor: (id, userId) => {
+      const environment = environments.of(id)
+      const known = environment.users.get(userId)
+      if (known !== undefined) return known
+      const actor = environment.newUser(userId)
+      environment.users.set(userId, actor)
+      return actor
+    },
+    replayed: (pending, record: JournalRecord) => {
+      at = Math.max(at, record.at)
+      environments.durable(record)
+      idempotency.committed(record)
+      snapshotter.committed(pending)
+      erasures.replayed(pending.actor, record)
+    },
+    progressed: () => {},
+  })
+  yield* snapshotter.take
+})
+
+/** The storage as if the journal ended with these records. */
+const storageOf = (
+  { readBlocks, readEntries, readEntry, writeEntries }: LmdbStore,
+  records: ReadonlyArray<StoredRecord>,
+  lastSequence: number,
+): Storage["Service"] =>
+  Storage.of({
+    lastSequence,
+    firstSequence: Effect.succeed(records[0]!.sequence),
+    append: () =>
+      Effect.fail(
+        new Broken({ operation: "append", cause: new Error("only what is there is folded") }),
+      ),
+    readRecords: (sequence) =>
+      Stream.fromIterable(chunksOf(records.filter((record) => record.sequence >= sequence))),
+    prune: () => Effect.void,
+    readBlocks,
+    readEntries,
+    readEntry,
+    writeEntries,
+  })
+
+const chunkRecords = 1_000
+
+function* chunksOf(records: ReadonlyArray<StoredRecord>): Generator<ReadonlyArray<StoredRecord>> {
+  for (let from = 0; from < records.length; from += chunkRecords) {
+    yield records.slice(from, from + chunkRecords)
+  }
+}

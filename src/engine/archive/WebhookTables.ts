@@ -1,0 +1,128 @@
+/**
+ * The tables of webhooks (`webhooks/DeliveryStore.ts`) where one project goes back: they tell what was delivered, which
+ * no journal knows, so all of them stay as they are now. What goes is of the project's own: deliveries of records that are
+ * no more, and what was still to be done because of them. Endpoints that the project does not have any more are
+ * forgotten at the next start.
+ */
+import path from "node:path"
+import { Effect, type Scope, Stream } from "effect"
+import { environmentId, environmentNames } from "../../domain/Directory.ts"
+import { limits } from "../../Limits.ts"
+import { keyParts, rangeOf } from "../../storage/Keys.ts"
+import { LmdbReader } from "../../storage/LmdbReader.ts"
+import { openLmdbStore } from "../../storage/LmdbStore.ts"
+import type { Entry, StorageError, Table } from "../../storage/Storage.ts"
+import { encodeValue, keyName, openValue } from "../../storage/Values.ts"
+import { JobFailed } from "./Jobs.ts"
+import type { ProjectGoesBack } from "./ProjectHistory.ts"
+import { SavedState } from "./SavedState.ts"
+
+const tables = ["deliveries", "due", "attempts", "outbox", "endpoints"] as const
+const statuses = ["pending", "succeeded", "failed", "dropped"]
+/** Where a key has the number of the record. */
+const recordAt: Partial<Record<Table, number>> = { deliveries: 2, due: 2, attempts: 1 }
+const sliceEntries = 5_000
+const everything = rangeOf(new Uint8Array())
+
+/** Puts the tables of the data directory `from` in the place of those of `draft`, as they are to be. */
+export const keepWebhooks = Effect.fnUntraced(function* (
+  from: string,
+  draft: string,
+  project: ProjectGoesBack,
+): Effect.fn.Return<void, unknown, Scope.Scope> {
+  const own = yield* Effect.scoped(endpointsOf(draft, project))
+  const reader = yield* Effect.acquireRelease(
+    Effect.sync(() => new LmdbReader(path.join(from, "live"))),
+    (opened) => Effect.promise(() => opened.close()),
+  )
+  const store = yield* openLmdbStore({
+    folder: path.join(draft, "live"),
+    freeSpaceBytesMin: limits.freeSpaceBytesMin,
+  })
+  for (const table of tables) {
+    yield* Stream.runForEach(store.readEntries({ table, ...everything }), (entries) =>
+      store.writeEntries(entries.map(([key]) => ({ table, key, value: null }))),
+    )
+  }
+  yield* writeAll(entriesOf(reader, own, project.after), store.writeEntries)
+})
+
+const writeAll = Effect.fnUntraced(function* (
+  entries: Iterable<Entry>,
+  write: (slice: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>,
+) {
+  let slice: Array<Entry> = []
+  for (const entry of entries) {
+    slice.push(entry)
+    if (slice.length < sliceEntries) continue
+    yield* write(slice)
+    slice = []
+  }
+  yield* write(slice)
+})
+
+/** The numbers of the endpoints that the project has in `draft`. */
+const endpointsOf = Effect.fnUntraced(function* (draft: string, { id }: ProjectGoesBack) {
+  const saved = yield* SavedState.open({ folder: draft, fault: () => {} })
+  const projects = saved.readProjects()
+  const webhooks = environmentNames.flatMap((name) => [
+    ...(projects.get(environmentId(id, name))?.webhooks.values() ?? []),
+  ])
+  return new Set(webhooks.map(({ since }) => since))
+})
+
+/** What the tables are to hold. Throws where a value is damaged. */
+function* entriesOf(reader: LmdbReader, own: ReadonlySet<number>, after: number): Generator<Entry> {
+  /** By endpoint, how many deliveries go, by status. */
+  const gone = new Map<number, Array<number>>()
+  for (const table of tables) {
+    for (const [key, value] of reader.entries({ table, ...everything })) {
+      const body = openValue(value)
+      if (typeof body === "string") {
+        const detail = `The value ${keyName(key)} of table ${table} ${body}`
+        throw new JobFailed({ kind: "damaged", detail })
+      }
+      const parts = keyParts(key)
+      if (table === "outbox") {
+        const isGone = parts[0] === "job" && isUndone(readJson(body) as Job, own, after)
+        if (!isGone) yield { table, key, value }
+        continue
+      }
+      const endpoint = parts[0] as number
+      const counts = gone.get(endpoint)
+      if (table === "endpoints") {
+        yield { table, key, value: counts === undefined ? value : lessened(body, counts) }
+      } else if (own.has(endpoint) && (parts[recordAt[table]!] as number) > after) {
+        if (table !== "deliveries") continue
+        const found = counts ?? statuses.map(() => 0)
+        found[parts[1] as number]!++
+        gone.set(endpoint, found)
+      } else yield { table, key, value }
+    }
+  }
+}
+
+const readJson = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString("utf8"))
+
+interface Job {
+  readonly kind: string
+  readonly record: number
+  readonly endpoint?: number
+}
+
+/** Whether what asked for a job is undone: that an endpoint was deleted, or that one was to be told again. */
+const isUndone = (
+  { endpoint, kind, record }: Job,
+  own: ReadonlySet<number>,
+  after: number,
+): boolean => kind !== "erase" && record > after && endpoint !== undefined && own.has(endpoint)
+
+/** The numbers of an endpoint, without those deliveries. */
+const lessened = (body: Uint8Array, gone: ReadonlyArray<number>): Uint8Array => {
+  const tally = readJson(body) as { readonly stored: Record<string, number> }
+  const stored = { ...tally.stored }
+  for (const [index, status] of statuses.entries()) {
+    stored[status] = Math.max(0, (stored[status] ?? 0) - gone[index]!)
+  }
+  return encodeValue(JSON.stringify({ ...tally, stored }))
+}

@@ -1,0 +1,110 @@
+/** `laurel snapshots restore --project`, with webhooks under way: the server of two projects before and after. */
+import { describe, expect, it, onTestFinished } from "vitest"
+import { answer, Receiver } from "../webhooks/Receiver.ts"
+import { patience, run, Server, temporaryFolder } from "./program.ts"
+
+const variables = {
+  LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8",
+  // Nothing is tried again before the restore, and all of it soon after.
+  LAUREL_WEBHOOK_RETRY_SCHEDULE: "0,5,5,5",
+}
+const events = ["reward.granted"]
+
+describe("A project that goes back", patience, () => {
+  it("hears of what it still has, others of everything, and nobody of anything twice", async () => {
+    const folder = await temporaryFolder()
+    const keys: Record<string, string> = {}
+    for (const project of ["shop", "cafe"]) {
+      const wish = ["--project", project, "--environment", "sandbox", "--json"]
+      keys[project] = JSON.parse((await run(["keys", "create", ...wish], folder)).stdout).key
+    }
+    const receiver = await Receiver.start()
+    onTestFinished(() => receiver.stop())
+    let accepts = (id: string) => id !== ""
+    receiver.answer = (response, received, socket) =>
+      answer(accepts(received.message.data.rewardId ?? "") ? 204 : 500)(response, received, socket)
+    const server = await Server.start(folder, variables)
+    const rewards = new Map<string, string>()
+    const grant = async (on: Server, project: string, id: string) => {
+      const reward = { type: "xp", amount: 1, id }
+      const path = `/v1/users/${id}/rewards`
+      const { body, status } = await on.request(keys[project]!, "POST", path, reward)
+      expect(status).toBe(200)
+      rewards.set(body.rewardId, `${project} ${id}`)
+    }
+    /** How often each reward was told of. */
+    const told = () => {
+      const counts: Record<string, number> = {}
+      for (const { message } of receiver.received) {
+        const name = rewards.get(message.data.rewardId) ?? "unknown"
+        counts[name] = (counts[name] ?? 0) + 1
+      }
+      return counts
+    }
+    for (const project of ["shop", "cafe"]) {
+      const url = receiver.url("127.0.0.1", `/${project}`)
+      const made = await server.request(keys[project]!, "POST", "/v1/webhooks", { url, events })
+      expect(made.status).toBe(201)
+      await grant(server, project, "early")
+    }
+    await receiver.atLeast(2)
+    const created = await run(["snapshots", "create", "--json"], folder)
+    const archive = JSON.parse(created.stdout)
+    accepts = () => false
+    for (const project of ["shop", "cafe"]) await grant(server, project, "kept")
+    await receiver.atLeast(4)
+    const point = archive.sequence + 2
+    for (const project of ["shop", "cafe"]) await grant(server, project, "late")
+    await receiver.atLeast(6)
+    expect(await server.stop()).toBe(0)
+
+    const to = ["--to-sequence", String(point), "--yes"]
+    const nobody = await run(["snapshots", "restore", "--project", "nobody", ...to], folder)
+    expect([nobody.code, nobody.stderr]).toEqual([1, "laurel: There is no project nobody.\n"])
+    const last = await run(
+      ["snapshots", "restore", "--project", "shop", "--to-sequence", "last"],
+      folder,
+    )
+    expect(last.code).toBe(64)
+    const restored = await run(
+      ["snapshots", "restore", "--project", "shop", ...to, "--json"],
+      folder,
+    )
+    expect(restored.code).toBe(0)
+    expect(restored.stderr).toContain(`Project shop goes back to record ${point}`)
+    expect(JSON.parse(restored.stdout)).toMatchObject({
+      sequence: point + 2,
+      project: { name: "shop", sequence: point },
+      lost: { count: 1, first: point + 1, last: point + 1 },
+    })
+    expect((await run(["snapshots", "verify", "live"], folder)).code).toBe(0)
+
+    accepts = () => true
+    const before = receiver.received.length
+    const again = await Server.start(folder, variables)
+    const usersOf = async (project: string) =>
+      (await again.request(keys[project]!, "GET", "/v1/users?limit=10")).body.users.map(
+        ({ id }: { readonly id: string }) => id,
+      )
+    expect([await usersOf("shop"), await usersOf("cafe")]).toEqual([
+      ["early", "kept"],
+      ["early", "kept", "late"],
+    ])
+    await receiver.atLeast(before + 3)
+    for (const project of ["shop", "cafe"]) await grant(again, project, "after")
+    await receiver.until(() => told()["shop after"] === 1 && told()["cafe after"] === 1)
+    expect(await again.stop()).toBe(0)
+    expect(told()).toEqual({
+      "shop early": 1,
+      "cafe early": 1,
+      // Once refused, and then accepted.
+      "shop kept": 2,
+      "cafe kept": 2,
+      // Told of when it was, and not again.
+      "shop late": 1,
+      "cafe late": 2,
+      "shop after": 1,
+      "cafe after": 1,
+    })
+  })
+})
