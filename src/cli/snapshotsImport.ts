@@ -24,7 +24,7 @@ const importInto = Effect.fnUntraced(function* (directory: string, file: string)
   if (names.includes("journal") || names.includes("live")) {
     return yield* commandFailed(
       exitCodes.refused,
-      `There is data in ${directory}: import into a new directory.`,
+      `There is data in ${directory}, and an import makes a new data directory. Set LAUREL_DATA_DIR to a folder that is empty or not there yet.`,
     )
   }
   const findings = yield* withProgressBar((progress) =>

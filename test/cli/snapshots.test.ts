@@ -55,7 +55,8 @@ describe("Archives on the command line", () => {
 
       for (const wrong of [
         [],
-        ["--project", "x", "--to-time", "2026-11-21T10:00:00Z"],
+        ["--project", "x", "--to-sequence", "last"],
+        ["replaced-x", "--project", "x"],
         ["--to-time", "10:00"],
         ["--to-sequence", "-1"],
         ["--to-sequence", "1", "--to-time", "2026-11-21T10:00:00Z"],
@@ -79,7 +80,10 @@ describe("Archives on the command line", () => {
       const exported = yield* run("export", file, "--archive", ids[1]!, "--json")
       expect(JSON.parse(exported.stdout)).toMatchObject({ file, sequence: 2 })
       expect((yield* run("export", file)).code).toBe(1)
-      expect((yield* run("import", file)).code).toBe(1)
+      expect(yield* run("import", file)).toMatchObject({
+        code: 1,
+        stderr: `laurel: There is data in ${folder}, and an import makes a new data directory. Set LAUREL_DATA_DIR to a folder that is empty or not there yet.\n`,
+      })
       const copy = yield* temporaryFolder
       const again = yield* runCommand(["snapshots", "import", file, "--json"], copy)
       expect(JSON.parse(again.stdout)).toMatchObject({ sequence: 2, counts: { keys: 1 } })
