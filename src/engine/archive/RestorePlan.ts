@@ -101,6 +101,11 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
     const { kept, keptAt, last, lastAt, lost } = walk
     const found = { archive, folder, lost, unknown }
     if (project === undefined) return { ...found, project, sequence: kept, at: keptAt }
+    if (lost === undefined) {
+      return yield* refused(
+        `Project ${project.name} has no record after record ${kept}: there is nothing to go back from.`,
+      )
+    }
     const back = { ...project, after: kept, ...(keptAt !== undefined && { at: keptAt }) }
     return { ...found, project: back, sequence: last, at: lastAt }
   })

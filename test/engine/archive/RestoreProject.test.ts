@@ -179,7 +179,7 @@ describe("A restore of one project", () => {
   )
 
   it.live(
-    "is refused where the project was not there yet, and where the journal is not whole",
+    "is refused where the project was not there yet or has nothing to give up, and where the journal is not whole",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporaryFolder
@@ -189,6 +189,10 @@ describe("A restore of one project", () => {
         const { id } = yield* archives.create({ reason: "request" })
         yield* foundSecond(engine)
         yield* close()
+        const nothing = yield* Effect.flip(
+          planned(directory, { kind: "archive" }, { id, project: shop }),
+        )
+        expect(nothing.message).toMatch(/^Project shop has no record after record \d+: /)
         const cafe = { id: "prj_2", name: "cafe" }
         const early = yield* Effect.flip(
           planned(directory, { kind: "archive" }, { id, project: cafe }),
