@@ -8,6 +8,7 @@ import { isIP, type LookupFunction, type Socket } from "node:net"
 import { buildConnector } from "undici"
 import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
 import type { Resolve } from "./Resolver.ts"
+import { skipContinue } from "./skipContinue.ts"
 
 export interface ConnectorOptions {
   readonly allowed: AllowedRanges
@@ -50,6 +51,7 @@ export const makeConnector = (options: ConnectorOptions): buildConnector.connect
       }
       const reached = socket.remoteAddress
       if (reached !== undefined && mayReach(plainAddress(reached), allowed)) {
+        skipContinue(socket)
         callback(null, socket)
       } else {
         socket.destroy()

@@ -2,8 +2,10 @@
  * What receivers may do to a delivery, one by one: what becomes of it, and that the next message to the same
  * endpoint arrives once the receiver is well. All faults go on at the same time, each in an environment of its own.
  */
-import { createServer, type Server, type Socket } from "node:net"
+import { once } from "node:events"
+import { connect, createServer, type Server, type Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
+import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { DisabledReason } from "../../src/domain/Webhook.ts"
@@ -22,8 +24,10 @@ interface Fault {
   /** What it does to a request that has come in whole. */
   readonly request?: (socket: Socket) => void
   readonly host?: string
-  readonly tls?: { readonly cert: string }
+  readonly tls?: { readonly cert: string; readonly silent?: true }
   readonly closed?: true
+  /** It accepts no connection, and the system's queue of those that wait is full. */
+  readonly deaf?: true
 }
 
 interface End {
@@ -38,6 +42,15 @@ const says =
   (...parts: ReadonlyArray<string>) =>
   (socket: Socket): void => {
     for (const part of parts) socket.write(part.replaceAll("\n", "\r\n"))
+  }
+/** Says each in a piece of its own. */
+const saysSlowly =
+  (...parts: ReadonlyArray<string>) =>
+  (socket: Socket): void => {
+    socket.setNoDelay(true)
+    for (const [index, part] of parts.entries()) {
+      setTimeout(() => says(part)(socket), 20 * index)
+    }
   }
 /** Says something, and then another thing for ever. */
 const repeats =
@@ -104,8 +117,28 @@ const faults: Readonly<Record<string, readonly [Fault, End]>> = {
     noStatus("connection_reset"),
   ],
   "the reply is not HTTP": [{ request: says("SSH-2.0-OpenSSH\n") }, noStatus("invalid_response")],
-  // Nobody has asked for it: undici ends the connection.
-  "100 and no more": [{ request: says("HTTP/1.1 100 Continue\n\n") }, noStatus("connection_reset")],
+  "the connection is not accepted": [{ deaf: true }, noStatus("timeout")],
+  "the TLS handshake is not answered": [
+    { host: "receiver.test", tls: { cert: receiverCertificate, silent: true } },
+    noStatus("timeout"),
+  ],
+  "100 and no more": [{ request: says("HTTP/1.1 100 Continue\n\n") }, noStatus("timeout")],
+  "100 for ever": [{ request: repeats("", "HTTP/1.1 100 Continue\n\n") }, noStatus("timeout")],
+  "100, then 200": [
+    { request: says("HTTP/1.1 100 Continue\n\nHTTP/1.1 200 OK\ncontent-length: 0\n\n") },
+    arrived,
+  ],
+  "100 bit by bit, then 200": [
+    {
+      request: saysSlowly(
+        "HTTP/1.1 100 Continue\nx",
+        ": y\n",
+        "\nHTTP/1.1 100 Continue\n\n",
+        "HTTP/1.1 200 OK\ncontent-length: 0\n\n",
+      ),
+    },
+    arrived,
+  ],
   "101": [
     { request: says("HTTP/1.1 101 Switching Protocols\nupgrade: x\nconnection: upgrade\n\n") },
     noStatus("connection_reset"),
@@ -152,6 +185,54 @@ const faults: Readonly<Record<string, readonly [Fault, End]>> = {
   ],
 }
 
+/** A receiver in a thread that stands still until it is `well`, with as many connections waiting as may. */
+class DeafPatient {
+  readonly received: Array<string> = []
+  readonly #heard = new Int32Array(new SharedArrayBuffer(4))
+  readonly #waiting: Array<Socket> = []
+  #worker: Worker | undefined
+
+  async listen(_port?: number): Promise<number> {
+    const code = `
+      const { parentPort, workerData } = require("node:worker_threads")
+      const server = require("node:http").createServer((request, response) => {
+        request.setEncoding("utf8")
+        let body = ""
+        request.on("data", (text) => { body += text })
+        request.on("end", () => {
+          parentPort.postMessage(body)
+          response.writeHead(204).end()
+        })
+      })
+      server.listen({ host: "127.0.0.1", port: 0, backlog: ${deafBacklog} }, () => {
+        parentPort.postMessage(server.address().port)
+        Atomics.wait(workerData, 0, 0)
+      })`
+    this.#worker = new Worker(code, { eval: true, workerData: this.#heard })
+    const [port] = await once(this.#worker, "message")
+    this.#worker.on("message", (body) => this.received.push(JSON.parse(body).data.userId))
+    // Linux takes one more than it is told to.
+    for (let count = 0; count <= deafBacklog; count++) {
+      const socket = connect(port, "127.0.0.1")
+      this.#waiting.push(socket)
+      await once(socket, "connect")
+    }
+    return port
+  }
+
+  heal(): void {
+    for (const socket of this.#waiting) socket.destroy()
+    Atomics.store(this.#heard, 0, 1)
+    Atomics.notify(this.#heard, 0)
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate()
+  }
+}
+
+const deafBacklog = 1
+
 /** A receiver that has a fault until it is `well`. */
 class Patient {
   well = false
@@ -188,6 +269,17 @@ class Patient {
             "tlsClientError",
             () => {},
           )
+    if (tls?.silent) this.#server = this.#silent(this.#server)
+  }
+
+  /** A server that says nothing to whoever begins a TLS handshake, as long as it is not well. */
+  #silent(secure: Server): Server {
+    return createServer((socket) => {
+      this.#sockets.add(socket)
+      socket.on("error", () => {})
+      if (this.well) secure.emit("connection", socket)
+      else socket.resume()
+    })
   }
 
   listen(port = 0): Promise<number> {
@@ -229,14 +321,14 @@ const resolve: Resolve = async (host) => {
 }
 
 let started: Started
-const patients: Array<Patient> = []
+const patients: Array<Patient | DeafPatient> = []
 const courses = new Map<string, Promise<Course>>()
 
 const course = (name: string, fault: Fault): Effect.Effect<Course> =>
   Effect.gen(function* () {
     const { deliveries, engine } = started
     const environment = `prj_${patients.length}:sandbox`
-    const patient = new Patient(fault)
+    const patient = fault.deaf ? new DeafPatient() : new Patient(fault)
     patients.push(patient)
     let port = yield* Effect.promise(() => patient.listen())
     if (fault.closed) yield* Effect.promise(() => patient.close())
