@@ -205,6 +205,8 @@ export const limits = {
   // Webhooks
   webhookGraceSeconds: 86_400,
   webhookGraceSecondsMax: 604_800,
+  /** That sign at once: the current one, and those before whose grace runs. */
+  webhookSecretsMax: 5,
   webhookTimeoutMs: 15_000,
   webhookConnectTimeoutMs: 10_000,
   webhookKeepAliveMs: 4_000,

@@ -1,6 +1,12 @@
 /** Why a webhook is disabled: it answered 410; nothing but failures for `webhookFailingMs`; somebody did it. */
 export type DisabledReason = "gone" | "failing" | "manual"
 
+/** A secret that was replaced, and until when it signs all the same. */
+export interface PreviousSecret {
+  readonly secret: string
+  readonly until: number
+}
+
 /** A registered endpoint. Times are epoch milliseconds. */
 export interface Webhook {
   readonly id: string
@@ -16,7 +22,9 @@ export interface Webhook {
   /** Signs its messages (`whsec_…`). */
   readonly secret: string
   /** Signs them too, until then: receivers change over while both are right. */
-  readonly previousSecret: { readonly secret: string; readonly until: number } | null
+  readonly previousSecret: PreviousSecret | null
+  /** Those before it whose time runs too, newest first; absent where there are none. */
+  readonly olderSecrets?: ReadonlyArray<PreviousSecret>
   readonly createdAt: number
   readonly updatedAt: number
 }

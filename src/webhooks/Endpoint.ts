@@ -55,7 +55,9 @@ export class Endpoint implements Account {
   givenUp = false
   readonly #shared: Shared
   #webhook: Webhook
-  #keys: Keys
+  #keys: ReadonlyArray<Key>
+  /** Those that sign, as of the last message. */
+  #signing: ReadonlyArray<KeyObject> = []
   #sender: MessageSender | undefined
   /** Held by whoever reads deliveries from the store to change them. */
   readonly lock = Semaphore.makeUnsafe(1)
@@ -72,7 +74,7 @@ export class Endpoint implements Account {
     this.queue = new Queue(shared, () => this.breaker.standing === "proven")
     this.#webhook = webhook
     this.kinds = kindsOf(webhook.events)
-    this.#keys = keysOf(webhook)
+    this.#keys = keysOf(webhook, [])
   }
 
   get webhook(): Webhook {
@@ -92,12 +94,7 @@ export class Endpoint implements Account {
     const before = this.#webhook
     this.#webhook = webhook
     this.kinds = kindsOf(webhook.events)
-    if (
-      webhook.secret !== before.secret ||
-      webhook.previousSecret?.secret !== before.previousSecret?.secret
-    ) {
-      this.#keys = keysOf(webhook)
-    }
+    this.#keys = keysOf(webhook, this.#keys)
     const moved = webhook.url !== before.url
     if (moved) this.closeSender()
     if (moved || (webhook.status === "enabled" && before.status === "disabled")) {
@@ -167,10 +164,14 @@ export class Endpoint implements Account {
     flight.giveUp = this.#sender.send(message, (outcome) => this.#settle(delivery, at, outcome))
   }
 
+  /** The keys that sign at a time; the same array as long as they are the same. */
   #keysAt(at: number): ReadonlyArray<KeyObject> {
-    const { previousSecret } = this.#webhook
-    const replaced = previousSecret === null || at >= previousSecret.until
-    return replaced ? this.#keys.current : this.#keys.all
+    const live = this.#keys.filter(({ until }) => at < until)
+    const same =
+      live.length === this.#signing.length &&
+      live.every(({ key }, index) => key === this.#signing[index])
+    if (!same) this.#signing = live.map(({ key }) => key)
+    return this.#signing
   }
 
   #land(delivery: Delivery): void {
@@ -254,14 +255,25 @@ export class Endpoint implements Account {
   }
 }
 
-/** What messages are signed with: now, and as long as the secret before is known too. */
-interface Keys {
-  readonly current: ReadonlyArray<KeyObject>
-  readonly all: ReadonlyArray<KeyObject>
+/** A secret's key, and until when it signs. */
+interface Key {
+  readonly secret: string
+  readonly key: KeyObject
+  readonly until: number
 }
 
-const keysOf = ({ previousSecret, secret }: Webhook): Keys => {
-  const current = [secretKey(secret)]
-  const all = previousSecret === null ? current : [...current, secretKey(previousSecret.secret)]
-  return { current, all }
+/** The keys of a webhook's secrets, the current one first; those that were there before stay the same. */
+const keysOf = (
+  { olderSecrets = [], previousSecret, secret }: Webhook,
+  before: ReadonlyArray<Key>,
+): ReadonlyArray<Key> => {
+  const secrets = [
+    { secret, until: Number.POSITIVE_INFINITY },
+    ...(previousSecret === null ? [] : [previousSecret]),
+    ...olderSecrets,
+  ]
+  return secrets.map((each) => {
+    const known = before.find((key) => key.secret === each.secret)
+    return { ...each, key: known?.key ?? secretKey(each.secret) }
+  })
 }

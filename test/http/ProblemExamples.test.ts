@@ -137,6 +137,17 @@ const cases: ReadonlyArray<Case> = [
     },
   ],
   [
+    "RotationConflict",
+    "quota_exceeded",
+    async () => {
+      const path = `/v1/webhooks/${real.whk}/rotate-secret`
+      for (let secrets = 1; secrets < limits.webhookSecretsMax; secrets++) {
+        await server.call("POST", path)
+      }
+      return server.call("POST", path)
+    },
+  ],
+  [
     "WebhookConflict",
     "webhook_disabled",
     async () => {
@@ -170,6 +181,7 @@ describe("The example of a problem", () => {
   it("tells the bounds as they are", () => {
     const bounds: ReadonlyArray<readonly [string, string, number]> = [
       ["DefinitionConflict", "quota_exceeded", limits.rulesMax],
+      ["RotationConflict", "quota_exceeded", limits.webhookSecretsMax],
       ["StreamQuota", "quota_exceeded", limits.streamsOfEnvironmentMax],
       ["EventConflict", "balance_overflow", limits.balanceMax],
     ]

@@ -15,7 +15,7 @@ export type WebhookCommand =
     }
   | { readonly kind: "updateWebhook"; readonly webhookId: string; readonly change: WebhookChange }
   | { readonly kind: "deleteWebhook"; readonly webhookId: string }
-  /** The secret before signs too for `graceSeconds`. */
+  /** The secret before signs too for `graceSeconds`; with 0, none of those before does any more. */
   | {
       readonly kind: "rotateWebhookSecret"
       readonly webhookId: string
@@ -74,12 +74,8 @@ const decideOf = (
       return updated({ ...webhook, ...changed(webhook, command.change, now) }, now)
     case "deleteWebhook":
       return Result.succeed([{ kind: "webhook.deleted", webhookId }])
-    case "rotateWebhookSecret": {
-      const { graceSeconds, secret } = command
-      const until = now + graceSeconds * 1_000
-      const previousSecret = graceSeconds === 0 ? null : { secret: webhook.secret, until }
-      return updated({ ...webhook, secret, previousSecret }, now)
-    }
+    case "rotateWebhookSecret":
+      return rotated(webhook, command, now)
   }
   if (webhook.status === "disabled") return disabled
   switch (command.kind) {
@@ -99,6 +95,21 @@ const decideOf = (
   }
 }
 
+const rotated = (
+  { olderSecrets = [], previousSecret, ...webhook }: Webhook,
+  { graceSeconds, secret }: Extract<WebhookCommand, { readonly kind: "rotateWebhookSecret" }>,
+  now: number,
+): Decided => {
+  if (graceSeconds === 0) return updated({ ...webhook, secret, previousSecret: null }, now)
+  const older = [...(previousSecret === null ? [] : [previousSecret]), ...olderSecrets].filter(
+    ({ until }) => until > now,
+  )
+  if (older.length + 2 > limits.webhookSecretsMax) return tooManySecrets
+  const replaced = { secret: webhook.secret, until: now + graceSeconds * 1_000 }
+  const changed = { ...webhook, secret, previousSecret: replaced }
+  return updated(older.length === 0 ? changed : { ...changed, olderSecrets: older }, now)
+}
+
 const changed = (webhook: Webhook, change: WebhookChange, now: number): Partial<Webhook> => {
   const { status } = change
   if (status === undefined || status === webhook.status) return change
@@ -112,6 +123,12 @@ const updated = (webhook: Webhook, now: number): Decided =>
 
 const tooMany: Decided = Result.fail(
   laurelError("quota_exceeded", `An environment holds at most ${limits.webhooksMax} webhooks.`),
+)
+const tooManySecrets: Decided = Result.fail(
+  laurelError(
+    "quota_exceeded",
+    `A webhook has at most ${limits.webhookSecretsMax} secrets that sign at once. Wait until one ends, or end all before with graceSeconds 0.`,
+  ),
 )
 const notFound: Decided = Result.fail(
   laurelError("webhook_not_found", "No webhook of this project has this id."),

@@ -14,6 +14,11 @@ export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<Scope>>()("htt
 /** How many bytes the body of an endpoint may have; `bodyBytesMax` where nothing is annotated. */
 export class BodyBytesMax extends Context.Service<BodyBytesMax, number>()("http/BodyBytesMax") {}
 
+/** Whether a POST without a body is told what an empty object lacks, and not that a body is. */
+export class NoBodyIsEmpty extends Context.Service<NoBodyIsEmpty, boolean>()(
+  "http/NoBodyIsEmpty",
+) {}
+
 /** Declares that an endpoint is called with an API key. */
 export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
   security: {

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { type ErrorCode, errorKinds } from "../../domain/Errors.ts"
-import { countedBadgeId } from "./examples/Ids.ts"
+import { countedBadgeId, webhookId } from "./examples/Ids.ts"
 import { type Occurrence, occurrences } from "./examples/Problems.ts"
 
 const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a string" }
@@ -86,6 +86,7 @@ const declare = <Shape extends Schema.Top>(
       }),
   )
 
+const webhookPath = `/v1/webhooks/${webhookId}`
 const badgePath = `/v1/badges/${countedBadgeId}`
 
 const badRequests = ["invalid_request", "invalid_json", "malformed_request"] as const
@@ -139,6 +140,17 @@ export const WebhookConflict = problem("WebhookConflict", [
   "webhook_disabled",
   "idempotency_in_progress",
 ])
+export const RotationConflict = problem(
+  "RotationConflict",
+  ["quota_exceeded", "idempotency_in_progress"],
+  {
+    quota_exceeded: {
+      detail:
+        "A webhook has at most 5 secrets that sign at once. Wait until one ends, or end all before with graceSeconds 0.",
+      instance: `${webhookPath}/rotate-secret`,
+    },
+  },
+)
 export const StreamQuota = problem("StreamQuota", ["quota_exceeded"], {
   quota_exceeded: {
     detail: "An environment has at most 200 streams at once.",

@@ -144,7 +144,7 @@ export const Rotation = Schema.Struct({
   graceSeconds: Schema.optionalKey(
     integer(0, limits.webhookGraceSecondsMax).annotate({
       description:
-        "For how long the secret before signs as well: messages carry both signatures meanwhile. Default 86,400.",
+        "For how long the secret before signs as well: messages carry both signatures meanwhile. 0: all secrets before end now. Default 86,400.",
       examples: [86_400],
     }),
   ),

@@ -2,13 +2,22 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
-import { ApiKey, idempotencyHeaders, limitQuery, mergePatch, OpenTo, pageQuery } from "./Common.ts"
+import {
+  ApiKey,
+  idempotencyHeaders,
+  limitQuery,
+  mergePatch,
+  NoBodyIsEmpty,
+  OpenTo,
+  pageQuery,
+} from "./Common.ts"
 import {
   bodyProblems,
   DefinitionConflict,
   DeliveryNotFound,
   Gone,
   IdempotencyKeyReused,
+  RotationConflict,
   readProblems,
   WebhookConflict,
   WebhookNotFound,
@@ -107,14 +116,19 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       headers: idempotencyHeaders,
       payload: Rotation,
       success: RotatedSecret,
-      error: [...post, ...bodyProblems],
+      error: [
+        ...readProblems,
+        ...bodyProblems,
+        WebhookNotFound,
+        RotationConflict,
+        IdempotencyKeyReused,
+      ],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
           summary: "Replace the secret",
-          description:
-            "From now on messages are signed with a new secret, and for `graceSeconds` also with the one before, so that a receiver can change over while both are right.",
+          description: `From now on messages are signed with a new secret, and for \`graceSeconds\` also with the one before, so that a receiver can change over while both are right. Those before that one sign as long as they were to; at most ${limits.webhookSecretsMax} sign at once. With \`graceSeconds\` 0 none of those before signs any more.`,
         }),
       ),
     HttpApiEndpoint.post("test", "/v1/webhooks/:id/test", {
@@ -139,6 +153,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       error: [...post, ...bodyProblems],
     })
       .annotate(OpenTo, [])
+      .annotate(NoBodyIsEmpty, true)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Recover what was missed",

@@ -24,8 +24,8 @@ class World {
     return facts
   }
 
-  refused(command: WebhookCommand): string {
-    return Result.getOrThrow(Result.flip(decideWebhook(this.state, command, now))).code
+  refused(command: WebhookCommand, at = now): string {
+    return Result.getOrThrow(Result.flip(decideWebhook(this.state, command, at))).code
   }
 
   get(id: string): Webhook | undefined {
@@ -106,6 +106,32 @@ describe("A webhook's definition", () => {
     expect(world.get("a")?.previousSecret?.secret).toBe("s2")
     rotate("s4", 0)
     expect(world.get("a")).toMatchObject({ secret: "s4", previousSecret: null })
+    expect(world.get("a")).not.toHaveProperty("olderSecrets")
+  })
+
+  it("keeps every secret for the grace that it was given, as many as may sign at once", () => {
+    const world = new World()
+    world.do(create("a"))
+    const rotate = (secret: string, graceSeconds: number, at: number) =>
+      world.do({ kind: "rotateWebhookSecret", webhookId: "a", secret, graceSeconds }, at)
+    const known = () => {
+      const { olderSecrets = [], previousSecret, secret } = world.get("a")!
+      return [secret, previousSecret?.secret, ...olderSecrets.map((older) => older.secret)]
+    }
+    const names = Array.from({ length: limits.webhookSecretsMax }, (_, index) => `s${index + 1}`)
+    for (const secret of names.slice(1)) rotate(secret, 60, now)
+    expect(known()).toEqual(names.toReversed())
+    const more = { webhookId: "a", secret: "one more", graceSeconds: 60 } as const
+    expect(world.refused({ kind: "rotateWebhookSecret", ...more }, now + 59_999)).toBe(
+      "quota_exceeded",
+    )
+    expect(known()).toEqual(names.toReversed())
+    rotate("later", 60, now + 60_000)
+    expect(known()).toEqual(["later", names.at(-1)])
+    rotate("again", 60, now + 60_001)
+    expect(world.get("a")?.olderSecrets).toEqual([{ secret: names.at(-1), until: now + 120_000 }])
+    rotate("last", 0, now + 60_002)
+    expect(known()).toEqual(["last", undefined])
   })
 
   it("that is disabled is neither tested, redelivered, recovered nor disabled again", () => {
