@@ -30,18 +30,24 @@ export class OpenRequest {
     if (fault !== undefined) this.#faults.push(fault)
   }
 
-  /** Whether no part had faults; else they are told. */
-  settleFaults(): boolean {
+  /** Whether no part had faults; else they are told, with what else is wrong with the body. */
+  settleFaults(body: Buffer): boolean {
     if (this.#faults.length === 0) return true
-    this.refuse(invalidRequest(this.#faults))
+    this.refuse(invalidRequest(this.#withMore(this.#faults, body)))
     return false
   }
 
-  /** Tells what is wrong with the payload together with the faults of the other parts. */
-  refusePayload(error: LaurelError): void {
-    const together = error.code === "invalid_request" && this.#faults.length > 0
+  /** Tells what is wrong with the payload, which was read from `body`, together with the faults of the other parts. */
+  refusePayload(error: LaurelError, body: Buffer): void {
     const faults = [...this.#faults, ...(error.errors ?? [])]
-    this.refuse(together ? invalidRequest(faults) : error)
+    const together = error.code === "invalid_request" && faults.length > 0
+    this.refuse(together ? invalidRequest(this.#withMore(faults, body)) : error)
+  }
+
+  /** Those of form first. What is wrong with a place is not told of what is in it, nor twice. */
+  #withMore(faults: ReadonlyArray<Fault>, body: Buffer): ReadonlyArray<Fault> {
+    const more = this.operation.moreFaults(body, this.exchange.caller!)
+    return [...faults, ...more.filter(({ pointer }) => !faults.some(isAround(pointer)))]
   }
 
   /** Takes what the payload costs beyond what was taken; `false` when that is more than there is. */
@@ -63,6 +69,11 @@ export class OpenRequest {
     exchange.refuse(error, headers)
   }
 }
+
+const isAround =
+  (pointer: string) =>
+  (fault: Fault): boolean =>
+    pointer === fault.pointer || pointer.startsWith(`${fault.pointer}/`)
 
 export const rateLimited = (resetSeconds: number): LaurelError =>
   laurelError("rate_limited", "The key's requests are used up, or too few for this batch.", {

@@ -10,7 +10,7 @@ import type { Scope } from "../domain/Directory.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../domain/Errors.ts"
 import type { Idempotency } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
-import { BodyBytesMax, OpenTo } from "./api/Common.ts"
+import { BodyBytesMax, NoBodyIsEmpty, OpenTo } from "./api/Common.ts"
 import { parseBody } from "./Body.ts"
 import type { HeaderList } from "./Exchange.ts"
 import { parseParams, parseQuery, refuseQuery } from "./RequestParts.ts"
@@ -44,6 +44,11 @@ type PayloadOf<Endpoint extends HttpApiEndpoint.Top> = [Endpoint["~Payload"]] ex
 export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
   /** Decodes the body instead of the endpoint's Schema. */
   readonly decode?: (body: Buffer, mediaType: string) => Result.Result<Payload, LaurelError>
+  /**
+   * What can be seen to be wrong with a JSON body that has faults of form too, or comes with faulty parts: so
+   * all is told at once. What it sees here of a body in good form, `handle` must refuse itself.
+   */
+  readonly moreFaults?: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
   /** How many requests it counts as; 1 if not given. */
   readonly cost?: (payload: Payload) => number
   readonly handle: (
@@ -68,6 +73,7 @@ export interface CompiledOperation {
   readonly params: (raw: ReadonlyArray<string>) => Decoded
   readonly query: (text: string) => Decoded
   readonly payload: (body: Buffer, mediaType: string) => Result.Result<unknown, LaurelError>
+  readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
   readonly handle: (
     request: OperationRequest<unknown, unknown, unknown>,
@@ -95,6 +101,7 @@ export const compileOperation = (
     .flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []))
   // The reflection leaves streams out.
   const [status = streams(endpoint) ? 200 : 204] = successes.keys()
+  const takesJson = endpoint.method === "POST" && endpoint.payload.has(json)
   const payload = operation.decode ?? payloadDecoder(endpoint, annotations)
   return {
     name: `${group.identifier}.${endpoint.identifier}`,
@@ -104,7 +111,9 @@ export const compileOperation = (
     scopes: new Set<Scope>(["full", ...Context.getOrElse(annotations, OpenTo, () => [])]),
     bodyBytesMax: Context.getOrElse(annotations, BodyBytesMax, () => limits.bodyBytesMax),
     mediaTypes: new Set(endpoint.payload.keys()),
-    bodyOptional: endpoint.method === "POST" && mayBeEmpty(endpoint, payload),
+    bodyOptional:
+      takesJson &&
+      (mayBeEmpty(payload) || Context.getOrElse(annotations, NoBodyIsEmpty, () => false)),
     params: partDecoder(endpoint.params, annotations, HttpApi.ParamsParseOptions, "path", (raw) =>
       parseParams(paramNames, raw),
     ),
@@ -116,6 +125,12 @@ export const compileOperation = (
       endpoint.query === undefined ? refuseQuery : parseQuery,
     ),
     payload,
+    moreFaults: (body, caller) => {
+      const value = operation.moreFaults === undefined ? undefined : parseBody(body)
+      return value === undefined || Result.isFailure(value)
+        ? []
+        : operation.moreFaults!(value.success, caller)
+    },
     cost: operation.cost,
     handle: operation.handle,
   }
@@ -176,11 +191,8 @@ const payloadDecoder = (
   }
 }
 
-const mayBeEmpty = (
-  endpoint: HttpApiEndpoint.Top,
-  payload: CompiledOperation["payload"],
-): boolean =>
-  endpoint.payload.has(json) && Result.isSuccess(payload(emptyBody.body, emptyBody.mediaType))
+const mayBeEmpty = (payload: CompiledOperation["payload"]): boolean =>
+  Result.isSuccess(payload(emptyBody.body, emptyBody.mediaType))
 
 const json = "application/json"
 

@@ -239,10 +239,10 @@ export class Pipeline implements RequestHandler {
     if (key !== undefined) open.fault(idempotencyKeyFault(key))
     const payload = operation.payload(body, mediaType)
     if (Result.isFailure(payload)) {
-      open.refusePayload(payload.failure)
+      open.refusePayload(payload.failure, body)
       return
     }
-    if (!open.settleFaults()) return
+    if (!open.settleFaults(body)) return
     if (!open.pay(payload.success)) {
       this.#metrics.rateLimited(exchange.caller!.tier)
       return

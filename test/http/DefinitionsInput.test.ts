@@ -200,7 +200,6 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
     "/prerequisites",
     "too_long",
   ],
-  ["quest", "a prerequisite twice", { prerequisites: ["q", "q"] }, "/prerequisites/1", "duplicate"],
   [
     "quest",
     "a prerequisite that is not there",
@@ -578,6 +577,41 @@ describe("a definition", () => {
       ["/tile", "unknown_member"],
       ["/title", "too_short"],
     ])
+  })
+
+  it("of a quest may not have a prerequisite twice", async () => {
+    const id = await place.create("/v1/quests", required.quest)
+    const { created, patched } = await send("quest", { prerequisites: [id, id] })
+    expect(faultsOf(created!)).toEqual([["/prerequisites/1", "duplicate"]])
+    expect(faultsOf(patched)).toEqual([["/prerequisites/1", "duplicate"]])
+  })
+
+  it("is told of references to nothing together with the faults of its form", async () => {
+    const nothing = { reward: { xp: -1, badgeId: "bdg_none" } }
+    const of: ReadonlyArray<readonly [Exclude<Kind, "project">, object, ReadonlyArray<string>]> = [
+      ["rule", nothing, ["/reward/badgeId", "/reward/xp"]],
+      [
+        "quest",
+        { ...nothing, prerequisites: [7, "qst_none"] },
+        ["/prerequisites/0", "/prerequisites/1", "/reward/badgeId", "/reward/xp"],
+      ],
+      [
+        "badge",
+        { name: "", criteria: { kind: "streak", target: 1, streak: "none" } },
+        ["/criteria/streak", "/name"],
+      ],
+    ]
+    for (const [kind, members, pointers] of of) {
+      const { created, patched } = await send(kind, members)
+      const found = faultsOf(created!).map(([pointer]) => pointer)
+      expect([kind, found.toSorted()]).toEqual([kind, pointers])
+      if (kind === "badge") continue
+      expect(
+        faultsOf(patched)
+          .map(([pointer]) => pointer)
+          .toSorted(),
+      ).toEqual(pointers)
+    }
   })
 
   it("keeps __proto__ in its metadata a member like any other", async () => {

@@ -37,6 +37,7 @@ const serve = async (reply: StreamedReply, streamStallMs = 60_000) => {
     bodyBytesMax: 0,
     mediaTypes: new Set(),
     bodyOptional: false,
+    moreFaults: () => [],
     params: () => Result.succeed({}),
     query: () => Result.succeed({}),
     payload: () => Result.succeed(undefined),

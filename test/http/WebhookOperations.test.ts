@@ -142,6 +142,27 @@ describe("A webhook", () => {
     expect(await ask("GET", `/v1/webhooks/${id}`)).toMatchObject({ url: "http://out.test/" })
   })
 
+  it("is refused with all that is wrong: form and address", async () => {
+    const server = await starting()
+    const { ask } = asking(server)
+    const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
+    for (const [method, path, headers, pointers] of [
+      ["POST", "/v1/webhooks", {}, ["/events/0", "/url"]],
+      ["PATCH", `/v1/webhooks/${id}`, {}, ["/events/0", "/url"]],
+      ["POST", "/v1/webhooks", { "idempotency-key": "" }, ["header/idempotency-key", "/url"]],
+    ] as const) {
+      const events = "idempotency-key" in headers ? ["*"] : ["nonsense"]
+      const body = { url: "http://10.0.0.1/", events }
+      const { json, status } = await server.call(method, path, { body, headers })
+      expect([status, json.code]).toEqual([400, "invalid_request"])
+      const found = json.errors.map(({ pointer }: { pointer: string }) => pointer.toLowerCase())
+      expect(found).toEqual(pointers)
+    }
+    const twice = { url: 7, events: ["*"] }
+    const { json } = await server.call("POST", "/v1/webhooks", { body: twice })
+    expect(json.errors).toHaveLength(1)
+  })
+
   it("is changed by full keys only", async () => {
     const server = await starting()
     const { ask } = asking(server)
@@ -181,13 +202,23 @@ describe("Replacing a secret", () => {
     expect(left).toBeGreaterThan(86_000_000)
     expect(left).toBeLessThanOrEqual(86_400_000)
     expect(await signedBy(created.secret, first.secret)).toEqual([true, true])
-    const second = await ask("POST", path, { graceSeconds: 0 })
-    expect(second.previousSecretExpiresAt).toBeNull()
-    expect(await signedBy(created.secret, first.secret, second.secret)).toEqual([
-      false,
-      false,
-      true,
-    ])
+    const second = await ask("POST", path)
+    expect(await signedBy(created.secret, first.secret, second.secret)).toEqual([true, true, true])
+    const third = await ask("POST", path, { graceSeconds: 0 })
+    expect(third.previousSecretExpiresAt).toBeNull()
+    const all = [created.secret, first.secret, second.secret, third.secret]
+    expect(await signedBy(...all)).toEqual([false, false, false, true])
+  })
+
+  it("is refused when too many sign already, until those before are ended", async () => {
+    const server = await starting()
+    const { ask } = asking(server)
+    const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
+    const path = `/v1/webhooks/${id}/rotate-secret`
+    for (let secrets = 1; secrets < limits.webhookSecretsMax; secrets++) await ask("POST", path)
+    expect(await refusal(server, "POST", path)).toEqual([409, "quota_exceeded"])
+    await ask("POST", path, { graceSeconds: 0 })
+    await ask("POST", path)
   })
 
   it("has a bounded grace, and tells a repeat the same secret", async () => {
@@ -397,6 +428,19 @@ describe("Delivering once more", () => {
 })
 
 describe("Recovering", () => {
+  it("is told that since is missing, with an empty body and without one", async () => {
+    const server = await starting()
+    const { ask } = asking(server)
+    const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
+    for (const body of [undefined, {}]) {
+      const { json, status } = await server.call("POST", `/v1/webhooks/${id}/recover`, { body })
+      expect([status, json.errors]).toEqual([
+        400,
+        [{ pointer: "/since", code: "missing", detail: "is required" }],
+      ])
+    }
+  })
+
   it("sends what failed and what was missed since a time, and nothing that succeeded", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()

@@ -6,10 +6,12 @@ import type { Engine } from "../../engine/Engine.ts"
 import type { Badges } from "../api/Badges.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
+import { referenceFaults } from "./References.ts"
 import { factOf, isoTime, isoTimeOrNull, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
   create: {
+    moreFaults: referenceFaults(engine),
     handle: ({ caller, idempotency, payload }) => {
       const { criteria, description = null, icon = null, name, secret = false } = payload
       const badge = { id: makeId("bdg"), name, description, icon, secret, criteria }
@@ -40,6 +42,7 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
       }),
   },
   update: {
+    moreFaults: referenceFaults(engine),
     handle: ({ caller, params, payload }) => {
       const { secret } = payload
       const change = named({ ...payload, secret: secret === null ? false : secret })

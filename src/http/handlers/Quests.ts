@@ -6,6 +6,7 @@ import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, QuestPatch, Quests } from "../api/Quests.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
+import { referenceFaults } from "./References.ts"
 import {
   factOf,
   isoTime,
@@ -20,6 +21,7 @@ import {
 
 export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> => ({
   create: {
+    moreFaults: referenceFaults(engine),
     handle: ({ caller, idempotency, payload }) => {
       const command = { kind: "createQuest", quest: newQuest(payload) } as const
       const asked = engine.askProject(caller.environment, command, idempotency)
@@ -60,6 +62,7 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
       }),
   },
   update: {
+    moreFaults: referenceFaults(engine),
     handle: ({ caller, params, payload }) => {
       const command = {
         kind: "updateQuest",

@@ -7,10 +7,12 @@ import { limits } from "../../Limits.ts"
 import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
+import { referenceFaults } from "./References.ts"
 import { factOf, isoTime, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> => ({
   create: {
+    moreFaults: referenceFaults(engine),
     handle: ({ caller, idempotency, payload }) => {
       const command = { kind: "createRule", rule: newRule(payload) } as const
       const asked = engine.askProject(caller.environment, command, idempotency)
@@ -38,6 +40,7 @@ export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> 
       }),
   },
   update: {
+    moreFaults: referenceFaults(engine),
     handle: ({ caller, params, payload }) => {
       const change = ruleChange(payload)
       const command = { kind: "updateRule", ruleId: params.id, change } as const

@@ -56,6 +56,13 @@ export const webhookHandlers = ({
       : Effect.as(deliveries.checkHost(parsed.success), parsed.success)
   }
 
+  const urlFaults = (body: unknown, caller: Caller): ReadonlyArray<Fault> => {
+    const url = (body as { readonly url?: unknown } | null)?.url
+    if (typeof url !== "string") return []
+    const parsed = parseWebhookUrl(url, urls, isProduction(caller))
+    return Result.isFailure(parsed) ? [urlFault(parsed.failure)] : []
+  }
+
   const deliveryOf = Effect.fnUntraced(function* (caller: Caller, webhookId: string, id: string) {
     yield* webhookOf(caller, webhookId)
     const name = messageOfDelivery(id)
@@ -65,6 +72,7 @@ export const webhookHandlers = ({
 
   return {
     create: {
+      moreFaults: urlFaults,
       handle: ({ caller, idempotency, payload }) =>
         Effect.gen(function* () {
           const webhook = {
@@ -106,6 +114,7 @@ export const webhookHandlers = ({
         }),
     },
     update: {
+      moreFaults: urlFaults,
       handle: ({ caller, params, payload }) =>
         Effect.gen(function* () {
           const { description, events, status, url } = payload
