@@ -16,7 +16,7 @@ import { reward } from "../engine/fixture.ts"
 import { authority, expiredCertificate, receiverCertificate, receiverKey } from "./certificates.ts"
 import { type Started, startInMemory, until, webhook } from "./fixture.ts"
 
-const timeoutMs = 500
+const timeoutMs = 2_000
 
 interface Fault {
   /** What it does to a connection. */
