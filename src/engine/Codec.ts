@@ -10,21 +10,31 @@ import type { JournalRecord } from "../domain/Record.ts"
 import type { Rule } from "../domain/Rule.ts"
 import type { Webhook } from "../domain/Webhook.ts"
 import { asBuffer } from "../storage/Keys.ts"
+import { sealValue, valueBodyAt, valueFor } from "../storage/Values.ts"
 import type { PendingRecord } from "./Pending.ts"
 
 export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(textOf(body))
 
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 
-/** A page of one user's records, oldest first, one JSON text a line; `bytes` is what their texts take. */
-export const encodePage = (records: ReadonlyArray<PendingRecord>, bytes: number): Uint8Array => {
-  const page = Buffer.allocUnsafe(bytes + records.length - 1)
-  let at = 0
-  for (const { text, textBytes, textStart } of records) {
-    if (at > 0) at = page.writeUInt8(newline, at)
-    at += text.bytes.copy(page, at, textStart, textStart + textBytes)
+/**
+ * The stored page of one user's records from `first` to `end` (exclusive), oldest first, one JSON text a line;
+ * `bytes` is what their texts take.
+ */
+export const encodePage = (
+  records: ReadonlyArray<PendingRecord>,
+  first: number,
+  end: number,
+  bytes: number,
+): Uint8Array => {
+  const value = valueFor(bytes + end - first - 1)
+  let at = valueBodyAt
+  for (let index = first; index < end; index++) {
+    const { text, textBytes, textStart } = records[index]!
+    if (index > first) value[at++] = newline
+    at += text.bytes.copy(value, at, textStart, textStart + textBytes)
   }
-  return page
+  return sealValue(value)
 }
 
 const newline = 10

@@ -80,21 +80,21 @@ export const pageEntries = (
   records: ReadonlyArray<PendingRecord>,
 ): ReadonlyArray<Entry> => {
   const entries: Array<Entry> = []
-  let page: Array<PendingRecord> = []
+  let first = 0
   let bytes = 0
-  const close = () => {
-    if (page.length === 0) return
-    const key = compositeKey(environment, userId, page[0]!.sequence)
-    entries.push({ table: "history", key, value: encodeValue(encodePage(page, bytes)) })
-    page = []
+  const close = (end: number) => {
+    if (first === end) return
+    const key = compositeKey(environment, userId, records[first]!.sequence)
+    entries.push({ table: "history", key, value: encodePage(records, first, end, bytes) })
+    first = end
     bytes = 0
   }
-  for (const record of records) {
-    if (bytes + record.textBytes > limits.historyPageBytesMax) close()
-    page.push(record)
-    bytes += record.textBytes
+  for (let index = 0; index < records.length; index++) {
+    const { textBytes } = records[index]!
+    if (bytes + textBytes > limits.historyPageBytesMax) close(index)
+    bytes += textBytes
   }
-  close()
+  close(records.length)
   return entries
 }
 

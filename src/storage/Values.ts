@@ -28,12 +28,20 @@ export interface Place {
 
 /** The stored form of a body; strings as UTF-8. */
 export const encodeValue = (body: Uint8Array | string): Uint8Array => {
-  const length = typeof body === "string" ? Buffer.byteLength(body) : body.length
-  const end = valueBodyAt + length
-  const value = Buffer.allocUnsafe(end + checksumBytes)
-  value[0] = formatVersion
+  const value = valueFor(typeof body === "string" ? Buffer.byteLength(body) : body.length)
   if (typeof body === "string") value.write(body, valueBodyAt, "utf8")
   else value.set(body, valueBodyAt)
+  return sealValue(value)
+}
+
+/** Room for the stored form of a body of so many bytes, which the caller writes at `valueBodyAt`, and then seals. */
+export const valueFor = (bodyBytes: number): Buffer =>
+  Buffer.allocUnsafe(valueBodyAt + bodyBytes + checksumBytes)
+
+/** The stored form of the body that was written into `value`, which is the same memory. */
+export const sealValue = (value: Buffer): Uint8Array => {
+  const end = value.length - checksumBytes
+  value[0] = formatVersion
   value.writeUInt32LE(crc32(value.subarray(0, end)), end)
   return value
 }
