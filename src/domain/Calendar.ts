@@ -3,8 +3,8 @@
  * 1970-01-01; weeks are ISO weeks, from Monday; each kind of window has an index that grows by one from
  * window to window, so that "the next" and "the same" are plain arithmetic, whatever daylight saving does.
  *
- * `Temporal` knows the zones but is slow; a `Zone` remembers the local day it found last, with
- * its bounds, and most questions are about that one.
+ * `Temporal` knows the zones but is slow; a `Zone` remembers the local days that it found, with their bounds:
+ * most questions are about today, those of late and imported events about a day before as well.
  */
 export const windowKinds = ["daily", "weekly", "monthly"] as const
 export type WindowKind = (typeof windowKinds)[number]
@@ -30,6 +30,12 @@ export const isSameTimeZone = (one: string, other: string): boolean => {
 export const isTimeZone = (name: string): boolean => canonicalTimeZone(name) !== undefined
 
 const epoch = Temporal.PlainDate.from("1970-01-01")
+const dayMs = 86_400_000
+const halfDayMs = dayMs / 2
+/** A power of two. */
+const halfDaysKept = 256
+
+const isWithin = (ms: number, { from, until }: LocalDay): boolean => ms >= from && ms < until
 
 /** The date of a local day as `2026-11-01`. */
 export const dateOf = (day: number): string => epoch.add({ days: day }).toString()
@@ -44,11 +50,18 @@ export const dayOf = (date: string): number | undefined => {
   }
 }
 
+/** A local day, with its first moment and that of the next: epoch milliseconds. */
+interface LocalDay {
+  readonly day: number
+  readonly from: number
+  readonly until: number
+}
+
 export class Zone {
   readonly name: string
-  #day = 0
-  #from = 0
-  #until = 0
+  #latest: LocalDay = { day: 0, from: 0, until: 0 }
+  /** Days that were found, each where the half day of UTC leads that was asked for. */
+  readonly #found: Array<LocalDay | undefined> = []
 
   constructor(name: string) {
     this.name = name
@@ -56,28 +69,32 @@ export class Zone {
 
   /** The local day at `ms` (epoch milliseconds): the latest that has begun. */
   dayAt(ms: number): number {
-    if (ms >= this.#from && ms < this.#until) return this.#day
+    if (isWithin(ms, this.#latest)) return this.#latest.day
+    const place = Math.floor(ms / halfDayMs) & (halfDaysKept - 1)
+    let found = this.#found[place]
+    if (found === undefined || !isWithin(ms, found)) {
+      found = this.#find(ms)
+      this.#found[place] = found
+    }
+    this.#latest = found
+    return found.day
+  }
+
+  #find(ms: number): LocalDay {
     const date = Temporal.Instant.fromEpochMilliseconds(ms)
       .toZonedDateTimeISO(this.name)
       .toPlainDate()
-    let day = epoch.until(date).days
-    let from = this.startOfDay(day)
-    let until = this.startOfDay(day + 1)
+    const day = epoch.until(date).days
+    const next = this.startOfDay(day + 1)
     // A clock that goes back over midnight does not bring the day before back: days follow each other.
-    if (ms >= until) {
-      day++
-      from = until
-      until = this.startOfDay(day + 1)
-    }
-    this.#day = day
-    this.#from = from
-    this.#until = until
-    return day
+    return ms >= next
+      ? { day: day + 1, from: next, until: this.startOfDay(day + 2) }
+      : { day, from: this.startOfDay(day), until: next }
   }
 
   /** When the local day begins, epoch milliseconds: its first moment, also where midnight is skipped. */
   startOfDay(day: number): number {
-    if (day === this.#day && this.#until > 0) return this.#from
+    if (day === this.#latest.day && this.#latest.until > 0) return this.#latest.from
     return epoch.add({ days: day }).toZonedDateTime(this.name).epochMilliseconds
   }
 
@@ -107,8 +124,8 @@ export const windowOfDay = (kind: WindowKind, day: number): number => {
       return Math.floor((day + 3) / 7)
     case "monthly": {
       if (day >= month.from && day < month.until) return month.index
-      const { year, month: ofYear } = epoch.add({ days: day })
-      const index = (year - 1970) * 12 + ofYear - 1
+      const date = new Date(day * dayMs)
+      const index = (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
       month = { index, from: firstDayOf("monthly", index), until: firstDayOf("monthly", index + 1) }
       return index
     }
@@ -126,7 +143,7 @@ export const firstDayOf = (kind: WindowKind, index: number): number => {
     case "weekly":
       return index * 7 - 3
     case "monthly":
-      return epoch.until(epoch.add({ months: index })).days
+      return Date.UTC(1970, index) / dayMs
   }
 }
 

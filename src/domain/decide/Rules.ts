@@ -42,14 +42,11 @@ const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
     case "week":
       return firstDayOf("weekly", windowOfDay("weekly", zone.dayAt(at))) * dayHours * 4 + 2
     case "month":
-      return monthStart(windowOfDay("monthly", zone.dayAt(at))) * 4 + 3
+      return firstDayOf("monthly", windowOfDay("monthly", zone.dayAt(at))) * dayHours * 4 + 3
     case "ever":
       return Number.MAX_SAFE_INTEGER
   }
 }
-
-/** The hour in UTC in which a month of the year 1970 or later begins. `firstDayOf` knows it too, but not fast. */
-const monthStart = (index: number): number => Date.UTC(1970, index) / hourMs
 
 const isUsedUp = (
   { cooldownSeconds, limit }: Rule,
