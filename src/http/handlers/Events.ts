@@ -35,14 +35,13 @@ export const eventHandlers = (
   const isoTime = makeIsoTime()
 
   const eventOutcome = (reply: EventReply): Outcome => {
-    const receivedAt = isoTime(reply.receivedAt)
     return {
       eventId: reply.eventId,
       userId: reply.userId,
       action: reply.action,
       duplicate: reply.duplicate,
-      occurredAt: reply.occurredAt === reply.receivedAt ? receivedAt : isoTime(reply.occurredAt),
-      receivedAt,
+      occurredAt: isoTime(reply.occurredAt),
+      receivedAt: isoTime(reply.receivedAt),
       xp: reply.xp,
       points: reply.points,
       level: reply.level,

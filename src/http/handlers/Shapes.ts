@@ -13,17 +13,22 @@ export const showBadges = <Badge extends { readonly earnedAt: number }>(
 ): ReadonlyArray<Omit<Badge, "earnedAt"> & { readonly earnedAt: string }> =>
   badges.map((badge) => ({ ...badge, earnedAt: isoTime(badge.earnedAt) }))
 
-/** `isoTime` for times that mostly lie close together: it keeps the text of the last second. */
+/** `isoTime` for times that mostly lie close together: it keeps the last text, and that of the last second. */
 export const makeIsoTime = (): ((ms: number) => string) => {
   let second = Number.NaN
+  let textOfSecond = ""
+  let last = Number.NaN
   let text = ""
   return (ms) => {
+    if (ms === last) return text
     const of = Math.floor(ms / 1_000)
     if (of !== second) {
       second = of
-      text = isoTime(of * 1_000).slice(0, -4)
+      textOfSecond = isoTime(of * 1_000).slice(0, -4)
     }
-    return `${text}${String(ms - of * 1_000).padStart(3, "0")}Z`
+    last = ms
+    text = `${textOfSecond}${String(ms - of * 1_000).padStart(3, "0")}Z`
+    return text
   }
 }
 
