@@ -175,12 +175,19 @@ export const newDirectory = (): DirectoryActor => new Actor({ actor: "directory"
 export class Environments {
   readonly #byId = new Map<string, Environment>()
   readonly #options: EnvironmentOptions
+  /** The one that was asked for last. */
+  #latest: Environment | undefined
 
   constructor(options: EnvironmentOptions) {
     this.#options = options
   }
 
   of(id: string): Environment {
+    if (this.#latest?.id !== id) this.#latest = this.#find(id)
+    return this.#latest
+  }
+
+  #find(id: string): Environment {
     let environment = this.#byId.get(id)
     if (environment === undefined) {
       environment = new Environment(id, this.#options)

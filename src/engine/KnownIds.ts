@@ -26,7 +26,7 @@ export interface KnownIdsOptions {
 
 export class KnownIds {
   readonly #options: KnownIdsOptions
-  /** The last name that was hashed. */
+  /** The last name that was looked for. */
   readonly #hashed = { key: "", idSeed: 0, hash: hashText("", 0) }
 
   constructor(options: KnownIdsOptions) {
@@ -39,7 +39,11 @@ export class KnownIds {
     key: string,
   ): JournalRecord | undefined | Effect.Effect<JournalRecord | undefined, Broken> {
     const { erasures, filter, storage } = this.#options
-    if (!filter.mayHave(this.#hash(actor, key))) return undefined
+    const hash = hashText(key, actor.idSeed)
+    this.#hashed.key = key
+    this.#hashed.idSeed = actor.idSeed
+    this.#hashed.hash = hash
+    if (!filter.mayHave(hash)) return undefined
     const pending = this.#pending(actor, key)
     if (pending !== undefined) return decodePending(pending)
     const { subject } = actor
@@ -63,18 +67,10 @@ export class KnownIds {
 
   /** A record with this name was appended. */
   add(actor: AnyActor, key: string): void {
-    this.#options.filter.add(this.#hash(actor, key))
-  }
-
-  /** What was looked for and not found is added next, as a rule. */
-  #hash({ idSeed }: AnyActor, key: string): number {
-    const hashed = this.#hashed
-    if (hashed.key !== key || hashed.idSeed !== idSeed) {
-      hashed.hash = hashText(key, idSeed)
-      hashed.key = key
-      hashed.idSeed = idSeed
-    }
-    return hashed.hash
+    // What was looked for and not found is added next, as a rule.
+    const { hash, idSeed, key: looked } = this.#hashed
+    const known = looked === key && idSeed === actor.idSeed
+    this.#options.filter.add(known ? hash : hashText(key, actor.idSeed))
   }
 
   /** The actor's erasure was appended: what it had before is not known any more. */
