@@ -151,11 +151,15 @@ const loadBoards = Effect.fnUntraced(function* (
   // Keys of one environment stand together.
   let prefix: Uint8Array = Uint8Array.of(255)
   let loader: BoardLoader | undefined
+  const isOf = (block: EntryBlock, n: number): boolean =>
+    hasPrefix(prefix, block.keys, block.keyStart(n), block.keyEnd(n))
   const add = (block: EntryBlock): void => {
+    // So when the first and the last key are of one, all are.
+    const isOfOne = isOf(block, 0) && isOf(block, block.count - 1)
     for (let n = 0; n < block.count; n++) {
       const start = block.keyStart(n)
       const end = block.keyEnd(n)
-      if (loader === undefined || !hasPrefix(prefix, block.keys, start, end)) {
+      if (loader === undefined || (!isOfOne && !isOf(block, n))) {
         const environment = keyParts(block.key(n))[0] as string
         prefix = compositeKey(environment)
         loader = new BoardLoader(environments.of(environment))

@@ -38,6 +38,32 @@ describe("Recovery", () => {
     }),
   )
 
+  it.effect("finds each environment's users on its own boards", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      const users = {
+        [`${sandbox}-longer`]: ["u1"],
+        [sandbox]: ["u1", "u2"],
+        [production]: ["u2", "u3", "u4"],
+      }
+      for (const [environment, ids] of Object.entries(users)) {
+        for (const id of ids) yield* first.engine.askUser(environment, reward(id, 5))
+      }
+      yield* first.close()
+      const { onRecovered, reports } = reporting()
+      const second = yield* startInMemory({ state }, { onRecovered })
+      expect(reports).toMatchObject([{ users: 6, recordsReplayed: 0 }])
+      for (const [environment, ids] of Object.entries(users)) {
+        for (const window of [undefined, "daily"] as const) {
+          const query = { limit: 10, offset: 0, ...(window && { window }) }
+          const { entries } = yield* second.engine.readBoard(environment, query)
+          expect(entries.map(({ userId }) => userId)).toEqual(ids)
+        }
+      }
+    }),
+  )
+
   it.effect("goes on counting where the journal ended, and never lets time go back", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()

@@ -9,9 +9,11 @@ const empty = 0
 const removed = 0xffff_ffff
 
 export class MemberSlots {
-  #hashes = new Uint32Array(slotsMin)
-  /** The member's number plus one; `empty`; or `removed`. */
-  #members = new Uint32Array(slotsMin)
+  /**
+   * For each slot the hash, and then the member's number plus one, `empty` or `removed`: side by side, so that a
+   * look costs one cache miss.
+   */
+  #slots = new Uint32Array(2 * slotsMin)
   /** Slots that are not empty. */
   used = 0
 
@@ -23,49 +25,49 @@ export class MemberSlots {
     start: number,
     end: number,
   ): number | undefined {
-    const slot = this.#slotOf(hash, ids, bytes, start, end)
-    return slot < 0 ? undefined : this.#members[slot]! - 1
+    const entry = this.#entryOf(hash, ids, bytes, start, end)
+    return entry < 0 ? undefined : this.#slots[entry]! - 1
   }
 
-  #slotOf(hash: number, ids: MemberIds, bytes: Uint8Array, start: number, end: number): number {
-    const mask = this.#members.length - 1
-    for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-      const member = this.#members[slot]!
+  /** Where in `#slots` the member stands; -1 when it is not there. */
+  #entryOf(hash: number, ids: MemberIds, bytes: Uint8Array, start: number, end: number): number {
+    const slots = this.#slots
+    const mask = slots.length - 1
+    for (let at = (hash << 1) & mask; ; at = (at + 2) & mask) {
+      const member = slots[at + 1]!
       if (member === empty) return -1
-      if (this.#hashes[slot] !== hash || member === removed) continue
-      if (ids.equals(member - 1, bytes, start, end)) return slot
+      if (slots[at] !== hash || member === removed) continue
+      if (ids.equals(member - 1, bytes, start, end)) return at + 1
     }
   }
 
   /** Adds a member that is not there. */
   add(hash: number, member: number): void {
-    if ((this.used + 1) * 4 > this.#members.length * 3) this.#rebuild()
+    if ((this.used + 1) * 8 > this.#slots.length * 3) this.#rebuild()
     this.#put(hash, member + 1)
   }
 
-  #put(hash: number, entry: number): void {
-    const mask = this.#members.length - 1
-    let slot = hash & mask
-    while (this.#members[slot] !== empty) slot = (slot + 1) & mask
-    this.#hashes[slot] = hash
-    this.#members[slot] = entry
+  #put(hash: number, member: number): void {
+    const slots = this.#slots
+    const mask = slots.length - 1
+    let at = (hash << 1) & mask
+    while (slots[at + 1] !== empty) at = (at + 2) & mask
+    slots[at] = hash
+    slots[at + 1] = member
     this.used++
   }
 
   #rebuild(): void {
-    const hashes = this.#hashes
-    const members = this.#members
+    const before = this.#slots
     let live = 0
-    for (const member of members) if (member !== empty && member !== removed) live++
+    this.forEach(() => {
+      live++
+    })
     let slots = slotsMin
     while (slots < (live + 1) * 2) slots *= 2
-    this.#hashes = new Uint32Array(slots)
-    this.#members = new Uint32Array(slots)
+    this.#slots = new Uint32Array(2 * slots)
     this.used = 0
-    for (let slot = 0; slot < members.length; slot++) {
-      const member = members[slot]!
-      if (member !== empty && member !== removed) this.#put(hashes[slot]!, member)
-    }
+    visitMembers(before, (hash, member) => this.#put(hash, member + 1))
   }
 
   /** Removes the member with that id, and answers its number. */
@@ -76,17 +78,21 @@ export class MemberSlots {
     start: number,
     end: number,
   ): number | undefined {
-    const slot = this.#slotOf(hash, ids, bytes, start, end)
-    if (slot < 0) return undefined
-    const member = this.#members[slot]! - 1
-    this.#members[slot] = removed
+    const entry = this.#entryOf(hash, ids, bytes, start, end)
+    if (entry < 0) return undefined
+    const member = this.#slots[entry]! - 1
+    this.#slots[entry] = removed
     return member
   }
 
   forEach(visit: (hash: number, member: number) => void): void {
-    for (let slot = 0; slot < this.#members.length; slot++) {
-      const member = this.#members[slot]!
-      if (member !== empty && member !== removed) visit(this.#hashes[slot]!, member - 1)
-    }
+    visitMembers(this.#slots, visit)
+  }
+}
+
+const visitMembers = (slots: Uint32Array, visit: (hash: number, member: number) => void): void => {
+  for (let at = 0; at < slots.length; at += 2) {
+    const member = slots[at + 1]!
+    if (member !== empty && member !== removed) visit(slots[at]!, member - 1)
   }
 }

@@ -26,7 +26,8 @@ export const sortEntries = (
 const radixSort = (order: Uint32Array, keys: Float64Array, descending: boolean): Uint32Array => {
   let least = Number.POSITIVE_INFINITY
   let greatest = 0
-  for (const key of keys) {
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!
     if (key < least) least = key
     if (key > greatest) greatest = key
   }
@@ -66,15 +67,18 @@ const sortEqualRuns = (
   scores: Float64Array,
   ties: Float64Array,
 ): void => {
-  const equal = (a: number, b: number): boolean => scores[a] === scores[b] && ties[a] === ties[b]
-  for (let start = 0; start < sorted.length; ) {
-    let end = start + 1
-    while (end < sorted.length && equal(sorted[start]!, sorted[end]!)) end++
+  let start = 0
+  let startTie = -1
+  for (let end = 0; end <= sorted.length; end++) {
+    const tie = end < sorted.length ? ties[sorted[end]!]! : -1
+    // Few have the same tie, so that scores are hardly ever looked at.
+    if (tie === startTie && scores[sorted[end]!] === scores[sorted[start]!]) continue
     if (end - start > 1) {
       sorted
         .subarray(start, end)
         .sort((a, b) => (ids.idOf(members[a]!) < ids.idOf(members[b]!) ? -1 : 1))
     }
     start = end
+    startTie = tie
   }
 }
