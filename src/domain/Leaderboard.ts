@@ -15,7 +15,7 @@
  */
 import { Members } from "./board/Members.ts"
 import { ScoreOrder } from "./board/ScoreOrder.ts"
-import { sortEntries } from "./board/sortEntries.ts"
+import { type EntryColumns, sortEntries } from "./board/sortEntries.ts"
 
 /** What sets a place on a board: an integer score from 0 to 2^53 - 1, and the sequence that breaks ties. */
 export interface BoardScore {
@@ -172,23 +172,9 @@ export class BoardBuilder {
     this.#columns.push(member, score, tieSequence)
   }
 
-  /** `add` for a user id whose UTF-8 stands in `bytes` from `start` to `end`. */
-  addBytes(
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    score: number,
-    tieSequence: number,
-  ): void {
-    assertKey(score, tieSequence)
-    if (score === 0) return
-    this.#columns.push(this.#members.admitBytes(bytes, start, end), score, tieSequence)
-  }
-
   build(): Leaderboard {
     const order = new ScoreOrder(this.#members)
-    const { members, scores, ties } = this.#columns.trimmed()
-    order.fill(sortEntries(this.#members, members, scores, ties), members, scores, ties)
+    order.fill(sortEntries(this.#members, this.#columns.trimmed()))
     return new Leaderboard(this.#members, order)
   }
 }
@@ -216,7 +202,7 @@ class Columns {
     this.#ties[size] = tie
   }
 
-  trimmed(): { members: Uint32Array; scores: Float64Array; ties: Float64Array } {
+  trimmed(): EntryColumns {
     return {
       members: this.#members.subarray(0, this.#size),
       scores: this.#scores.subarray(0, this.#size),

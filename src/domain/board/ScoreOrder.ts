@@ -19,6 +19,7 @@ import { Chunk } from "./Chunk.ts"
 import { ChunkIndex } from "./ChunkIndex.ts"
 import type { Members } from "./Members.ts"
 import { MemberTable } from "./MemberTable.ts"
+import type { EntryColumns } from "./sortEntries.ts"
 
 export class ScoreOrder {
   readonly #ids: Members
@@ -116,29 +117,31 @@ export class ScoreOrder {
 
   /**
    * Fills an empty order with members that are already in order, each once. Chunks are left a quarter free.
-   * The arrays are read by way of `sorted`: `sorted[n]` is the index of the n-th entry.
    */
-  fill(sorted: Uint32Array, members: Uint32Array, scores: Float64Array, ties: Float64Array): void {
+  fill({ members, scores, ties }: EntryColumns): void {
     if (this.#total > 0) throw new Error("Only an empty order can be filled")
-    const slotsMax = chunkSlotsMax(sorted.length)
-    const share = sorted.length <= slotsMax ? slotsMax : slotsMax - slotsMax / 4
+    const total = members.length
+    const slotsMax = chunkSlotsMax(total)
+    const share = total <= slotsMax ? slotsMax : slotsMax - slotsMax / 4
     const chunks: Array<Chunk> = []
     const sizes: Array<number> = []
-    for (let start = 0; start < sorted.length; start += share) {
-      const size = Math.min(share, sorted.length - start)
+    for (let start = 0; start < total; start += share) {
+      const end = Math.min(start + share, total)
+      const size = end - start
       const chunk = new Chunk(slotsFor(size))
       sizes.push(size)
       const home = chunks.push(chunk)
-      for (let slot = 0; slot < size; slot++) {
-        const index = sorted[start + slot]!
-        const member = members[index]!
+      chunk.members.set(members.subarray(start, end))
+      chunk.scores.set(scores.subarray(start, end))
+      chunk.ties.set(ties.subarray(start, end))
+      for (let n = start; n < end; n++) {
+        const member = members[n]!
         if (this.#homes.get(member) !== 0) throw new Error("A member may be listed once only")
-        chunk.put(slot, member, scores[index]!, ties[index]!)
         this.#homes.set(member, home)
       }
     }
     this.#index.reset(chunks, Uint32Array.from(sizes))
-    this.#total = sorted.length
+    this.#total = total
   }
 
   #insert(member: number, score: number, tie: number): void {

@@ -8,17 +8,31 @@ import type { Members } from "./Members.ts"
 const digitBits = 11
 const digitValues = 1 << digitBits
 
-/** The indexes of the entries in board order: score descending, tie ascending, user id ascending. */
-export const sortEntries = (
-  ids: Members,
-  members: Uint32Array,
-  scores: Float64Array,
-  ties: Float64Array,
-): Uint32Array => {
-  const order = new Uint32Array(members.length)
-  for (let index = 0; index < order.length; index++) order[index] = index
-  const sorted = radixSort(radixSort(order, ties, false), scores, true)
-  sortEqualRuns(sorted, ids, members, scores, ties)
+/** Entries of a board, side by side. */
+export interface EntryColumns {
+  readonly members: Uint32Array
+  readonly scores: Float64Array
+  readonly ties: Float64Array
+}
+
+/** The entries in board order: score descending, tie ascending, user id ascending. */
+export const sortEntries = (ids: Members, entries: EntryColumns): EntryColumns => {
+  const count = entries.members.length
+  const identity = new Uint32Array(count)
+  for (let index = 0; index < count; index++) identity[index] = index
+  const order = radixSort(radixSort(identity, entries.ties, false), entries.scores, true)
+  const sorted = {
+    members: new Uint32Array(count),
+    scores: new Float64Array(count),
+    ties: new Float64Array(count),
+  }
+  for (let n = 0; n < count; n++) {
+    const index = order[n]!
+    sorted.members[n] = entries.members[index]!
+    sorted.scores[n] = entries.scores[index]!
+    sorted.ties[n] = entries.ties[index]!
+  }
+  sortEqualRuns(ids, sorted)
   return sorted
 }
 
@@ -60,25 +74,13 @@ const radixSort = (order: Uint32Array, keys: Float64Array, descending: boolean):
 }
 
 /** Puts entries of equal score and tie in the order of their user ids. */
-const sortEqualRuns = (
-  sorted: Uint32Array,
-  ids: Members,
-  members: Uint32Array,
-  scores: Float64Array,
-  ties: Float64Array,
-): void => {
+const sortEqualRuns = (ids: Members, { members, scores, ties }: EntryColumns): void => {
   let start = 0
-  let startTie = -1
-  for (let end = 0; end <= sorted.length; end++) {
-    const tie = end < sorted.length ? ties[sorted[end]!]! : -1
-    // Few have the same tie, so that scores are hardly ever looked at.
-    if (tie === startTie && scores[sorted[end]!] === scores[sorted[start]!]) continue
+  for (let end = 1; end <= members.length; end++) {
+    if (end < members.length && ties[end] === ties[start] && scores[end] === scores[start]) continue
     if (end - start > 1) {
-      sorted
-        .subarray(start, end)
-        .sort((a, b) => (ids.idOf(members[a]!) < ids.idOf(members[b]!) ? -1 : 1))
+      members.subarray(start, end).sort((a, b) => (ids.idOf(a) < ids.idOf(b) ? -1 : 1))
     }
     start = end
-    startTie = tie
   }
 }
