@@ -217,6 +217,12 @@ export const limits = {
   /** At once: to one endpoint, and to all. */
   webhookConcurrencyMax: 10,
   webhookAttemptsAtOnceMax: 2_048,
+  /** Beyond those, attempts that may wait for a connection to one endpoint that answers everything so soon. */
+  webhookAheadMax: 10,
+  webhookQuickMs: 100,
+  /** The thread that sends tells outcomes when so many wait, or the first has waited for so long. */
+  webhookOutcomesTogether: 8,
+  webhookOutcomesMs: 1,
   /** After so long an attempt counts as slow. */
   webhookSlowMs: 1_000,
   webhookBreakerFailures: 5,

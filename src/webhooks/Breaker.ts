@@ -30,6 +30,11 @@ export class Breaker {
     return this.#failures >= limits.webhookBreakerFailures
   }
 
+  /** Whether as many attempts at once are allowed as ever. */
+  get isFull(): boolean {
+    return this.#concurrency === limits.webhookConcurrencyMax
+  }
+
   /** Whether one more attempt may begin beside `inFlight` others. */
   mayStart(inFlight: number, now: number): boolean {
     if (now < this.openUntil) return false

@@ -2,6 +2,9 @@
  * One endpoint: its definition, what is to be sent to it, and what became of it. `Dispatcher.ts` runs it, in a
  * supervised fiber of its own, while there is something to do. Attempts themselves are plain callbacks.
  *
+ * To an endpoint that answers at once a few attempts more are handed to the sender than there are connections, so
+ * that the next one is there when a connection gets free.
+ *
  * Messages of one user are sent one at a time, so they arrive in order; a message that has to be tried again
  * lets the others pass.
  */
@@ -62,6 +65,7 @@ export class Endpoint implements Account {
   /** Held by whoever reads deliveries from the store to change them. */
   readonly lock = Semaphore.makeUnsafe(1)
   readonly #flights = new Map<Delivery, Flight>()
+  #lastDurationMs = Number.POSITIVE_INFINITY
   /** Whom a message is under way about. */
   readonly #busy = new Set<string>()
 
@@ -125,7 +129,8 @@ export class Endpoint implements Account {
   /** The place of the delivery to send next; -1 for none. Urgent ones come first, and do not mind the breaker. */
   #next(now: number): number {
     const { ready } = this.queue
-    const may = this.breaker.mayStart(this.inFlight, now)
+    const ahead = this.breaker.isFull && this.#isQuick(now) ? limits.webhookAheadMax : 0
+    const may = this.breaker.mayStart(this.inFlight - ahead, now)
     const mayUrgent = this.inFlight < limits.webhookConcurrencyMax
     for (let at = 0; at < ready.length; at++) {
       const { urgent, user } = ready[at]!
@@ -133,6 +138,13 @@ export class Endpoint implements Account {
       if ((may || mayUrgent) && (user === "" || !this.#busy.has(user))) return at
     }
     return -1
+  }
+
+  /** Whether everything is answered soon, as far as one can tell. */
+  #isQuick(now: number): boolean {
+    const [oldest] = this.#flights.values()
+    const waited = oldest === undefined ? 0 : now - oldest.startedAt
+    return Math.max(this.#lastDurationMs, waited) <= limits.webhookQuickMs
   }
 
   /** An endpoint that takes long for what is under way counts as failing until it answers. */
@@ -182,6 +194,7 @@ export class Endpoint implements Account {
 
   #settle(delivery: Delivery, at: number, outcome: Outcome): void {
     const { durationMs, error, status } = outcome
+    this.#lastDurationMs = durationMs
     this.#land(delivery)
     const erased = this.#shared.erasures.has(delivery)
     // An answer may repeat what it was sent: the id of somebody who is gone is not kept with it.

@@ -3,8 +3,8 @@
  * that the actors share.
  *
  * - It is started with the first message, and ends with `close`.
- * - What goes over in one go and comes back in one turn of the event loop is one batch. What is over there is bounded by who
- *   sends: no more attempts than `webhookAttemptsAtOnceMax` are under way.
+ * - What goes over in one go is one batch; what comes back is told together, a little later. What is over there is
+ *   bounded by who sends: no more attempts than `webhookAttemptsAtOnceMax` are under way.
  * - Should the thread end by itself, a defect, every attempt under way ends without a reply, and the next one
  *   starts another thread. Whether a receiver got the message is not known then, as after every reset.
  */

@@ -13,14 +13,19 @@ import type { SenderOrder, SenderReport, SenderSettings } from "./SenderOrders.t
 const { allowed, timeoutMs, trusted } = workerData as SenderSettings
 const port = parentPort!
 
+// To wake the other thread costs more than to sign a message: outcomes are told together.
 let reports: Array<SenderReport> = []
+let due: NodeJS.Timeout | undefined
 const flush = (): void => {
+  clearTimeout(due)
+  due = undefined
   const batch = reports
   reports = []
   port.postMessage(batch)
 }
 const report = (said: SenderReport): void => {
-  if (reports.push(said) === 1) setImmediate(flush)
+  if (reports.push(said) >= limits.webhookOutcomesTogether) flush()
+  else due ??= setTimeout(flush, limits.webhookOutcomesMs)
 }
 
 let asked = 0
