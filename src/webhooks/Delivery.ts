@@ -73,6 +73,8 @@ export class Delivery implements DeliveryName, DeliveryState {
   entry: FeedEntry | undefined
   /** Somebody waits for it: it does not wait for the circuit breaker. */
   urgent = false
+  /** Its user was erased while it was under way: nothing of its answer is kept, and it is not sent again. */
+  erased = false
   /** It was due when it left memory. */
   leftDue = false
 

@@ -196,7 +196,7 @@ export class Endpoint implements Account {
     const { durationMs, error, status } = outcome
     this.#lastDurationMs = durationMs
     this.#land(delivery)
-    const erased = this.#shared.erasures.has(delivery)
+    const erased = delivery.erased || this.#shared.erasures.has(delivery)
     // An answer may repeat what it was sent: the id of somebody who is gone is not kept with it.
     const body = erased || delivery.kind === "user.deleted" ? "" : outcome.body
     delivery.record({ at, durationMs, status, error, body })

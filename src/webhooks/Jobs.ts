@@ -170,6 +170,10 @@ export class Jobs {
     for (const delivery of [...endpoint.queue.ready]) {
       if (erasures.has(delivery)) endpoint.queue.drop(delivery, "erased")
     }
+    // What is under way may end after the job.
+    for (const delivery of endpoint.queue.live) {
+      if (erasures.has(delivery)) delivery.erased = true
+    }
     yield* bookkeeping.flushed
     for (const status of deliveryStatuses) {
       let from = { sequence: 0, index: 0 }

@@ -3,6 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { tables } from "../../src/storage/Storage.ts"
+import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
+import type { Outcome, OutgoingMessage } from "../../src/webhooks/Sender.ts"
 import { event, reward, sandbox } from "../engine/fixture.ts"
 import { logOf, receiving, startInMemory, until, webhook } from "./fixture.ts"
 
@@ -28,6 +30,46 @@ const echoing = (status: () => number) =>
   })
 
 describe("An erased user", () => {
+  it.live("leaves nothing when an attempt about them ends after all else was erased", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const ends: Array<() => void> = []
+      const outcome = { status: 200, error: null, body: id, retryAfter: undefined, durationMs: 1 }
+      const makeSender = () => ({
+        send: (_: OutgoingMessage, settled: (of: Outcome) => void) => {
+          ends.push(() => settled(outcome))
+          return () => {}
+        },
+        close: () => {},
+      })
+      const started = yield* startInMemory(state, {
+        engine: { snapshotIntervalMs: 20 },
+        makeSender,
+      })
+      yield* started.engine.askProject(sandbox, webhook("http://receiver.test/"))
+      yield* started.engine.askUser(sandbox, reward(id, 5))
+      yield* until(
+        Effect.sync(() => ends.length),
+        (length) => length === 1,
+      )
+      yield* started.engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
+      const store = new DeliveryStore(MemoryStorage.make({ state }))
+      const head = started.engine.feed.head
+      yield* until(
+        Effect.all([store.cursor, store.jobs]).pipe(Effect.orDie),
+        ([cursor = 0, jobs]) => cursor >= head && jobs.length === 0,
+      )
+      for (const end of ends.splice(0)) end()
+      yield* until(
+        Effect.sync(() => ends.length),
+        (length) => length > 0,
+      )
+      for (const end of ends.splice(0)) end()
+      yield* started.close()
+      expect(traces(state)).toEqual([])
+    }),
+  )
+
   it.live("is in no table of webhooks, whatever has become of the messages", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
