@@ -275,6 +275,10 @@ export const limits = {
   archiveIntervalMs: 3_600_000,
   /** After one that failed. */
   archiveRetryMs: 10 * 60_000,
+  /** A copy beside a server: so much is on disk before more is written, so fast, and faster where it would take longer than so. */
+  archiveFlushBytes: 4 * mebibyte,
+  archiveCopyBytesPerSecond: 64 * mebibyte,
+  archiveCopyMs: 60_000,
   archivesHourly: 24,
   archivesDaily: 7,
   archivesKeptMax: 10_000,

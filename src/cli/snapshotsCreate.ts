@@ -55,7 +55,8 @@ const createAlone = Effect.fnUntraced(function* (config: Config, progress: Progr
   const host = yield* makeWorkerHost({ background: false })
   const archives = archivesIn(config)
   const at = yield* Clock.currentTimeMillis
-  const wish = { directory: config.dataDirectory, archives, at, reason: "request" } as const
+  const directory = config.dataDirectory
+  const wish = { directory, archives, at, reason: "request", gentle: false } as const
   const manifest = yield* Effect.mapError(host.run("archive", wish, { progress }), jobFailure)
   const retention = { hourly: config.archivesHourly, daily: config.archivesDaily }
   yield* Effect.mapError(pruneArchives(nodeDisk, archives, retention), diskFailure)

@@ -5,7 +5,7 @@
  *     <archives>/<time>-<sequence>/
  *       manifest.json       what is in it, and the checksum of every file
  *       verification.json   how the last check of it ended
- *       live/data.mdb       the snapshot (LMDB), compacted
+ *       live/data.mdb       the snapshot (LMDB), page by page
  *       journal/            the records after the snapshot's watermark, and its clean mark
  *
  * A folder gets this name only when all of it is durable and was checked; `<…>.draft` is on its way in, and

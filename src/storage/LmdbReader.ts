@@ -7,15 +7,18 @@
  * - LMDB trusts its pages. A truncated file or a page of zeros ends the process with SIGBUS or an abort: never
  *   open one in a process that serves.
  */
+import { Effect, type Scope } from "effect"
+import { type DiskError, withFile } from "./Disk.ts"
+import { dataFile } from "./LmdbPages.ts"
 import {
   type Database,
   openReadOnly,
   openTable,
-  openWritable,
   type RootDatabase,
   type Transaction,
 } from "./LmdbStore.ts"
-import { type Range, type StoredEntry, type Table, tables } from "./Storage.ts"
+import { nodeDisk } from "./NodeDisk.ts"
+import { Broken, type Range, type StoredEntry, type Table, tables } from "./Storage.ts"
 
 type Bytes = Uint8Array
 
@@ -66,39 +69,45 @@ export class LmdbReader {
   }
 }
 
-/**
- * Copies the environment in `folder`, as of one moment, compacted, into `into`: an existing folder without one.
- * Nothing is flushed (LMDB's backup does no fsync). Rejects when space runs out.
- */
-export const copyEnvironment = async (folder: string, into: string): Promise<void> => {
-  const root = openReadOnly(folder)
-  try {
-    await root.backup(into, true)
-  } finally {
-    await root.close()
-  }
-  await fillFreeList(into)
+/** An environment of which no page is written over that its state of one moment needs. */
+export interface PinnedPages {
+  /** The first bytes of its file: they say which state that is. All others are as the file has them, in any order of reading. */
+  readonly head: Uint8Array
+  /** What the file had at that moment; what it has grown by since belongs to later states. */
+  readonly bytes: number
 }
 
 /**
- * A compacted copy has an empty list of free pages, and the first transaction that frees more than about 250
- * pages of such an environment ends the process: LMDB 0.9.90 (lmdb 3.5.6) follows a page that is not written
- * yet when the list's first entry is a large one (SIGSEGV in `mdb_cursor_last` under `mdb_freelist_save`).
- * After two small transactions the list has small entries, and the last one is never used up.
+ * Pins the environment in `folder` for the surrounding scope, also beside the process that writes it: LMDB writes
+ * over no page that belongs to the state of a read transaction that is open, or to any later one. But the first two
+ * pages, which name the newest state, are written over in turn: they are read until two readings agree, so that none
+ * is half of one and half of the next. Fails with what `lmdb` throws, or the disk.
  */
-const fillFreeList = async (folder: string): Promise<void> => {
-  const root = openWritable(folder)
-  try {
-    for (const name of tables) {
-      const table = openTable(root, name)
-      const first = table === undefined ? undefined : [...table.getRange({ limit: 1 })][0]
-      if (table === undefined || first === undefined) continue
-      for (let transaction = 0; transaction < 2; transaction++) {
-        await table.put(first.key, first.value)
-      }
-      return
-    }
-  } finally {
-    await root.close()
-  }
-}
+export const pinPages = (
+  folder: string,
+): Effect.Effect<PinnedPages, Broken | DiskError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const broken = (cause: unknown) => new Broken({ operation: "read", cause })
+    const root = yield* Effect.acquireRelease(
+      Effect.try({ try: () => openReadOnly(folder), catch: broken }),
+      (opened) => Effect.promise(() => opened.close()),
+    )
+    const { pageSize } = root.getStats() as { readonly pageSize: number }
+    yield* Effect.acquireRelease(
+      Effect.try({ try: () => root.useReadTransaction(), catch: broken }),
+      (transaction) => Effect.sync(() => transaction.done()),
+    )
+    return yield* withFile(nodeDisk, dataFile(folder), "read", (file) =>
+      Effect.gen(function* () {
+        let head = Buffer.alloc(0)
+        let again = Buffer.alloc(2 * pageSize)
+        yield* file.read(0, again)
+        while (!head.equals(again)) {
+          head = again
+          again = Buffer.alloc(head.length)
+          yield* file.read(0, again)
+        }
+        return { head, bytes: yield* file.size }
+      }),
+    )
+  })

@@ -79,11 +79,8 @@ const reasonOf = async (error: unknown): Promise<unknown> => {
 
 const codeOf = (reason: unknown): unknown =>
   (reason as { readonly code?: unknown } | null | undefined)?.code
-const fullNumbers = [os.constants.errno.ENOSPC, os.constants.errno.EDQUOT]
-const fullWords = /(no space left on device|disk quota exceeded)$/i
-/** Whether LMDB failed because the disk is full. A copy of an environment tells it in the system's words alone. */
-export const isFull = (reason: unknown): boolean =>
-  fullNumbers.some((number) => number === codeOf(reason)) || fullWords.test(String(reason))
+const isFull = (reason: unknown): boolean =>
+  [os.constants.errno.ENOSPC, os.constants.errno.EDQUOT].some((code) => code === codeOf(reason))
 const isInputOutput = (reason: unknown): boolean => codeOf(reason) === os.constants.errno.EIO
 
 export interface LmdbStoreOptions {

@@ -4,9 +4,9 @@ import path from "node:path"
 import { createInterface } from "node:readline"
 import { describe, expect, it, onTestFinished } from "@effect/vitest"
 import { Effect } from "effect"
+import { copyLive } from "../../src/engine/archive/LiveCopy.ts"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import { checkPages, dataFile } from "../../src/storage/LmdbPages.ts"
-import { copyEnvironment } from "../../src/storage/LmdbReader.ts"
 import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
 import { type Entry, type Table, tables } from "../../src/storage/Storage.ts"
 import { compileCache } from "../compileCache.ts"
@@ -98,7 +98,7 @@ describe("The check of LMDB's pages", () => {
           const random = new Random(seed)
           const folder = yield* grown(random, 60)
           const copy = yield* temporaryFolder
-          yield* Effect.promise(() => copyEnvironment(folder, copy))
+          yield* copyLive(folder, copy, "", { progress: () => {}, rest: () => Effect.void })
           expect(faultOf(copy)).toBeUndefined()
           expect(faultOf(path.join(copy, "nothing"))).toBeUndefined()
         }),

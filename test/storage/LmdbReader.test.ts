@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { compositeKey, rangeOf } from "../../src/storage/Keys.ts"
-import { copyEnvironment, LmdbReader } from "../../src/storage/LmdbReader.ts"
+import { LmdbReader } from "../../src/storage/LmdbReader.ts"
 import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
 import type { Entry } from "../../src/storage/Storage.ts"
 import { text } from "./records.ts"
@@ -57,44 +57,6 @@ describe("LmdbReader", () => {
       const folder = yield* temporaryFolder
       expect(() => new LmdbReader(folder)).toThrow()
       expect(yield* Effect.promise(() => readdir(folder))).toEqual([])
-    }),
-  )
-})
-
-describe("A copy of an environment", () => {
-  it.live("has all of it in less space", () =>
-    Effect.gen(function* () {
-      const folder = yield* written(entries(500, 4_000, "x"), entries(500, 4_000, "y"))
-      const copy = yield* temporaryFolder
-      yield* Effect.promise(() => copyEnvironment(folder, copy))
-      yield* withReader(copy, (reader) => {
-        const all = [...reader.entries({ table: "history", ...rangeOf(compositeKey("e")) })]
-        expect(all.map(([, value]) => text(value))).toEqual(Array(500).fill("y".repeat(4_000)))
-      })
-    }),
-  )
-
-  it.live("bears a first transaction that frees many pages", () =>
-    Effect.gen(function* () {
-      const folder = yield* written(entries(2_000, 4_000, "x"))
-      const copy = yield* temporaryFolder
-      yield* Effect.promise(() => copyEnvironment(folder, copy))
-      for (const fill of ["y", "z"]) {
-        yield* withStore(copy, (store) => store.writeEntries(entries(2_000, 4_000, fill)))
-      }
-      yield* withReader(copy, (reader) => {
-        const last = reader.get("history", compositeKey("e", 1_999))
-        expect(text(last)).toBe("z".repeat(4_000))
-      })
-    }),
-  )
-
-  it.live("of an empty one is one too", () =>
-    Effect.gen(function* () {
-      const folder = yield* written()
-      const copy = yield* temporaryFolder
-      yield* Effect.promise(() => copyEnvironment(folder, copy))
-      yield* withReader(copy, (reader) => expect(reader.count("users")).toBe(0))
     }),
   )
 })

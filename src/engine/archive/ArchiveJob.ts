@@ -1,8 +1,8 @@
 /**
  * Makes one archive, in a process of its own beside the server that goes on writing.
  *
- * 1. LMDB copies the snapshot as of one moment (`begun` → `copied`). It may be the middle of a periodic snapshot,
- *    with some values ahead of the watermark.
+ * 1. The snapshot is copied as of one moment (`LiveCopy`, `begun` → `copied`). It may be the middle of a periodic
+ *    snapshot, with some values ahead of the watermark.
  * 2. Only then the server says where its durable journal ends (`position`): after everything that the copy can
  *    hold. The records from the copy's watermark to there are copied too, batch by batch as they are.
  *    So an archive is what a crash at that moment would leave, and the state of exactly that record.
@@ -22,21 +22,18 @@ import {
 } from "../../storage/ArchiveManifest.ts"
 import { type DiskError, removeTree, replaceFile } from "../../storage/Disk.ts"
 import { scanJournal } from "../../storage/JournalScan.ts"
-import { copyEnvironment } from "../../storage/LmdbReader.ts"
-import { isFull } from "../../storage/LmdbStore.ts"
 import { nodeDisk } from "../../storage/NodeDisk.ts"
 import { SegmentWriter } from "../../storage/SegmentWriter.ts"
 import { NoSpace } from "../../storage/Storage.ts"
-import { describeFiles, syncFile } from "./Files.ts"
+import { describeFiles } from "./Files.ts"
 import { FaultList } from "./Findings.ts"
 import { type Input, JobFailed, type PositionAnswer } from "./Jobs.ts"
 import type { JobCode, JobContext } from "./jobTable.ts"
+import { copyLive, gentleRest } from "./LiveCopy.ts"
 import { readWatermark, SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
 type ArchiveInput = Input<"archive">
-
-const copyLookMs = 100
 
 export const makeArchive: JobCode<"archive"> = Effect.fnUntraced(function* (input, context) {
   const { archives, at, directory } = input
@@ -57,17 +54,24 @@ const fill = Effect.fnUntraced(function* (
   draft: string,
   context: JobContext,
 ): Effect.fn.Return<Manifest, unknown, Scope.Scope> {
-  const { archives, at, directory, reason } = input
+  const { archives, at, directory, gentle, reason } = input
   yield* context.ask("begun")
-  yield* copyLive(path.join(directory, "live"), path.join(draft, "live"), context)
+  const live = path.join(draft, "live")
+  yield* nodeDisk.makeFolder(live)
+  const copied = yield* copyLive(path.join(directory, "live"), live, "live/data.mdb", {
+    rest: gentle ? gentleRest : () => Effect.void,
+    progress: (done, total) => context.progress({ activity: "Copying", done, total }),
+  })
+  // Also makes LMDB's lock beside the copy: without space for it later, the process would die of SIGBUS.
+  const watermark = yield* readWatermark(draft)
   yield* context.ask("copied")
   const position = (yield* context.ask("position")) as PositionAnswer
-  yield* copyTail(path.join(directory, "journal"), draft, position)
+  yield* copyTail(path.join(directory, "journal"), draft, watermark, position)
   yield* context.ask("journal")
   const { findings, saved } = yield* Effect.scoped(check(draft, context))
   yield* context.ask("verified")
   // What LMDB leaves beside a database that was opened.
-  yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
+  yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
   const { end, lastAt } = saved.tail
   const manifest: Manifest = {
     format: archiveFormat,
@@ -80,7 +84,7 @@ const fill = Effect.fnUntraced(function* (
     watermark: saved.watermark,
     counts: findings.counts,
     sums: findings.sums,
-    files: yield* describeFiles(draft, ["live", "journal"], context.progress),
+    files: [copied, ...(yield* describeFiles(draft, ["journal"], context.progress))],
   }
   for (const folder of ["live", "journal"]) yield* nodeDisk.syncFolder(path.join(draft, folder))
   yield* replaceFile(nodeDisk, draft, manifestName, encodeManifest(manifest))
@@ -90,40 +94,15 @@ const fill = Effect.fnUntraced(function* (
   return manifest
 })
 
-/** LMDB's own copy, and the flush that it does not do. */
-const copyLive = Effect.fnUntraced(function* (from: string, to: string, context: JobContext) {
-  yield* nodeDisk.makeFolder(to)
-  const copy = path.join(to, "data.mdb")
-  const total = (yield* Effect.promise(() => fs.stat(path.join(from, "data.mdb")))).size
-  const look = setInterval(() => {
-    fs.stat(copy).then(
-      ({ size }) => context.progress({ activity: "Copying", done: size, total }),
-      () => {},
-    )
-  }, copyLookMs)
-  yield* Effect.tryPromise({ try: () => copyEnvironment(from, to), catch: copyFailure }).pipe(
-    Effect.ensuring(Effect.sync(() => clearInterval(look))),
-  )
-  yield* syncFile(copy)
-})
-
-/** LMDB tells the system's error number, or its own words. */
-const copyFailure = (error: unknown): NoSpace | JobFailed => {
-  const detail = `The snapshot can not be copied: ${error instanceof Error ? error.message : error}`
-  return isFull(error)
-    ? new NoSpace({ operation: "archive" })
-    : new JobFailed({ kind: "failed", detail })
-}
-
 /** Copies the journal from the copied snapshot's watermark on, that record included, up to `position`. */
 const copyTail = Effect.fnUntraced(function* (
   from: string,
   draft: string,
+  watermark: number,
   position: PositionAnswer,
 ): Effect.fn.Return<void, DiskError | JobFailed> {
   const folder = path.join(draft, "journal")
   yield* nodeDisk.makeFolder(folder)
-  const watermark = yield* readWatermark(draft)
   const first = Math.max(1, watermark)
   let writer: SegmentWriter | undefined
   const until = position === undefined ? {} : { until: position.lastSequence }

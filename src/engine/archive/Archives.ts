@@ -74,7 +74,8 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
     const startedAt = performance.now()
     const at = yield* Clock.currentTimeMillis
     const listener = { asked, ...(progress !== undefined && { progress }) }
-    const manifest = yield* host.run("archive", { directory, archives, at, reason }, listener).pipe(
+    const wish = { directory, archives, at, reason, gentle: host.background }
+    const manifest = yield* host.run("archive", wish, listener).pipe(
       Effect.tapCause(() => Effect.sync(() => metrics?.failed())),
       Effect.tapError((failed) =>
         Effect.andThen(

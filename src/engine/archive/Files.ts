@@ -11,9 +11,6 @@ const pieceBytes = 1_048_576
 
 type FileDescription = Manifest["files"][number]
 
-export const syncFile = (where: string): OnDisk<void> =>
-  withFile(nodeDisk, where, "write", (file) => file.sync)
-
 /** The bytes of a file; `piece` gets them one after another, and may keep none. */
 const readFile = (
   where: string,

@@ -18,6 +18,8 @@ export interface Jobs {
       /** Epoch milliseconds. */
       readonly at: number
       readonly reason: Manifest["reason"]
+      /** Gives way to the server that has the directory, and takes longer. */
+      readonly gentle: boolean
     }
     readonly result: Manifest
   }

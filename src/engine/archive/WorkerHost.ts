@@ -34,6 +34,8 @@ export interface Listener {
 }
 
 export interface WorkerHost {
+  /** Whether its jobs give way to everything else on the machine. */
+  readonly background: boolean
   /** Runs a job to its end. An interruption ends its process. */
   readonly run: <Name extends JobName>(
     name: Name,
@@ -75,6 +77,7 @@ export const makeWorkerHost = (
     let running = start(options)
     yield* Effect.addFinalizer(() => Effect.sync(() => end(running)))
     return {
+      background: options.background,
       run: (name, input, listener = {}) =>
         Semaphore.withPermit(
           one,

@@ -179,6 +179,7 @@ describe("An archive", () => {
           archives: first.folder,
           at: Date.now(),
           reason: "request",
+          gentle: false,
         }),
       )
       expect(String(second)).toContain("does not pass its check")

@@ -1,0 +1,72 @@
+/**
+ * Copies the snapshot of a data directory as of one moment, beside the server that goes on writing it.
+ *
+ * LMDB's own copy writes as fast as it can and flushes nothing: gigabytes gather in the page cache and then go to the
+ * disk at once, while every commit of the journal waits behind them. Here the pages of a state that is pinned
+ * (`pinPages`) are copied a few megabytes at a time, each on disk before the next, and beside a server no faster than
+ * `archiveCopyBytesPerSecond`. What is pinned makes the server's file grow by what it writes meanwhile, so
+ * a copy that would take longer than `archiveCopyMs` is as much faster.
+ *
+ * The copy is as large as the snapshot, with the pages in it that are free.
+ */
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import type { Manifest } from "../../storage/ArchiveManifest.ts"
+import { type DiskError, withFile } from "../../storage/Disk.ts"
+import { dataFile } from "../../storage/LmdbPages.ts"
+import { pinPages } from "../../storage/LmdbReader.ts"
+import { nodeDisk } from "../../storage/NodeDisk.ts"
+import type { Broken } from "../../storage/Storage.ts"
+
+export interface LiveCopyOptions {
+  readonly progress: (done: number, total: number) => void
+  /** Runs after each piece, once it is on disk: `done` of `total` bytes were copied in `tookMs`. */
+  readonly rest: (done: number, total: number, tookMs: number) => Effect.Effect<void>
+  readonly pieceBytes?: number
+}
+
+/** Rests as long as a copy must beside a server that serves. */
+export const gentleRest: LiveCopyOptions["rest"] = (done, total, tookMs) =>
+  Effect.sleep(copyRestMs(done, total, tookMs))
+
+export const copyRestMs = (done: number, total: number, tookMs: number): number => {
+  const { archiveCopyBytesPerSecond, archiveCopyMs } = limits
+  const bytesPerMs = Math.max(archiveCopyBytesPerSecond / 1_000, total / archiveCopyMs)
+  return Math.max(0, done / bytesPerMs - tookMs)
+}
+
+/** Copies the environment in the folder `from` into the existing folder `to`, durably; returns the file's description under `name`. */
+export const copyLive = (
+  from: string,
+  to: string,
+  name: string,
+  { pieceBytes = limits.archiveFlushBytes, progress, rest }: LiveCopyOptions,
+): Effect.Effect<Manifest["files"][number], Broken | DiskError> =>
+  Effect.gen(function* () {
+    const { bytes, head } = yield* pinPages(from)
+    const startedAt = performance.now()
+    const hash = createHash("sha256")
+    const memory = Buffer.allocUnsafe(Math.max(pieceBytes, head.length))
+    let done = 0
+    yield* withFile(nodeDisk, dataFile(from), "read", (file) =>
+      withFile(nodeDisk, dataFile(to), "create", (copy) =>
+        Effect.gen(function* () {
+          while (done < bytes) {
+            const wanted = memory.subarray(0, Math.min(memory.length, bytes - done))
+            const count = yield* file.read(done, wanted)
+            if (count === 0) return
+            const piece = wanted.subarray(0, count)
+            if (done === 0) piece.set(head)
+            yield* copy.write(done, [piece])
+            yield* copy.sync
+            hash.update(piece)
+            done += count
+            progress(done, bytes)
+            yield* rest(done, bytes, performance.now() - startedAt)
+          }
+        }),
+      ),
+    )
+    return { path: name, bytes: done, sha256: hash.digest("hex") }
+  }).pipe(Effect.scoped)
