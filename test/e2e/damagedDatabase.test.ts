@@ -1,7 +1,10 @@
 /** A database that is damaged under the real server: it serves with nothing missing, or says exactly why it does not. */
-import { cp, open, readFile, stat, truncate } from "node:fs/promises"
+import { cp, open, readFile, stat, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { rangeOf } from "../../src/storage/Keys.ts"
+import { LmdbReader } from "../../src/storage/LmdbReader.ts"
+import type { Table } from "../../src/storage/Storage.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
 import { createKey, patience, run, Server, temporaryFolder } from "./program.ts"
@@ -10,7 +13,7 @@ const pageBytes = 4_096
 const users = 60
 const allowed = { LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8" }
 const words =
-  /The database \S+data\.mdb is damaged: [^\n]+\. Nothing was changed\. `laurel snapshots restore --to-sequence last` makes it anew/
+  /(The (database|data directory) \S+ is damaged: [^\n]+|The database is damaged\. The process ends)\. Nothing was changed\. `laurel snapshots restore --to-sequence last` makes it anew/
 
 /** A directory with something in every table: webhooks that wait and that were delivered, kept answers, batches. */
 const filled = async () => {
@@ -34,11 +37,30 @@ const filled = async () => {
     const { status } = await server.request(key, "POST", `/v1/users/u${n}/rewards`, reward)
     expect(status).toBe(200)
   }
+  const batch = await fetch(`${server.url}/v1/events/batch`, {
+    method: "POST",
+    headers: {
+      Authorization: `Bearer ${key}`,
+      "Content-Type": "application/json",
+      "Idempotency-Key": "once",
+    },
+    body: JSON.stringify({ events: [{ userId: "u0", action: "OTHER" }] }),
+  })
+  expect(batch.status).toBe(200)
   await receiver.until(
     () => receiver.received.filter(({ path }) => path === "/good").length >= users,
   )
   expect(await server.stop()).toBe(0)
   return { folder, key }
+}
+
+/** Any value of a table. */
+const anyValue = async (live: string, table: Table, random: Random): Promise<Buffer> => {
+  const reader = new LmdbReader(live)
+  const entries = [...reader.entries({ table, ...rangeOf(new Uint8Array(0)) })]
+  const value = Buffer.from(random.pick(entries)[1])
+  await reader.close()
+  return value
 }
 
 const copyOf = async (folder: string) => {
@@ -58,6 +80,10 @@ const servesOrTells = async (folder: string, key: string) => {
   }
   server.url = JSON.parse(await readFile(join(folder, "server.json"), "utf8")).url
   const found: Array<unknown> = []
+  // A webhook that waits is tried again, which looks at all that is known of it.
+  await server
+    .request(key, "POST", "/v1/users/u0/rewards", { type: "xp", amount: 1, id: "r0" })
+    .catch(() => {})
   for (let n = 0; n < users; n++) {
     const reply = await server.request(key, "GET", `/v1/users/u${n}`).catch(() => undefined)
     if (reply === undefined) break
@@ -92,6 +118,36 @@ describe("A server whose database is damaged", patience, () => {
         ends.push(await servesOrTells(copy, key))
       }
       expect(ends).toHaveLength(8)
+    })
+  }
+
+  for (const seed of seeds(1)) {
+    it(`tells of a value that is damaged in the tables of webhooks and batches; again with LAUREL_TEST_SEED=${seed}`, async () => {
+      const random = new Random(seed)
+      const { folder, key } = await filled()
+      for (const table of ["outbox", "endpoints", "deliveries", "due", "batches"] as const) {
+        const { copy, data } = await copyOf(folder)
+        const bytes = await readFile(data)
+        const value = await anyValue(join(folder, "live"), table, random)
+        // Every copy of it: pages of earlier transactions are still in the file.
+        const flipped = Buffer.from(value)
+        flipped[random.integer(0, value.length - 1)]! ^= 1 << random.integer(0, 7)
+        let copies = 0
+        for (let at = bytes.indexOf(value); at >= 0; at = bytes.indexOf(value, at + 1)) {
+          flipped.copy(bytes, at)
+          copies++
+        }
+        expect([table, copies > 0]).toEqual([table, true])
+        await writeFile(data, bytes)
+        const checked = await run(["snapshots", "verify", "live"], copy)
+        expect([checked.code, checked.stderr]).toEqual([
+          65,
+          expect.stringMatching(
+            new RegExp(`The value \\S+ of table ${table} (is damaged|has format)`),
+          ),
+        ])
+        expect(["served", "told"]).toContain(await servesOrTells(copy, key))
+      }
     })
   }
 
