@@ -5,7 +5,7 @@
  *             a long value; then the places, 2 bytes each, counted from behind this head
  *     node    4 bytes of value, or the page below · 2 flags · 2 bytes of key · key · value, a tree, or where a long value is
  *     meta    4 magic · 4 version · 8 · 8 · tree of free pages · tree of tables · 8 last page · 8 transaction
- *     tree    4 (of the first: page size) · 2 · 2 depth · 32 · 8 root
+ *     tree    4 (of the first: page size) · 2 flags · 2 depth · 32 · 8 root
  */
 import fs from "node:fs"
 
@@ -28,6 +28,9 @@ export const overflowPage = 4
 const metaPage = 8
 /** What LMDB keeps in the same bits while a page is in memory. */
 export const passingFlags = 0xa000
+
+/** Of the list of free pages. All other trees of ours have no flags; by those of the first, LMDB opens the file. */
+const numberKeys = 8
 
 export const bigNode = 1
 export const treeNode = 2
@@ -96,6 +99,10 @@ const decodeMeta = (bytes: Buffer, page: number): Meta => {
 
 /** A tree by the bytes that describe it. */
 export const decodeTree = (bytes: Buffer, name: string, numbers: boolean): Tree => {
+  const flags = bytes.readUInt16LE(4)
+  if (flags !== (numbers ? numberKeys : 0)) {
+    throw new Damaged(`the tree ${name} has the flags ${flags}, which none of ours has`)
+  }
   const root = bytes.readBigUInt64LE(40)
   if (root !== noPage && root > BigInt(pagesMax)) {
     throw new Damaged(`the tree ${name} begins at page ${root}, which can not be`)

@@ -131,6 +131,23 @@ describe("The check of LMDB's pages", () => {
     )
 
     it.live(
+      `finds a flipped bit in the flags of the trees that all others hang on (seed ${seed})`,
+      () =>
+        Effect.gen(function* () {
+          const folder = yield* grown(new Random(seed), 2)
+          for (const at of [52, 53, 100, 101, 52 + pageBytes, 53 + pageBytes]) {
+            for (let bit = 0; bit < 8; bit++) {
+              const flip = () => flipBit(dataFile(folder), at, bit)
+              yield* Effect.promise(flip)
+              expect(faultOf(folder, false)).toMatch(/ has the flags \d+, which none of ours has/)
+              yield* Effect.promise(flip)
+            }
+          }
+          expect(faultOf(folder)).toBeUndefined()
+        }),
+    )
+
+    it.live(
       `finds a flipped bit wherever LMDB would die of it or miss a page (seed ${seed})`,
       () =>
         Effect.gen(function* () {
