@@ -24,10 +24,19 @@ const start = (name: string, input: unknown): ChildProcess =>
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   })
 
-/** Runs a file of `processes/` to its end; resolves with what it answered. */
-export const inProcess = async <Answer>(name: string, input: unknown = null): Promise<Answer> => {
+/**
+ * Runs a file of `processes/` to its end; resolves with what it answered. Once `over` is settled, it is told to come to
+ * its end (`toldToEnd`).
+ */
+export const inProcess = async <Answer>(
+  name: string,
+  input: unknown = null,
+  over?: Promise<unknown>,
+): Promise<Answer> => {
   const child = start(name, input)
   const ended = once(child, "exit")
+  const tell = () => void (child.connected && child.send("end"))
+  over?.then(tell, tell)
   const answer = await firstMessage<Answer>(name, child)
   child.disconnect()
   await ended
@@ -62,6 +71,11 @@ export const startProcess = async <Answer>(
 ): Promise<Running<Answer>> => {
   const child = start(name, input)
   return { answer: await firstMessage<Answer>(name, child), ...controls(child) }
+}
+
+/** In the process: calls back when it is told to come to its end. */
+export const toldToEnd = (callback: () => void): void => {
+  process.once("message", callback)
 }
 
 /** In the process: computes the answer to the input. */

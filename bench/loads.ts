@@ -18,9 +18,10 @@ export const closedLoop = (target: Target, warmUpMs: number): Promise<LoadReport
     measureMs: 4_000,
   } satisfies LoadOptions)
 
-/** Events at a steady rate, whether or not those before them were answered. */
+/** Events at a steady rate, whether or not those before them were answered; no longer than until `over` is settled. */
 export const openLoop = (
   target: Target,
   rate: Omit<OpenLoadOptions, keyof RequestShape>,
+  over?: Promise<unknown>,
 ): Promise<OpenLoadReport> =>
-  inProcess("openLoad", { ...target, ...shape, ...rate } satisfies OpenLoadOptions)
+  inProcess("openLoad", { ...target, ...shape, ...rate } satisfies OpenLoadOptions, over)

@@ -7,7 +7,7 @@
  * still for a second, the 99th percentile of the whole time would be that of the machine.
  */
 import { connect, type Socket } from "node:net"
-import { answer } from "../children.ts"
+import { answer, toldToEnd } from "../children.ts"
 import { median } from "../statistics.ts"
 import { Latencies, PreparedRequest, type RequestShape, readReplies } from "../wire.ts"
 
@@ -16,11 +16,14 @@ export interface OpenLoadOptions extends RequestShape {
   /** How many requests can be under way. */
   readonly connections: number
   readonly warmUpSeconds: number
+  /** At most: it ends sooner when it is told to. */
   readonly measureSeconds: number
 }
 
 /** Of the measured time, except `acceptedInAll`. Times are milliseconds, medians of the seconds. */
 export interface OpenLoadReport {
+  /** How many seconds were measured. */
+  readonly seconds: number
   readonly offered: number
   /** Offered when all connections were waiting for answers. */
   readonly unsent: number
@@ -60,7 +63,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
     const seconds = Array.from({ length: options.measureSeconds }, (): Second => {
       return { accepted: new Latencies(), refused: new Latencies() }
     })
-    const durationMs = (options.warmUpSeconds + options.measureSeconds) * 1_000
+    let durationMs = (options.warmUpSeconds + options.measureSeconds) * 1_000
     const idle: Array<Connection> = []
     let offered = 0
     let unsent = 0
@@ -77,6 +80,15 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
 
     const secondOf = (dueAt: number): Second | undefined =>
       seconds[Math.floor((dueAt - startedAt) / 1_000) - options.warmUpSeconds]
+
+    // Whole seconds are measured.
+    toldToEnd(() => {
+      const sinceMs = performance.now() - startedAt - options.warmUpSeconds * 1_000
+      const wanted = Math.max(1, Math.ceil(sinceMs / 1_000))
+      if (wanted >= seconds.length) return
+      seconds.length = wanted
+      durationMs = (options.warmUpSeconds + wanted) * 1_000
+    })
 
     const rest = (connection: Connection): void => {
       connection.dueAt = undefined
@@ -143,6 +155,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       const accepted = (second: Second) => second.accepted
       const refused = (second: Second) => second.refused
       return {
+        seconds: seconds.length,
         offered,
         unsent,
         accepted: count(accepted),
