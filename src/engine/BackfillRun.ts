@@ -17,12 +17,11 @@ import type { UserState } from "../domain/User.ts"
 import type { DoneReply } from "../domain/UserReply.ts"
 import { limits } from "../Limits.ts"
 import { compositeKey, rangeOf } from "../storage/Keys.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken, Storage, StoredEntry } from "../storage/Storage.ts"
 import { decodeValue } from "../storage/Values.ts"
-
 import type { Answer, UserMessage } from "./Engine.ts"
 import type { Environment } from "./Environments.ts"
-import { nextTurn } from "./nextTurn.ts"
 import { decodeUser } from "./UserCodec.ts"
 import type { UserHistory } from "./UserHistory.ts"
 

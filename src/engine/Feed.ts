@@ -16,9 +16,9 @@ import { Data, Effect, Option, type Scope, Semaphore, Stream } from "effect"
 import { messageAt } from "../domain/Message.ts"
 import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken, Storage, StoredRecord } from "../storage/Storage.ts"
 import { decodeRecord } from "./Codec.ts"
-import { nextTurn } from "./nextTurn.ts"
 
 /** The record is not in the journal any more: `first` is the oldest that is. */
 export class FeedGone extends Data.TaggedError("FeedGone")<{ readonly first: number }> {}

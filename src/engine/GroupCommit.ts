@@ -16,8 +16,8 @@
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { frameLengthBytes } from "../storage/Frames.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import { Broken, Storage } from "../storage/Storage.ts"
-import { nextTurn } from "./nextTurn.ts"
 import type { RecordText, RecordTexts } from "./RecordTexts.ts"
 
 export type Durability = "fsync" | "relaxed"

@@ -7,12 +7,12 @@ import { Effect } from "effect"
 import type { Tick } from "../domain/Record.ts"
 import type { UserState } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken } from "../storage/Storage.ts"
 import { dueSecond } from "./Agenda.ts"
 import { Alarm } from "./Alarm.ts"
 import type { UserMessage } from "./Engine.ts"
 import type { Environment } from "./Environments.ts"
-import { nextTurn } from "./nextTurn.ts"
 
 export interface TickerOptions {
   /** How often the clock is looked at, in case it was set. */

@@ -14,12 +14,12 @@ import { Effect, Stream } from "effect"
 import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { compositeKey } from "../storage/Keys.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken, Storage } from "../storage/Storage.ts"
 import { decodeValue } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
 import { decodePage } from "./Codec.ts"
 import type { Erasures } from "./Erasures.ts"
-import { nextTurn } from "./nextTurn.ts"
 import { decodePending, type PendingRecord } from "./Pending.ts"
 
 export interface UserHistoryOptions {

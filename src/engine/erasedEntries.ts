@@ -2,13 +2,13 @@ import { Effect, Stream } from "effect"
 import { duplicateKey } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
 import { compositeKey, rangeOf } from "../storage/Keys.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken, Entry, Storage } from "../storage/Storage.ts"
 import { decodeValue } from "../storage/Values.ts"
 import { decodePage } from "./Codec.ts"
 import type { Erasure } from "./Erasures.ts"
 import { eventIdKey } from "./History.ts"
 import { eraseKept } from "./KeptAnswers.ts"
-import { nextTurn } from "./nextTurn.ts"
 
 type Store = Storage["Service"]
 

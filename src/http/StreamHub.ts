@@ -12,8 +12,8 @@ import { Cause, Effect } from "effect"
 import { type MessageName, messageId, messageKindAt } from "../domain/Message.ts"
 import type { MessageKind } from "../domain/MessageKind.ts"
 import type { Feed, FeedEntry } from "../engine/Feed.ts"
-import { nextTurn } from "../engine/nextTurn.ts"
 import { limits } from "../Limits.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 
 /** A live stream, as the hub sees it. */
 export class Subscriber {

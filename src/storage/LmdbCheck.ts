@@ -1,7 +1,7 @@
 /** What is checked before LMDB opens an environment, and what is said where it must not. */
 import { Effect } from "effect"
-import { endOfTurn } from "./endOfTurn.ts"
 import { checkPages } from "./LmdbPages.ts"
+import { nextTurn } from "./nextTurn.ts"
 import { Broken } from "./Storage.ts"
 
 /** What to do about a database that is damaged. */
@@ -25,7 +25,7 @@ export const checkDatabase = Effect.fnUntraced(function* (
   while (found.done !== true) {
     pages = found.value.done
     onChecking?.(pages, found.value.total)
-    yield* endOfTurn
+    yield* nextTurn
     found = yield* step
   }
   const { fault } = found.value

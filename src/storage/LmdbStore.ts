@@ -25,11 +25,11 @@ import { type Database, open, type RootDatabase } from "lmdb"
 import { limits } from "../Limits.ts"
 import { withDeadline } from "./Deadline.ts"
 import { EntryBlock } from "./EntryBlock.ts"
-import { endOfTurn } from "./endOfTurn.ts"
 import { keyBytesMax } from "./Keys.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
 import { checkDatabase } from "./LmdbCheck.ts"
 import { nodeDisk } from "./NodeDisk.ts"
+import { nextTurn } from "./nextTurn.ts"
 import {
   type BlockRange,
   Broken,
@@ -62,7 +62,7 @@ const inTurns = <A, R extends BlockRange>(
       attempt("read", () => read(rest)),
       ([found, next]) => {
         const page = [found, Option.fromUndefinedOr(next)] as const
-        return next === undefined ? Effect.succeed(page) : Effect.as(endOfTurn, page)
+        return next === undefined ? Effect.succeed(page) : Effect.as(nextTurn, page)
       },
     ),
   )

@@ -11,8 +11,8 @@
  * - Numbers are counted from what is written (`Delivery.stored`), so they are right after every crash.
  */
 import { Cause, Effect, type Scope } from "effect"
-import { nextTurn } from "../engine/nextTurn.ts"
 import { limits } from "../Limits.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
 import { encodeValue } from "../storage/Values.ts"
 import { attemptKey, type Delivery, deliveryKey, dueKey, encodeDelivery } from "./Delivery.ts"

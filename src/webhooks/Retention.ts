@@ -4,8 +4,8 @@
  * read back for ever.
  */
 import { Effect, Semaphore } from "effect"
-import { nextTurn } from "../engine/nextTurn.ts"
 import { limits } from "../Limits.ts"
+import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken, Entry } from "../storage/Storage.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
 import { type Delivery, type DeliveryStatus, deliveryKey } from "./Delivery.ts"

@@ -6,10 +6,10 @@ import {
   makeGroupCommit,
   nowhere,
 } from "../../src/engine/GroupCommit.ts"
-import { nextTurn } from "../../src/engine/nextTurn.ts"
 import { RecordTexts } from "../../src/engine/RecordTexts.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
 
 interface Entry extends Located {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { nextTurn } from "../../src/engine/nextTurn.ts"
 import type { RecoveryReport } from "../../src/engine/Recovery.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { NoSpace } from "../../src/storage/Storage.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "./fixture.ts"
 

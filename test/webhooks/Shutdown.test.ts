@@ -1,8 +1,8 @@
 /** An orderly end with deliveries on their way, and the start after it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
-import { nextTurn } from "../../src/engine/nextTurn.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../src/storage/nextTurn.ts"
 import type { MessageSender } from "../../src/webhooks/Sender.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../domain/Leaderboard.ts"
 import type { UserState } from "../../domain/User.ts"
-import { nextTurn } from "../nextTurn.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Fault } from "./JournalTail.ts"
 
 export class BoardCheck {

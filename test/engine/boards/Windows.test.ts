@@ -4,9 +4,9 @@ import { TestClock } from "effect/testing"
 import { dayOf } from "../../../src/domain/Calendar.ts"
 import type { BoardQuery, BoardWindow } from "../../../src/engine/boards/ReadBoard.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
-import { nextTurn } from "../../../src/engine/nextTurn.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import { event, type Fixture, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
 const quiet = { sweepIntervalMs: 86_400_000, clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
