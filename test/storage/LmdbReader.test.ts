@@ -3,36 +3,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { compositeKey, rangeOf } from "../../src/storage/Keys.ts"
 import { LmdbReader } from "../../src/storage/LmdbReader.ts"
-import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
-import type { Entry } from "../../src/storage/Storage.ts"
+import { entries, withReader, written } from "./environments.ts"
 import { text } from "./records.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
-
-const entries = (count: number, size: number, fill: string): ReadonlyArray<Entry> =>
-  Array.from({ length: count }, (_, n) => ({
-    table: "history",
-    key: compositeKey("e", n),
-    value: Buffer.alloc(size, fill),
-  }))
-
-/** Opens `folder` for as long as `use` takes. */
-const withStore = <A, E>(
-  folder: string,
-  use: (store: Effect.Success<ReturnType<typeof openLmdbStore>>) => Effect.Effect<A, E>,
-) => Effect.scoped(Effect.flatMap(openLmdbStore({ folder, freeSpaceBytesMin: 0 }), use))
-
-const written = Effect.fnUntraced(function* (...slices: ReadonlyArray<ReadonlyArray<Entry>>) {
-  const folder = yield* temporaryFolder
-  yield* withStore(folder, (store) => Effect.forEach(slices, store.writeEntries))
-  return folder
-})
-
-const withReader = <A>(folder: string, use: (reader: LmdbReader) => A) =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => new LmdbReader(folder)),
-    (reader) => Effect.sync(() => use(reader)),
-    (reader) => Effect.promise(() => reader.close()),
-  )
 
 describe("LmdbReader", () => {
   it.live("reads what was written, in order, and nothing of tables that were never used", () =>
