@@ -5,7 +5,7 @@
  *
  * Cost of a slice: that of a start, of which the users' heads are the most, and of a snapshot.
  */
-import { Effect, Stream } from "effect"
+import { Array as Arr, Effect, Stream } from "effect"
 import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
@@ -96,7 +96,12 @@ const storageOf = (
         new Broken({ operation: "append", cause: new Error("only what is there is folded") }),
       ),
     readRecords: (sequence) =>
-      Stream.fromIterable(chunksOf(records.filter((record) => record.sequence >= sequence))),
+      Stream.fromIterable(
+        Arr.chunksOf(
+          records.filter((record) => record.sequence >= sequence),
+          chunkRecords,
+        ),
+      ),
     prune: () => Effect.void,
     readBlocks,
     readEntries,
@@ -105,9 +110,3 @@ const storageOf = (
   })
 
 const chunkRecords = 1_000
-
-function* chunksOf(records: ReadonlyArray<StoredRecord>): Generator<ReadonlyArray<StoredRecord>> {
-  for (let from = 0; from < records.length; from += chunkRecords) {
-    yield records.slice(from, from + chunkRecords)
-  }
-}

@@ -5,7 +5,7 @@
  * Everything that comes in is copied. A batch shows once `onAppend` has let it through, as on a disk
  * that has flushed.
  */
-import { Effect, Layer, Stream } from "effect"
+import { Array as Arr, Effect, Layer, Stream } from "effect"
 import { EntryBlock } from "./EntryBlock.ts"
 import { batchRecords } from "./Frames.ts"
 import { asBuffer, keyBytesMax } from "./Keys.ts"
@@ -98,14 +98,6 @@ export class MemoryState {
   }
 }
 
-const inChunks = <A>(values: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
-  const chunks: Array<ReadonlyArray<A>> = []
-  for (let at = 0; at < values.length; at += chunkLength) {
-    chunks.push(values.slice(at, at + chunkLength))
-  }
-  return chunks
-}
-
 /** The entries in blocks, all of them in the same memory. */
 function* inBlocks(entries: ReadonlyArray<StoredEntry>): Generator<EntryBlock> {
   const block = new EntryBlock()
@@ -152,7 +144,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       }
       const found = state.records.slice(Math.max(0, sequence - state.firstSequence))
       const copies = found.map((record) => ({ ...record, body: Uint8Array.from(record.body) }))
-      return Stream.fromIterable(inChunks(copies))
+      return Stream.fromIterable(Arr.chunksOf(copies, chunkLength))
     })
 
   const writeEntries = (entries: ReadonlyArray<Entry>) =>
@@ -182,7 +174,9 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     writeEntries,
     readEntry: (table, key) => Effect.sync(() => state.table(table).get(key)?.slice()),
     readEntries: (range) =>
-      Stream.suspend(() => Stream.fromIterable(inChunks(state.table(range.table).entries(range)))),
+      Stream.suspend(() =>
+        Stream.fromIterable(Arr.chunksOf(state.table(range.table).entries(range), chunkLength)),
+      ),
     readBlocks: (range: BlockRange) =>
       Stream.suspend(() =>
         Stream.fromIterable(inBlocks(state.table(range.table).entries(range)), { chunkSize: 1 }),
