@@ -285,7 +285,7 @@ export const limits = {
   verificationFaultsMax: 20,
   /** How many erased users and revoked keys a restore names that are back with it. */
   restoreToldMax: 1_000,
-  /** Records of the journal that a restore folds into the snapshot at a time, in some 2 kB of memory each. */
+  /** Records of the journal that a restore folds into the snapshot at a time, all of them in memory. */
   foldRecordsMax: 100_000,
   /** A line of an export holds one value of the snapshot. */
   exportLineBytesMax: 64 * mebibyte,
