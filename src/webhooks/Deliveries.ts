@@ -2,7 +2,7 @@
 import { Context, Effect } from "effect"
 import { invalidRequest, type LaurelError } from "../domain/Errors.ts"
 import type { MessageName } from "../domain/Message.ts"
-import type { Feed } from "../engine/Feed.ts"
+import type { Feed, FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { AllowedRanges } from "./AddressGuard.ts"
@@ -46,8 +46,8 @@ export class Deliveries extends Context.Service<
       webhookId: string,
       name: MessageName,
     ) => Effect.Effect<DeliveryDetails | undefined>
-    /** Whether the journal still has what a delivery tells of. */
-    readonly isKept: (name: MessageName) => Effect.Effect<boolean>
+    /** Whether a message may be sent once more: not when its journal is `gone`, or its user was `erased` since. */
+    readonly standing: (name: MessageName) => Effect.Effect<"kept" | "gone" | "erased">
     /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
     readonly checkHost: (url: string) => Effect.Effect<void, LaurelError>
   }
@@ -58,6 +58,7 @@ export interface DeliveriesParts {
   readonly bookkeeping: Bookkeeping
   readonly store: DeliveryStore
   readonly feed: Feed
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
   readonly host: { readonly allowed: AllowedRanges; readonly resolve: Resolve }
   readonly onBroken: (cause: Broken) => void
 }
@@ -67,6 +68,7 @@ export const deliveriesOf = ({
   bookkeeping,
   feed,
   host,
+  isErased,
   onBroken,
   registry,
   store,
@@ -103,8 +105,12 @@ export const deliveriesOf = ({
           }
         }),
       ),
-    isKept: ({ at, sequence }) =>
-      Effect.map(feed.find([sequence]), (found) => found.get(sequence)?.record.at === at),
+    standing: ({ at, sequence }) =>
+      Effect.gen(function* () {
+        const entry = (yield* feed.find([sequence])).get(sequence)
+        if (entry?.record.at !== at) return "gone"
+        return (yield* isErased(entry)) ? "erased" : "kept"
+      }),
     checkHost: (url) => {
       const { hostname } = new URL(url)
       const refusal = Effect.promise(() =>

@@ -204,7 +204,7 @@ export const make = Effect.fnUntraced(function* (
       yield* Effect.timeoutOption(bookkeeping.flushed, limits.commitDeadlineMs)
     }),
   )
-  return deliveriesOf({ bookkeeping, host, registry, store, feed, onBroken })
+  return deliveriesOf({ bookkeeping, host, registry, store, feed, isErased, onBroken })
 })
 
 /** Begins again after a failure, which is reported. */

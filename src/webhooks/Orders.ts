@@ -3,6 +3,7 @@ import { Effect, Semaphore } from "effect"
 import { type MessageName, messageKindAt } from "../domain/Message.ts"
 import type { DisabledReason } from "../domain/Webhook.ts"
 import type { Engine } from "../engine/Engine.ts"
+import type { FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
@@ -40,11 +41,12 @@ export interface RedeliverParts {
   readonly bookkeeping: Bookkeeping
   readonly now: () => number
   readonly wake: (endpoint: Endpoint) => void
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
 }
 
-/** Sends a message once more, at once, whatever became of it before. */
+/** Sends a message once more, at once, whatever became of it before, unless its user is gone. */
 export const redeliver = (
-  { bookkeeping, engine, now, store, wake }: RedeliverParts,
+  { bookkeeping, engine, isErased, now, store, wake }: RedeliverParts,
   endpoint: Endpoint,
   name: MessageName,
 ): Effect.Effect<void, Broken> =>
@@ -56,6 +58,8 @@ export const redeliver = (
     }
     const kind = messageKindAt(entry.record, index)
     if (kind === undefined || !isFor(endpoint, entry, index)) return
+    // Between the order and its turn the user may have been erased.
+    if (yield* isErased(entry)) return
     yield* bookkeeping.flushed
     const found = yield* store.find(endpoint.number, name)
     // It may have been read meanwhile to be sent.

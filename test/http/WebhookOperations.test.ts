@@ -405,6 +405,37 @@ describe("Delivering once more", () => {
     expect(await refusal(second, "POST", gone)).toEqual([410, "gone"])
   })
 
+  it("is refused where the user was erased since, also after one of the same id has come", async () => {
+    const server = await starting({ webhooks: { schedule: [0] } })
+    const receiver = await receiving()
+    const { ask, grant, register } = asking(server)
+    const { id } = await register(receiver)
+    const { ended } = logging(server, id)
+    await grant("ada")
+    const old = await ended(3)
+    await ask("DELETE", "/v1/users/ada")
+    const [deletion] = await ended(4)
+    const again = (delivery: Log["deliveries"][number]) =>
+      server.call("POST", `/v1/webhooks/${id}/deliveries/${delivery.id}/redeliver`)
+    for (const delivery of old) {
+      const { json, status } = await again(delivery)
+      expect([status, json.code, json.detail]).toEqual([
+        410,
+        "gone",
+        "The message is about a user who was erased since.",
+      ])
+    }
+    await grant("ada")
+    expect((await again(old[0]!)).status).toBe(410)
+    const [newer] = await ended(7)
+    for (const delivery of [deletion!, newer!]) expect((await again(delivery)).status).toBe(202)
+    await receiver.atLeast(9)
+    await ended(7)
+    const sentTwice = receiver.received.map(({ message }) => message.id).toSorted()
+    const once = (await logging(server, id).log()).deliveries.map(({ messageId }) => messageId)
+    expect(sentTwice).toEqual([...once, deletion!.messageId, newer!.messageId].toSorted())
+  })
+
   it("is refused while the webhook is disabled", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()

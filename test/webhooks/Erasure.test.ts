@@ -1,12 +1,13 @@
 /** What the tables of webhooks have left of a user who was erased. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { tables } from "../../src/storage/Storage.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import type { Outcome, OutgoingMessage } from "../../src/webhooks/Sender.ts"
-import { event, reward, sandbox } from "../engine/fixture.ts"
-import { logOf, receiving, startInMemory, until, webhook } from "./fixture.ts"
+import { event, reward, sandbox, start as startEngine } from "../engine/fixture.ts"
+import { endedLog, logOf, receiving, startInMemory, until, webhook } from "./fixture.ts"
 
 const id = "somebody-ünique"
 const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
@@ -67,6 +68,42 @@ describe("An erased user", () => {
       for (const end of ends.splice(0)) end()
       yield* started.close()
       expect(traces(state)).toEqual([])
+    }),
+  )
+
+  it.live("is not told of again, though that was asked for just before", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const receiver = yield* receiving
+      const hook = webhook(receiver.url(), ["reward.granted", "user.deleted"])
+      const before = yield* startInMemory(state)
+      yield* before.engine.askProject(sandbox, hook)
+      yield* before.engine.askUser(sandbox, reward(id, 5))
+      const [delivery] = yield* endedLog(before, hook.webhook.id, 1)
+      yield* before.close()
+      // Nobody delivers meanwhile: so the order is seen only when the user is gone.
+      const between = yield* startEngine(MemoryStorage.make({ state }))
+      const { at, index, sequence } = delivery!
+      const command = {
+        kind: "redeliver",
+        webhookId: hook.webhook.id,
+        sequence,
+        at,
+        index,
+      } as const
+      yield* between.engine.askProject(sandbox, command)
+      // The order and the erasure do not come in the same turn.
+      for (let other = 1; other <= limits.outboxTurnDeliveries; other++) {
+        yield* between.engine.askUser(sandbox, reward(`other-${other}`, 5))
+      }
+      yield* between.engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
+      yield* between.close()
+      const after = yield* startInMemory(state)
+      const log = yield* endedLog(after, hook.webhook.id, limits.outboxTurnDeliveries + 2)
+      yield* after.close()
+      expect(log.at(-1)).toMatchObject({ sequence, status: "succeeded", attempts: 1 })
+      const about = receiver.received.filter(({ message }) => message.data.userId === id)
+      expect(about.map(({ message }) => message.type)).toEqual(["reward.granted", "user.deleted"])
     }),
   )
 

@@ -202,7 +202,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "Deliver once more",
           description:
-            "Sends the same message once more, at once, whatever became of it; with the same `webhook-id`.",
+            "Sends the same message once more, at once, whatever became of it; with the same `webhook-id`. 410 when the message is not kept any more, or its user was erased since.",
         }),
       ),
     HttpApiEndpoint.get("catalogue", "/v1/webhook-events", {

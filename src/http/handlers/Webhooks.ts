@@ -201,7 +201,8 @@ export const webhookHandlers = ({
       handle: ({ caller, idempotency, params }) =>
         Effect.gen(function* () {
           const { delivery } = yield* deliveryOf(caller, params.id, params.deliveryId)
-          if (!(yield* deliveries.isKept(delivery))) return yield* Effect.fail(gone)
+          const standing = yield* deliveries.standing(delivery)
+          if (standing !== "kept") return yield* Effect.fail(notKept[standing])
           const { at, index, sequence } = delivery
           const webhookId = params.id
           const command = { kind: "redeliver", webhookId, sequence, at, index } as const
@@ -223,7 +224,10 @@ const deliveryNotFound = laurelError(
   "delivery_not_found",
   "The webhook's log has no delivery with this id, or does not have it any more.",
 )
-const gone = laurelError("gone", "The message is not kept any more.")
+const notKept = {
+  gone: laurelError("gone", "The message is not kept any more."),
+  erased: laurelError("gone", "The message is about a user who was erased since."),
+}
 const inFuture = invalidRequest([
   { pointer: "/since", code: "out_of_range", detail: "must not lie in the future" },
 ])
