@@ -120,6 +120,7 @@ export const limits = {
   boardChunkSlotsMin: 16,
   boardChunkSlotsStep: 64,
   boardChunkSlotsMax: 512,
+  boardSpareChunksMax: 4,
   boardLargeMembersMin: 5_000_000,
   boardLargeChunkSlotsMax: 1_024,
   boardIdsInOneTableMax: 2_048,

@@ -1,24 +1,37 @@
 /**
- * A run of a leaderboard's order: score, tie and member number side by side in typed arrays, slot by slot.
+ * A run of a leaderboard's order: in each slot a key (score and tie) and a member number, in two typed arrays.
  * It does not know how many of its slots are taken; its owner does, and passes ends and sizes. Slots behind
  * those hold anything.
+ *
+ * Moving slots is what a board spends most of its time with, and a call to move a few kilobytes costs more
+ * than the bytes: so score and tie, which are always read together, lie in one array.
  */
+import { limits } from "../../Limits.ts"
 import type { Members } from "./Members.ts"
 
-/** Up to this many slots a loop is faster than three calls of `copyWithin`. */
-const shortMoveSlots = 24
+/** Up to this many slots a loop is faster than two calls of `copyWithin`. */
+const shortMoveSlots = 16
 
 export class Chunk {
-  scores!: Float64Array
-  ties!: Float64Array
-  members!: Uint32Array
+  readonly slots: number
+  readonly members: Uint32Array
+  /** The score of a slot at twice its number, and its tie behind it. */
+  readonly #keys: Float64Array
 
   constructor(slots: number) {
-    this.#allocate(slots)
+    // One buffer for both: half of the allocations.
+    const buffer = new ArrayBuffer(slots * 20)
+    this.slots = slots
+    this.members = new Uint32Array(buffer, slots * 16, slots)
+    this.#keys = new Float64Array(buffer, 0, slots * 2)
   }
 
-  get slots(): number {
-    return this.members.length
+  scoreAt(slot: number): number {
+    return this.#keys[2 * slot]!
+  }
+
+  tieAt(slot: number): number {
+    return this.#keys[2 * slot + 1]!
   }
 
   /** The slot of `member`, which is in this chunk. */
@@ -28,12 +41,12 @@ export class Chunk {
 
   /** How many of the first `size` slots have a score above `score`. */
   slotsAbove(size: number, score: number): number {
-    const scores = this.scores
+    const keys = this.#keys
     let low = 0
     let high = size
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (scores[middle]! > score) low = middle + 1
+      if (keys[2 * middle]! > score) low = middle + 1
       else high = middle
     }
     return low
@@ -60,25 +73,25 @@ export class Chunk {
 
   /** Whether the entry in `slot` comes before the key: higher score, then lower tie, then lower user id. */
   precedes(ids: Members, slot: number, member: number, score: number, tie: number): boolean {
-    const otherScore = this.scores[slot]!
+    const otherScore = this.#keys[2 * slot]!
     if (otherScore !== score) return otherScore > score
-    const otherTie = this.ties[slot]!
+    const otherTie = this.#keys[2 * slot + 1]!
     if (otherTie !== tie) return otherTie < tie
     return ids.idOf(this.members[slot]!) < ids.idOf(member)
   }
 
   put(slot: number, member: number, score: number, tie: number): void {
-    this.scores[slot] = score
-    this.ties[slot] = tie
+    this.#keys[2 * slot] = score
+    this.#keys[2 * slot + 1] = tie
     this.members[slot] = member
   }
 
   /** Moves the slots from `start` to `end` (exclusive) to `target`; they may overlap. */
   move(target: number, start: number, end: number): void {
-    const { scores, ties, members } = this
+    const keys = this.#keys
+    const { members } = this
     if (end - start > shortMoveSlots) {
-      scores.copyWithin(target, start, end)
-      ties.copyWithin(target, start, end)
+      keys.copyWithin(2 * target, 2 * start, 2 * end)
       members.copyWithin(target, start, end)
       return
     }
@@ -86,33 +99,31 @@ export class Chunk {
     let from = target < start ? start : end - 1
     for (let left = end - start; left > 0; left--, from += step) {
       const to = from + target - start
-      scores[to] = scores[from]!
-      ties[to] = ties[from]!
+      keys[2 * to] = keys[2 * from]!
+      keys[2 * to + 1] = keys[2 * from + 1]!
       members[to] = members[from]!
     }
   }
 
   /** Copies `size` slots of another chunk, from `start` on, to `target`. */
   copy(target: number, other: Chunk, start: number, size: number): void {
-    this.scores.set(other.scores.subarray(start, start + size), target)
-    this.ties.set(other.ties.subarray(start, start + size), target)
+    this.#keys.set(other.#keys.subarray(2 * start, 2 * (start + size)), 2 * target)
     this.members.set(other.members.subarray(start, start + size), target)
   }
+}
 
-  /** Changes the number of slots, keeping the first `size`. */
-  resize(slots: number, size: number): void {
-    const { scores, ties, members } = this
-    this.#allocate(slots)
-    this.scores.set(scores.subarray(0, size))
-    this.ties.set(ties.subarray(0, size))
-    this.members.set(members.subarray(0, size))
+/** Chunks that are out of use, by their slots. A new one costs much more than all else that moves a member. */
+export class SpareChunks {
+  readonly #bySlots = new Map<number, Array<Chunk>>()
+
+  /** A chunk of `slots` slots, which may hold anything. */
+  take(slots: number): Chunk {
+    return this.#bySlots.get(slots)?.pop() ?? new Chunk(slots)
   }
 
-  /** One buffer for the three columns: a third of the allocations. */
-  #allocate(slots: number): void {
-    const buffer = new ArrayBuffer(slots * 20)
-    this.scores = new Float64Array(buffer, 0, slots)
-    this.ties = new Float64Array(buffer, slots * 8, slots)
-    this.members = new Uint32Array(buffer, slots * 16, slots)
+  give(chunk: Chunk): void {
+    const spare = this.#bySlots.get(chunk.slots)
+    if (spare === undefined) this.#bySlots.set(chunk.slots, [chunk])
+    else if (spare.length < limits.boardSpareChunksMax) spare.push(chunk)
   }
 }

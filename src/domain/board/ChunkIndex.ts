@@ -4,7 +4,7 @@
  * which a search reads instead of the chunks. Searching is O(log n); adding or removing a chunk moves the
  * rows behind it, O(n), tens of microseconds at ten million members, and happens once in hundreds of updates.
  */
-import { Chunk } from "./Chunk.ts"
+import { Chunk, SpareChunks } from "./Chunk.ts"
 import { Fenwick } from "./Fenwick.ts"
 import type { Members } from "./Members.ts"
 
@@ -14,6 +14,7 @@ export class ChunkIndex {
   /** By number. Those of chunks that are gone wait in `#free` to be used again. */
   readonly #chunks: Array<Chunk> = []
   readonly #free: Array<number> = []
+  readonly #spare = new SpareChunks()
   /** By number. */
   #places = new Uint32Array(8)
   /** By place. */
@@ -79,6 +80,21 @@ export class ChunkIndex {
     )
   }
 
+  /** A chunk to insert; its slots may hold anything. */
+  newChunk(slots: number): Chunk {
+    return this.#spare.take(slots)
+  }
+
+  /** Gives chunk `number`, which holds `size` entries, another count of slots; answers what is now in its stead. */
+  resize(number: number, slots: number, size: number): Chunk {
+    const chunk = this.chunkOf(number)
+    const resized = this.#spare.take(slots)
+    resized.copy(0, chunk, 0, size)
+    this.#chunks[number] = resized
+    this.#spare.give(chunk)
+    return resized
+  }
+
   /** Puts a chunk at `place`; those from there on move up by one. Answers its number. */
   insert(place: number, chunk: Chunk, size: number): number {
     const number = this.#free.pop() ?? this.#chunks.length
@@ -98,6 +114,7 @@ export class ChunkIndex {
   /** Takes the chunk at `place` out; those behind it move down by one. */
   remove(place: number): void {
     const number = this.numberAt(place)
+    this.#spare.give(this.chunkOf(number))
     this.#chunks[number] = noChunk
     this.#free.push(number)
     this.#numbers.copyWithin(place, place + 1, this.length)
@@ -124,8 +141,8 @@ export class ChunkIndex {
   /** To be called when the first entry of the chunk at `place` has changed. */
   noteFirst(place: number): void {
     const chunk = this.chunkAt(place)
-    this.#firstScores[place] = chunk.scores[0]!
-    this.#firstTies[place] = chunk.ties[0]!
+    this.#firstScores[place] = chunk.scoreAt(0)
+    this.#firstTies[place] = chunk.tieAt(0)
   }
 
   /** Throws when an invariant does not hold, for tests. */
@@ -139,8 +156,8 @@ export class ChunkIndex {
         size > 0 &&
         size <= chunk.slots &&
         this.sizes.before(place) === before &&
-        this.#firstScores[place] === chunk.scores[0] &&
-        this.#firstTies[place] === chunk.ties[0]
+        this.#firstScores[place] === chunk.scoreAt(0) &&
+        this.#firstTies[place] === chunk.tieAt(0)
       if (!holds) throw new Error(`The index of chunks is wrong at place ${place}`)
       before += size
     }

@@ -42,7 +42,7 @@ export class ScoreOrder {
     const home = this.#homes.get(member)
     if (home === 0) return 0
     const chunk = this.#index.chunkOf(home - 1)
-    return chunk.scores[chunk.slotOf(member)]!
+    return chunk.scoreAt(chunk.slotOf(member))
   }
 
   /** How many members have a score above `score`. */
@@ -73,7 +73,7 @@ export class ScoreOrder {
     const number = home - 1
     const chunk = this.#index.chunkOf(number)
     const slot = chunk.slotOf(member)
-    const before = chunk.scores[slot]!
+    const before = chunk.scoreAt(slot)
     if (before === score) return
     const place = this.#index.placeOf(number)
     if (!this.#index.belongs(place, score)) {
@@ -108,10 +108,10 @@ export class ScoreOrder {
     let place = this.#index.sizes.find(offset)
     let slot = offset - this.#index.sizes.before(place)
     for (let left = limit; left > 0 && place < this.#index.length; place++, slot = 0) {
-      const { members, scores } = this.#index.chunkAt(place)
+      const chunk = this.#index.chunkAt(place)
       const end = Math.min(this.#index.sizes.at(place), slot + left)
       left -= end - slot
-      for (; slot < end; slot++) visit(members[slot]!, scores[slot]!)
+      for (; slot < end; slot++) visit(chunk.members[slot]!, chunk.scoreAt(slot))
     }
   }
 
@@ -131,11 +131,9 @@ export class ScoreOrder {
       const chunk = new Chunk(slotsFor(size))
       sizes.push(size)
       const home = chunks.push(chunk)
-      chunk.members.set(members.subarray(start, end))
-      chunk.scores.set(scores.subarray(start, end))
-      chunk.ties.set(ties.subarray(start, end))
       for (let n = start; n < end; n++) {
         const member = members[n]!
+        chunk.put(n - start, member, scores[n]!, ties[n]!)
         if (this.#homes.get(member) !== 0) throw new Error("A member may be listed once only")
         this.#homes.set(member, home)
       }
@@ -145,13 +143,13 @@ export class ScoreOrder {
   }
 
   #insert(member: number, score: number, tie: number): void {
-    if (this.#total === 0) this.#index.insert(0, new Chunk(limits.boardChunkSlotsMin), 0)
+    if (this.#total === 0) this.#index.insert(0, this.#index.newChunk(limits.boardChunkSlotsMin), 0)
     let place = this.#index.placeFor(this.#ids, member, score, tie)
     let number = this.#index.numberAt(place)
     let chunk = this.#index.chunkOf(number)
     if (this.#index.sizes.at(place) === chunk.slots) {
       if (chunk.slots < chunkSlotsMax(this.#total)) {
-        chunk.resize(slotsFor(chunk.slots + 1), chunk.slots)
+        chunk = this.#index.resize(number, slotsFor(chunk.slots + 1), chunk.slots)
       } else {
         this.#split(place)
         place = this.#index.placeFor(this.#ids, member, score, tie)
@@ -185,17 +183,16 @@ export class ScoreOrder {
     if (size < chunkSlotsMax(this.#total) >>> 2 && this.#joinNeighbour(place)) return
     if (size < chunk.slots >>> 1) {
       const slots = slotsFor(size + (size >>> 2))
-      if (slots < chunk.slots) chunk.resize(slots, size)
+      if (slots < chunk.slots) this.#index.resize(number, slots, size)
     }
   }
 
   #split(place: number): void {
-    const chunk = this.#index.chunkAt(place)
     const size = this.#index.sizes.at(place)
     const half = size >>> 1
-    const rest = new Chunk(slotsFor(size - half + 1))
-    rest.copy(0, chunk, half, size - half)
-    chunk.resize(slotsFor(half + 1), half)
+    const rest = this.#index.newChunk(slotsFor(size - half + 1))
+    rest.copy(0, this.#index.chunkAt(place), half, size - half)
+    this.#index.resize(this.#index.numberAt(place), slotsFor(half + 1), half)
     this.#index.sizes.add(place, half - size)
     const number = this.#index.insert(place + 1, rest, size - half)
     this.#rehome(rest, 0, size - half, number)
@@ -214,11 +211,11 @@ export class ScoreOrder {
 
   #joinNext(place: number): void {
     const number = this.#index.numberAt(place)
-    const chunk = this.#index.chunkOf(number)
     const next = this.#index.chunkAt(place + 1)
     const size = this.#index.sizes.at(place)
     const more = this.#index.sizes.at(place + 1)
-    if (size + more > chunk.slots) chunk.resize(slotsFor(size + more), size)
+    let chunk = this.#index.chunkOf(number)
+    if (size + more > chunk.slots) chunk = this.#index.resize(number, slotsFor(size + more), size)
     chunk.copy(size, next, 0, more)
     this.#rehome(chunk, size, size + more, number)
     this.#index.sizes.add(place, more)
@@ -244,11 +241,11 @@ export class ScoreOrder {
       sizeBefore = size
       for (let slot = 0; slot < size; slot++, total++) {
         const member = chunk.members[slot]!
-        const score = chunk.scores[slot]!
+        const score = chunk.scoreAt(slot)
         if (this.#homes.get(member) !== this.#index.numberAt(place) + 1) {
           throw new Error(`Member ${member} does not know its chunk`)
         }
-        const follows = last?.[0].precedes(this.#ids, last[1], member, score, chunk.ties[slot]!)
+        const follows = last?.[0].precedes(this.#ids, last[1], member, score, chunk.tieAt(slot))
         if (score <= 0 || follows === false) throw new Error(`Entry ${total} is out of order`)
         last = [chunk, slot]
       }
