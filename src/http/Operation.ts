@@ -13,6 +13,7 @@ import { limits } from "../Limits.ts"
 import { BodyBytesMax, NoBodyIsEmpty, OpenTo } from "./api/Common.ts"
 import { parseBody } from "./Body.ts"
 import type { HeaderList } from "./Exchange.ts"
+import type { JsonText } from "./JsonText.ts"
 import { parseParams, parseQuery, refuseQuery } from "./RequestParts.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
 import type { StreamedReply } from "./StreamedReply.ts"
@@ -29,7 +30,7 @@ export interface OperationRequest<Params, Query, Payload> {
 
 /** `location` is the path of what was created, under `/v1`; `headers` are names and values in turn. */
 export interface OperationReply<Body> {
-  readonly body: Body
+  readonly body: Body | JsonText<Body>
   readonly replayed?: boolean
   readonly location?: string
   readonly headers?: HeaderList

@@ -14,6 +14,7 @@ import { Authentication, unauthorized } from "./Authentication.ts"
 import { announcedBytes, bodyTooLarge, hasBody, readBody } from "./Body.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { HttpRoute, PlainReply } from "./Interpreter.ts"
+import { JsonText } from "./JsonText.ts"
 import type { RequestHandler } from "./Listener.ts"
 import { OpenRequest, rateLimited } from "./OpenRequest.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "./Operation.ts"
@@ -283,7 +284,8 @@ export class Pipeline implements RequestHandler {
           exchange.replyEmpty(204, headers)
           return
         }
-        exchange.reply(operation.status, "application/json", JSON.stringify(body), headers)
+        const json = body instanceof JsonText ? body.text : JSON.stringify(body)
+        exchange.reply(operation.status, "application/json", json, headers)
         return
       }
       const reason = exit.cause.reasons[0]

@@ -14,13 +14,16 @@ import {
   isRefusal,
 } from "../EventDecoder.ts"
 import type { Handlers } from "../Interpreter.ts"
-import type { OperationRequest } from "../Operation.ts"
+import { JsonText } from "../JsonText.ts"
+import type { OperationReply, OperationRequest } from "../Operation.ts"
 import type { EventMetrics } from "../RequestMetrics.ts"
+import { eventText } from "./EventText.ts"
 import { factOf, makeIsoTime } from "./Shapes.ts"
 
 type Outcome = typeof EventOutcome.Type
 type Refusal = typeof EventRefusal.Type
 type BatchReply = typeof BatchOutcome.Type
+type BatchAnswered = Effect.Effect<OperationReply<BatchReply>, LaurelError>
 
 interface Inputs {
   readonly track: EventInput
@@ -34,47 +37,32 @@ export const eventHandlers = (
 ): Handlers<typeof Events, Inputs> => {
   const isoTime = makeIsoTime()
 
-  const eventOutcome = (reply: EventReply): Outcome => {
-    return {
-      eventId: reply.eventId,
-      userId: reply.userId,
-      action: reply.action,
-      duplicate: reply.duplicate,
-      occurredAt: isoTime(reply.occurredAt),
-      receivedAt: isoTime(reply.receivedAt),
-      xp: reply.xp,
-      points: reply.points,
-      level: reply.level,
-      badges: reply.badges.map(({ earnedAt, id, name }) => ({
-        id,
-        name,
-        earnedAt: isoTime(earnedAt),
-      })),
-      quests: reply.quests,
-      streaks: reply.streaks,
-    }
-  }
-
   const batchReply = (
     { events, root }: BatchInput,
     answers: ReadonlyArray<EventReply | LaurelError>,
-  ): BatchReply => {
+  ): JsonText<BatchReply> => {
     let accepted = 0
     let duplicates = 0
     let answered = 0
-    const results = events.map((event, index): Outcome | Refusal => {
-      if (isRefusal(event)) return refusal(event, "")
-      const answer = answers[answered++]!
-      if ("_tag" in answer) return refusal(answer, `${root}/${index}`)
+    let results = ""
+    events.forEach((event, index) => {
+      if (index > 0) results += ","
+      const answer = isRefusal(event) ? event : answers[answered++]!
+      if (isRefusal(answer)) {
+        results += JSON.stringify(refusal(answer, answer === event ? "" : `${root}/${index}`))
+        return
+      }
       if (answer.duplicate) duplicates++
       else accepted++
-      return eventOutcome(answer)
+      results += eventText(answer, isoTime)
     })
     const rejected = events.length - accepted - duplicates
     metrics.tracked.add(accepted)
     metrics.duplicates.add(duplicates)
     metrics.refusedInBatches += rejected
-    return { accepted, duplicates, rejected, results }
+    return new JsonText(
+      `{"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected},"results":[${results}]}`,
+    )
   }
 
   /** Applies the events of a batch; `keyed` gives those without an id of the caller's one of their own. */
@@ -105,21 +93,25 @@ export const eventHandlers = (
     idempotency: Idempotency,
     imported: true | undefined,
   ) =>
-    Effect.flatMap(engine.reserve(caller.environment, idempotency), (reservation) => {
-      if (!reservation.fresh) {
-        const { results } = factOf(reservation.record, "batch.answered")
-        return Effect.succeed({ body: results as BatchReply, replayed: true })
-      }
-      return Effect.gen(function* () {
-        const reply = yield* apply(caller, batch, derivedId(idempotency), imported)
-        // What failed here may go well next time: such an answer is not for keeping.
-        if (!reply.results.some((result) => "status" in result && result.status >= 500)) {
-          const command = { kind: "keepBatch", results: reply } as const
-          yield* engine.askProject(caller.environment, command, idempotency)
+    Effect.flatMap(
+      engine.reserve(caller.environment, idempotency),
+      (reservation): BatchAnswered => {
+        if (!reservation.fresh) {
+          const { results } = factOf(reservation.record, "batch.answered")
+          return Effect.succeed({ body: results as BatchReply, replayed: true })
         }
-        return { body: reply, replayed: false }
-      }).pipe(Effect.ensuring(Effect.sync(reservation.release)), Effect.uninterruptible)
-    })
+        return Effect.gen(function* () {
+          const body = yield* apply(caller, batch, derivedId(idempotency), imported)
+          const reply = body.parse()
+          // What failed here may go well next time: such an answer is not for keeping.
+          if (!reply.results.some((result) => "status" in result && result.status >= 500)) {
+            const command = { kind: "keepBatch", results: reply } as const
+            yield* engine.askProject(caller.environment, command, idempotency)
+          }
+          return { body, replayed: false }
+        }).pipe(Effect.ensuring(Effect.sync(reservation.release)), Effect.uninterruptible)
+      },
+    )
 
   const batches = (imported: true | undefined) => ({
     decode: decodeBatchBody,
@@ -143,7 +135,7 @@ export const eventHandlers = (
           ({ replayed, reply }) => {
             if (replayed || reply.duplicate) metrics.duplicates.increment()
             else metrics.tracked.increment()
-            return { body: eventOutcome(reply), replayed }
+            return { body: new JsonText<Outcome>(eventText(reply, isoTime)), replayed }
           },
         ),
     },
