@@ -16,6 +16,24 @@ const importsOf = (file: string): ReadonlyArray<string> =>
     ([, target]) => target!,
   )
 
+/** What a file imports when it runs: types are gone then. */
+const loadedBy = (file: string): ReadonlyArray<string> =>
+  [
+    ...readFileSync(file, "utf8").matchAll(/^(?:import|export)\s(?!type\s)[\w*{},\s]*?"([^"]+)"/gm),
+  ].map(([, target]) => target!)
+
+/** The files of Laurel that are loaded when `file` is, itself among them. */
+const loadedWith = (file: string, found = new Set<string>()): ReadonlyArray<string> => {
+  if (found.has(file)) return []
+  found.add(file)
+  for (const target of loadedBy(file)) {
+    if (target.startsWith(".") && target.endsWith(".ts")) {
+      loadedWith(resolve(dirname(file), target), found)
+    }
+  }
+  return [...found]
+}
+
 /** From the ground up: a room may import itself and the rooms before it. */
 const rooms = ["domain", "metrics", "storage", "engine", "webhooks", "accounts", "http", "cli"]
 /** What every room may import, from the ground up too. */
@@ -83,12 +101,23 @@ describe("src/", () => {
   it("has one importer of lmdb, and one reader of the environment", () => {
     const importers = files.filter((file) => importsOf(file).includes("lmdb"))
     expect(importers.map((file) => relative(source, file))).toEqual(["storage/LmdbStore.ts"])
-    // The demo hands its environment on to the processes that it starts.
+    // The demo hands its environment on to the processes that it starts, and so does the program with one setting.
     const readers = files
       .filter((file) => readFileSync(file, "utf8").includes("process.env"))
       .map((file) => relative(source, file))
-      .filter((file) => !file.startsWith("cli/demo/"))
+      .filter((file) => !file.startsWith("cli/demo/") && file !== "main.ts")
     expect(readers).toEqual(["Config.ts"])
+  })
+
+  it("loads no more than a start needs: Node's http without fetch, and undici in its thread alone", () => {
+    const importers = files.filter((file) =>
+      /^import (?!type ).*"node:https?"/m.test(readFileSync(file, "utf8")),
+    )
+    expect(importers).toEqual([])
+    const loaded = loadedWith(join(source, "cli/Server.ts"))
+    const undici = loaded.filter((file) => loadedBy(file).includes("undici"))
+    expect(undici).toEqual([])
+    expect(loaded).toContain(join(source, "webhooks/SenderThread.ts"))
   })
 
   it("has no file longer than 350 lines", () => {

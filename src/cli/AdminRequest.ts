@@ -1,7 +1,8 @@
 /** Requests to the admin address of a running server. */
-import { request as httpRequest, type IncomingMessage } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { Data, Effect, Schema } from "effect"
 import { type ErrorCode, errorKinds, type LaurelError, laurelError } from "../domain/Errors.ts"
+import { request } from "../http/nodeHttp.ts"
 import { limits } from "../Limits.ts"
 import type { ServerFile } from "./ServerFile.ts"
 
@@ -59,7 +60,7 @@ const send = (
     const options = { method, headers, agent: false } as const
     const patience =
       line === undefined ? { signal: AbortSignal.timeout(limits.adminRequestMs) } : {}
-    const asked = httpRequest(`${adminUrl}${path}`, { ...options, ...patience }, receive)
+    const asked = request(`${adminUrl}${path}`, { ...options, ...patience }, receive)
     if (line !== undefined) {
       asked.setTimeout(limits.workerSilenceMs, () => asked.destroy(new Error("it fell silent")))
     }

@@ -6,7 +6,6 @@
  *
  * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
  */
-import { createServer } from "node:http"
 import { Console, Context, Effect, Fiber, type Scope } from "effect"
 import { archivesIn, type Config, erasureMsOf } from "../Config.ts"
 import { ArchiveMetrics } from "../engine/archive/ArchiveMetrics.ts"
@@ -19,6 +18,7 @@ import {
 import { makeWorkerHost, type WorkerHost } from "../engine/archive/WorkerHost.ts"
 import { serveAdmin } from "../http/AdminServer.ts"
 import { close, listen, type ServeError } from "../http/Listener.ts"
+import { createServer } from "../http/nodeHttp.ts"
 import { newReadiness, Readiness, type ReadinessState } from "../http/Readiness.ts"
 import { listenHttp } from "../http/Server.ts"
 import { limits } from "../Limits.ts"

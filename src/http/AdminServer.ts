@@ -8,7 +8,7 @@
  * where the durable journal ends · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Result, SchemaParser, type Scope } from "effect"
 import { ApiKeys, KeyRequest } from "../accounts/ApiKeys.ts"
@@ -20,6 +20,7 @@ import { createArchive } from "./AdminArchives.ts"
 import { parseBody, readBody } from "./Body.ts"
 import { Exchange } from "./Exchange.ts"
 import { close, listen, type ServeError } from "./Listener.ts"
+import { createServer } from "./nodeHttp.ts"
 import { bearerKey } from "./RequestParts.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
 import { type Served, whereIs } from "./Server.ts"

@@ -2,12 +2,13 @@
  * A listening server: limits on everything a peer could stretch, and problem details also for what is not
  * HTTP. Who answers may change while it listens.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Data, Effect } from "effect"
 import { limits } from "../Limits.ts"
 import { Exchange, type ExchangeOwner } from "./Exchange.ts"
 import { refuseConnection } from "./Malformed.ts"
+import { createServer } from "./nodeHttp.ts"
 import type { RequestMetrics } from "./RequestMetrics.ts"
 
 /** How long peers may take, and how many may be connected. */

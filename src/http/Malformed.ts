@@ -2,13 +2,13 @@
  * Answers to what is not HTTP as it should be: broken or oversized heads, requests that arrive too slowly,
  * bodies that end too early. The connection always ends; a reply that is still due on it goes out first.
  */
-import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import { type ErrorCode, errorKinds, laurelError } from "../domain/Errors.ts"
 import { limits } from "../Limits.ts"
 import { problemContentType } from "./api/Problems.ts"
 import type { Exchange } from "./Exchange.ts"
 import { newRequestId } from "./Ids.ts"
+import { STATUS_CODES } from "./nodeHttp.ts"
 import { problemBody } from "./Problem.ts"
 
 /**

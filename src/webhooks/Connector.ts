@@ -7,7 +7,7 @@
 import { isIP, type LookupFunction, type Socket } from "node:net"
 import { buildConnector } from "undici"
 import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
-import type { Resolve } from "./Resolver.ts"
+import { AddressRefused, type Resolve, resolveAllowed } from "./Resolver.ts"
 import { skipContinue } from "./skipContinue.ts"
 
 export interface ConnectorOptions {
@@ -17,16 +17,6 @@ export interface ConnectorOptions {
   readonly timeoutMs: number
   /** Certificates that are trusted instead of the usual ones, in PEM. */
   readonly trusted?: string
-}
-
-/** The host leads to an address that may not be reached. */
-export class AddressRefused extends Error {
-  readonly code = "ADDRESS_REFUSED"
-}
-
-/** The host has no address. */
-export class NameUnknown extends Error {
-  readonly code = "NAME_UNKNOWN"
 }
 
 export const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
@@ -59,19 +49,6 @@ export const makeConnector = (options: ConnectorOptions): buildConnector.connect
       }
     })
   }
-}
-
-/** The addresses of a host, all of which may be reached; rejects otherwise. */
-export const resolveAllowed = async (
-  host: string,
-  { allowed, resolve }: Pick<ConnectorOptions, "allowed" | "resolve">,
-): Promise<ReadonlyArray<string>> => {
-  const addresses = await resolve(host).catch((cause) => {
-    throw new NameUnknown(`${host} has no address`, { cause })
-  })
-  const refused = addresses.find((address) => !mayReach(address, allowed))
-  if (refused === undefined && addresses.length > 0) return addresses
-  throw new AddressRefused(`${host} leads to ${refused}, which is not public`)
 }
 
 const guardedLookup =

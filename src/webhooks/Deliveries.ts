@@ -7,11 +7,10 @@ import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { AllowedRanges } from "./AddressGuard.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import { AddressRefused, resolveAllowed } from "./Connector.ts"
 import type { AttemptResult, Delivery, DeliveryStatus } from "./Delivery.ts"
 import type { DeliveryStore, LogPlace, Tally } from "./DeliveryStore.ts"
 import type { Registry } from "./Registry.ts"
-import type { Resolve } from "./Resolver.ts"
+import { AddressRefused, type Resolve, resolveAllowed } from "./Resolver.ts"
 
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {

@@ -1,12 +1,13 @@
 /**
- * Finds the addresses of a host. By DNS over the network and not by the system's `getaddrinfo`, which blocks
- * one of the process's few threads for as long as a name server is silent: the journal is written by those.
- * `localhost` and the hosts file of the machine are known all the same.
+ * Finds the addresses of a host, and refuses those that may not be reached. By DNS over the network and not by the
+ * system's `getaddrinfo`, which blocks one of the process's few threads for as long as a name server is silent: the
+ * journal is written by those. `localhost` and the hosts file of the machine are known all the same.
  */
 import { Resolver as DnsResolver } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
 import { isIP } from "node:net"
 import { limits } from "../Limits.ts"
+import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
 
 /** The addresses of a host name, at least one; rejects where there are none. */
 export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
@@ -34,6 +35,29 @@ export const makeResolve = ({
     if (found.length > 0) return found
     throw v4.status === "rejected" ? v4.reason : new Error(`${host} has no address`)
   }
+}
+
+/** The host leads to an address that may not be reached. */
+export class AddressRefused extends Error {
+  readonly code = "ADDRESS_REFUSED"
+}
+
+/** The host has no address. */
+export class NameUnknown extends Error {
+  readonly code = "NAME_UNKNOWN"
+}
+
+/** The addresses of a host, all of which may be reached; rejects otherwise. */
+export const resolveAllowed = async (
+  host: string,
+  { allowed, resolve }: { readonly allowed: AllowedRanges; readonly resolve: Resolve },
+): Promise<ReadonlyArray<string>> => {
+  const addresses = await resolve(host).catch((cause) => {
+    throw new NameUnknown(`${host} has no address`, { cause })
+  })
+  const refused = addresses.find((address) => !mayReach(address, allowed))
+  if (refused === undefined && addresses.length > 0) return addresses
+  throw new AddressRefused(`${host} leads to ${refused}, which is not public`)
 }
 
 class HostsFile {
