@@ -1,3 +1,4 @@
+import path from "node:path"
 import { defineConfig } from "vitest/config"
 
 export default defineConfig({
@@ -6,6 +7,10 @@ export default defineConfig({
     maxWorkers: "100%",
     // Effect and the program are loaded once, not anew for every file.
     isolate: false,
+    // Processes and threads that tests start keep their compiled code, where the program itself does.
+    env: {
+      NODE_COMPILE_CACHE: path.resolve(import.meta.dirname, "../node_modules/.cache/compile"),
+    },
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

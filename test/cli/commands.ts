@@ -3,10 +3,6 @@
 import { Effect } from "effect"
 import { vi } from "vitest"
 import { exitCodeOf } from "../../src/cli/CommandLine.ts"
-import { compileCache } from "../compileCache.ts"
-
-// The processes of jobs inherit it.
-Object.assign(process.env, compileCache)
 
 export interface CommandEnd {
   readonly code: number

@@ -6,7 +6,6 @@ import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { compileCache } from "../compileCache.ts"
 import { makeRepository } from "./demo/repository.ts"
 
 const program = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
@@ -34,7 +33,7 @@ interface Demo {
 /** Starts `laurel demo` in a folder; what it puts into a temporary folder lands in `temporary`. */
 const startIn = (cwd: string, ...args: ReadonlyArray<string>): Demo => {
   const child = spawn(process.execPath, [program, "demo", ...args], {
-    env: { ...process.env, ...compileCache, TMPDIR: temporary, LAUREL_PORT: "not a port" },
+    env: { ...process.env, TMPDIR: temporary, LAUREL_PORT: "not a port" },
     cwd,
     stdio: ["ignore", "pipe", "pipe"],
   })

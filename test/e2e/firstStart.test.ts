@@ -1,9 +1,11 @@
 import { execFile } from "node:child_process"
 import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { exitCodes } from "../../src/cli/ExitCode.ts"
+import { patience, root, run, Server, temporaryFolder } from "./program.ts"
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command])
 
@@ -82,6 +84,20 @@ describe("The first start", patience, () => {
       expect([entry.name, mode & 0o077]).toEqual([entry.name, 0])
     }
     expect((await stat(folder)).mode & 0o077).toBe(0)
+  })
+
+  it("keeps its compiled code for the next, beside the program", async () => {
+    const folder = await temporaryFolder()
+    const args = ["keys", "list"]
+    await run(args, folder)
+    // Node says what it does with each file.
+    const { code, stderr } = await run(args, folder, { NODE_DEBUG_NATIVE: "COMPILE_CACHE" })
+    expect(code).toBe(exitCodes.noData)
+    const kept = stderr.matchAll(/code cache for ESM (\S+) was accepted/g)
+    expect([...kept].map(([, file]) => file)).toContain(
+      pathToFileURL(join(root, "src/cli/keysList.ts")).href,
+    )
+    expect(stderr).toContain(join(root, "node_modules/.cache/compile"))
   })
 
   it("keeps in the data directory what its README says, and nothing else", async () => {

@@ -4,7 +4,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { onTestFinished } from "vitest"
-import { compileCache } from "../compileCache.ts"
 
 const main = resolve(import.meta.dirname, "../../src/main.ts")
 
@@ -65,7 +64,7 @@ export class Running {
 
   /** `prepare` is a shell command that runs before it in the same process, such as `ulimit`. */
   constructor(args: ReadonlyArray<string>, variables: Variables, prepare = ":") {
-    const env = { PATH: process.env.PATH ?? "", ...compileCache, ...variables }
+    const env = { PATH: process.env.PATH ?? "", ...variables }
     const command = [process.execPath, main, ...args]
     const shell = ["-c", `${prepare}; exec "$@"`, "sh", ...command]
     this.process = spawn("sh", shell, { env, stdio: "pipe" })

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs"
 import { readdir, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { compileCache } from "../compileCache.ts"
 import { createKey, patience, root, run, Server, temporaryFolder } from "./program.ts"
 
 const guide = readFileSync(join(root, "snapshots/README.md"), "utf8")
@@ -48,7 +47,7 @@ describe("The runbook", patience, () => {
       const text = block.replaceAll("/tmp/laurel", join(temporary, "laurel"))
       const script = join(temporary, "commands.sh")
       await writeFile(script, `set -eu\n${laurel}${changed(text)}`)
-      const env = { ...process.env, ...compileCache, LAUREL_DATA_DIR: current }
+      const env = { ...process.env, LAUREL_DATA_DIR: current }
       const asks = text.includes("--to-time")
       const [program, ...args] = asks
         ? ["script", "-qec", `bash ${script}`, "/dev/null"]

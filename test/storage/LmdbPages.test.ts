@@ -9,7 +9,6 @@ import { compositeKey } from "../../src/storage/Keys.ts"
 import { checkPages, dataFile } from "../../src/storage/LmdbPages.ts"
 import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
 import { type Entry, type Table, tables } from "../../src/storage/Storage.ts"
-import { compileCache } from "../compileCache.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
@@ -76,7 +75,7 @@ interface Survived {
 /** What a process makes of environments that LMDB opens in it; fewer than were asked for where it has died. */
 const readAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Survived>> => {
   const script = path.join(import.meta.dirname, "readAll.ts")
-  const child = spawn(process.execPath, [script], { env: { ...process.env, ...compileCache } })
+  const child = spawn(process.execPath, [script])
   onTestFinished(() => {
     child.kill("SIGKILL")
   })

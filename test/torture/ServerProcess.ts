@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { readFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import { compileCache } from "../compileCache.ts"
 import type { ClockPlan, Plan } from "./hook.ts"
 
 const main = resolve(import.meta.dirname, "../../src/main.ts")
@@ -31,7 +30,6 @@ export class ServerProcess {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         PATH: process.env.PATH ?? "",
-        ...compileCache,
         LAUREL_DATA_DIR: directory,
         LAUREL_PORT: "0",
         LAUREL_ADMIN_PORT: "0",

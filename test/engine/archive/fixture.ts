@@ -11,11 +11,7 @@ import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
 import { type EngineOptions, makeEngine } from "../../../src/engine/EngineLive.ts"
 import * as DurableStorage from "../../../src/storage/DurableStorage.ts"
 import { Storage } from "../../../src/storage/Storage.ts"
-import { compileCache } from "../../compileCache.ts"
 import { event, reward, rule, sandbox } from "../fixture.ts"
-
-// The processes of jobs inherit it.
-Object.assign(process.env, compileCache)
 
 export interface Running {
   readonly engine: Engine["Service"]
