@@ -8,6 +8,7 @@ import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { type ApiKey, type DirectoryState, tierRequestsPerMinute } from "../domain/Directory.ts"
 import type { LaurelError } from "../domain/Errors.ts"
 import type { IdPrefix } from "../domain/Ids.ts"
+import { isoTime } from "../domain/isoTime.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { Accounts } from "./Accounts.ts"
@@ -19,8 +20,6 @@ import { RateLimits } from "./RateLimits.ts"
 const hashSecretBytes = 32
 
 const makeId = (prefix: IdPrefix): string => `${prefix}_${randomUUIDv7().replaceAll("-", "")}`
-
-const isoTime = (at: number): string => new Date(at).toISOString()
 
 /** What of a key is shown, under the names of the contract. */
 const shownKey = (key: ApiKey, project: string) => ({

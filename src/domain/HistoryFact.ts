@@ -4,6 +4,7 @@
  * `badge.counted`): what it adds up to shows in balances, boards and progress.
  */
 import { recordId } from "./Ids.ts"
+import { isoTime } from "./isoTime.ts"
 import { showSource } from "./Message.ts"
 import type { Fact, FactOf, JournalRecord, Metadata, QuestRef } from "./Record.ts"
 import type { Profile } from "./User.ts"
@@ -161,8 +162,6 @@ export const historyFact = (record: JournalRecord, fact: FactOf<HistoryKind>): H
     ...membersOf(record, fact),
     cause: causeOf(record),
   }) as HistoryFact
-
-const isoTime = (ms: number): string => new Date(ms).toISOString()
 
 const membersOf = (record: JournalRecord, fact: FactOf<HistoryKind>): Members[HistoryKind] => {
   switch (fact.kind) {

@@ -5,6 +5,7 @@
  */
 import { limits } from "../Limits.ts"
 import { type RecordName, recordId, recordNameOf } from "./Ids.ts"
+import { isoTimeOrNull, makeIsoTime } from "./isoTime.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
 import { questStatusAt } from "./Quest.ts"
@@ -84,8 +85,8 @@ export const messageAt = (record: JournalRecord, index: number): Message => {
   } as Message
 }
 
-const isoTime = (ms: number): string => new Date(ms).toISOString()
-const isoTimeOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms))
+// It remembers its last answer: messages are mostly of now.
+const isoTime = makeIsoTime()
 
 const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => {
   const { at, sequence, subject } = record

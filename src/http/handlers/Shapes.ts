@@ -1,40 +1,17 @@
 /** What several groups say in the same way. */
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { Condition } from "../../domain/Condition.ts"
+import { isoTime } from "../../domain/isoTime.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 
-/** Epoch milliseconds as ISO 8601, UTC, with milliseconds. */
-export const isoTime = (ms: number): string => new Date(ms).toISOString()
+export { isoTime, isoTimeOrNull, makeIsoTime } from "../../domain/isoTime.ts"
 
 /** Badges with the time at which they were earned. */
 export const showBadges = <Badge extends { readonly earnedAt: number }>(
   badges: ReadonlyArray<Badge>,
 ): ReadonlyArray<Omit<Badge, "earnedAt"> & { readonly earnedAt: string }> =>
   badges.map((badge) => ({ ...badge, earnedAt: isoTime(badge.earnedAt) }))
-
-/** `isoTime` for times that mostly lie close together: it keeps the last text, and that of the last second. */
-export const makeIsoTime = (): ((ms: number) => string) => {
-  let second = Number.NaN
-  let textOfSecond = ""
-  let last = Number.NaN
-  let text = ""
-  return (ms) => {
-    if (ms === last) return text
-    const of = Math.floor(ms / 1_000)
-    if (of !== second) {
-      second = of
-      textOfSecond = isoTime(of * 1_000).slice(0, -4)
-    }
-    last = ms
-    text = `${textOfSecond}${String(ms - of * 1_000).padStart(3, "0")}Z`
-    return text
-  }
-}
-
-/** `isoTime` for a time that may not be there. */
-export const isoTimeOrNull = (ms: number | null): string | null =>
-  ms === null ? null : isoTime(ms)
 
 /** Epoch milliseconds of a time that a schema has accepted; `whole` as it is where there is none. */
 export const timeOf = <Nothing extends null | undefined>(
