@@ -51,8 +51,17 @@ const writeNumber = (value: number, at: number): number => {
   reserve(at + numberBytes)
   const high = Math.floor(value / wordValues)
   scratch[at] = numberTag
-  scratch.writeUInt32BE(high + signBit, at + 1)
-  return scratch.writeUInt32BE(value - high * wordValues, at + 5)
+  writeWord(high + signBit, at + 1)
+  writeWord(value - high * wordValues, at + 5)
+  return at + numberBytes
+}
+
+/** A number from 0 to 2^32 - 1; Buffer's own checks would cost more than the rest of a key. */
+const writeWord = (value: number, at: number): void => {
+  scratch[at] = value >>> 24
+  scratch[at + 1] = value >>> 16
+  scratch[at + 2] = value >>> 8
+  scratch[at + 3] = value
 }
 
 const writeString = (value: string, at: number): number => {
