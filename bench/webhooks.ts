@@ -20,6 +20,8 @@ const backlog = 10_000
 const batch = 1_000
 const fanOut = 10
 const flowMs = 4_000
+/** To ask the receiver all the time would take what it needs to receive. */
+const pollMs = 5
 /** At once to one endpoint. */
 const connectionsEach = 10
 
@@ -32,7 +34,7 @@ const untilReceived = async (receiver: Receiver, count: number): Promise<Receive
   while (true) {
     const found = await told(receiver)
     if (found.count >= count) return found
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await new Promise((resolve) => setTimeout(resolve, 4 * pollMs))
   }
 }
 
@@ -59,7 +61,7 @@ const flowing = async (laurel: Laurel, receiver: Receiver): Promise<number> => {
     if (sent - (found.count - from.count) < 150 * fanOut) {
       await track(laurel, 50)
       sent += 50 * fanOut
-    }
+    } else await new Promise((resolve) => setTimeout(resolve, pollMs))
     found = await told(receiver)
   }
   await untilReceived(receiver, from.count + sent)
