@@ -219,10 +219,10 @@ export const limits = {
   webhookConcurrencyMax: 10,
   webhookAttemptsAtOnceMax: 2_048,
   /** Beyond those, attempts that may wait for a connection to one endpoint that answers everything so soon. */
-  webhookAheadMax: 10,
+  webhookAheadMax: 40,
   webhookQuickMs: 100,
   /** The thread that sends tells outcomes when so many wait, or the first has waited for so long. */
-  webhookOutcomesTogether: 8,
+  webhookOutcomesTogether: 32,
   webhookOutcomesMs: 1,
   /** After so long an attempt counts as slow. */
   webhookSlowMs: 1_000,
@@ -234,10 +234,12 @@ export const limits = {
   webhookFailingMs: 5 * 86_400_000,
   webhookFailingStepMsMax: 30 * 3_600_000,
   /** In memory, to be sent: of one endpoint, and of all, with what their records take. */
-  webhookReadyMax: 256,
+  webhookReadyMax: 8_192,
   /** As long as it does not answer. */
   webhookReadyFailingMax: 4,
   webhookReadersMax: 4,
+  /** Read from the store at once for one endpoint. */
+  webhookLoadMax: 256,
   webhookCrowdedMs: 100,
   /** Deliveries that are read in one turn of the event loop. */
   webhookLoadTurnDeliveries: 32,

@@ -13,7 +13,7 @@
  * turn of the event loop.
  */
 import { Data, Effect, Option, type Scope, Semaphore, Stream } from "effect"
-import { messageAt } from "../domain/Message.ts"
+import { type Message, messageAt } from "../domain/Message.ts"
 import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
@@ -28,20 +28,29 @@ export class FeedEntry {
   readonly record: JournalRecord
   /** What its text takes. */
   readonly bytes: number
-  #texts: Array<string | undefined> | undefined
+  #messages: Array<Told | undefined> | undefined
 
   constructor(record: JournalRecord, bytes: number) {
     this.record = record
     this.bytes = bytes
   }
 
-  /** The JSON of the message that tells of the fact at `index`, made once for all who send it. */
-  text(index: number): string {
-    this.#texts ??= []
-    this.#texts[index] ??= JSON.stringify(messageAt(this.record, index))
-    return this.#texts[index]
+  /** The message that tells of the fact at `index`, made once for all who send it. */
+  message(index: number): Told {
+    this.#messages ??= []
+    this.#messages[index] ??= told(messageAt(this.record, index))
+    return this.#messages[index]
   }
 }
+
+/** A message as it is sent. */
+export interface Told {
+  readonly id: string
+  /** The whole of it, JSON. */
+  readonly text: string
+}
+
+const told = (message: Message): Told => ({ id: message.id, text: JSON.stringify(message) })
 
 export interface Follower {
   /** The sequence of the next record that it gets. */

@@ -9,7 +9,7 @@
  * record.
  */
 import { Cause, Effect } from "effect"
-import { type MessageName, messageId, messageKindAt } from "../domain/Message.ts"
+import { type MessageName, messageKindAt } from "../domain/Message.ts"
 import type { MessageKind } from "../domain/MessageKind.ts"
 import type { Feed, FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
@@ -73,8 +73,10 @@ export class Subscriber {
 }
 
 /** How a message looks in a stream. */
-export const messageBlock = (entry: FeedEntry, index: number, kind: MessageKind): string =>
-  `id: ${messageId({ ...entry.record, index })}\nevent: ${kind}\ndata: ${entry.text(index)}\n\n`
+export const messageBlock = (entry: FeedEntry, index: number, kind: MessageKind): string => {
+  const { id, text } = entry.message(index)
+  return `id: ${id}\nevent: ${kind}\ndata: ${text}\n\n`
+}
 
 /** The place behind all messages of a record. */
 export const placeAfter = ({ record }: FeedEntry): MessageName => ({

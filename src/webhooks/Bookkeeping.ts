@@ -15,13 +15,20 @@ import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
 import { encodeValue } from "../storage/Values.ts"
-import { attemptKey, type Delivery, deliveryKey, dueKey, encodeDelivery } from "./Delivery.ts"
+import {
+  attemptKey,
+  type Delivery,
+  type DeliveryStatus,
+  deliveryKey,
+  dueKey,
+  encodeDelivery,
+} from "./Delivery.ts"
 import { cursorKey, type Job, jobKey, type Tally, tallyKey } from "./DeliveryStore.ts"
 
 /** Whose numbers are kept. */
 export interface Account {
   readonly number: number
-  tally: Tally
+  readonly tally: Tally
 }
 
 export interface BookkeepingOptions {
@@ -184,18 +191,21 @@ export class Bookkeeping {
     this.#waiting = []
     // What is counted from now on belongs to what the next transaction writes.
     const tallies = new Map<Account, Tally>()
-    for (const account of accounts) tallies.set(account, account.tally)
     for (const { endpoint } of dirty) {
       const account = this.#options.accountOf(endpoint)
-      if (account !== undefined) tallies.set(account, account.tally)
+      if (account !== undefined) accounts.add(account)
     }
+    for (const account of accounts) tallies.set(account, structuredClone(account.tally))
     let encoded = 0
     for (const delivery of dirty) {
       const account = this.#options.accountOf(delivery.endpoint)
       const tally = account && tallies.get(account)
       if (account === undefined || tally === undefined) continue
       const before = account.tally.stored.pending
-      tallies.set(account, pushEntries(entries, delivery, account, tally))
+      const earlier = delivery.stored?.status
+      pushEntries(entries, delivery)
+      count(account.tally, earlier, delivery.status)
+      count(tally, earlier, delivery.status)
       this.#pending += account.tally.stored.pending - before
       if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
     }
@@ -247,13 +257,8 @@ export const jsonEntry = (table: Entry["table"], key: Uint8Array, value: unknown
 
 const nothing = encodeValue("")
 
-/** What must be written of a delivery, and what is to be found under its old keys no more; returns `tally` with it. */
-const pushEntries = (
-  entries: Array<Entry>,
-  delivery: Delivery,
-  account: Account,
-  tally: Tally,
-): Tally => {
+/** What must be written of a delivery, and what is to be found under its old keys no more. */
+const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => {
   const { dueAt, endpoint, index, sequence, status, stored } = delivery
   if (stored !== undefined && stored.status !== status) {
     const key = deliveryKey(endpoint, stored.status, sequence, index)
@@ -272,20 +277,17 @@ const pushEntries = (
     entries.push(jsonEntry("attempts", attemptKey(delivery, number), result))
   }
   delivery.earlier = []
-  account.tally = counted(account.tally, stored?.status, status)
   delivery.stored = { status, dueAt }
-  return counted(tally, stored?.status, status)
 }
 
-const counted = (
-  tally: Tally,
-  before: Delivery["status"] | undefined,
-  after: Delivery["status"],
-): Tally => {
-  if (before === after) return tally
-  const stored = { ...tally.stored, [after]: tally.stored[after] + 1 }
+/** A delivery has gone from one status to another. */
+const count = (
+  { ended, stored }: Tally,
+  before: DeliveryStatus | undefined,
+  after: DeliveryStatus,
+): void => {
+  if (before === after) return
+  stored[after]++
   if (before !== undefined) stored[before]--
-  const ended =
-    after === "pending" ? tally.ended : { ...tally.ended, [after]: tally.ended[after] + 1 }
-  return { ...tally, stored, ended }
+  if (after !== "pending") ended[after]++
 }

@@ -28,21 +28,21 @@ type Store = Storage["Service"]
 
 /** The numbers of an endpoint. `stored` counts what the store has by status; `ended` everything that ever ended. */
 export interface Tally {
-  readonly stored: Readonly<Record<DeliveryStatus, number>>
-  readonly ended: Readonly<Record<Exclude<DeliveryStatus, "pending">, number>>
+  readonly stored: Record<DeliveryStatus, number>
+  readonly ended: Record<Exclude<DeliveryStatus, "pending">, number>
   /** How long nothing but failures came, and when the last attempt of those was; 0 after a success. */
-  readonly failingMs: number
-  readonly failedAt: number
-  readonly succeededAt: number
+  failingMs: number
+  failedAt: number
+  succeededAt: number
 }
 
-export const emptyTally: Tally = {
+export const emptyTally = (): Tally => ({
   stored: { pending: 0, succeeded: 0, failed: 0, dropped: 0 },
   ended: { succeeded: 0, failed: 0, dropped: 0 },
   failingMs: 0,
   failedAt: 0,
   succeededAt: 0,
-}
+})
 
 /** What is to be done because of a record, and how far it has come; named by the sequence of the record. */
 export type Job = { readonly record: number } & (
@@ -102,7 +102,7 @@ export class DeliveryStore {
   tally(endpoint: number): Effect.Effect<Tally, Broken> {
     return Effect.map(
       this.#json<Tally>("endpoints", tallyKey(endpoint)),
-      (tally) => tally ?? emptyTally,
+      (tally) => tally ?? emptyTally(),
     )
   }
 
@@ -187,6 +187,21 @@ export class DeliveryStore {
     )
   }
 
+  /** The places of the oldest deliveries of a status, at most `limit`. */
+  oldestPlaces(
+    endpoint: number,
+    status: DeliveryStatus,
+    limit: number,
+  ): Effect.Effect<ReadonlyArray<LogPlace>, Broken> {
+    const range = { table: "deliveries", ...rangeOf(deliveryKey(endpoint, status)), limit } as const
+    return Effect.map(this.#entries(range), (entries) =>
+      entries.map(([key]) => {
+        const [, , sequence, index] = keyParts(key) as [number, number, number, number]
+        return { sequence, index }
+      }),
+    )
+  }
+
   /** The oldest deliveries of a status, at most `limit`, from `from` on. */
   oldest(
     endpoint: number,
@@ -245,10 +260,25 @@ export class DeliveryStore {
     return Effect.map(this.#entries(range), (entries) => entries.map(([key]) => key))
   }
 
-  /** The keys of a delivery's earlier attempts. */
-  attemptKeys(delivery: Delivery): Effect.Effect<ReadonlyArray<Uint8Array>, Broken> {
-    const range = { table: "attempts", ...rangeOf(attemptKey(delivery)) } as const
-    return Effect.map(this.#entries(range), (entries) => entries.map(([key]) => key))
+  /** The keys of the earlier attempts of deliveries that come in the order of the journal. */
+  attemptKeys(
+    endpoint: number,
+    places: ReadonlyArray<LogPlace>,
+  ): Effect.Effect<ReadonlyArray<Uint8Array>, Broken> {
+    const [first] = places
+    if (first === undefined) return Effect.succeed([])
+    const range = {
+      table: "attempts",
+      from: attemptKey({ endpoint, ...first }),
+      until: successor(attemptKey({ endpoint, ...places.at(-1)! })),
+    } as const
+    const names = new Set(places.map(placeName))
+    return Effect.map(this.#entries(range), (entries) =>
+      entries.flatMap(([key]) => {
+        const [, sequence, index] = keyParts(key) as [number, number, number]
+        return names.has(placeName({ sequence, index })) ? [key] : []
+      }),
+    )
   }
 
   #entries(range: Range): Effect.Effect<ReadonlyArray<StoredEntry>, Broken> {

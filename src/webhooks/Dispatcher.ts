@@ -178,13 +178,7 @@ export class Dispatcher {
   #mustLoad(endpoint: Endpoint): boolean {
     const { queue } = endpoint
     const due = queue.behind || queue.nextDueAt <= this.#options.now()
-    return endpoint.isEnabled && due && this.#roomOf(endpoint) > 0
-  }
-
-  /** How many deliveries an endpoint may read now: not each time one was sent, but when half of them were. */
-  #roomOf({ queue }: Endpoint): number {
-    const { ready, room } = queue
-    return room > ready.length ? room : 0
+    return endpoint.isEnabled && due && queue.roomToLoad > 0
   }
 
   /** Whether there is no room in memory for what it could send: nobody tells when there is again. */
@@ -218,7 +212,7 @@ export class Dispatcher {
       this.#options
     const { number, queue } = endpoint
     const until = now() + 1
-    const wanted = this.#roomOf(endpoint)
+    const wanted = queue.roomToLoad
     // Those that are in memory, or whose outcome is not written yet, are found once more from the first on only.
     const known = queue.size
     const from = queue.beginRead()

@@ -38,6 +38,7 @@ export interface WebhookOptions {
   readonly retentionMs?: number
   readonly timeoutMs?: number
   readonly attemptsAtOnceMax?: number
+  readonly readyMax?: number
   readonly flushIntervalMs?: number
   readonly shutdownGraceMs?: number
   readonly resolve?: Resolve
@@ -110,6 +111,7 @@ export const make = Effect.fnUntraced(function* (
     makeSender: options.makeSender ?? (yield* overHttp(options, host, fork)),
     schedule,
     random: options.random ?? Math.random,
+    readyMax: options.readyMax,
     now,
     wallNow,
     wake,

@@ -33,6 +33,8 @@ export interface Shared {
   readonly makeSender: (url: string) => MessageSender
   readonly schedule: RetrySchedule
   readonly random: () => number
+  /** How many deliveries of one endpoint may be in memory to be sent. */
+  readonly readyMax?: number | undefined
   /** Milliseconds that only go forward, at the speed of time (`SteadyTime.ts`): for what is due. */
   readonly now: () => number
   /** Epoch milliseconds: for what is shown and signed. */
@@ -52,7 +54,7 @@ export class Endpoint implements Account {
   readonly environment: string
   readonly queue: Queue
   readonly breaker: Breaker
-  tally: Tally
+  readonly tally: Tally
   kinds: ReadonlySet<MessageKind>
   /** Laurel has given it up, and the record that says so is on its way. */
   givenUp = false
@@ -104,7 +106,7 @@ export class Endpoint implements Account {
     if (moved || (webhook.status === "enabled" && before.status === "disabled")) {
       this.givenUp = false
       this.breaker.reset()
-      this.tally = { ...this.tally, failingMs: 0, failedAt: 0 }
+      this.#countNoFailure()
       this.#shared.bookkeeping.touchAccount(this)
     }
     this.#shared.wake(this)
@@ -167,10 +169,11 @@ export class Endpoint implements Account {
     this.#sender ??= this.#shared.makeSender(this.#webhook.url)
     const flight: Flight = { startedAt: now, giveUp: () => {} }
     this.#flights.set(delivery, flight)
+    const { id, text } = delivery.entry!.message(delivery.index)
     const message = {
-      id: delivery.messageId,
+      id,
       timestampSeconds: Math.floor(at / 1_000),
-      body: delivery.entry!.text(delivery.index),
+      body: text,
       keys: this.#keysAt(at),
     }
     flight.giveUp = this.#sender.send(message, (outcome) => this.#settle(delivery, at, outcome))
@@ -207,7 +210,8 @@ export class Endpoint implements Account {
 
   #succeeded(delivery: Delivery, at: number): void {
     this.breaker.succeeded()
-    this.tally = { ...this.tally, failingMs: 0, failedAt: 0, succeededAt: at }
+    this.#countNoFailure()
+    this.tally.succeededAt = at
     delivery.status = "succeeded"
     this.queue.settle(delivery)
   }
@@ -233,11 +237,13 @@ export class Endpoint implements Account {
     const { failedAt, failingMs } = this.tally
     const now = this.#shared.now()
     const step = failedAt === 0 ? 0 : Math.max(0, now - failedAt)
-    this.tally = {
-      ...this.tally,
-      failedAt: now,
-      failingMs: failingMs + Math.min(step, limits.webhookFailingStepMsMax),
-    }
+    this.tally.failedAt = now
+    this.tally.failingMs = failingMs + Math.min(step, limits.webhookFailingStepMsMax)
+  }
+
+  #countNoFailure(): void {
+    this.tally.failingMs = 0
+    this.tally.failedAt = 0
   }
 
   /** Gives up what is under way, without an outcome, and leaves all that is in memory to the store. */

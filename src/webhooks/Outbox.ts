@@ -171,7 +171,7 @@ export class Outbox {
       for (const endpoint of registry.askingFor(environment, kind)) {
         if (!isFor(endpoint, entry, index)) continue
         if (this.#isFull(endpoint)) {
-          countDropped(endpoint)
+          endpoint.tally.ended.dropped++
           this.#options.bookkeeping.touchAccount(endpoint)
           continue
         }
@@ -209,9 +209,4 @@ export const isFor = (endpoint: Endpoint, { record }: FeedEntry, index: number):
 export const userOf = ({ record }: FeedEntry): string => {
   const { subject } = record
   return subject.actor === "user" ? userHash(subject.environment, subject.userId) : ""
-}
-
-const countDropped = (endpoint: Endpoint): void => {
-  const { ended } = endpoint.tally
-  endpoint.tally = { ...endpoint.tally, ended: { ...ended, dropped: ended.dropped + 1 } }
 }

@@ -25,6 +25,8 @@ export interface QueueOptions {
   readonly bookkeeping: Pick<Bookkeeping, "touch">
   readonly memory: Memory
   readonly now: () => number
+  /** How many of one endpoint may be ready; `webhookReadyMax` by default. */
+  readonly readyMax?: number | undefined
 }
 
 const isBefore = (one: DuePlace, other: DuePlace): boolean =>
@@ -91,17 +93,27 @@ export class Queue {
     } else this.#leave(delivery)
   }
 
-  /** How many more may be taken into memory. The second half of all memory is for those that have little there. */
+  /** How many more may be taken into memory. */
   get room(): number {
-    const { bytes, deliveries } = this.#options.memory
+    return Math.max(0, this.#readyMax - this.#ready.length)
+  }
+
+  /** How many may be read from the store now: not each time one was sent, but when half of them were. */
+  get roomToLoad(): number {
+    const most = Math.min(this.#readyMax, limits.webhookLoadMax)
+    const room = most - this.#ready.length
+    return room > this.#ready.length ? room : 0
+  }
+
+  /** The second half of all memory is for those that have little there. */
+  get #readyMax(): number {
+    const { memory, readyMax = limits.webhookReadyMax } = this.#options
     const filled = Math.max(
-      deliveries / limits.webhookReadyTotalMax,
-      bytes / limits.webhookReadyBytesMax,
+      memory.deliveries / limits.webhookReadyTotalMax,
+      memory.bytes / limits.webhookReadyBytesMax,
     )
     if (filled >= 1) return 0
-    const most =
-      filled < 0.5 && this.#isProven() ? limits.webhookReadyMax : limits.webhookReadyFailingMax
-    return Math.max(0, most - this.#ready.length)
+    return filled < 0.5 && this.#isProven() ? readyMax : limits.webhookReadyFailingMax
   }
 
   /** Takes a pending delivery into memory. */
@@ -117,7 +129,8 @@ export class Queue {
 
   /** Takes the delivery at a place of `ready`, to send it. */
   take(at: number): Delivery {
-    return this.#ready.splice(at, 1)[0]!
+    // Of a long array, only the first can be taken without moving the others.
+    return at === 0 ? this.#ready.shift()! : this.#ready.splice(at, 1)[0]!
   }
 
   /** A delivery is pending again, or has ended: it leaves memory, and is written. */

@@ -93,7 +93,7 @@ export class Registry {
     const neighbours = this.#environments.get(environment)
     for (const webhook of webhooks.values()) {
       const known = neighbours?.byId.get(webhook.id)
-      if (known === undefined) this.#create(environment, webhook, emptyTally)
+      if (known === undefined) this.#create(environment, webhook, emptyTally())
       else if (known.webhook !== webhook) known.define(webhook)
     }
     for (const endpoint of [...(neighbours?.byId.values() ?? none)]) {

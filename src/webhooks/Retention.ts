@@ -8,8 +8,8 @@ import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken, Entry } from "../storage/Storage.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import { type Delivery, type DeliveryStatus, deliveryKey } from "./Delivery.ts"
-import type { DeliveryStore } from "./DeliveryStore.ts"
+import { type DeliveryStatus, deliveryKey } from "./Delivery.ts"
+import type { DeliveryStore, LogPlace } from "./DeliveryStore.ts"
 import type { Endpoint } from "./Endpoint.ts"
 
 export interface RetentionOptions {
@@ -46,7 +46,7 @@ export class Retention {
         let excess = endpoint.tally.stored[status] - logMax
         while (excess > 0) {
           const most = Math.min(excess, limits.webhookJobBatch)
-          const oldest = yield* store.oldest(endpoint.number, status, most)
+          const oldest = yield* store.oldestPlaces(endpoint.number, status, most)
           if (oldest.length === 0) break
           yield* this.#remove(endpoint, status, oldest)
           excess -= oldest.length
@@ -86,24 +86,18 @@ export class Retention {
     this: Retention,
     endpoint: Endpoint,
     status: Ended,
-    deliveries: ReadonlyArray<Delivery>,
+    places: ReadonlyArray<LogPlace>,
   ) {
     const { bookkeeping, store } = this.#options
-    const entries: Array<Entry> = []
-    for (const delivery of deliveries) {
-      const { index, sequence } = delivery
-      const key = deliveryKey(endpoint.number, status, sequence, index)
-      entries.push({ table: "deliveries", key, value: null })
-      if (delivery.attempts < 2) continue
-      for (const attempt of yield* store.attemptKeys(delivery)) {
-        entries.push({ table: "attempts", key: attempt, value: null })
-      }
+    const entries: Array<Entry> = places.map(({ index, sequence }) => ({
+      table: "deliveries",
+      key: deliveryKey(endpoint.number, status, sequence, index),
+      value: null,
+    }))
+    for (const key of yield* store.attemptKeys(endpoint.number, places)) {
+      entries.push({ table: "attempts", key, value: null })
     }
-    const { stored } = endpoint.tally
-    endpoint.tally = {
-      ...endpoint.tally,
-      stored: { ...stored, [status]: stored[status] - deliveries.length },
-    }
+    endpoint.tally.stored[status] -= places.length
     bookkeeping.touchAccount(endpoint)
     bookkeeping.write(entries)
     yield* bookkeeping.flushed

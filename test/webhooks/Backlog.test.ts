@@ -1,13 +1,13 @@
 /** More messages than are kept in memory, to a receiver that falters. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { limits } from "../../src/Limits.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import { startInMemory, webhook } from "./fixture.ts"
 import { VirtualReceivers } from "./VirtualReceivers.ts"
 
 const url = "http://receiver.test/"
+const readyMax = 256
 
 describe("A backlog", () => {
   it.live(
@@ -15,7 +15,7 @@ describe("A backlog", () => {
     () => {
       const clock = new RunningClock("2026-11-03T12:00:00Z")
       return Effect.gen(function* () {
-        const count = 6 * limits.webhookReadyMax
+        const count = 6 * readyMax
         // Long enough for the circuit to open, twice: what was in memory goes back to the store.
         let attempts = 0
         const succeeded: Array<string> = []
@@ -26,6 +26,7 @@ describe("A backlog", () => {
           return 204
         })
         const started = yield* startInMemory(undefined, {
+          readyMax,
           makeSender: receivers.senders(),
           schedule: Array.from({ length: 20 }, () => 0),
         })

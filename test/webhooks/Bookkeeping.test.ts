@@ -17,7 +17,7 @@ describe("Bookkeeping", () => {
         const memory = MemoryStorage.make()
         const store = new DeliveryStore(memory)
         let writes = 0
-        const account: Account = { number: endpoint, tally: emptyTally }
+        const account: Account = { number: endpoint, tally: emptyTally() }
         const bookkeeping = new Bookkeeping({
           storage: {
             ...memory,
@@ -41,8 +41,7 @@ describe("Bookkeeping", () => {
         const flushed = yield* Effect.forkChild(bookkeeping.flushed, { startImmediately: true })
         yield* nextTurn
         expect(writes).toBe(0)
-        const { ended } = account.tally
-        account.tally = { ...account.tally, ended: { ...ended, dropped: 1 } }
+        account.tally.ended.dropped++
         bookkeeping.touchAccount(account)
         bookkeeping.passed(count + 1, false)
         yield* Fiber.join(flushed)

@@ -120,8 +120,8 @@ describe("A webhook", () => {
   it.live("that is slower than what happens gets everything, in order, from the journal", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
-      const state = new MemoryState()
-      const started = yield* startInMemory(state)
+      const readyMax = 256
+      const started = yield* startInMemory(undefined, { readyMax })
       const made = webhook(receiver.url(), ["reward.granted"])
       yield* ask(started, made)
       let release = () => {}
@@ -129,9 +129,9 @@ describe("A webhook", () => {
         release = resolve
       })
       receiver.answer = (response) => held.then(() => response.writeHead(204).end())
-      const count = 4 * limits.webhookReadyMax
+      const count = 4 * readyMax
       for (let batch = 0; batch < 4; batch++) {
-        const asked = Array.from({ length: limits.webhookReadyMax }, () => reward("ada", 1))
+        const asked = Array.from({ length: readyMax }, () => reward("ada", 1))
         yield* started.engine.askUsers(sandbox, asked)
       }
       yield* until(logOf(started, made.webhook.id, "pending"), ({ length }) => length === 1_000)

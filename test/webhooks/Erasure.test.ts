@@ -141,7 +141,13 @@ describe("An erased user", () => {
       yield* until(left, (found) => found.length === 0)
       yield* Effect.promise(() =>
         taking!.until(() =>
-          taking!.received.some(({ message }) => message.data.userId === "other"),
+          ["user.deleted", "reward.granted"].every((type) =>
+            taking!.received.some(
+              ({ message }) =>
+                message.type === type &&
+                (message.data.userId === "other") === (type !== "user.deleted"),
+            ),
+          ),
         ),
       )
       yield* started.close()
