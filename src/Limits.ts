@@ -233,18 +233,16 @@ export const limits = {
   /** Nothing but failures for so long disables an endpoint. What passes between two attempts counts up to a bound, whatever the clock does. */
   webhookFailingMs: 5 * 86_400_000,
   webhookFailingStepMsMax: 30 * 3_600_000,
-  /** In memory, to be sent: of one endpoint, and of all, with what their records take. */
+  /** In memory, to be sent: of one endpoint, of one that does not answer, and of all, with what their records take. */
   webhookReadyMax: 8_192,
-  /** As long as it does not answer. */
   webhookReadyFailingMax: 4,
-  webhookReadersMax: 4,
-  /** Read from the store at once for one endpoint. */
-  webhookLoadMax: 256,
-  webhookCrowdedMs: 100,
-  /** Deliveries that are read in one turn of the event loop. */
-  webhookLoadTurnDeliveries: 32,
   webhookReadyTotalMax: 100_000,
   webhookReadyBytesMax: 64 * mebibyte,
+  webhookReadersMax: 4,
+  webhookCrowdedMs: 100,
+  /** Deliveries that are read from the store: at once for one endpoint, and in one turn of the event loop. */
+  webhookLoadMax: 256,
+  webhookLoadTurnDeliveries: 32,
   /** Between two attempts. */
   webhookPauseMsMax: 7 * 86_400_000,
   webhookRetryAfterMsMax: 86_400_000,
