@@ -23,9 +23,9 @@ import {
   failedTooOften,
   type LogAnnotations,
 } from "./Actor.ts"
+import { encodeRecord } from "./Codec.ts"
 import type { Idempotency } from "./Engine.ts"
 import type { EngineMetrics } from "./EngineMetrics.ts"
-import { encodeRecord } from "./encodeRecord.ts"
 import { type GroupCommit, nowhere } from "./GroupCommit.ts"
 import { readActorValue } from "./History.ts"
 import type { KnownIds } from "./KnownIds.ts"

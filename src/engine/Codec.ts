@@ -13,6 +13,9 @@ import { asBuffer } from "../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../storage/Values.ts"
 import type { PendingRecord } from "./Pending.ts"
 
+/** The journal's text of a record. */
+export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
+
 export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(textOf(body))
 
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")

@@ -10,9 +10,8 @@ import { limits } from "../Limits.ts"
 import { asBuffer, compositeKey, keyParts, rangeOf } from "../storage/Keys.ts"
 import type { Broken, Entry, Storage, StoredEntry } from "../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../storage/Values.ts"
-import { decodeRecord } from "./Codec.ts"
+import { decodeRecord, encodeRecord } from "./Codec.ts"
 import type { Erasure } from "./Erasures.ts"
-import { encodeRecord } from "./encodeRecord.ts"
 import { hashText } from "./IdFilter.ts"
 
 type Store = Storage["Service"]

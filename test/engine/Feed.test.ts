@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import type { JournalRecord } from "../../src/domain/Record.ts"
-import { encodeRecord } from "../../src/engine/encodeRecord.ts"
+import { encodeRecord } from "../../src/engine/Codec.ts"
 import { Feed, type Follower } from "../../src/engine/Feed.ts"
 import * as FaultyStorage from "../../src/storage/FaultyStorage.ts"
 import { batchOf } from "../../src/storage/Frames.ts"

@@ -17,9 +17,9 @@ import {
   decodeRecord,
   encodeDirectory,
   encodeProject,
+  encodeRecord,
 } from "../../src/engine/Codec.ts"
 import { Counts } from "../../src/engine/Counts.ts"
-import { encodeRecord } from "../../src/engine/encodeRecord.ts"
 import { joinPieces, keptEntries } from "../../src/engine/KeptAnswers.ts"
 import { decodeUser } from "../../src/engine/UserCodec.ts"
 import { decodeManifestText, encodeManifest } from "../../src/storage/ArchiveManifest.ts"
