@@ -135,8 +135,7 @@ const latest = new WeakMap<ProjectState["quests"], ProjectState>()
 const sameDefinitions = (one: ProjectState, other: ProjectState): boolean =>
   one.rules === other.rules && one.badges === other.badges && one.settings === other.settings
 
-/** The index of a project's definitions. */
-export const actionIndexOf = (project: ProjectState): ActionIndex => {
+const find = (project: ProjectState): ActionIndex => {
   let index = indexes.get(project)
   if (index === undefined) {
     const before = latest.get(project.quests)
@@ -146,4 +145,13 @@ export const actionIndexOf = (project: ProjectState): ActionIndex => {
     latest.set(project.quests, project)
   }
   return index
+}
+
+/** The state that was asked for last: most events are of the same one as the event before. */
+let asked: { readonly project: ProjectState; readonly index: ActionIndex } | undefined
+
+/** The index of a project's definitions. */
+export const actionIndexOf = (project: ProjectState): ActionIndex => {
+  if (asked?.project !== project) asked = { project, index: find(project) }
+  return asked.index
 }

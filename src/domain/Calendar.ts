@@ -148,13 +148,17 @@ export const firstDayOf = (kind: WindowKind, index: number): number => {
 }
 
 const zones = new Map<string, Zone>()
+/** The one that was asked for last. */
+let latestZone = new Zone("UTC")
 
 /** The zone with this name, which `isTimeZone` accepts; one for all who ask. */
 export const zoneOf = (name: string): Zone => {
+  if (name === latestZone.name) return latestZone
   let zone = zones.get(name)
   if (zone === undefined) {
     zone = new Zone(name)
     zones.set(name, zone)
   }
+  latestZone = zone
   return zone
 }

@@ -7,7 +7,6 @@ import type { Fact, JournalRecord } from "./Record.ts"
 import {
   emptyProfile,
   noWindows,
-  type Profile,
   type QuestState,
   type RuleUse,
   type UserState,
@@ -17,137 +16,108 @@ import {
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
 const none: ReadonlyMap<string, any> = new Map()
 
-/** The parts of a state while a record is folded in; each is copied when it is first changed. */
-class Folding {
-  xp: number
-  scoreSequence: number
-  points: number
-  windows: UserState["windows"]
-  profile: Profile
-  badges: UserState["badges"]
-  badgeCounts: UserState["badgeCounts"]
-  badgeRecounts: UserState["badgeRecounts"]
-  quests: UserState["quests"]
-  questsCompleted: number
-  streaks: UserState["streaks"]
-  ruleUses: UserState["ruleUses"]
-  createdAt: number | undefined
+/** A state while a record is folded in; its parts are copied when they are first changed. */
+type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
 
-  constructor(user: UserState | undefined) {
-    this.xp = user?.xp ?? 0
-    this.scoreSequence = user?.scoreSequence ?? 0
-    this.points = user?.points ?? 0
-    this.windows = user?.windows ?? noWindows
-    this.profile = user?.profile ?? emptyProfile
-    this.badges = user?.badges ?? none
-    this.badgeCounts = user?.badgeCounts ?? none
-    this.badgeRecounts = user?.badgeRecounts ?? none
-    this.quests = user?.quests ?? none
-    this.questsCompleted = user?.questsCompleted ?? 0
-    this.streaks = user?.streaks ?? none
-    this.ruleUses = user?.ruleUses ?? none
-    this.createdAt = user?.createdAt
+const fold = (state: Folding, fact: Fact, record: JournalRecord): void => {
+  switch (fact.kind) {
+    case "user.created":
+      state.createdAt = record.at
+      break
+    case "user.updated":
+      state.profile = fact.profile
+      break
+    case "xp.earned":
+    case "xp.revoked":
+      state.xp = fact.total
+      state.scoreSequence = record.sequence
+      break
+    case "points.earned":
+    case "points.revoked":
+      state.points = fact.total
+      break
+    case "windows.credited":
+      state.windows = {
+        daily: credited(state.windows.daily, fact.daily, fact.amount, record.sequence),
+        weekly: credited(state.windows.weekly, fact.weekly, fact.amount, record.sequence),
+        monthly: credited(state.windows.monthly, fact.monthly, fact.amount, record.sequence),
+      }
+      break
+    case "rule.used": {
+      const use = ruleUse(state.ruleUses.get(fact.ruleId), fact)
+      state.ruleUses = new Map(state.ruleUses).set(fact.ruleId, use)
+      break
+    }
+    case "badge.counted":
+      state.badgeCounts = new Map(state.badgeCounts).set(fact.badgeId, fact.current)
+      if (record.cause.kind === "backfill") {
+        const upTo = record.cause.countedUpTo ?? 0
+        state.badgeRecounts = new Map(state.badgeRecounts).set(fact.badgeId, upTo)
+      }
+      break
+    case "badge.earned": {
+      const { badgeId, target } = fact
+      const badge = { earnedAt: record.at, ...(target !== undefined && { target }) }
+      state.badges = new Map(state.badges).set(badgeId, badge)
+      break
+    }
+    case "badge.revoked":
+      state.badges = without(state.badges, fact.badgeId)
+      break
+    case "streak.extended":
+    case "streak.counted":
+    case "streak.broken":
+      state.streaks = new Map(state.streaks).set(fact.key, fact.streak)
+      break
+    case "quest.started":
+    case "quest.progressed":
+    case "quest.completed":
+    case "quest.expired":
+    case "quest.reverted":
+      foldQuest(state, fact, record.at)
+      break
   }
+}
 
-  fold(fact: Fact, record: JournalRecord): void {
-    switch (fact.kind) {
-      case "user.created":
-        this.createdAt = record.at
-        break
-      case "user.updated":
-        this.profile = fact.profile
-        break
-      case "xp.earned":
-      case "xp.revoked":
-        this.xp = fact.total
-        this.scoreSequence = record.sequence
-        break
-      case "points.earned":
-      case "points.revoked":
-        this.points = fact.total
-        break
-      case "windows.credited":
-        this.windows = {
-          daily: credited(this.windows.daily, fact.daily, fact.amount, record.sequence),
-          weekly: credited(this.windows.weekly, fact.weekly, fact.amount, record.sequence),
-          monthly: credited(this.windows.monthly, fact.monthly, fact.amount, record.sequence),
-        }
-        break
-      case "rule.used": {
-        const use = ruleUse(this.ruleUses.get(fact.ruleId), fact)
-        this.ruleUses = new Map(this.ruleUses).set(fact.ruleId, use)
-        break
-      }
-      case "badge.counted":
-        this.badgeCounts = new Map(this.badgeCounts).set(fact.badgeId, fact.current)
-        if (record.cause.kind === "backfill") {
-          const upTo = record.cause.countedUpTo ?? 0
-          this.badgeRecounts = new Map(this.badgeRecounts).set(fact.badgeId, upTo)
-        }
-        break
-      case "badge.earned": {
-        const { badgeId, target } = fact
-        const badge = { earnedAt: record.at, ...(target !== undefined && { target }) }
-        this.badges = new Map(this.badges).set(badgeId, badge)
-        break
-      }
-      case "badge.revoked":
-        this.badges = without(this.badges, fact.badgeId)
-        break
-      case "streak.extended":
-      case "streak.counted":
-      case "streak.broken":
-        this.streaks = new Map(this.streaks).set(fact.key, fact.streak)
-        break
-      case "quest.started":
-      case "quest.progressed":
-      case "quest.completed":
-      case "quest.expired":
-      case "quest.reverted":
-        this.#quest(fact, record.at)
-        break
+const foldQuest = (
+  state: Folding,
+  fact: Extract<Fact, { readonly period: number; readonly questId: string }>,
+  at: number,
+): void => {
+  const before = state.quests.get(fact.questId) ?? notStarted
+  const quests = new Map(state.quests)
+  switch (fact.kind) {
+    case "quest.started": {
+      const { times } = before
+      quests.set(fact.questId, { ...notStarted, period: fact.period, startedAt: at, times })
+      break
+    }
+    case "quest.progressed": {
+      const steps = { ...before.steps, [fact.step]: fact.current }
+      quests.set(fact.questId, { ...before, steps })
+      break
+    }
+    case "quest.completed":
+      quests.set(fact.questId, { ...before, completedAt: at, times: fact.times })
+      state.questsCompleted++
+      break
+    case "quest.expired":
+      quests.set(fact.questId, { ...before, expired: true })
+      break
+    case "quest.reverted": {
+      const { from, period, steps, times, to } = fact
+      if (from === "completed" && to !== "completed") state.questsCompleted--
+      // A completion in an earlier period; where the user stands in the present one stays.
+      if (period !== before.period) quests.set(fact.questId, { ...before, times })
+      else if (to !== "not_started") {
+        const completedAt = to === "completed" ? before.completedAt : null
+        quests.set(fact.questId, { ...before, steps, completedAt, times })
+      } else if (times > 0) quests.set(fact.questId, { ...notStarted, period, times })
+      else quests.delete(fact.questId)
+      break
     }
   }
-
-  #quest(
-    fact: Extract<Fact, { readonly period: number; readonly questId: string }>,
-    at: number,
-  ): void {
-    const before = this.quests.get(fact.questId) ?? notStarted
-    const quests = new Map(this.quests)
-    switch (fact.kind) {
-      case "quest.started": {
-        const { times } = before
-        quests.set(fact.questId, { ...notStarted, period: fact.period, startedAt: at, times })
-        break
-      }
-      case "quest.progressed": {
-        const steps = { ...before.steps, [fact.step]: fact.current }
-        quests.set(fact.questId, { ...before, steps })
-        break
-      }
-      case "quest.completed":
-        quests.set(fact.questId, { ...before, completedAt: at, times: fact.times })
-        this.questsCompleted++
-        break
-      case "quest.expired":
-        quests.set(fact.questId, { ...before, expired: true })
-        break
-      case "quest.reverted": {
-        const { from, period, steps, times, to } = fact
-        if (from === "completed" && to !== "completed") this.questsCompleted--
-        // A completion in an earlier period; where the user stands in the present one stays.
-        if (period !== before.period) quests.set(fact.questId, { ...before, times })
-        else if (to !== "not_started") {
-          const completedAt = to === "completed" ? before.completedAt : null
-          quests.set(fact.questId, { ...before, steps, completedAt, times })
-        } else if (times > 0) quests.set(fact.questId, { ...notStarted, period, times })
-        else quests.delete(fact.questId)
-        break
-      }
-    }
-    this.quests = quests
-  }
+  state.quests = quests
 }
 
 const notStarted: QuestState = {
@@ -208,25 +178,48 @@ export const applyUser = (
   record: JournalRecord,
 ): UserState | undefined => {
   if (record.cause.kind === "erasure" && record.facts.length > 0) return undefined
-  const folding = new Folding(user)
-  for (const fact of record.facts) folding.fold(fact, record)
-  if (folding.createdAt === undefined || record.subject.actor !== "user") return undefined
-  return {
+  if (record.subject.actor !== "user") return undefined
+  if (user === undefined && !record.facts.some(({ kind }) => kind === "user.created")) {
+    return undefined
+  }
+  const before = user ?? newcomer
+  const state: Folding = {
     id: record.subject.userId,
     sequence: record.sequence,
-    xp: folding.xp,
-    scoreSequence: folding.scoreSequence,
-    points: folding.points,
-    windows: folding.windows,
-    profile: folding.profile,
-    badges: folding.badges,
-    badgeCounts: folding.badgeCounts,
-    badgeRecounts: folding.badgeRecounts,
-    quests: folding.quests,
-    questsCompleted: folding.questsCompleted,
-    streaks: folding.streaks,
-    ruleUses: folding.ruleUses,
-    createdAt: folding.createdAt,
-    updatedAt: record.facts.length === 0 ? user!.updatedAt : record.at,
+    xp: before.xp,
+    scoreSequence: before.scoreSequence,
+    points: before.points,
+    windows: before.windows,
+    profile: before.profile,
+    badges: before.badges,
+    badgeCounts: before.badgeCounts,
+    badgeRecounts: before.badgeRecounts,
+    quests: before.quests,
+    questsCompleted: before.questsCompleted,
+    streaks: before.streaks,
+    ruleUses: before.ruleUses,
+    createdAt: before.createdAt,
+    updatedAt: record.facts.length === 0 ? before.updatedAt : record.at,
   }
+  for (const fact of record.facts) fold(state, fact, record)
+  return state
+}
+
+const newcomer: UserState = {
+  id: "",
+  sequence: 0,
+  xp: 0,
+  scoreSequence: 0,
+  points: 0,
+  windows: noWindows,
+  profile: emptyProfile,
+  badges: none,
+  badgeCounts: none,
+  badgeRecounts: none,
+  quests: none,
+  questsCompleted: 0,
+  streaks: none,
+  ruleUses: none,
+  createdAt: 0,
+  updatedAt: 0,
 }
