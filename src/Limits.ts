@@ -39,7 +39,6 @@ export const limits = {
   idempotencyRetentionMs: 86_400_000,
   pageDefault: 20,
   pageMax: 100,
-  requestIdCharactersMax: 128,
   faultsMax: 100,
   batchEventFaultsMax: 5,
   pointerKeyCharactersMax: 100,
@@ -88,7 +87,7 @@ export const limits = {
   directoryCheckMs: 1_000,
   requestsPerMinuteMax: 1_000_000_000,
 
-  // Actors
+  // Actors, and lists of users
   mailboxMessagesMax: 16_384,
   activationsConcurrentMax: 64,
   residentUsersMax: 200_000,
@@ -104,8 +103,6 @@ export const limits = {
   actorRestartsMax: 5,
   actorRestartBackoffMs: 100,
   actorRestartWindowMs: 60_000,
-
-  // Lists of users
   listTurnMs: 2,
   listsConcurrentMax: 2,
   sortTurnItemsMax: 512,
@@ -171,6 +168,9 @@ export const limits = {
   snapshotRecordsMax: 200_000,
   snapshotSliceEntriesMax: 10_000,
   snapshotTurnEntriesMax: 500,
+  idBucketIdsMax: 100,
+  snapshotTurnIdsMax: 8_192,
+  idRunIdsMax: 8_000_000,
   idempotencyExpiredMax: 1_000,
   snapshotPendingRecordsMax: 1_000_000,
   /** With what surrounds it, one page of LMDB. Larger than what LMDB should delete often; history is not deleted. */

@@ -20,9 +20,8 @@ import { Erasures } from "./Erasures.ts"
 import { Feed } from "./Feed.ts"
 import { forkWatched } from "./forkWatched.ts"
 import { type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
-import { fillIdFilter } from "./History.ts"
 import { IdempotencyKeys } from "./Idempotency.ts"
-import { hashText, IdFilter } from "./IdFilter.ts"
+import { IdIndex } from "./IdIndex.ts"
 import { KnownIds } from "./KnownIds.ts"
 import { RecordTexts } from "./RecordTexts.ts"
 import { readMark, recover } from "./Recovery.ts"
@@ -67,6 +66,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   })
   const mark = yield* readMark(storage)
   const texts = new RecordTexts()
+  const ids = yield* IdIndex.open(storage)
   const feed = new Feed({
     storage,
     head: () => commit.durableSequence,
@@ -76,6 +76,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   const snapshotter = new Snapshotter({
     storage,
     texts,
+    ids,
     written: Effect.suspend(() => commit.written),
     first: (write) => boardWriter.write(write),
     idempotency,
@@ -107,10 +108,10 @@ export const makeEngine = Effect.fnUntraced(function* (
     actorOf: (environment, userId) => environments.userOf(environment, userId),
     erasures,
   })
-  const idFilter = new IdFilter(options.idFilterBytes ?? limits.idFilterBytes)
   const knownIds = new KnownIds({
     storage,
-    filter: idFilter,
+    filterBytes: options.idFilterBytes ?? limits.idFilterBytes,
+    ids,
     erasures,
     watermark: () => snapshotter.watermark,
   })
@@ -199,12 +200,11 @@ export const makeEngine = Effect.fnUntraced(function* (
     userActor,
     replayed: (pending, record) => {
       actors.observe(record.at)
-      const { actor, key } = pending
-      if (key !== undefined) idFilter.add(hashText(key, actor.idSeed))
+      knownIds.replayed(pending)
       environments.durable(record)
       idempotency.committed(record)
       snapshotter.committed(pending)
-      erasures.replayed(actor, record)
+      erasures.replayed(pending.actor, record)
     },
     progressed: (progress) => options.onRecovering?.(progress),
   })
@@ -235,7 +235,7 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   metrics.observe({ actors, commit, environments, residency, snapshotter, report, now })
 
-  yield* forkWatched(options.onBroken, fillIdFilter(storage, idFilter))
+  yield* forkWatched(options.onBroken, knownIds.fill)
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
   yield* forkWatched(options.onBroken, snapshotter.run(snapshotIntervalMs))
   const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs

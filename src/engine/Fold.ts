@@ -16,6 +16,7 @@ import { EngineMetrics } from "./EngineMetrics.ts"
 import { domain, Environments, newDirectory } from "./Environments.ts"
 import { Erasures } from "./Erasures.ts"
 import { IdempotencyKeys } from "./Idempotency.ts"
+import { IdIndex } from "./IdIndex.ts"
 import { RecordTexts } from "./RecordTexts.ts"
 import { readMark, recover } from "./Recovery.ts"
 import { Snapshotter } from "./Snapshotter.ts"
@@ -44,6 +45,7 @@ export const foldRecords = Effect.fnUntraced(function* (
   const snapshotter = new Snapshotter({
     storage,
     texts: new RecordTexts(),
+    ids: yield* IdIndex.open(storage),
     written: Effect.void,
     first: (write) => boards.write(write),
     idempotency,

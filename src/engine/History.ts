@@ -1,6 +1,5 @@
 /**
- * What the snapshot keeps by subject: each actor's value, each user's records in pages, and the index from
- * callers' ids to records.
+ * What the snapshot keeps by subject: each actor's value, and each user's records in pages.
  *
  * A page holds consecutive records of one user, up to `historyPageBytesMax`, under the sequence of its
  * first. Pages are cut the same way however often they are written, so a snapshot that was interrupted is
@@ -10,11 +9,11 @@ import { Effect, Stream } from "effect"
 import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
 import { limits } from "../Limits.ts"
-import { compositeKey, keyParts, rangeOf } from "../storage/Keys.ts"
-import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
+import { compositeKey, rangeOf } from "../storage/Keys.ts"
+import type { Broken, Entry, Storage } from "../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../storage/Values.ts"
 import { decodePage, encodePage } from "./Codec.ts"
-import { hashText, type IdFilter, idSeed } from "./IdFilter.ts"
+import type { IdIndex } from "./IdIndex.ts"
 import type { PendingRecord } from "./Pending.ts"
 
 type Store = Storage["Service"]
@@ -46,31 +45,6 @@ export const readActorValue = (
   return Effect.flatMap(storage.readEntry(table, key), (value) =>
     value === undefined ? Effect.succeed(undefined) : decodeValue(value, { table, key }),
   )
-}
-
-// The id comes before the user, so that ids which grow with time (UUIDv7, ULID) are written side by side.
-export const eventIdKey = (environment: string, userId: string, key: string): Uint8Array =>
-  compositeKey(environment, key, userId)
-
-/**
- * The index entry of a caller's id. Its value is the bare sequence, 8 bytes: whether it is right shows when
- * the record that it names turns out to have that id.
- */
-export const eventIdEntry = (
-  environment: string,
-  userId: string,
-  key: string,
-  sequence: number,
-): Entry => ({
-  table: "eventIds",
-  key: eventIdKey(environment, userId, key),
-  value: sequenceBytes(sequence),
-})
-
-const sequenceBytes = (sequence: number): Uint8Array => {
-  const bytes = Buffer.allocUnsafe(8)
-  bytes.writeDoubleLE(sequence)
-  return bytes
 }
 
 /** The entries that hold one user's consecutive `records`, oldest first. */
@@ -119,37 +93,22 @@ const findRecord = (
   )
 }
 
-/** The record of a user's command with this caller's id, if the snapshot has it; up to `erasedThrough` it counts as deleted. */
+/**
+ * The record of a user's command with this caller's id, of which `hash` is the hash, if the snapshot has it; up to
+ * `erasedThrough` it counts as deleted.
+ */
 export const findByKey = Effect.fnUntraced(function* (
   storage: Store,
-  subject: Subject,
-  key: string,
+  ids: IdIndex,
+  { environment, userId }: Extract<Subject, { readonly actor: "user" }>,
+  { hash, key }: { readonly key: string; readonly hash: number },
   erasedThrough: number,
 ) {
-  if (subject.actor !== "user") return undefined
-  const { environment, userId } = subject
-  const value = yield* storage.readEntry("eventIds", eventIdKey(environment, userId, key))
-  if (value === undefined) return undefined
-  const sequence = Buffer.from(value.buffer, value.byteOffset).readDoubleLE()
-  if (sequence <= erasedThrough) return undefined
-  const record = yield* findRecord(storage, environment, userId, sequence)
-  if (record === undefined || duplicateKey(record.cause) !== key) {
-    const cause = `The index leads to record ${sequence}, which is not the one in the history`
-    return yield* new Broken({ operation: "read a user's history", cause })
+  for (const sequence of yield* ids.candidates(environment, hash)) {
+    if (sequence <= erasedThrough) continue
+    const record = yield* findRecord(storage, environment, userId, sequence)
+    // Another id, and another user's too, may have this hash.
+    if (record !== undefined && duplicateKey(record.cause) === key) return record
   }
-  return record
+  return undefined
 })
-
-/** Adds every id that the snapshot has to `filter`, and completes it. */
-export const fillIdFilter = (storage: Store, filter: IdFilter): Effect.Effect<void, Broken> =>
-  storage.readEntries({ table: "eventIds", ...rangeOf(new Uint8Array()) }).pipe(
-    Stream.runForEach((entries) =>
-      Effect.sync(() => {
-        for (const [entryKey] of entries) {
-          const [environment, key, userId] = keyParts(entryKey) as [string, string, string]
-          filter.add(hashText(key, idSeed(environment, userId)))
-        }
-      }),
-    ),
-    Effect.andThen(Effect.sync(() => filter.complete())),
-  )

@@ -13,12 +13,14 @@ import type { Broken, Storage } from "../storage/Storage.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { Erasures } from "./Erasures.ts"
 import { findByKey } from "./History.ts"
-import { hashText, type IdFilter } from "./IdFilter.ts"
+import { hashText, IdFilter } from "./IdFilter.ts"
+import type { IdIndex } from "./IdIndex.ts"
 import { decodePending, type PendingRecord } from "./Pending.ts"
 
 export interface KnownIdsOptions {
   readonly storage: Storage["Service"]
-  readonly filter: IdFilter
+  readonly filterBytes: number
+  readonly ids: IdIndex
   readonly erasures: Erasures
   /** Everything up to this sequence is in the snapshot. */
   readonly watermark: () => number
@@ -26,11 +28,23 @@ export interface KnownIdsOptions {
 
 export class KnownIds {
   readonly #options: KnownIdsOptions
+  readonly #filter: IdFilter
   /** The last name that was looked for. */
   readonly #hashed = { key: "", idSeed: 0, hash: hashText("", 0) }
 
   constructor(options: KnownIdsOptions) {
     this.#options = options
+    this.#filter = new IdFilter(options.filterBytes)
+  }
+
+  /** Adds what the snapshot has to the filter. Until then, every name is looked up. */
+  get fill(): Effect.Effect<void, Broken> {
+    return this.#options.ids.fill(this.#filter)
+  }
+
+  /** The record was found in the journal. */
+  replayed({ actor, key }: PendingRecord): void {
+    if (key !== undefined) this.#filter.add(hashText(key, actor.idSeed))
   }
 
   /** The first record with this name; `undefined`: there is none. */
@@ -38,16 +52,17 @@ export class KnownIds {
     actor: AnyActor,
     key: string,
   ): JournalRecord | undefined | Effect.Effect<JournalRecord | undefined, Broken> {
-    const { erasures, filter, storage } = this.#options
+    const { erasures, ids, storage } = this.#options
     const hash = hashText(key, actor.idSeed)
     this.#hashed.key = key
     this.#hashed.idSeed = actor.idSeed
     this.#hashed.hash = hash
-    if (!filter.mayHave(hash)) return undefined
+    if (!this.#filter.mayHave(hash)) return undefined
     const pending = this.#pending(actor, key)
     if (pending !== undefined) return decodePending(pending)
     const { subject } = actor
-    return findByKey(storage, subject, key, erasures.aheadOf(subject))
+    if (subject.actor !== "user") return undefined
+    return findByKey(storage, ids, subject, { key, hash }, erasures.aheadOf(subject))
   }
 
   #pending(actor: AnyActor, key: string): PendingRecord | undefined {
@@ -70,7 +85,7 @@ export class KnownIds {
     // What was looked for and not found is added next, as a rule.
     const { hash, idSeed, key: looked } = this.#hashed
     const known = looked === key && idSeed === actor.idSeed
-    this.#options.filter.add(known ? hash : hashText(key, actor.idSeed))
+    this.#filter.add(known ? hash : hashText(key, actor.idSeed))
   }
 
   /** The actor's erasure was appended: what it had before is not known any more. */

@@ -26,7 +26,7 @@ import { loadCounts } from "./Counts.ts"
 import type { DirectoryActor, Environments, UserActor } from "./Environments.ts"
 import { readActorValue } from "./History.ts"
 import { type PendingRecord, pendingOf } from "./Pending.ts"
-import { type SnapshotMark, snapshotKey } from "./Snapshotter.ts"
+import { type SnapshotMark, snapshotKey } from "./SnapshotMark.ts"
 
 type Store = Storage["Service"]
 

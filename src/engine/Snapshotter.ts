@@ -4,11 +4,10 @@
  *
  * - First come the boards of windows that were closed (`boards/BoardWriter.ts`), then what must go of users who
  *   were erased (`Erasures.ts`).
- * - Written are then the dirty actors' durable states, the new records as history pages, the index of callers'
- *   ids, and kept replies; last, in the final slice, the watermark: everything up to it is in the snapshot.
- * - A slice is one transaction of at most `sliceEntriesMax` entries: index keys are scattered, and
- *   in large slices more of them share a page (13 µs an entry by 500, 2.6 by 20,000, nearly all of it off
- *   the loop). Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
+ * - Written are then the dirty actors' durable states, the new records as history pages, kept replies, and the
+ *   callers' ids (`IdIndex.ts`); last, in the final slice, the watermark: everything up to it is in the snapshot.
+ * - A slice is one transaction of about `sliceEntriesMax` entries: keys of users are scattered, and in large slices
+ *   more of them share a page. Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
  *   skips the records it already has; pages and index entries are written again as they were.
  * - The snapshot never knows more than the journal: only states that were committed are written, and in
  *   relaxed durability not before the journal has them.
@@ -17,7 +16,6 @@
  */
 import { Effect, Semaphore, Stream } from "effect"
 import { limits } from "../Limits.ts"
-import { compositeKey } from "../storage/Keys.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import type { Entry, Storage, StorageError } from "../storage/Storage.ts"
 import { encodeValue } from "../storage/Values.ts"
@@ -25,29 +23,15 @@ import type { AnyActor } from "./Actor.ts"
 import type { EngineMetrics } from "./EngineMetrics.ts"
 import type { Erasure, Erasures } from "./Erasures.ts"
 import { erasedEntries } from "./erasedEntries.ts"
-import { actorEntry, eventIdEntry, pageEntries } from "./History.ts"
+import { actorEntry, pageEntries } from "./History.ts"
 import type { IdempotencyKeys } from "./Idempotency.ts"
+import { hashText } from "./IdFilter.ts"
+import type { IdIndex } from "./IdIndex.ts"
+import { IdList } from "./IdList.ts"
 import { eraseFromBatches } from "./KeptAnswers.ts"
 import type { PendingRecord } from "./Pending.ts"
 import type { RecordTexts } from "./RecordTexts.ts"
-
-/** What a snapshot says about itself, under `snapshotKey` in the table `meta`. */
-export interface SnapshotMark {
-  readonly watermark: number
-  /** Epoch milliseconds. */
-  readonly at: number
-  /** Where the journal stood at earlier times, oldest first; what its retention is decided by. */
-  readonly journal: ReadonlyArray<JournalMark>
-}
-
-export interface JournalMark {
-  readonly sequence: number
-  readonly at: number
-  /** Bytes appended before it, since the oldest mark. */
-  readonly bytes: number
-}
-
-export const snapshotKey = compositeKey("snapshot")
+import { nextMark, type SnapshotMark, snapshotKey } from "./SnapshotMark.ts"
 
 /** What others have to do with a snapshot. */
 export interface SnapshotPart {
@@ -61,6 +45,7 @@ export interface SnapshotPart {
 export interface SnapshotterOptions {
   readonly storage: Storage["Service"]
   readonly texts: RecordTexts
+  readonly ids: IdIndex
   /** Ends when the journal has every record that this was told of. */
   readonly written: Effect.Effect<void>
   /** Writes what must be there before the states are, in transactions of its own. */
@@ -179,7 +164,7 @@ export class Snapshotter {
   #take(): Effect.Effect<void, StorageError> {
     const records = this.#records
     const dirty = this.#dirty
-    const { erasures, idempotency, sliceEntriesMax } = this.#options
+    const { erasures, idempotency, ids, sliceEntriesMax } = this.#options
     const self = this
     if (records.length === 0 && dirty.size === 0) return Effect.void
     const startedAt = performance.now()
@@ -190,24 +175,28 @@ export class Snapshotter {
     const erased = erasures.begin()
     return Effect.gen(function* () {
       yield* self.#options.first((entries) => self.#write(entries))
+      yield* self.#erase(erased)
       let slice: Array<Entry> = []
-      let prepared = 0
-      yield* Stream.runForEach(self.#erased(erased), (group) => {
-        slice.push(...group)
+      const add = (entries: ReadonlyArray<Entry>) => {
+        slice.push(...entries)
         if (slice.length < sliceEntriesMax) return Effect.void
         const full = slice
         slice = []
         return self.#write(full)
-      })
+      }
+      let prepared = 0
       for (const entry of self.#entries(records, dirty, watermark)) {
         slice.push(entry)
         if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
-        if (slice.length < sliceEntriesMax) continue
-        yield* self.#write(slice)
-        slice = []
+        if (slice.length >= sliceEntriesMax) yield* add([])
+      }
+      const through = { through: watermark, watermark: self.#mark.watermark }
+      for (const [environment, list] of yield* self.#newIds(records)) {
+        yield* ids.write(environment, list, through, add)
       }
       slice.push(...(yield* idempotency.expired(limits.idempotencyExpiredMax)))
-      const mark = yield* self.#nextMark(watermark)
+      const { held, now } = self.#options
+      const mark = yield* nextMark(self.#mark, { watermark, at: now(), bytes: self.#bytes }, held)
       slice.push(...part.entries, {
         table: "meta",
         key: snapshotKey,
@@ -219,6 +208,7 @@ export class Snapshotter {
       for (const actor of dirty) if (!self.#dirty.has(actor)) actor.dirty = false
       self.#forget(records)
       part.ended()
+      ids.ended()
       erasures.ended(erased, idempotency.runningSince)
     }).pipe(
       Effect.onError(() =>
@@ -227,6 +217,7 @@ export class Snapshotter {
           this.#records = records.concat(this.#records)
           for (const actor of dirty) this.#dirty.add(actor)
           part.failed()
+          ids.failed()
         }),
       ),
       // The snapshot stands, whatever becomes of this.
@@ -242,12 +233,32 @@ export class Snapshotter {
     return this.#options.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
   }
 
+  /** Takes out what must go. */
+  readonly #erase = Effect.fnUntraced(function* (
+    this: Snapshotter,
+    erased: ReadonlyArray<Erasure>,
+  ): Effect.fn.Return<void, StorageError> {
+    const { ids, sliceEntriesMax } = this.#options
+    let slice: Array<Entry> = []
+    const write = () => {
+      const full = [...slice, ...ids.takeRemoved()]
+      slice = []
+      return this.#write(full)
+    }
+    yield* Stream.runForEach(this.#erased(erased), (group) => {
+      slice.push(...group)
+      return slice.length < sliceEntriesMax ? Effect.void : write()
+    })
+    // New ids are written beside what is left of those that are there.
+    if (slice.length > 0) yield* write()
+  }).bind(this)
+
   /** What must go, in groups that are written whole. */
   #erased(erased: ReadonlyArray<Erasure>): Stream.Stream<ReadonlyArray<Entry>, StorageError> {
-    const { isThere, storage } = this.#options
+    const { ids, isThere, storage } = this.#options
     const users = Stream.fromIterable(erased).pipe(
       Stream.flatMap((erasure) =>
-        erasedEntries(storage, erasure, () => isThere(erasure.environment, erasure.userId)),
+        erasedEntries(storage, ids, erasure, () => isThere(erasure.environment, erasure.userId)),
       ),
     )
     const batches = Stream.fromIterable(Map.groupBy(erased, ({ environment }) => environment)).pipe(
@@ -272,46 +283,35 @@ export class Snapshotter {
       const through = erasures.throughOf(environment, userId)
       const left = through === 0 ? ofActor : ofActor.filter(({ sequence }) => sequence > through)
       yield* pageEntries(environment, userId, left)
-      for (const { key, sequence } of left) {
-        if (key !== undefined) yield eventIdEntry(environment, userId, key, sequence)
-      }
     }
     yield* idempotency.entries(watermark)
   }
+
+  /** The callers' ids that are new, of each environment. */
+  readonly #newIds = Effect.fnUntraced(function* (
+    this: Snapshotter,
+    records: ReadonlyArray<PendingRecord>,
+  ): Effect.fn.Return<ReadonlyMap<string, IdList>> {
+    const { erasures } = this.#options
+    const lists = new Map<string, IdList>()
+    for (let n = 0; n < records.length; n++) {
+      const { actor, key, sequence } = records[n]!
+      if ((n + 1) % limits.snapshotTurnIdsMax === 0) yield* nextTurn
+      const { subject } = actor
+      if (key === undefined || subject.actor !== "user") continue
+      const { environment, userId } = subject
+      if (sequence <= erasures.throughOf(environment, userId)) continue
+      const list = lists.get(environment) ?? new IdList()
+      lists.set(environment, list)
+      list.add(hashText(key, actor.idSeed), sequence)
+    }
+    return lists
+  }).bind(this)
 
   /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
   #write(slice: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> {
     const { storage, written } = this.#options
     return Effect.andThen(written, storage.writeEntries(slice))
-  }
-
-  /**
-   * The journal before the oldest mark is let go of: it is older than its retention, or too large. What
-   * somebody needs stays longer, until it is far too large.
-   */
-  #nextMark(watermark: number): Effect.Effect<SnapshotMark, StorageError> {
-    const at = this.#options.now()
-    const here = { sequence: watermark, at, bytes: this.#bytes }
-    const marks =
-      this.#mark.journal.length > 0 ? this.#mark.journal : [{ sequence: 0, at, bytes: 0 }]
-    const journal = at - marks.at(-1)!.at >= journalMarkEveryMs ? [...marks, here] : marks
-    const bytesSince = (mark: JournalMark) => this.#bytes - mark.bytes
-    const tooOld = (mark: JournalMark | undefined): mark is JournalMark =>
-      mark !== undefined &&
-      (at - mark.at >= limits.journalRetentionMs ||
-        bytesSince(mark) >= limits.journalRetentionBytesMax)
-    if (!tooOld(journal[1])) return Effect.succeed({ watermark, at, journal })
-    return Effect.map(this.#options.held, (held) => {
-      let oldest = 0
-      for (
-        let mark = journal[1];
-        tooOld(mark) && (mark.sequence <= held || bytesSince(mark) >= limits.journalHeldBytesMax);
-        mark = journal[oldest + 1]
-      ) {
-        oldest++
-      }
-      return { watermark, at, journal: journal.slice(oldest) }
-    })
   }
 
   /** What is in the snapshot need not be remembered. */
@@ -321,8 +321,6 @@ export class Snapshotter {
     this.#options.texts.release(this.#mark.watermark)
   }
 }
-
-const journalMarkEveryMs = 3_600_000
 
 /** Each actor's records, in order. */
 const byActor = (

@@ -7,23 +7,27 @@ import type { Broken, Entry, Storage } from "../storage/Storage.ts"
 import { decodeValue } from "../storage/Values.ts"
 import { decodePage } from "./Codec.ts"
 import type { Erasure } from "./Erasures.ts"
-import { eventIdKey } from "./History.ts"
+import { hashText, idSeed } from "./IdFilter.ts"
+import type { IdIndex } from "./IdIndex.ts"
 import { eraseKept } from "./KeptAnswers.ts"
 
 type Store = Storage["Service"]
 
 /**
  * What removes an erased user from the snapshot, in groups that must be written whole: each history page with
- * all that its records lead to, since nothing else does, and at last the state. What the user has had since the
+ * all that its records lead to, since nothing else does, and at last the state. Callers' ids are taken out of
+ * the index, which tells what that changes (`takeRemoved`): that belongs to the same transaction. What the user has had since the
  * erasure stays; `isThere` tells whether there is anything.
  */
 export const erasedEntries = (
   storage: Store,
+  ids: IdIndex,
   erasure: Erasure,
   isThere: () => boolean,
 ): Stream.Stream<ReadonlyArray<Entry>, Broken> => {
   const { environment, sequence, userId } = erasure
   const user = compositeKey(environment, userId)
+  const seed = idSeed(environment, userId)
   const { from } = rangeOf(user)
   const until = compositeKey(environment, userId, sequence + 1)
   let bytes = 0
@@ -41,8 +45,7 @@ export const erasedEntries = (
         for (const record of page) {
           const name = duplicateKey(record.cause)
           if (name !== undefined) {
-            const key = eventIdKey(environment, userId, name)
-            group.push({ table: "eventIds", key, value: null })
+            yield* ids.remove(environment, hashText(name, seed), record.sequence)
           }
           group.push(...(yield* eraseKept(storage, environment, record)))
         }

@@ -47,7 +47,7 @@ export interface StoredRecord {
  * The tables of the snapshot:
  * `meta` the watermark and settings · `actors` the state of each project actor and the directory ·
  * `users` each user's state · `history` pages of records by user · `eventIds` callers' ids of events and
- * rewards → sequence · `idempotency` kept replies · `batches` whom a kept batch tells of · `expiry` what to
+ * rewards, as hashes → sequence · `idempotency` kept replies · `batches` whom a kept batch tells of · `expiry` what to
  * forget, by time · `boards` closed windows of leaderboards. Beside it, and not of the snapshot: `outbox`
  * how far webhooks were told, and what is still to be done · `endpoints` numbers of each webhook ·
  * `deliveries` by webhook, status and message · `due` pending ones by time · `attempts` all but the last.

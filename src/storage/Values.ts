@@ -69,9 +69,12 @@ export const firstDamaged = (block: EntryBlock): number => {
   return -1
 }
 
+/** Where the body ends in a stored value that ends at `valueEnd`. */
+export const wholeBodyEnd = (valueEnd: number): number => valueEnd - checksumBytes
+
 /** The body of a stored value that `isWhole`, as a view of it. */
 export const wholeBody = (value: Buffer): Buffer =>
-  value.subarray(valueBodyAt, value.length - checksumBytes)
+  value.subarray(valueBodyAt, wholeBodyEnd(value.length))
 
 /** How the body of a value of each format that there was comes to have today's form. */
 const readers: { readonly [format: number]: (body: Buffer) => Buffer } = {

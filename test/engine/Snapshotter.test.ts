@@ -5,6 +5,7 @@ import { EngineMetrics } from "../../src/engine/EngineMetrics.ts"
 import { Erasures } from "../../src/engine/Erasures.ts"
 import { readActorValue } from "../../src/engine/History.ts"
 import { IdempotencyKeys } from "../../src/engine/Idempotency.ts"
+import { IdIndex } from "../../src/engine/IdIndex.ts"
 import { pendingOf } from "../../src/engine/Pending.ts"
 import { RecordTexts } from "../../src/engine/RecordTexts.ts"
 import { Snapshotter } from "../../src/engine/Snapshotter.ts"
@@ -22,6 +23,7 @@ describe("A snapshot", () => {
       const snapshotter = new Snapshotter({
         storage,
         texts: new RecordTexts(),
+        ids: yield* IdIndex.open(storage),
         written: Effect.void,
         first: () => Effect.void,
         idempotency: new IdempotencyKeys({ storage, now: () => 0, erasures, next: () => 1 }),

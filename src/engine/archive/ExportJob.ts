@@ -67,8 +67,6 @@ class Writer {
   })
 }
 
-/** Tables whose values have neither format nor checksum. */
-const bare = new Set<Table>(["eventIds"])
 /** Where a key has the environment; tables that are missing are of no environment. */
 const environmentAt: Partial<Record<Table, number>> = {
   meta: 1,
@@ -115,7 +113,7 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
         ) {
           continue
         }
-        const body = bare.has(table) ? value : openValue(value)
+        const body = openValue(value)
         if (typeof body === "string") {
           return yield* damaged(`The value ${keyName(key)} of table ${table} ${body}`)
         }

@@ -9,8 +9,8 @@
  * - `header`: `scope` is null for everything, else `{"project","environment"}`; the entries are complete up to the record
  *   `watermark`, and the last record is `sequence`.
  * - `entry`: one of the snapshot's tables (`src/README.md`), in the order of tables and keys. The value is, by table,
- *   a `user` (maps as pairs, `due` as in `UserCodec`), a user's `records`, the `sequence` that a caller's id leads to,
- *   else `json`; what has no such form without loss is `base64`.
+ *   a `user` (maps as pairs, `due` as in `UserCodec`), a user's `records`, callers'
+ *   `ids` (pairs of a hash and a sequence, `engine/IdRun.ts`), else `json`; what has no such form without loss is `base64`.
  * - `record`: the journal from the watermark on, that record included, without gaps.
  * - `end`: how many lines come before it, and the SHA-256 of their bytes; without `sha256`, as after an edit by hand,
  *   it is not compared.
@@ -22,12 +22,14 @@ import { emptyProfile } from "../../domain/User.ts"
 import { asBuffer, compositeKey, dataViewOf } from "../../storage/Keys.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
 import { decodePage } from "../Codec.ts"
+import { idPairs, idsBody, isRunHead } from "../IdRun.ts"
 import { decodeUser, decodeUserHead, encodeUser } from "../UserCodec.ts"
 
 export const exportFormat = 1
 
 const sequence = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const positive = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
+const hash = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff }))
 const kinds = Schema.Struct({ kind: Schema.String })
 
 const Header = Schema.Struct({
@@ -67,7 +69,7 @@ const Entry = Schema.Struct({
   key: Schema.NonEmptyArray(Schema.Union([Schema.String, Schema.Int])),
   user: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   records: Schema.optionalKey(Schema.NonEmptyArray(Record)),
-  sequence: Schema.optionalKey(positive),
+  ids: Schema.optionalKey(Schema.Array(Schema.Tuple([hash, positive]))),
   json: Schema.optionalKey(Schema.Unknown),
   base64: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]*={0,2}$/, { message: "is no base64" })),
@@ -147,7 +149,7 @@ const userBody = ({ due, ...members }: Record<string, unknown>): Uint8Array => {
   return encodeUser({ ...blankUser, ...user } as never, Number(due))
 }
 
-type Value = Pick<Entry, "user" | "records" | "sequence" | "json" | "base64">
+type Value = Pick<Entry, "user" | "records" | "ids" | "json" | "base64">
 
 /** The body of an entry in the form of its table, or, where that would lose anything, as it is. */
 export const valueForm = (table: Table, body: Uint8Array): Value => {
@@ -167,7 +169,8 @@ const readable = (table: Table, body: Uint8Array): Value => {
     case "history":
       return { records: decodePage(body) as never }
     case "eventIds":
-      return { sequence: asBuffer(body).readDoubleLE() }
+      if (isRunHead(body)) return { json: JSON.parse(asBuffer(body).toString("utf8")) }
+      return { ids: idPairs(body) }
     default:
       return { json: JSON.parse(asBuffer(body).toString("utf8")) }
   }
@@ -175,7 +178,7 @@ const readable = (table: Table, body: Uint8Array): Value => {
 
 /** The body that `value` stands for. Throws where it has none, or not that of its table. */
 export const bodyOf = (table: Table, value: Value): Uint8Array => {
-  const { base64, json, records, sequence, user } = value
+  const { base64, ids, json, records, user } = value
   if (base64 !== undefined) return Buffer.from(base64, "base64")
   if (table === "users" && user !== undefined) {
     const body = userBody(JSON.parse(JSON.stringify(user)))
@@ -185,12 +188,8 @@ export const bodyOf = (table: Table, value: Value): Uint8Array => {
   if (table === "history" && records !== undefined) {
     return Buffer.from(records.map((record) => JSON.stringify(record)).join("\n"))
   }
-  if (table === "eventIds" && sequence !== undefined) {
-    const bytes = Buffer.alloc(8)
-    bytes.writeDoubleLE(sequence)
-    return bytes
-  }
-  if (!["users", "history", "eventIds"].includes(table) && json !== undefined) {
+  if (table === "eventIds" && ids !== undefined) return idsBody(ids)
+  if (!["users", "history"].includes(table) && json !== undefined) {
     return Buffer.from(JSON.stringify(json))
   }
   throw new RangeError("its value is not that of its table")

@@ -208,7 +208,7 @@ class Import {
       return ["its key should come earlier, or was there before"]
     }
     this.#place = { table, key }
-    const value = table === "eventIds" ? body : encodeValue(body)
+    const value = encodeValue(body)
     this.#slice.push({ table, key, value })
     this.#sliceBytes += key.length + value.length
     return fine

@@ -20,10 +20,10 @@ import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Table } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"
-import { eventIdEntry } from "../History.ts"
 import { BoardCheck } from "./BoardCheck.ts"
 import { CountsCheck } from "./CountsCheck.ts"
 import type { FaultList, Findings } from "./Findings.ts"
+import { IdCheck } from "./IdCheck.ts"
 import type { SavedState, SavedUser } from "./SavedState.ts"
 import { checkUser } from "./UserCheck.ts"
 
@@ -56,11 +56,11 @@ class Check {
   readonly #environments = new Set<string>()
   readonly #boards = new BoardCheck()
   readonly #counts = new CountsCheck()
+  readonly #idCheck: IdCheck
   #users = 0
   #records = 0
-  /** Records that have a caller's id, and those of them up to the watermark. */
+  /** Records that have a caller's id. */
   #ids = 0
-  #named = 0
   #answers = 0
   #xp = 0n
 
@@ -68,6 +68,7 @@ class Check {
     this.#saved = saved
     this.#faults = faults
     this.#progress = progress
+    this.#idCheck = new IdCheck(faults.add, saved.lastSequence, saved.watermark)
   }
 
   readonly run = Effect.gen({ self: this }, function* () {
@@ -125,42 +126,26 @@ class Check {
     }
   })
 
-  /** The journal has a record, and one that has a caller's id is found by it. */
+  /** The journal has a record, and the index the caller's id that it has. */
   #checkRecord({ environment, userId }: SavedUser, { cause, sequence }: JournalRecord): void {
     this.#records++
-    const { lastSequence, watermark } = this.#saved
+    const { lastSequence } = this.#saved
     if (sequence > lastSequence) {
       this.fault(`There is a record ${sequence}, but the journal ends with ${lastSequence}`)
     }
-    const key = duplicateKey(cause)
-    if (key === undefined) return
+    const id = duplicateKey(cause)
+    if (id === undefined) return
     this.#ids++
-    if (sequence > watermark) return
-    this.#named++
-    const entry = eventIdEntry(environment, userId, key, sequence)
-    const stored = this.#saved.get("eventIds", entry.key)
-    if (stored !== undefined && Buffer.compare(stored, entry.value!) === 0) return
-    const found = stored === undefined ? "nothing" : `record ${sequenceOf(stored)}`
-    this.fault(`The id of record ${sequence} leads to ${found}`)
+    this.#idCheck.record(environment, userId, id, sequence)
   }
 
-  /** With as many ids as records that have one, no id leads anywhere else. */
   readonly #checkIds = Effect.gen({ self: this }, function* () {
-    let upToWatermark = 0
     let done = 0
-    for (const [key, value] of this.#saved.entries("eventIds")) {
-      const sequence = sequenceOf(value)
-      if (!(sequence >= 1 && sequence <= this.#saved.lastSequence)) {
-        this.fault(`The id ${keyName(key)} leads to record ${sequence}, which does not exist`)
-      }
-      if (sequence <= this.#saved.watermark) upToWatermark++
-      if (++done % 10_000 === 0) yield* nextTurn
+    for (const entry of this.#saved.entries("eventIds")) {
+      this.#idCheck.entry(entry)
+      if (++done % 100 === 0) yield* nextTurn
     }
-    if (upToWatermark !== this.#named) {
-      this.fault(
-        `There are ${upToWatermark} callers' ids, but ${this.#named} records that have one`,
-      )
-    }
+    this.#idCheck.end()
   })
 
   readonly #checkAnswers = Effect.gen({ self: this }, function* () {
@@ -234,6 +219,3 @@ const firstPieceOf = (expiry: Uint8Array): Uint8Array | undefined => {
     return undefined
   }
 }
-
-const sequenceOf = (value: Uint8Array): number =>
-  value.length === 8 ? Buffer.from(value).readDoubleLE() : Number.NaN

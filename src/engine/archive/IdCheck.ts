@@ -1,0 +1,130 @@
+/**
+ * Callers' ids against the records that have them: each record up to the watermark that has an id is in the index
+ * where a look-up finds it, and whatever else is there up to the watermark is of no other record.
+ *
+ * Records come first, then the index. Both are compared as sums, whatever their order. Memory: two bits a record.
+ */
+
+import type { StoredEntry } from "../../storage/Storage.ts"
+import { keyName, openValue } from "../../storage/Values.ts"
+import { hashText, idSeed } from "../IdFilter.ts"
+import { firstBits } from "../IdList.ts"
+import { decodeRunHead, eachId, idPlaceOf } from "../IdRun.ts"
+import type { Fault } from "./JournalTail.ts"
+
+const bitsOfChunk = 65_536
+
+/** A set of numbers of records, as bits. */
+class Sequences {
+  readonly #chunks = new Map<number, Uint8Array>()
+
+  /** Whether it was there before. */
+  add(sequence: number): boolean {
+    const number = Math.floor(sequence / bitsOfChunk)
+    let chunk = this.#chunks.get(number)
+    if (chunk === undefined) {
+      chunk = new Uint8Array(bitsOfChunk / 8)
+      this.#chunks.set(number, chunk)
+    }
+    const at = sequence % bitsOfChunk
+    const bit = 1 << (at & 7)
+    const before = chunk[at >>> 3]!
+    chunk[at >>> 3] = before | bit
+    return (before & bit) !== 0
+  }
+
+  has(sequence: number): boolean {
+    const chunk = this.#chunks.get(Math.floor(sequence / bitsOfChunk))
+    const at = sequence % bitsOfChunk
+    return chunk !== undefined && ((chunk[at >>> 3]! >>> (at & 7)) & 1) === 1
+  }
+
+  /** Those that `other` lacks. */
+  *notIn(other: Sequences): Generator<number> {
+    for (const [number, chunk] of this.#chunks) {
+      const others = other.#chunks.get(number)
+      for (let at = 0; at < chunk.length; at++) {
+        const left = chunk[at]! & ~(others?.[at] ?? 0)
+        for (let bit = 0; left >>> bit > 0; bit++) {
+          if (((left >>> bit) & 1) === 1) yield number * bitsOfChunk + at * 8 + bit
+        }
+      }
+    }
+  }
+}
+
+export class IdCheck {
+  readonly #fault: Fault
+  readonly #lastSequence: number
+  readonly #watermark: number
+  readonly #named = new Sequences()
+  readonly #found = new Sequences()
+  /** Of records, and of what was found, the difference of what they add up to. */
+  #balance = 0
+  #run: { readonly name: string; readonly bits: number } | undefined
+
+  constructor(fault: Fault, lastSequence: number, watermark: number) {
+    this.#fault = fault
+    this.#lastSequence = lastSequence
+    this.#watermark = watermark
+  }
+
+  /** A record of a user has this id. */
+  record(environment: string, userId: string, id: string, sequence: number): void {
+    if (sequence > this.#watermark || this.#named.add(sequence)) return
+    const hash = hashText(id, idSeed(environment, userId))
+    this.#balance = (this.#balance + weightOf(environment, hash, sequence)) | 0
+  }
+
+  /** An entry of the index; they come in the order of their keys. */
+  entry([key, value]: StoredEntry): void {
+    const about = (words: string) =>
+      this.#fault(`The value ${keyName(key)} of table eventIds ${words}`)
+    const body = openValue(value)
+    if (typeof body === "string") {
+      about(body)
+      return
+    }
+    try {
+      const { bucket, environment, run } = idPlaceOf(key)
+      const name = JSON.stringify([environment, run])
+      if (bucket === undefined) this.#run = { name, bits: decodeRunHead(body).bits }
+      else if (this.#run?.name !== name) about("is of no run")
+      else {
+        const { bits } = this.#run
+        eachId(body, (hash, sequence) => this.#id(environment, bucket, bits, hash, sequence))
+      }
+    } catch {
+      about("can not be understood")
+    }
+  }
+
+  #id(environment: string, bucket: number, bits: number, hash: number, sequence: number): void {
+    if (!(sequence >= 1 && sequence <= this.#lastSequence)) {
+      this.#fault(`An id leads to record ${sequence}, which does not exist`)
+    } else if (firstBits(hash, bits) !== bucket) {
+      this.#fault(`The id of record ${sequence} is not where it is looked for`)
+    }
+    // What is ahead of the watermark is written again; of what is being merged some is there twice.
+    if (!(sequence <= this.#watermark) || this.#found.add(sequence)) return
+    if (!this.#named.has(sequence)) this.#fault(`An id leads to record ${sequence}, which has none`)
+    this.#balance = (this.#balance - weightOf(environment, hash, sequence)) | 0
+  }
+
+  end(): void {
+    let missing = 0
+    for (const sequence of this.#named.notIn(this.#found)) {
+      missing++
+      this.#fault(`The id of record ${sequence} leads to nothing`)
+    }
+    let others = 0
+    for (const _ of this.#found.notIn(this.#named)) others++
+    if (missing + others === 0 && this.#balance !== 0) {
+      this.#fault("Some callers' ids lead to records that have another id")
+    }
+  }
+}
+
+/** What an id that leads to a record adds to the sum: any other pair has most probably another weight. */
+const weightOf = (environment: string, hash: number, sequence: number): number =>
+  hashText(`${hash}:${sequence}`, hashText(environment))
