@@ -11,6 +11,9 @@ import type { CompiledOperation } from "./Operation.ts"
 export class OpenRequest {
   readonly exchange: Exchange
   readonly operation: CompiledOperation
+  /** Decoded, where they have no faults. */
+  params: unknown = undefined
+  query: unknown = undefined
   readonly #accounts: Accounts["Service"]
   readonly #faults: Array<Fault> = []
 

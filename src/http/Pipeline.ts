@@ -171,17 +171,12 @@ export class Pipeline implements RequestHandler {
       open.refuse(insufficientScope(caller.scope))
       return
     }
-    const params = open.part(operation.params(rawParams))
-    const query = open.part(operation.query(exchange.queryText))
-    const { headers } = exchange.request
-    const perform = (payload: unknown, idempotency: Idempotency | undefined) =>
-      this.#perform(exchange, operation, { params, query, payload, caller, idempotency, headers })
-    const settle = (body: Buffer, mediaType: string) =>
-      this.#withPayload(open, params, body, mediaType, perform)
-    if (operation.mediaTypes.size === 0) settle(noBody, "")
+    open.params = open.part(operation.params(rawParams))
+    open.query = open.part(operation.query(exchange.queryText))
+    if (operation.mediaTypes.size === 0) this.#withPayload(open, noBody, "")
     else if (operation.bodyOptional && !hasBody(exchange.request)) {
-      settle(emptyBody.body, emptyBody.mediaType)
-    } else this.#withBody(open, settle)
+      this.#withPayload(open, emptyBody.body, emptyBody.mediaType)
+    } else this.#withBody(open)
   }
 
   /** Whether the request is admitted; if not, it was refused. Asked again in the same turn, the answer stays. */
@@ -195,7 +190,7 @@ export class Pipeline implements RequestHandler {
     return false
   }
 
-  #withBody(open: OpenRequest, settle: (body: Buffer, mediaType: string) => void): void {
+  #withBody(open: OpenRequest): void {
     const { exchange, operation } = open
     const { request } = exchange
     const mediaType = acceptedMediaType(request, operation)
@@ -220,7 +215,7 @@ export class Pipeline implements RequestHandler {
       try {
         if (Result.isFailure(body)) open.refuse(body.failure)
         // One that took its time finds out again whether there is a place.
-        else if (this.#hasPlace(exchange, 0)) settle(body.success, mediaType)
+        else if (this.#hasPlace(exchange, 0)) this.#withPayload(open, body.success, mediaType)
       } catch (defect) {
         this.#failed(exchange, Cause.die(defect))
       }
@@ -228,14 +223,8 @@ export class Pipeline implements RequestHandler {
     readBody(request, operation.bodyBytesMax, arrived, room)
   }
 
-  #withPayload(
-    open: OpenRequest,
-    params: unknown,
-    body: Buffer,
-    mediaType: string,
-    perform: (payload: unknown, idempotency: Idempotency | undefined) => void,
-  ): void {
-    const { exchange, operation } = open
+  #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
+    const { exchange, operation, params } = open
     const key = operation.method === "POST" ? idempotencyKey(exchange.request) : undefined
     if (key !== undefined) open.fault(idempotencyKeyFault(key))
     const payload = operation.payload(body, mediaType)
@@ -249,16 +238,16 @@ export class Pipeline implements RequestHandler {
       return
     }
     const idempotency = key === undefined ? undefined : idempotencyOf(key, operation, params, body)
-    perform(payload.success, idempotency)
+    this.#perform(open, payload.success, idempotency)
   }
 
-  #perform(
-    exchange: Exchange,
-    operation: CompiledOperation,
-    request: Parameters<CompiledOperation["handle"]>[0],
-  ): void {
+  #perform(open: OpenRequest, payload: unknown, idempotency: Idempotency | undefined): void {
+    const { exchange, operation, params, query } = open
+    const { headers } = exchange.request
+    const caller = exchange.caller!
     this.#admission.waiting++
-    this.#run(operation.handle(request), exchange.requestId).addObserver((exit) => {
+    const answer = operation.handle({ params, query, payload, caller, idempotency, headers })
+    this.#run(answer, exchange.requestId).addObserver((exit) => {
       this.#admission.waiting--
       this.#settle(exchange, operation, exit)
     })

@@ -27,8 +27,11 @@ const percentDecode = (text: string): string | undefined => {
 
 const badEscape = "must be percent-encoded UTF-8"
 
+const nothing: Parts = Result.succeed({})
+
 /** The values of the path's parameters by name. */
 export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<string>): Parts => {
+  if (names.length === 0) return nothing
   const params: Record<string, string> = {}
   const faults: Array<Fault> = []
   names.forEach((name, index) => {
@@ -39,11 +42,9 @@ export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<str
   return faults.length === 0 ? Result.succeed(params) : Result.fail(faults)
 }
 
-const noQuery: Parts = Result.succeed({})
-
 /** The parameters of a query (without its `?`) by name, each at most once. */
 export const parseQuery = (text: string): Parts => {
-  if (text === "") return noQuery
+  if (text === "") return nothing
   // Names such as __proto__ must stay ordinary.
   const query: Record<string, string> = Object.create(null)
   const faults: Array<Fault> = []
@@ -66,6 +67,7 @@ export const parseQuery = (text: string): Parts => {
 
 /** The same for an operation that knows no parameters. */
 export const refuseQuery = (text: string): Parts => {
+  if (text === "") return nothing
   const query = parseQuery(text)
   if (Result.isFailure(query)) return query
   const faults = Object.keys(query.success).map((name) =>
