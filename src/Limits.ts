@@ -246,8 +246,9 @@ export const limits = {
   /** Between two attempts. */
   webhookPauseMsMax: 7 * 86_400_000,
   webhookRetryAfterMsMax: 86_400_000,
-  /** Deliveries are written this often, or when so many wait; making the write gives way to others. */
+  /** Deliveries are written this often, or when so many wait; what waits in memory to be sent, after so long. */
   webhookFlushIntervalMs: 200,
+  webhookYoungMs: 2_000,
   outboxTakeRecordsMax: 500,
   outboxTurnDeliveries: 250,
   /** Pending deliveries: of one endpoint, and of all. */
@@ -288,7 +289,6 @@ export const limits = {
   restoreToldMax: 1_000,
   /** Records of the journal that a restore folds into the snapshot at a time, all of them in memory. */
   foldRecordsMax: 100_000,
-  /** A line of an export holds one value of the snapshot. */
   exportLineBytesMax: 64 * mebibyte,
   /** A process that says nothing for so long is given up. */
   workerSilenceMs: 10 * 60_000,

@@ -1,11 +1,15 @@
 /**
  * Writes what becomes of deliveries, behind them: the deliveries that were made or changed, the numbers of their
  * endpoints and the cursor of the outbox, all in one transaction, every `webhookFlushIntervalMs` or when
- * many wait. So a delivery that succeeds at once is written once, and an idle dispatcher writes nothing.
+ * many wait. An idle dispatcher writes nothing.
  *
+ * - What was just expanded and waits in memory to be sent is not written for a while (`#young`), so a delivery
+ *   that succeeds soon is written once. The cursor stays before the oldest of those; how far records were
+ *   expanded is written beside it (`reached`).
  * - What the cursor has passed is in the same transaction or an earlier one: a crash takes back deliveries only
- *   together with the cursor, and they are made again, with the same names. What was sent in between is sent
- *   once more; nothing is lost and nothing is counted twice.
+ *   together with the cursor, and they are made again, with the same names, but for those between the cursor and
+ *   `reached` that the store has. What was sent in between is sent once more; nothing is lost and nothing is
+ *   counted twice.
  * - One write at a time. Without space it is tried again until it goes through; the outbox waits meanwhile,
  *   since no more than `webhookUnwrittenMax` deliveries may be unwritten.
  * - Numbers are counted from what is written (`Delivery.stored`), so they are right after every crash.
@@ -14,16 +18,9 @@ import { Cause, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
-import { encodeValue } from "../storage/Values.ts"
-import {
-  attemptKey,
-  type Delivery,
-  type DeliveryStatus,
-  deliveryKey,
-  dueKey,
-  encodeDelivery,
-} from "./Delivery.ts"
-import { cursorKey, type Job, jobKey, type Tally, tallyKey } from "./DeliveryStore.ts"
+import type { Delivery } from "./Delivery.ts"
+import { cursorKey, type Job, jobKey, reachedKey, type Tally, tallyKey } from "./DeliveryStore.ts"
+import { count, jsonEntry, pushEntries } from "./deliveryEntries.ts"
 
 /** Whose numbers are kept. */
 export interface Account {
@@ -38,6 +35,7 @@ export interface BookkeepingOptions {
   /** These are in the store as they are now. */
   readonly onWritten: (deliveries: ReadonlyArray<Delivery>) => void
   readonly onBroken: (cause: Broken) => void
+  /** Milliseconds that only go forward. */
   readonly now: () => number
   readonly flushIntervalMs?: number
 }
@@ -45,6 +43,10 @@ export interface BookkeepingOptions {
 export class Bookkeeping {
   readonly #options: BookkeepingOptions
   #dirty = new Set<Delivery>()
+  /** Those that were expanded not long ago and wait in memory, in the order of the journal. */
+  readonly #young = new Set<Delivery>()
+  /** The next flush writes those, too. */
+  #all = false
   #accounts = new Set<Account>()
   #jobs = new Map<number, Job | null>()
   #others: Array<Entry> = []
@@ -53,6 +55,7 @@ export class Bookkeeping {
   #pending = 0
   #cursor = 0
   #cursorWritten = 0
+  #reachedWritten = 0
   #cursorWrittenAt = 0
   #changed = false
   #onChange: (() => void) | undefined
@@ -75,13 +78,25 @@ export class Bookkeeping {
     return this.#pending
   }
 
-  /** How many deliveries are not written yet. */
+  /** How many deliveries are to be written. */
   get unwritten(): number {
     return this.#dirty.size
   }
 
+  /** The cursor, as it is on disk: records up to it will not be expanded again. */
+  get cursorWritten(): number {
+    return this.#cursorWritten
+  }
+
+  /** The oldest record that is expanded only in memory. */
+  get oldestYoung(): number | undefined {
+    const [oldest] = this.#young
+    return oldest?.sequence
+  }
+
   /** A delivery was made or has changed. */
   touch(delivery: Delivery): void {
+    this.#young.delete(delivery)
     this.#dirty.add(delivery)
     this.#change()
   }
@@ -100,10 +115,11 @@ export class Bookkeeping {
 
   /**
    * Every record up to this one is expanded. It is written with the next flush; alone only now and then, since
-   * expanding once more what made no deliveries does no harm, unless `atOnce`: it would make some now.
+   * expanding once more what made no deliveries does no harm, unless `atOnce`: it would do something twice.
    */
   passed(sequence: number, atOnce: boolean): void {
     this.#cursor = sequence
+    if (atOnce) this.#all = true
     const now = this.#options.now()
     if (atOnce || now - this.#cursorWrittenAt >= limits.webhookCursorIntervalMs) this.#change()
   }
@@ -130,19 +146,29 @@ export class Bookkeeping {
     else this.#roomy.push(() => resume(Effect.void))
   })
 
-  /** Ends when all that waits is on disk, without waiting for the interval. */
+  /** Ends when everything is on disk, without waiting for the interval. */
   readonly flushed: Effect.Effect<void> = Effect.callback((resume) => {
-    if (!this.#changed && !this.#busy && this.#cursor === this.#cursorWritten) {
-      resume(Effect.void)
-      return
+    if (!this.#changed && !this.#busy && this.#cursor === this.#cursorWritten) resume(Effect.void)
+    else {
+      this.#all = true
+      this.#wait(() => resume(Effect.void))
     }
-    this.#waiting.push(() => resume(Effect.void))
+  })
+
+  /** The same, but for what was just expanded. */
+  readonly settledFlushed: Effect.Effect<void> = Effect.callback((resume) => {
+    if (!this.#changed && !this.#busy) resume(Effect.void)
+    else this.#wait(() => resume(Effect.void))
+  })
+
+  #wait(flushed: () => void): void {
+    this.#waiting.push(flushed)
     this.#changed = true
     const wake = this.#onChange ?? this.#onMany
     this.#onChange = undefined
     this.#onMany = undefined
     wake?.()
-  })
+  }
 
   #busy = false
 
@@ -150,7 +176,8 @@ export class Bookkeeping {
   readonly run: Effect.Effect<void, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
     const interval = this.#options.flushIntervalMs ?? limits.webhookFlushIntervalMs
     while (true) {
-      yield* this.#changes
+      if (this.#young.size === 0) yield* this.#changes
+      else yield* Effect.timeoutOption(this.#changes, limits.webhookYoungMs)
       const pressing = this.#waiting.length > 0 || this.#dirty.size >= limits.webhookFlushDeliveries
       if (!pressing) yield* Effect.timeoutOption(this.#many, interval)
       this.#busy = true
@@ -166,6 +193,9 @@ export class Bookkeeping {
   readonly #changes = Effect.callback<void>((resume) => {
     if (this.#changed) resume(Effect.void)
     else this.#onChange = () => resume(Effect.void)
+    return Effect.sync(() => {
+      this.#onChange = undefined
+    })
   })
 
   /** Ends when there is more than should wait. */
@@ -182,7 +212,9 @@ export class Bookkeeping {
     const jobs = this.#jobs
     const entries = this.#others
     const waiting = this.#waiting
-    const cursor = this.#cursor
+    const reached = this.#cursor
+    this.#setAside(dirty)
+    const cursor = Math.min(reached, (this.oldestYoung ?? Number.POSITIVE_INFINITY) - 1)
     this.#changed = false
     this.#dirty = new Set()
     this.#accounts = new Set()
@@ -220,8 +252,11 @@ export class Bookkeeping {
       )
     }
     if (cursor !== this.#cursorWritten) entries.push(jsonEntry("outbox", cursorKey, cursor))
+    const isAhead = cursor < reached && reached !== this.#reachedWritten
+    if (isAhead) entries.push(jsonEntry("outbox", reachedKey, reached))
     yield* this.#written(entries)
     this.#cursorWritten = cursor
+    if (isAhead) this.#reachedWritten = reached
     this.#cursorWrittenAt = this.#options.now()
     // What has changed while it was written is told after the next write.
     this.#options.onWritten([...dirty].filter((delivery) => !this.#dirty.has(delivery)))
@@ -229,6 +264,23 @@ export class Bookkeeping {
     this.#roomy = []
     for (const resume of [...waiting, ...roomy]) resume()
   })
+
+  /** Takes out of `dirty` what need not be written yet, and adds what has been kept back for long enough. */
+  #setAside(dirty: Set<Delivery>): void {
+    const before = this.#options.now() - limits.webhookYoungMs
+    for (const delivery of this.#all ? [] : dirty) {
+      if (!delivery.isNew || delivery.entry === undefined || delivery.stored !== undefined) continue
+      if (delivery.status !== "pending") continue
+      dirty.delete(delivery)
+      this.#young.add(delivery)
+    }
+    for (const delivery of this.#young) {
+      if (!this.#all && delivery.dueAt > before) break
+      this.#young.delete(delivery)
+      dirty.add(delivery)
+    }
+    this.#all = false
+  }
 
   #written(entries: ReadonlyArray<Entry>): Effect.Effect<void, Broken> {
     const { storage } = this.#options
@@ -247,47 +299,4 @@ export class Bookkeeping {
       error instanceof Broken ? error : new Broken({ operation: "write deliveries", cause: error }),
     )
   }
-}
-
-export const jsonEntry = (table: Entry["table"], key: Uint8Array, value: unknown): Entry => ({
-  table,
-  key,
-  value: encodeValue(JSON.stringify(value)),
-})
-
-const nothing = encodeValue("")
-
-/** What must be written of a delivery, and what is to be found under its old keys no more. */
-const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => {
-  const { dueAt, endpoint, index, sequence, status, stored } = delivery
-  if (stored !== undefined && stored.status !== status) {
-    const key = deliveryKey(endpoint, stored.status, sequence, index)
-    entries.push({ table: "deliveries", key, value: null })
-  }
-  if (stored?.status === "pending" && (status !== "pending" || stored.dueAt !== dueAt)) {
-    const key = dueKey(endpoint, stored.dueAt, sequence, index)
-    entries.push({ table: "due", key, value: null })
-  }
-  const value = encodeValue(encodeDelivery(delivery))
-  entries.push({ table: "deliveries", key: deliveryKey(endpoint, status, sequence, index), value })
-  if (status === "pending") {
-    entries.push({ table: "due", key: dueKey(endpoint, dueAt, sequence, index), value: nothing })
-  }
-  for (const [number, result] of delivery.earlier) {
-    entries.push(jsonEntry("attempts", attemptKey(delivery, number), result))
-  }
-  delivery.earlier = []
-  delivery.stored = { status, dueAt }
-}
-
-/** A delivery has gone from one status to another. */
-const count = (
-  { ended, stored }: Tally,
-  before: DeliveryStatus | undefined,
-  after: DeliveryStatus,
-): void => {
-  if (before === after) return
-  stored[after]++
-  if (before !== undefined) stored[before]--
-  if (after !== "pending") ended[after]++
 }

@@ -71,6 +71,8 @@ export class Delivery implements DeliveryName, DeliveryState {
   earlier: Array<readonly [number: number, result: AttemptResult]> = []
   /** Its record, as long as it is in memory to be sent. */
   entry: FeedEntry | undefined
+  /** It was expanded from the journal, behind the cursor, and could be once more. */
+  isNew = false
   /** Somebody waits for it: it does not wait for the circuit breaker. */
   urgent = false
   /** Its user was erased while it was under way: nothing of its answer is kept, and it is not sent again. */

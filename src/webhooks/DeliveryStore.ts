@@ -1,7 +1,8 @@
 /**
  * What the storage keeps of webhooks, and how it is read. Everything is written by `Bookkeeping.ts`.
  *
- *     outbox      "cursor"                                  the last record that was expanded into deliveries
+ *     outbox      "cursor"                                  the last record whose deliveries are all here
+ *                 "reached"                                 the last record of which some may be
  *                 "job", record                             what is still to be done because of a record
  *     endpoints   endpoint                                  its numbers (`Tally`)
  *     deliveries  endpoint, status, record, fact            a delivery
@@ -59,6 +60,7 @@ export type Job = { readonly record: number } & (
 )
 
 export const cursorKey = compositeKey("cursor")
+export const reachedKey = compositeKey("reached")
 export const jobKey = (record: number): Uint8Array => compositeKey("job", record)
 export const tallyKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
 
@@ -86,6 +88,10 @@ export class DeliveryStore {
 
   readonly cursor: Effect.Effect<number | undefined, Broken> = Effect.suspend(() =>
     this.#json<number>("outbox", cursorKey),
+  )
+
+  readonly reached: Effect.Effect<number | undefined, Broken> = Effect.suspend(() =>
+    this.#json<number>("outbox", reachedKey),
   )
 
   readonly jobs: Effect.Effect<ReadonlyArray<Job>, Broken> = Effect.suspend(() =>

@@ -99,7 +99,7 @@ export const make = Effect.fnUntraced(function* (
       for (const endpoint of concerned) trim(endpoint)
     },
     onBroken,
-    now: wallNow,
+    now,
     ...(options.flushIntervalMs !== undefined && { flushIntervalMs: options.flushIntervalMs }),
   })
   const erasures = new Erasures()
@@ -161,12 +161,20 @@ export const make = Effect.fnUntraced(function* (
     addJob: (job) => jobs.add(job),
     redeliver: (endpoint, { at, index, sequence }) =>
       watched(redeliver(parts, endpoint, { at, index, sequence })),
+    isStored: ({ number }, { at, index, sequence }) =>
+      store.find(number, { sequence, index }).pipe(
+        Effect.map((found) => found?.at === at),
+        Effect.catch((broken) => {
+          onBroken(broken)
+          return Effect.never
+        }),
+      ),
     pendingMax: options.pendingMax ?? limits.webhookPendingMax,
     pendingTotalMax: limits.webhookPendingTotalMax,
   })
 
   const cursor = yield* store.cursor
-  outbox.begin(cursor)
+  outbox.begin(cursor, yield* store.reached)
   yield* feed.onProjectRecord(({ facts, subject }) => {
     if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
       return
@@ -181,7 +189,7 @@ export const make = Effect.fnUntraced(function* (
   for (const { tally } of registry) pending += tally.stored.pending
   bookkeeping.begin(cursor ?? 0, pending)
   yield* bookkeeping.run
-  yield* feed.hold(neededFrom(registry, store, outbox))
+  yield* feed.hold(neededFrom(registry, store, outbox, bookkeeping))
   for (const number of yield* store.endpoints) {
     // Deleted just before the end, or while nobody delivered.
     if (registry.at(number) === undefined) {
@@ -265,10 +273,11 @@ const neededFrom = (
   registry: Registry,
   store: DeliveryStore,
   outbox: Outbox,
+  bookkeeping: Bookkeeping,
 ): Effect.Effect<number, Broken> =>
   Effect.gen(function* () {
     if (registry.size === 0) return Number.POSITIVE_INFINITY
-    let needed = outbox.cursor + 1
+    let needed = Math.min(outbox.cursor + 1, bookkeeping.oldestYoung ?? Number.POSITIVE_INFINITY)
     let looked = 0
     for (const { number, tally } of [...registry]) {
       if (tally.stored.pending === 0) continue

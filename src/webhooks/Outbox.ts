@@ -3,12 +3,15 @@
  * them (`Bookkeeping.ts`). It follows the journal while there is a webhook anywhere; otherwise it costs
  * nothing. What a record asks to be done (redeliver, recover, forget a user) is taken in the same order.
  *
+ * After a crash, records that were expanded already are expanded once more; where some of their deliveries may
+ * have been written (`reached`), each is looked for in the store first.
+ *
  * An endpoint gets the messages of records after the one that created it, of the kinds that it asks for when
  * they are expanded, as long as it is enabled. Beyond `pendingMax` pending ones it is full: what comes then
  * is counted as dropped, and can be recovered later.
  */
 import { Effect } from "effect"
-import { isFactFor, messageKindAt } from "../domain/Message.ts"
+import { isFactFor, type MessageName, messageKindAt } from "../domain/Message.ts"
 import type { FactOf } from "../domain/Record.ts"
 import type { Feed, FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
@@ -30,6 +33,8 @@ export interface OutboxOptions {
     endpoint: Endpoint,
     asked: FactOf<"webhook.redelivered">,
   ) => Effect.Effect<void>
+  /** Whether the store has the delivery of a message. */
+  readonly isStored: (endpoint: Endpoint, name: MessageName) => Effect.Effect<boolean>
   /** How many deliveries may be pending: of one endpoint, and of all. */
   readonly pendingMax: number
   readonly pendingTotalMax: number
@@ -39,6 +44,8 @@ export class Outbox {
   readonly #options: OutboxOptions
   /** The last record that is expanded. */
   #cursor = 0
+  /** Up to here deliveries may have been written before. */
+  #reached = 0
   #wanted: (() => void) | undefined
   readonly #touched = new Set<Endpoint>()
   /** Deliveries of this turn of the event loop. */
@@ -58,9 +65,13 @@ export class Outbox {
     return this.#options.registry.size === 0 || this.#cursor >= this.#options.feed.head
   }
 
-  /** Goes on behind `cursor`, the last record that was expanded; `undefined`: with the first webhook that there is. */
-  begin(cursor: number | undefined): void {
+  /**
+   * Goes on behind `cursor`, the last record that was expanded for good; `undefined`: with the first webhook that there is.
+   * Of records up to `reached` some deliveries may be there.
+   */
+  begin(cursor: number | undefined, reached: number | undefined): void {
     this.#cursor = cursor ?? 0
+    this.#reached = reached ?? 0
   }
 
   /** There may be webhooks now. */
@@ -96,11 +107,14 @@ export class Outbox {
         const { sequence, subject } = entry.record
         const asked = subject.actor !== "directory" && isAbout(entry)
         if (asked) yield* this.#obey(entry, subject.environment)
+        let dropped = false
         if (subject.actor !== "directory" && registry.has(subject.environment)) {
-          this.expand(entry, subject.environment)
+          const known =
+            sequence <= this.#reached ? yield* this.#known(entry, subject.environment) : undefined
+          dropped = this.#expand(entry, subject.environment, known)
         }
         this.#cursor = sequence
-        bookkeeping.passed(sequence, asked)
+        bookkeeping.passed(sequence, asked || dropped)
         if (bookkeeping.unwritten >= limits.webhookUnwrittenMax) {
           this.#wakeTouched()
           yield* bookkeeping.room
@@ -160,17 +174,38 @@ export class Outbox {
     }
   })
 
-  /** The deliveries of one record. */
-  expand(entry: FeedEntry, environment: string): void {
+  /** The deliveries of a record that were written before, by endpoint and fact. */
+  readonly #known = Effect.fnUntraced(function* (
+    this: Outbox,
+    { record }: FeedEntry,
+    environment: string,
+  ) {
+    const { isStored, registry } = this.#options
+    const { at, sequence } = record
+    const known = new Set<string>()
+    for (let index = 0; index < record.facts.length; index++) {
+      for (const endpoint of registry.of(environment)) {
+        const isThere = yield* isStored(endpoint, { sequence, at, index })
+        if (isThere) known.add(knownName(endpoint, index))
+      }
+    }
+    return known
+  })
+
+  /** Makes the deliveries of one record, but for those that are `known`. Whether some were dropped. */
+  #expand(entry: FeedEntry, environment: string, known: ReadonlySet<string> | undefined): boolean {
     const { record } = entry
     const { now, registry } = this.#options
     let user: string | undefined
+    let dropped = false
     for (let index = 0; index < record.facts.length; index++) {
       const kind = messageKindAt(record, index)
       if (kind === undefined) continue
       for (const endpoint of registry.askingFor(environment, kind)) {
         if (!isFor(endpoint, entry, index)) continue
+        if (known?.has(knownName(endpoint, index))) continue
         if (this.#isFull(endpoint)) {
+          dropped = true
           endpoint.tally.ended.dropped++
           this.#options.bookkeeping.touchAccount(endpoint)
           continue
@@ -179,12 +214,14 @@ export class Outbox {
         const name = { endpoint: endpoint.number, sequence: record.sequence, at: record.at, index }
         const delivery = new Delivery(name, kind, user)
         delivery.dueAt = now()
+        delivery.isNew = true
         delivery.urgent = kind === "webhook.test"
         endpoint.queue.offer(delivery, entry)
         this.#made++
         this.#touched.add(endpoint)
       }
     }
+    return dropped
   }
 
   #isFull({ tally }: Endpoint): boolean {
@@ -192,6 +229,8 @@ export class Outbox {
     return tally.stored.pending >= pendingMax || bookkeeping.pending >= pendingTotalMax
   }
 }
+
+const knownName = ({ number }: Endpoint, index: number): string => `${number}.${index}`
 
 /** Whether a record changes webhooks or what is known of their deliveries. */
 const isAbout = ({ record }: FeedEntry): boolean => {

@@ -41,12 +41,14 @@ export class Retention {
   trim(endpoint: Endpoint): Effect.Effect<void, Broken> {
     const { bookkeeping, logMax, store } = this.#options
     const trimmed = Effect.gen({ self: this }, function* () {
-      yield* bookkeeping.flushed
+      yield* bookkeeping.settledFlushed
       for (const status of ended) {
         let excess = endpoint.tally.stored[status] - logMax
         while (excess > 0) {
           const most = Math.min(excess, limits.webhookJobBatch)
-          const oldest = yield* store.oldestPlaces(endpoint.number, status, most)
+          const places = yield* store.oldestPlaces(endpoint.number, status, most)
+          // What may be expanded again must be known to have been sent.
+          const oldest = places.filter(({ sequence }) => sequence <= bookkeeping.cursorWritten)
           if (oldest.length === 0) break
           yield* this.#remove(endpoint, status, oldest)
           excess -= oldest.length
@@ -100,7 +102,7 @@ export class Retention {
     endpoint.tally.stored[status] -= places.length
     bookkeeping.touchAccount(endpoint)
     bookkeeping.write(entries)
-    yield* bookkeeping.flushed
+    yield* bookkeeping.settledFlushed
     yield* nextTurn
   })
 }

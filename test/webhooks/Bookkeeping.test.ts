@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { FeedEntry } from "../../src/engine/Feed.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { nextTurn } from "../../src/storage/nextTurn.ts"
@@ -53,5 +54,88 @@ describe("Bookkeeping", () => {
         ])
         expect(account.tally).toMatchObject({ stored: { pending: count }, ended: { dropped: 1 } })
       }).pipe(Effect.scoped),
+  )
+
+  it.live("keeps back what waits in memory to be sent, and the cursor before it, for a while", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const store = new DeliveryStore(memory)
+      const account: Account = { number: endpoint, tally: emptyTally() }
+      let now = 0
+      const bookkeeping = new Bookkeeping({
+        storage: memory,
+        accountOf: () => account,
+        onWritten: () => {},
+        onBroken: () => {},
+        now: () => now,
+      })
+      bookkeeping.begin(0, 0)
+      yield* bookkeeping.run
+      const entry = new FeedEntry({} as FeedEntry["record"], 1)
+      const [first, second, third] = [1, 2, 3].map((sequence) => {
+        const delivery = new Delivery({ endpoint, sequence, at: 0, index: 0 }, "xp.earned", "")
+        Object.assign(delivery, { isNew: true, entry })
+        bookkeeping.touch(delivery)
+        bookkeeping.passed(sequence, false)
+        return delivery
+      })
+      const end = (delivery: Delivery) => {
+        Object.assign(delivery, { status: "succeeded", entry: undefined })
+        bookkeeping.touch(delivery)
+      }
+      const found = Effect.gen(function* () {
+        const { stored } = yield* store.tally(endpoint)
+        return [yield* store.cursor, yield* store.reached, stored.pending, stored.succeeded]
+      })
+      // What has ended is written, beyond the cursor.
+      end(second!)
+      yield* bookkeeping.settledFlushed
+      expect([yield* found, bookkeeping.oldestYoung]).toEqual([[undefined, 3, 0, 1], 1])
+      end(first!)
+      yield* bookkeeping.settledFlushed
+      expect([yield* found, bookkeeping.oldestYoung]).toEqual([[2, 3, 0, 2], 3])
+      // One millisecond less than the while, and the while.
+      now = limits.webhookYoungMs - 1
+      bookkeeping.touchAccount(account)
+      yield* bookkeeping.settledFlushed
+      expect(yield* found).toEqual([2, 3, 0, 2])
+      now = limits.webhookYoungMs
+      bookkeeping.touchAccount(account)
+      yield* bookkeeping.settledFlushed
+      expect([yield* found, bookkeeping.oldestYoung]).toEqual([[3, 3, 1, 2], undefined])
+      end(third!)
+      yield* bookkeeping.flushed
+      expect(yield* found).toEqual([3, 3, 0, 3])
+    }).pipe(Effect.scoped),
+  )
+
+  it.live("writes everything when it is asked to, or may not do something twice", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const store = new DeliveryStore(memory)
+      const account: Account = { number: endpoint, tally: emptyTally() }
+      const bookkeeping = new Bookkeeping({
+        storage: memory,
+        accountOf: () => account,
+        onWritten: () => {},
+        onBroken: () => {},
+        now: () => 0,
+      })
+      bookkeeping.begin(0, 0)
+      yield* bookkeeping.run
+      const entry = new FeedEntry({} as FeedEntry["record"], 1)
+      const pass = (sequence: number, atOnce: boolean) => {
+        const delivery = new Delivery({ endpoint, sequence, at: 0, index: 0 }, "xp.earned", "")
+        Object.assign(delivery, { isNew: true, entry })
+        bookkeeping.touch(delivery)
+        bookkeeping.passed(sequence, atOnce)
+      }
+      pass(1, false)
+      yield* bookkeeping.flushed
+      expect(yield* store.cursor).toBe(1)
+      pass(2, true)
+      yield* bookkeeping.settledFlushed
+      expect([yield* store.cursor, account.tally.stored.pending]).toEqual([2, 2])
+    }).pipe(Effect.scoped),
   )
 })
