@@ -6,8 +6,8 @@
  *   were erased (`Erasures.ts`).
  * - Written are then the dirty actors' durable states, the new records as history pages, kept replies, and the
  *   callers' ids (`IdIndex.ts`); last, in the final slice, the watermark: everything up to it is in the snapshot.
- * - A slice is one transaction of about `sliceEntriesMax` entries: keys of users are scattered, and in large slices
- *   more of them share a page. Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
+ * - A slice is one transaction of about `sliceEntriesMax` entries, of users whose keys stand together, so that they share
+ *   pages (`partsByKey.ts`). Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
  *   skips the records it already has; pages and index entries are written again as they were.
  * - The snapshot never knows more than the journal: only states that were committed are written, and in
  *   relaxed durability not before the journal has them.
@@ -30,6 +30,7 @@ import type { IdIndex } from "./IdIndex.ts"
 import { IdList } from "./IdList.ts"
 import { eraseFromBatches } from "./KeptAnswers.ts"
 import type { PendingRecord } from "./Pending.ts"
+import { partsByKey } from "./partsByKey.ts"
 import type { RecordTexts } from "./RecordTexts.ts"
 import { nextMark, type SnapshotMark, snapshotKey } from "./SnapshotMark.ts"
 
@@ -185,7 +186,8 @@ export class Snapshotter {
         return self.#write(full)
       }
       let prepared = 0
-      for (const entry of self.#entries(records, dirty, watermark)) {
+      const parts = yield* partsByKey([...dirty], sliceEntriesMax / 2)
+      for (const entry of self.#entries(records, parts.flat(), watermark)) {
         slice.push(entry)
         if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
         if (slice.length >= sliceEntriesMax) yield* add([])
@@ -269,16 +271,17 @@ export class Snapshotter {
 
   *#entries(
     records: ReadonlyArray<PendingRecord>,
-    dirty: ReadonlySet<AnyActor>,
+    actors: ReadonlyArray<AnyActor>,
     watermark: number,
   ): Generator<Entry> {
     const { erasures, idempotency } = this.#options
-    for (const actor of dirty) {
+    const groups = byActor(records)
+    for (const actor of actors) {
+      const { subject } = actor
       const body = actor.kind.encode(actor)
-      if (body !== undefined) yield actorEntry(actor.subject, body)
-    }
-    for (const [{ subject }, ofActor] of byActor(records)) {
-      if (subject.actor !== "user") continue
+      if (body !== undefined) yield actorEntry(subject, body)
+      const ofActor = groups.get(actor)
+      if (ofActor === undefined || subject.actor !== "user") continue
       const { environment, userId } = subject
       const through = erasures.throughOf(environment, userId)
       const left = through === 0 ? ofActor : ofActor.filter(({ sequence }) => sequence > through)
