@@ -17,7 +17,7 @@ import {
   rangeOf,
 } from "../storage/Keys.ts"
 import { Broken, type Storage } from "../storage/Storage.ts"
-import { decodeValue, firstDamaged, valueBodyAt } from "../storage/Values.ts"
+import { DamagedValue, decodeValue, firstDamaged, valueBodyAt } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
 import { BoardLoader } from "./boards/BoardLoader.ts"
 import { readWindows } from "./boards/StoredBoard.ts"
@@ -140,6 +140,12 @@ const loadActors = Effect.fnUntraced(function* (options: RecoveryOptions) {
   )
 })
 
+/** Whole values do not tell of it: a page that is damaged can lead to one of them from two places. */
+const listedTwice = new Broken({
+  operation: "read",
+  cause: new DamagedValue("Table users has two values of the same user"),
+})
+
 /** Builds each environment's boards and agenda from the numbers at the heads of its users' values. */
 const loadBoards = Effect.fnUntraced(function* (
   storage: Store,
@@ -185,7 +191,9 @@ const loadBoards = Effect.fnUntraced(function* (
     add(block)
     return Effect.void
   })
-  for (const loader of loaders) loader.finish()
+  for (const loader of loaders) {
+    yield* Effect.try({ try: () => loader.finish(), catch: () => listedTwice })
+  }
   return users
 })
 

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Effect, Latch } from "effect"
+import { Clock, Effect, Latch, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RecoveryReport } from "../../src/engine/Recovery.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { NoSpace } from "../../src/storage/Storage.ts"
+import { DamagedValue } from "../../src/storage/Values.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "./fixture.ts"
 
 const reporting = () => {
@@ -108,6 +109,22 @@ describe("Recovery", () => {
       state.table("users").set(key!, value!)
       const error = yield* Effect.flip(startInMemory({ state }))
       expect(String(error._tag === "Broken" && error.cause)).toMatch(/u1.*damaged/)
+    }),
+  )
+
+  it.effect("takes it for damage when the store has a user twice", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      const storage = MemoryStorage.make({ state })
+      // As when two pointers of a page lead to the same entry.
+      const readBlocks: typeof storage.readBlocks = (range) =>
+        Stream.concat(storage.readBlocks(range), storage.readBlocks(range))
+      const error = yield* Effect.flip(start({ ...storage, readBlocks }))
+      expect(error._tag === "Broken" && error.cause).toBeInstanceOf(DamagedValue)
+      expect(String(error)).toContain("two values of the same user")
     }),
   )
 })
