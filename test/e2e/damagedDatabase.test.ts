@@ -1,13 +1,13 @@
 /** A database that is damaged under the real server: it serves with nothing missing, or says exactly why it does not. */
 import { cp, open, readFile, stat, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { describe, expect, it } from "vitest"
 import { rangeOf } from "../../src/storage/Keys.ts"
 import { LmdbReader } from "../../src/storage/LmdbReader.ts"
 import type { Table } from "../../src/storage/Storage.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { createKey, patience, run, Server, temporaryFolder } from "./program.ts"
+import { createKey, patience, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
 
 const pageBytes = 4_096
 const users = 60
@@ -20,7 +20,6 @@ const filled = async () => {
   const folder = await temporaryFolder()
   const { key } = await createKey(folder)
   const receiver = await Receiver.start()
-  onTestFinished(() => receiver.stop())
   receiver.answer = (response, received, socket) =>
     answer(received.path === "/good" ? 204 : 500)(response, received, socket)
   const server = await Server.start(folder, allowed)
@@ -51,6 +50,7 @@ const filled = async () => {
     () => receiver.received.filter(({ path }) => path === "/good").length >= users,
   )
   expect(await server.stop()).toBe(0)
+  await receiver.stop()
   return { folder, key }
 }
 
@@ -102,12 +102,16 @@ const servesOrTells = async (folder: string, key: string) => {
 }
 
 describe("A server whose database is damaged", patience, () => {
+  let folder: string
+  let key: string
+  sharedByAll(async () => {
+    ;({ folder, key } = await filled())
+  })
+
   for (const seed of seeds(1)) {
     it(`serves all that was acknowledged or tells what is wrong, wherever a bit flips; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)
-      const { folder, key } = await filled()
       const bytes = await readFile(join(folder, "live", "data.mdb"))
-      const ends: Array<string> = []
       for (let n = 0; n < 4; n++) {
         const { copy, data } = await copyOf(folder)
         const page = n < 2 ? n : random.integer(2, bytes.length / pageBytes - 1)
@@ -115,16 +119,14 @@ describe("A server whose database is damaged", patience, () => {
         const handle = await open(data, "r+")
         await handle.write(Buffer.from([bytes[at]! ^ (1 << random.integer(0, 7))]), 0, 1, at)
         await handle.close()
-        ends.push(await servesOrTells(copy, key))
+        await servesOrTells(copy, key)
       }
-      expect(ends).toHaveLength(4)
     })
   }
 
   for (const seed of seeds(1)) {
     it(`tells of a value that is damaged in the tables of webhooks and batches; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)
-      const { folder, key } = await filled()
       const damaged = ["outbox", "endpoints", "deliveries", "due", "batches"] as const
       // Each is told; a start takes its time, so another one is served in each run.
       const served = random.pick(damaged)
@@ -155,9 +157,8 @@ describe("A server whose database is damaged", patience, () => {
   }
 
   it("tells so when the file is cut, and so does everything else that reads it; the runbook's command makes it whole", async () => {
-    const { folder, key } = await filled()
-    expect((await run(["snapshots", "create"], folder)).code).toBe(0)
     const { copy, data } = await copyOf(folder)
+    expect((await run(["snapshots", "create"], copy)).code).toBe(0)
     const { size } = await stat(data)
     await truncate(data, Math.floor(size / pageBytes / 2) * pageBytes)
     expect(await servesOrTells(copy, key)).toBe("told")
@@ -173,7 +174,6 @@ describe("A server whose database is damaged", patience, () => {
   })
 
   it("tells so after it has died of it, when it is found only then", async () => {
-    const { folder, key } = await filled()
     const { copy, data } = await copyOf(folder)
     const server = await Server.start(copy, allowed)
     const handle = await open(data, "r+")

@@ -3,15 +3,28 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { createKey, patience, readServerFile, run, Server, temporaryFolder } from "./program.ts"
+import {
+  createKey,
+  patience,
+  readServerFile,
+  run,
+  Server,
+  sharedByAll,
+  temporaryFolder,
+} from "./program.ts"
 
 const statusWith = async (server: Server, key: string) =>
   (await server.request(key, "GET", "/v1/leaderboard")).status
 
 describe("Keys on the command line, beside a running server", patience, () => {
+  let folder: string
+  let server: Server
+  sharedByAll(async () => {
+    folder = await temporaryFolder()
+    server = await Server.start(folder)
+  })
+
   it("work at once, and are gone at once", async () => {
-    const folder = await temporaryFolder()
-    const server = await Server.start(folder)
     const { id, key } = await createKey(folder)
     expect(await statusWith(server, key)).toBe(200)
     const revoked = await run(["keys", "revoke", id], folder)
@@ -22,8 +35,6 @@ describe("Keys on the command line, beside a running server", patience, () => {
   })
 
   it("have the scope, tier and limit that was asked for", async () => {
-    const folder = await temporaryFolder()
-    const server = await Server.start(folder)
     const { key } = await createKey(folder, "--scope", "read", "--rate-limit", "2")
     const post = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
     expect([post.status, post.body.code]).toEqual([403, "insufficient_scope"])
@@ -36,8 +47,6 @@ describe("Keys on the command line, beside a running server", patience, () => {
   })
 
   it("are printed as the JSON that scripts rely on", async () => {
-    const folder = await temporaryFolder()
-    const server = await Server.start(folder)
     const args = ["keys", "create", "--project", "shop", "--environment", "production"]
     const { stdout } = await run([...args, "--tier", "pro", "--json"], folder)
     expect(JSON.parse(stdout)).toEqual({
@@ -57,8 +66,6 @@ describe("Keys on the command line, beside a running server", patience, () => {
   })
 
   it("are refused to whoever lacks the token, and the file with it is the owner's alone", async () => {
-    const folder = await temporaryFolder()
-    await Server.start(folder)
     const { adminUrl, token } = await readServerFile(folder)
     expect((await stat(join(folder, "server.json"))).mode & 0o777).toBe(0o600)
     const statuses = []

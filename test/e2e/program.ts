@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
-import { onTestFinished } from "vitest"
+import { beforeAll, onTestFinished } from "vitest"
 
 const main = resolve(import.meta.dirname, "../../src/main.ts")
 
@@ -12,10 +12,31 @@ export const patience = { timeout: 120_000 } as const
 
 type Variables = { readonly [variable: string]: string }
 
+type End = () => Promise<void>
+
+/** What is started ends with its test, or with all tests that share it. */
+let whenFinished: (end: End) => void = onTestFinished
+
+/** Starts once, before the tests of a `describe`, what they share; it ends after them. */
+export const sharedByAll = (start: () => Promise<void>): void => {
+  beforeAll(async () => {
+    const ends: Array<End> = []
+    whenFinished = (end) => ends.unshift(end)
+    try {
+      await start()
+    } finally {
+      whenFinished = onTestFinished
+    }
+    return async () => {
+      for (const end of ends) await end()
+    }
+  }, patience.timeout)
+}
+
 /** A folder that is gone when the test is. */
 export const temporaryFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), "laurel-"))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  whenFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -73,7 +94,7 @@ export class Running {
     this.ended = new Promise((ended) => {
       this.process.on("close", (code, signal) => ended(code ?? signal!))
     })
-    onTestFinished(async () => {
+    whenFinished(async () => {
       this.process.kill("SIGKILL")
       await this.ended
     })
