@@ -161,6 +161,7 @@ export const make = Effect.fnUntraced(function* (
     addJob: (job) => jobs.add(job),
     redeliver: (endpoint, { at, index, sequence }) =>
       watched(redeliver(parts, endpoint, { at, index, sequence })),
+    isErased,
     isStored: ({ number }, { at, index, sequence }) =>
       store.find(number, { sequence, index }).pipe(
         Effect.map((found) => found?.at === at),

@@ -3,6 +3,8 @@
  * them (`Bookkeeping.ts`). It follows the journal while there is a webhook anywhere; otherwise it costs
  * nothing. What a record asks to be done (redeliver, recover, forget a user) is taken in the same order.
  *
+ * Of a user who was erased since, the messages before that are not made, however far behind it is.
+ *
  * After a crash, records that were expanded already are expanded once more; where some of their deliveries may
  * have been written (`reached`), each is looked for in the store first.
  *
@@ -33,6 +35,8 @@ export interface OutboxOptions {
     endpoint: Endpoint,
     asked: FactOf<"webhook.redelivered">,
   ) => Effect.Effect<void>
+  /** Whether the user of a record was erased since. */
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
   /** Whether the store has the delivery of a message. */
   readonly isStored: (endpoint: Endpoint, name: MessageName) => Effect.Effect<boolean>
   /** How many deliveries may be pending: of one endpoint, and of all. */
@@ -109,9 +113,11 @@ export class Outbox {
         if (asked) yield* this.#obey(entry, subject.environment)
         let dropped = false
         if (subject.actor !== "directory" && registry.has(subject.environment)) {
+          // The newest record can not be of somebody who was erased since.
+          const isErased = sequence < feed.head && (yield* this.#options.isErased(entry))
           const known =
             sequence <= this.#reached ? yield* this.#known(entry, subject.environment) : undefined
-          dropped = this.#expand(entry, subject.environment, known)
+          if (!isErased) dropped = this.#expand(entry, subject.environment, known)
         }
         this.#cursor = sequence
         bookkeeping.passed(sequence, asked || dropped)

@@ -159,4 +159,28 @@ describe("An erased user", () => {
       expect(taking!.received.map(({ message }) => message.type)).toContain("user.deleted")
     }),
   )
+
+  it.live("is told of no more, wherever the outbox is", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const receiver = yield* receiving
+      const made = webhook(receiver.url())
+      const first = yield* startInMemory(state)
+      yield* first.engine.askProject(sandbox, made)
+      yield* first.close()
+      // What happens while nobody delivers: more than the outbox takes at once lies between an event and the end.
+      const engine = yield* startEngine(MemoryStorage.make({ state }))
+      yield* engine.engine.askUser(sandbox, event(id, "TAP", { metadata: { me: id } }))
+      const others = Array.from({ length: limits.outboxTakeRecordsMax }, () => reward("other", 1))
+      yield* engine.engine.askUsers(sandbox, others)
+      yield* engine.engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
+      yield* engine.close()
+      const second = yield* startInMemory(state)
+      const deleted = () => receiver.received.find(({ message }) => message.type === "user.deleted")
+      yield* Effect.promise(() => receiver.until(() => deleted() !== undefined))
+      yield* second.close()
+      const about = receiver.received.filter(({ body }) => body.includes(id))
+      expect(about.map(({ message }) => message.type)).toEqual(["user.deleted"])
+    }),
+  )
 })
