@@ -230,9 +230,11 @@ export class Outbox {
     return dropped
   }
 
-  #isFull({ tally }: Endpoint): boolean {
+  /** What waits in memory may not be written yet, and what is written may not be in memory. */
+  #isFull({ queue, tally }: Endpoint): boolean {
     const { bookkeeping, pendingMax, pendingTotalMax } = this.#options
-    return tally.stored.pending >= pendingMax || bookkeeping.pending >= pendingTotalMax
+    const waiting = Math.max(tally.stored.pending, queue.inMemory)
+    return waiting >= pendingMax || bookkeeping.pending >= pendingTotalMax
   }
 }
 

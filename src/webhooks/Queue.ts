@@ -64,6 +64,11 @@ export class Queue {
     return this.#live.values()
   }
 
+  /** How many are in memory, waiting or under way. */
+  get inMemory(): number {
+    return this.#live.size
+  }
+
   /** How many are in memory, or on their way to the store. */
   get size(): number {
     return this.#live.size + this.#leaving.size

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
-import type { Outcome } from "../../src/webhooks/Sender.ts"
+import type { MessageSender, Outcome } from "../../src/webhooks/Sender.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import {
@@ -73,6 +73,40 @@ describe("Deliveries that wait", () => {
         expect(new Set(usersOf(running))).toEqual(new Set(["ada", "bob", "carl", "dora", "emil"]))
         yield* running.close()
       }),
+  )
+
+  it.live("and come at once are no more than there may be, though none is written yet", () =>
+    Effect.gen(function* () {
+      let sent = 0
+      const makeSender = (): MessageSender => ({
+        // The first is answered; nothing after it.
+        send: (_, settled) => {
+          const outcome = { status: 204, error: null, body: "", retryAfter: undefined }
+          if (++sent === 1) setImmediate(() => settled({ ...outcome, durationMs: 1 }))
+          return () => {}
+        },
+        close: () => {},
+      })
+      const started = yield* startInMemory(undefined, {
+        makeSender,
+        pendingMax: 30,
+        shutdownGraceMs: 1,
+      })
+      const made = webhook("http://receiver.test/", ["reward.granted"])
+      const { id } = made.webhook
+      const tally = Effect.map(started.deliveries.tally(sandbox, id), (found) => found!)
+      yield* started.engine.askProject(sandbox, made)
+      yield* started.engine.askUser(sandbox, reward("ada", 1))
+      yield* until(tally, ({ stored }) => stored.succeeded === 1)
+      const users = Array.from({ length: 40 }, (_, n) => reward(`u${n}`, 1))
+      yield* started.engine.askUsers(sandbox, users)
+      const full = yield* until(
+        tally,
+        ({ ended, stored }) => stored.pending + ended.dropped === users.length,
+      )
+      expect([full.stored.pending, full.ended.dropped]).toEqual([30, 10])
+      yield* started.close()
+    }),
   )
 
   it.live("for longer than their time are dropped as expired, and the others wait on", () =>
