@@ -21,7 +21,7 @@ const batch = 1_000
 const fanOut = 10
 const flowMs = 4_000
 /** To ask the receiver all the time would take what it needs to receive. */
-const pollMs = 5
+const pollMs = 20
 /** At once to one endpoint. */
 const connectionsEach = 10
 
@@ -34,7 +34,7 @@ const untilReceived = async (receiver: Receiver, count: number): Promise<Receive
   while (true) {
     const found = await told(receiver)
     if (found.count >= count) return found
-    await new Promise((resolve) => setTimeout(resolve, 4 * pollMs))
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
   }
 }
 
