@@ -14,6 +14,7 @@ import type { KeyObject } from "node:crypto"
 import { type Dispatcher, Pool } from "undici"
 import { limits } from "../Limits.ts"
 import type { makeConnector } from "./Connector.ts"
+import { Deadlines } from "./Deadlines.ts"
 import { sign } from "./Signature.ts"
 
 /** Why there was no status. */
@@ -62,7 +63,7 @@ export interface MessageSender {
 
 /** Sends over HTTP. Attempts run side by side, each on a connection of its own. */
 export class Sender implements MessageSender {
-  readonly #options: SenderOptions
+  readonly #deadlines: Deadlines
   readonly #pool: Pool
   readonly #path: string
   /** Something was answered over these connections before. */
@@ -70,7 +71,7 @@ export class Sender implements MessageSender {
 
   constructor(url: string, options: SenderOptions) {
     const { origin, pathname, search } = new URL(url)
-    this.#options = options
+    this.#deadlines = new Deadlines(options.timeoutMs)
     this.#path = pathname + search
     this.#pool = new Pool(origin, {
       connect: options.connect,
@@ -87,7 +88,7 @@ export class Sender implements MessageSender {
   }
 
   send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
-    const attempt = new Attempt(this.#options.timeoutMs, (outcome) => {
+    const attempt = new Attempt(this.#deadlines, (outcome) => {
       if (outcome.status !== null) this.#answered = true
       settled(outcome)
     })
@@ -125,7 +126,8 @@ type Dispatch = (handler: Dispatcher.DispatchHandler) => unknown
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #settled: (outcome: Outcome) => void
   readonly #startedAt = performance.now()
-  readonly #deadline: NodeJS.Timeout
+  readonly #deadlines: Deadlines
+  readonly #expired = () => this.#finish("timeout")
   #dispatch: Dispatch | undefined
   #again = false
   #controller: Dispatcher.DispatchController | undefined
@@ -135,9 +137,10 @@ class Attempt implements Dispatcher.DispatchHandler {
   #bytes = 0
   #done = false
 
-  constructor(timeoutMs: number, settled: (outcome: Outcome) => void) {
+  constructor(deadlines: Deadlines, settled: (outcome: Outcome) => void) {
     this.#settled = settled
-    this.#deadline = setTimeout(() => this.#finish("timeout"), timeoutMs)
+    this.#deadlines = deadlines
+    deadlines.add(this.#expired)
   }
 
   start(dispatch: Dispatch, again: boolean): void {
@@ -152,7 +155,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   giveUp(): void {
     this.#done = true
-    clearTimeout(this.#deadline)
+    this.#deadlines.remove(this.#expired)
     this.#abort()
   }
 
@@ -197,7 +200,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   #finish(error: AttemptError | null): void {
     if (this.#done) return
     this.#done = true
-    clearTimeout(this.#deadline)
+    this.#deadlines.remove(this.#expired)
     const kept = Buffer.concat(this.#chunks).subarray(0, limits.webhookReplyKeptBytesMax)
     this.#chunks = []
     this.#abort()
