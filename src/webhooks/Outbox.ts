@@ -115,9 +115,11 @@ export class Outbox {
         if (subject.actor !== "directory" && registry.has(subject.environment)) {
           // The newest record can not be of somebody who was erased since.
           const isErased = sequence < feed.head && (yield* this.#options.isErased(entry))
-          const known =
-            sequence <= this.#reached ? yield* this.#known(entry, subject.environment) : undefined
-          if (!isErased) dropped = this.#expand(entry, subject.environment, known)
+          if (!isErased) {
+            const isNew = sequence > this.#reached
+            const known = isNew ? undefined : yield* this.#known(entry, subject.environment)
+            dropped = this.#expand(entry, subject.environment, known)
+          }
         }
         this.#cursor = sequence
         bookkeeping.passed(sequence, asked || dropped)

@@ -55,15 +55,20 @@ const expectAll = Effect.fnUntraced(function* (index: IdIndex, ids: Known, seed:
 
 const groupsTo = (storage: Storage["Service"]): WriteGroup => storage.writeEntries
 
+/** An index in an empty store, and what a run with this seed needs. */
+const empty = Effect.fnUntraced(function* (seed: number) {
+  const state = new MemoryStorage.MemoryState()
+  const storage = MemoryStorage.make({ state })
+  const known: Known = new Map()
+  return { known, opened: yield* IdIndex.open(storage), random: new Random(seed), state, storage }
+})
+
 describe("The index of callers' ids", () => {
   for (const seed of seeds(3)) {
     it.effect("finds all of many snapshots, each once and in few runs, also after a restart", () =>
       Effect.gen(function* () {
-        const random = new Random(seed)
-        const state = new MemoryStorage.MemoryState()
-        const storage = MemoryStorage.make({ state })
-        let index = yield* IdIndex.open(storage)
-        const known: Known = new Map()
+        const { known, opened, random, state, storage } = yield* empty(seed)
+        let index = opened
         let watermark = 0
         for (let snapshot = 0; snapshot < 40; snapshot++) {
           const ids = newIds(random, random.integer(1, random.pick([3, 200, 1_500])), watermark)
@@ -87,11 +92,8 @@ describe("The index of callers' ids", () => {
       "finds all while it is written, and when that ends in the middle, each once again",
       () =>
         Effect.gen(function* () {
-          const random = new Random(seed)
-          const state = new MemoryStorage.MemoryState()
-          const storage = MemoryStorage.make({ state })
-          let index = yield* IdIndex.open(storage)
-          const known: Known = new Map()
+          const { known, opened, random, state, storage } = yield* empty(seed)
+          let index = opened
           let watermark = 0
           for (let snapshot = 0; snapshot < 12; snapshot++) {
             const ids = newIds(random, random.integer(1, 30_000), watermark)

@@ -1,9 +1,10 @@
 import { SchemaParser } from "effect"
 import { describe, expect, it } from "vitest"
+import { isoTime } from "../../src/domain/isoTime.ts"
 import type { EventReply } from "../../src/domain/UserReply.ts"
 import { EventOutcome } from "../../src/http/api/Events.ts"
 import { eventText } from "../../src/http/handlers/EventText.ts"
-import { isoTime, showBadges } from "../../src/http/handlers/Shapes.ts"
+import { showBadges } from "../../src/http/handlers/Shapes.ts"
 import { randomOf } from "./random.ts"
 
 const accepts = SchemaParser.decodeUnknownSync(EventOutcome, { onExcessProperty: "error" })

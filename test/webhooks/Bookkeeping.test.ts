@@ -10,6 +10,30 @@ import { DeliveryStore, emptyTally } from "../../src/webhooks/DeliveryStore.ts"
 
 const endpoint = 1
 
+/** A bookkeeping of one endpoint; `expand` makes a delivery of a record, which waits in memory. */
+const running = Effect.fnUntraced(function* (now: () => number) {
+  const memory = MemoryStorage.make()
+  const account: Account = { number: endpoint, tally: emptyTally() }
+  const bookkeeping = new Bookkeeping({
+    storage: memory,
+    accountOf: () => account,
+    onWritten: () => {},
+    onBroken: () => {},
+    now,
+  })
+  bookkeeping.begin(0, 0)
+  yield* bookkeeping.run
+  const entry = new FeedEntry({} as FeedEntry["record"], 1)
+  const expand = (sequence: number, atOnce: boolean) => {
+    const delivery = new Delivery({ endpoint, sequence, at: 0, index: 0 }, "xp.earned", "")
+    Object.assign(delivery, { isNew: true, entry })
+    bookkeeping.touch(delivery)
+    bookkeeping.passed(sequence, atOnce)
+    return delivery
+  }
+  return { account, bookkeeping, expand, store: new DeliveryStore(memory) }
+})
+
 describe("Bookkeeping", () => {
   it.live(
     "writes numbers as of what it writes, not of what is counted while it makes the write",
@@ -58,27 +82,9 @@ describe("Bookkeeping", () => {
 
   it.live("keeps back what waits in memory to be sent, and the cursor before it, for a while", () =>
     Effect.gen(function* () {
-      const memory = MemoryStorage.make()
-      const store = new DeliveryStore(memory)
-      const account: Account = { number: endpoint, tally: emptyTally() }
       let now = 0
-      const bookkeeping = new Bookkeeping({
-        storage: memory,
-        accountOf: () => account,
-        onWritten: () => {},
-        onBroken: () => {},
-        now: () => now,
-      })
-      bookkeeping.begin(0, 0)
-      yield* bookkeeping.run
-      const entry = new FeedEntry({} as FeedEntry["record"], 1)
-      const [first, second, third] = [1, 2, 3].map((sequence) => {
-        const delivery = new Delivery({ endpoint, sequence, at: 0, index: 0 }, "xp.earned", "")
-        Object.assign(delivery, { isNew: true, entry })
-        bookkeeping.touch(delivery)
-        bookkeeping.passed(sequence, false)
-        return delivery
-      })
+      const { account, bookkeeping, expand, store } = yield* running(() => now)
+      const [first, second, third] = [1, 2, 3].map((sequence) => expand(sequence, false))
       const end = (delivery: Delivery) => {
         Object.assign(delivery, { status: "succeeded", entry: undefined })
         bookkeeping.touch(delivery)
@@ -111,29 +117,11 @@ describe("Bookkeeping", () => {
 
   it.live("writes everything when it is asked to, or may not do something twice", () =>
     Effect.gen(function* () {
-      const memory = MemoryStorage.make()
-      const store = new DeliveryStore(memory)
-      const account: Account = { number: endpoint, tally: emptyTally() }
-      const bookkeeping = new Bookkeeping({
-        storage: memory,
-        accountOf: () => account,
-        onWritten: () => {},
-        onBroken: () => {},
-        now: () => 0,
-      })
-      bookkeeping.begin(0, 0)
-      yield* bookkeeping.run
-      const entry = new FeedEntry({} as FeedEntry["record"], 1)
-      const pass = (sequence: number, atOnce: boolean) => {
-        const delivery = new Delivery({ endpoint, sequence, at: 0, index: 0 }, "xp.earned", "")
-        Object.assign(delivery, { isNew: true, entry })
-        bookkeeping.touch(delivery)
-        bookkeeping.passed(sequence, atOnce)
-      }
-      pass(1, false)
+      const { account, bookkeeping, expand, store } = yield* running(() => 0)
+      expand(1, false)
       yield* bookkeeping.flushed
       expect(yield* store.cursor).toBe(1)
-      pass(2, true)
+      expand(2, true)
       yield* bookkeeping.settledFlushed
       expect([yield* store.cursor, account.tally.stored.pending]).toEqual([2, 2])
     }).pipe(Effect.scoped),

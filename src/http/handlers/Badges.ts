@@ -1,13 +1,14 @@
 import { Effect } from "effect"
 import type { Badge } from "../../domain/Badge.ts"
 import { laurelError } from "../../domain/Errors.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/isoTime.ts"
 import type { BackfillProgress } from "../../engine/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { Badges } from "../api/Badges.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
 import { referenceFaults } from "./References.ts"
-import { factOf, isoTime, isoTimeOrNull, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import { factOf, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
   create: {

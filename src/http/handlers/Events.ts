@@ -2,6 +2,7 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
+import { makeIsoTime } from "../../domain/isoTime.ts"
 import type { TrackedEvent } from "../../domain/Record.ts"
 import type { EventReply } from "../../domain/UserReply.ts"
 import type { Engine, Idempotency, UserMessage } from "../../engine/Engine.ts"
@@ -18,7 +19,7 @@ import { JsonText } from "../JsonText.ts"
 import type { OperationReply, OperationRequest } from "../Operation.ts"
 import type { EventMetrics } from "../RequestMetrics.ts"
 import { eventText } from "./EventText.ts"
-import { factOf, makeIsoTime } from "./Shapes.ts"
+import { factOf } from "./Shapes.ts"
 
 type Outcome = typeof EventOutcome.Type
 type Refusal = typeof EventRefusal.Type

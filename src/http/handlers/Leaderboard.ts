@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { invalidRequest } from "../../domain/Errors.ts"
+import { isoTime } from "../../domain/isoTime.ts"
 import { type LevelCurve, levelAt } from "../../domain/Level.ts"
 import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { parseIsoTime } from "../api/IsoTime.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { isoTime, pageInfo, pageOf } from "./Shapes.ts"
+import { pageInfo, pageOf } from "./Shapes.ts"
 
 export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({
   get: {

@@ -3,6 +3,7 @@ import type { Caller } from "../../accounts/Accounts.ts"
 import { canonicalTimeZone } from "../../domain/Calendar.ts"
 import type { DirectoryState } from "../../domain/Directory.ts"
 import type { SettingsChange } from "../../domain/decide/Settings.ts"
+import { isoTime } from "../../domain/isoTime.ts"
 import type { ProjectSettings } from "../../domain/Project.ts"
 import type { Source } from "../../domain/Record.ts"
 import { type EventReply, replyOf } from "../../domain/UserReply.ts"
@@ -11,7 +12,7 @@ import type { Simulated } from "../../engine/Simulation.ts"
 import type { ProjectPatch, Projects, Simulation } from "../api/Project.ts"
 import { decodeEventBody, type EventInput } from "../EventDecoder.ts"
 import type { Handlers } from "../Interpreter.ts"
-import { factOf, isoTime, named } from "./Shapes.ts"
+import { factOf, named } from "./Shapes.ts"
 
 export const projectHandlers = (
   engine: Engine["Service"],

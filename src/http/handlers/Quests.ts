@@ -1,23 +1,14 @@
 import { Clock, Effect } from "effect"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
 import { laurelError } from "../../domain/Errors.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/isoTime.ts"
 import { type Quest, questStatusAt } from "../../domain/Quest.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, QuestPatch, Quests } from "../api/Quests.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
 import { referenceFaults } from "./References.ts"
-import {
-  factOf,
-  isoTime,
-  isoTimeOrNull,
-  named,
-  pageInfo,
-  pageItems,
-  pageOf,
-  timeOf,
-  withWhere,
-} from "./Shapes.ts"
+import { factOf, named, pageInfo, pageItems, pageOf, timeOf, withWhere } from "./Shapes.ts"
 
 export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> => ({
   create: {

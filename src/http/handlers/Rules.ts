@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { RuleChange } from "../../domain/decide/RuleDefinitions.ts"
 import { laurelError } from "../../domain/Errors.ts"
+import { isoTime } from "../../domain/isoTime.ts"
 import type { Rule } from "../../domain/Rule.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
@@ -8,7 +9,7 @@ import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
 import { referenceFaults } from "./References.ts"
-import { factOf, isoTime, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import { factOf, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> => ({
   create: {

@@ -5,8 +5,6 @@ import { isoTime } from "../../domain/isoTime.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 
-export { isoTime, isoTimeOrNull, makeIsoTime } from "../../domain/isoTime.ts"
-
 /** Badges with the time at which they were earned. */
 export const showBadges = <Badge extends { readonly earnedAt: number }>(
   badges: ReadonlyArray<Badge>,

@@ -1,10 +1,12 @@
 /** What users are shown as. */
+
+import { isoTime, isoTimeOrNull } from "../../domain/isoTime.ts"
 import { levelAt, levelProgress } from "../../domain/Level.ts"
 import { badgeProgress, badgesOf, questProgress, streakProgress } from "../../domain/Progress.ts"
 import type { ProjectState } from "../../domain/Project.ts"
 import type { UserState } from "../../domain/User.ts"
 import type { Progress, User } from "../api/UserShapes.ts"
-import { isoTime, isoTimeOrNull, showBadges } from "./Shapes.ts"
+import { showBadges } from "./Shapes.ts"
 
 export const showUser = (user: UserState, project: ProjectState): typeof User.Type => {
   const { attributes, displayName, hidden, timezone } = user.profile

@@ -1,6 +1,7 @@
 import { Clock, Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { type Fault, invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/isoTime.ts"
 import { messageId } from "../../domain/Message.ts"
 import { describeMessage } from "../../domain/MessageCatalogue.ts"
 import { messageKinds } from "../../domain/MessageKind.ts"
@@ -20,16 +21,7 @@ import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookS
 import type { Webhooks } from "../api/Webhooks.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
-import {
-  factOf,
-  isoTime,
-  isoTimeOrNull,
-  isProduction,
-  named,
-  pageInfo,
-  pageItems,
-  pageOf,
-} from "./Shapes.ts"
+import { factOf, isProduction, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 
 export interface WebhookParts {
   readonly engine: Engine["Service"]
