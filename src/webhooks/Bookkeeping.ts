@@ -20,7 +20,7 @@ import { nextTurn } from "../storage/nextTurn.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
 import type { Delivery } from "./Delivery.ts"
 import { cursorKey, type Job, jobKey, reachedKey, type Tally, tallyKey } from "./DeliveryStore.ts"
-import { count, jsonEntry, pushEntries } from "./deliveryEntries.ts"
+import { copyOf, count, jsonEntry, pushEntries } from "./deliveryEntries.ts"
 
 /** Whose numbers are kept. */
 export interface Account {
@@ -227,7 +227,7 @@ export class Bookkeeping {
       const account = this.#options.accountOf(endpoint)
       if (account !== undefined) accounts.add(account)
     }
-    for (const account of accounts) tallies.set(account, structuredClone(account.tally))
+    for (const account of accounts) tallies.set(account, copyOf(account.tally))
     let encoded = 0
     for (const delivery of dirty) {
       const account = this.#options.accountOf(delivery.endpoint)

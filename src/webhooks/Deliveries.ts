@@ -62,6 +62,16 @@ export interface DeliveriesParts {
   readonly onBroken: (cause: Broken) => void
 }
 
+/** The storage is broken: the process ends, and nobody goes on without the answer. */
+export const endsWhenBroken = <A>(
+  effect: Effect.Effect<A, Broken>,
+  onBroken: (cause: Broken) => void,
+): Effect.Effect<A> =>
+  Effect.catch(effect, (broken) => {
+    onBroken(broken)
+    return Effect.never
+  })
+
 /** Reads what is on disk, after writing what is not yet. */
 export const deliveriesOf = ({
   bookkeeping,
@@ -73,10 +83,7 @@ export const deliveriesOf = ({
   store,
 }: DeliveriesParts): Deliveries["Service"] => {
   const read = <A>(effect: Effect.Effect<A, Broken>): Effect.Effect<A> =>
-    Effect.catch(Effect.andThen(bookkeeping.flushed, effect), (broken) => {
-      onBroken(broken)
-      return Effect.never
-    })
+    endsWhenBroken(Effect.andThen(bookkeeping.flushed, effect), onBroken)
   return Deliveries.of({
     tally: (environment, webhookId) =>
       read(Effect.sync(() => registry.find(environment, webhookId)?.tally)),

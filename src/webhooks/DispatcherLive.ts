@@ -12,7 +12,7 @@ import { nextTurn } from "../storage/nextTurn.ts"
 import { type Broken, Storage } from "../storage/Storage.ts"
 import { AllowedRanges } from "./AddressGuard.ts"
 import { Bookkeeping } from "./Bookkeeping.ts"
-import { type Deliveries, deliveriesOf } from "./Deliveries.ts"
+import { type Deliveries, deliveriesOf, endsWhenBroken } from "./Deliveries.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import { Dispatcher } from "./Dispatcher.ts"
 import type { Endpoint, Shared } from "./Endpoint.ts"
@@ -163,12 +163,9 @@ export const make = Effect.fnUntraced(function* (
       watched(redeliver(parts, endpoint, { at, index, sequence })),
     isErased,
     isStored: ({ number }, { at, index, sequence }) =>
-      store.find(number, { sequence, index }).pipe(
-        Effect.map((found) => found?.at === at),
-        Effect.catch((broken) => {
-          onBroken(broken)
-          return Effect.never
-        }),
+      endsWhenBroken(
+        Effect.map(store.find(number, { sequence, index }), (found) => found?.at === at),
+        onBroken,
       ),
     pendingMax: options.pendingMax ?? limits.webhookPendingMax,
     pendingTotalMax: limits.webhookPendingTotalMax,

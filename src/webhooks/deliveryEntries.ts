@@ -42,6 +42,13 @@ export const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => 
   delivery.stored = { status, dueAt }
 }
 
+/** The numbers as they are now. A flush may be of thousands of endpoints, and `structuredClone` would hold it up. */
+export const copyOf = (tally: Tally): Tally => ({
+  ...tally,
+  stored: { ...tally.stored },
+  ended: { ...tally.ended },
+})
+
 /** A delivery has gone from one status to another. */
 export const count = (
   { ended, stored }: Tally,
