@@ -148,9 +148,9 @@ const assertKey = (score: number, tieSequence: number): void => {
 }
 
 /**
- * Builds a board from scores in any order, each user at most once; `build` throws on a user named twice. It
- * holds the loop (`npm run bench -- leaderboard` prints how long for a million); to build one without that,
- * `set` the members of an empty board in slices instead.
+ * Builds a board from scores in any order, each user at most once; `build` throws `ListedTwice` on a user named
+ * twice. It holds the loop (`npm run bench -- leaderboard` prints how long for a million); to build one without
+ * that, `set` the members of an empty board in slices instead.
  */
 export class BoardBuilder {
   readonly #members: Members

@@ -4,6 +4,7 @@
  * as in live operation: a record is applied to every actor whose value is older than the record.
  */
 import { Effect, Stream } from "effect"
+import { ListedTwice } from "../domain/board/ScoreOrder.ts"
 import { windowKinds } from "../domain/Calendar.ts"
 import type { JournalRecord, Subject } from "../domain/Record.ts"
 import { duplicateKey } from "../domain/User.ts"
@@ -192,7 +193,11 @@ const loadBoards = Effect.fnUntraced(function* (
     return Effect.void
   })
   for (const loader of loaders) {
-    yield* Effect.try({ try: () => loader.finish(), catch: () => listedTwice })
+    yield* Effect.try({ try: () => loader.finish(), catch: (error) => error }).pipe(
+      Effect.catch((error) =>
+        error instanceof ListedTwice ? Effect.fail(listedTwice) : Effect.die(error),
+      ),
+    )
   }
   return users
 })

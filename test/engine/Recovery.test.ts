@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Effect, Latch, Stream } from "effect"
+import { Clock, Effect, Exit, Latch, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { vi } from "vitest"
+import { BoardBuilder } from "../../src/domain/Leaderboard.ts"
 import type { RecoveryReport } from "../../src/engine/Recovery.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
@@ -125,6 +127,22 @@ describe("Recovery", () => {
       const error = yield* Effect.flip(start({ ...storage, readBlocks }))
       expect(error._tag === "Broken" && error.cause).toBeInstanceOf(DamagedValue)
       expect(String(error)).toContain("two values of the same user")
+    }),
+  )
+
+  it.effect("takes nothing else that fails at a board for damage", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      const defect = new RangeError("Invalid typed array length")
+      const building = vi.spyOn(BoardBuilder.prototype, "build").mockImplementation(() => {
+        throw defect
+      })
+      const failed = yield* Effect.exit(startInMemory({ state }))
+      building.mockRestore()
+      expect(failed).toEqual(Exit.die(defect))
     }),
   )
 })

@@ -21,6 +21,13 @@ import type { Members } from "./Members.ts"
 import { MemberTable } from "./MemberTable.ts"
 import type { EntryColumns } from "./sortEntries.ts"
 
+/** Somebody stands twice among those that are to be listed. */
+export class ListedTwice extends Error {
+  constructor() {
+    super("A member may be listed once only")
+  }
+}
+
 export class ScoreOrder {
   readonly #ids: Members
   readonly #index = new ChunkIndex()
@@ -116,7 +123,8 @@ export class ScoreOrder {
   }
 
   /**
-   * Fills an empty order with members that are already in order, each once. Chunks are left a quarter free.
+   * Fills an empty order with members that are already in order, each once (else it throws `ListedTwice`). Chunks
+   * are left a quarter free.
    */
   fill({ members, scores, ties }: EntryColumns): void {
     if (this.#total > 0) throw new Error("Only an empty order can be filled")
@@ -134,7 +142,7 @@ export class ScoreOrder {
       for (let n = start; n < end; n++) {
         const member = members[n]!
         chunk.put(n - start, member, scores[n]!, ties[n]!)
-        if (this.#homes.get(member) !== 0) throw new Error("A member may be listed once only")
+        if (this.#homes.get(member) !== 0) throw new ListedTwice()
         this.#homes.set(member, home)
       }
     }

@@ -57,7 +57,7 @@ export class BoardLoader {
     return builder
   }
 
-  /** Throws where a user was added twice. */
+  /** Throws `ListedTwice` where a user was added twice. */
   finish(): void {
     const { boards } = this.#environment
     boards.allTime = this.#allTime.build()
