@@ -77,6 +77,8 @@ export class Engine extends Context.Service<
       userId: string,
       before?: number,
     ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError>
+    /** Whether the user whom a durable record is about was erased since, also where one of the same id has come after. */
+    readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError>
     /** The ids of all environments that anything was ever sent to. */
     readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
     /** The durable definitions of an environment. */

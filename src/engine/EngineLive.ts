@@ -6,7 +6,7 @@ import { Clock, Effect, Fiber, Layer, type Scope, Stream } from "effect"
 import type { Backfill, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
-import { Storage, type StorageError } from "../storage/Storage.ts"
+import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"
 import { ActorSystem, type CommitEntry } from "./ActorSystem.ts"
 import { Asks, toReply } from "./Asks.ts"
 import { Backfills } from "./Backfills.ts"
@@ -22,6 +22,7 @@ import { forkWatched } from "./forkWatched.ts"
 import { type GroupCommit, makeGroupCommit } from "./GroupCommit.ts"
 import { IdempotencyKeys } from "./Idempotency.ts"
 import { IdIndex } from "./IdIndex.ts"
+import { makeIsErased } from "./isErased.ts"
 import { KnownIds } from "./KnownIds.ts"
 import { RecordTexts } from "./RecordTexts.ts"
 import { readMark, recover } from "./Recovery.ts"
@@ -169,6 +170,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     accept: (actor, envelope) => actors.accept(actor, envelope),
   })
   const asks = new Asks(actors, idempotency, options.onBroken)
+  const broken = (cause: Broken) => asks.broken(cause)
   const ticker = new Ticker({
     clockCheckMs,
     environments,
@@ -271,9 +273,7 @@ export const makeEngine = Effect.fnUntraced(function* (
         residency.touch(actor)
         return Effect.succeed(actor.durable)
       }
-      return Effect.mapError(readColdUser(storage, environment, userId), (broken) =>
-        asks.broken(broken),
-      )
+      return Effect.mapError(readColdUser(storage, environment, userId), broken)
     })
 
   const simulate = makeSimulate({
@@ -283,7 +283,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     readUser,
     durableSequence: () => commit.durableSequence,
     now: () => actors.now(),
-    broken: (cause) => asks.broken(cause),
+    broken,
   })
 
   const userList = new UserList(storage)
@@ -291,7 +291,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     storage,
     now: () => actors.now(),
     readUser,
-    broken: (cause) => asks.broken(cause),
+    broken,
   })
 
   const drain = Effect.gen(function* () {
@@ -300,7 +300,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     yield* Effect.callback<void>((resume) => commit.afterCommit(() => resume(Effect.void)))
     yield* snapshotter.take.pipe(
       Effect.catchTag("NoSpace", () => Effect.logError("No space for the last snapshot")),
-      Effect.catchTag("Broken", (broken) => Effect.sync(() => options.onBroken(broken))),
+      Effect.catchTag("Broken", (cause) => Effect.sync(() => options.onBroken(cause))),
     )
   })
 
@@ -317,16 +317,15 @@ export const makeEngine = Effect.fnUntraced(function* (
       ),
     readUser,
     readHistory: (environment, userId, before) =>
-      Stream.mapError(history.read(environment, userId, before), (broken) => asks.broken(broken)),
+      Stream.mapError(history.read(environment, userId, before), broken),
+    isErased: makeIsErased(readUser, (...place) => Effect.mapError(history.has(...place), broken)),
     readEnvironments: Effect.sync(() => [...environments].map(({ id }) => id)),
     readProject: (environment) => Effect.sync(() => environments.of(environment).project.durable),
     readBackfill: (environment, badgeId) =>
       Effect.sync(() => backfills.progress(environment, badgeId)),
     readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
     listUsers: (environment, query) =>
-      Effect.mapError(userList.read(environments.of(environment), query), (broken) =>
-        asks.broken(broken),
-      ),
+      Effect.mapError(userList.read(environments.of(environment), query), broken),
     readDirectory: Effect.sync(() => directory.durable),
     readBoard: (environment, query) =>
       Effect.suspend(() => boardReader.read(environments.of(environment), query)),

@@ -85,6 +85,20 @@ export class UserHistory {
     )
   }
 
+  /** Whether the user has a durable record with this sequence: not when they were erased since. */
+  has(environment: string, userId: string, sequence: number): Effect.Effect<boolean, Broken> {
+    return Effect.suspend(() => {
+      // Mostly it is one of the latest.
+      let pending = this.#options.actorOf(environment, userId)?.newest
+      for (let looked = 0; looked < limits.historyTurnRecordsMax; looked++) {
+        if (pending === undefined || pending.sequence <= sequence) break
+        pending = pending.older
+      }
+      if (pending?.sequence === sequence) return Effect.succeed(true)
+      return Effect.map(this.find(environment, userId, sequence), (found) => found !== undefined)
+    })
+  }
+
   #stream(environment: string, userId: string, before: number, chunk: Chunk) {
     const { actorOf, durableSequence } = this.#options
     return Stream.suspend(() => {

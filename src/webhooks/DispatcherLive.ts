@@ -124,7 +124,9 @@ export const make = Effect.fnUntraced(function* (
   const registry: Registry = new Registry(engine, shared, ({ number }) =>
     jobs.add({ kind: "purge", record: number, endpoint: number }),
   )
-  const isErased = erasedCheck(engine)
+  // Where it fails the storage is broken, and the process ends.
+  const isErased = ({ record }: FeedEntry) =>
+    Effect.orElseSucceed(engine.isErased(record), () => false)
   const parts = {
     engine,
     registry,
@@ -252,19 +254,6 @@ const overHttp = (
     ),
     (thread) => (url: string) => thread.sender(url),
   )
-
-/** Whether the user of a record was erased since. */
-const erasedCheck =
-  (engine: Engine["Service"]) =>
-  ({ record: { at, cause, subject } }: FeedEntry): Effect.Effect<boolean> => {
-    if (subject.actor !== "user" || cause.kind === "erasure") return Effect.succeed(false)
-    return Effect.match(engine.readUser(subject.environment, subject.userId), {
-      // One of the same name may have come after.
-      onSuccess: (user) => user === undefined || user.createdAt > at,
-      // The storage is broken: the process ends.
-      onFailure: () => false,
-    })
-  }
 
 /** The oldest record that is not expanded, or that a pending delivery tells of. */
 const neededFrom = (

@@ -12,7 +12,7 @@ import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { type Storage, tables } from "../../src/storage/Storage.ts"
 import { openValue, wholeBody } from "../../src/storage/Values.ts"
 import { Random, seeds } from "../simulation/random.ts"
-import { event, once, reward, rule, sandbox, start, startInMemory } from "./fixture.ts"
+import { event, once, recordsOf, reward, rule, sandbox, start, startInMemory } from "./fixture.ts"
 
 const snapshotIntervalMs = 1_000
 const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3 }
@@ -136,6 +136,33 @@ describe("An erased user", () => {
       }),
     )
   }
+
+  it.effect("is told apart from one of the same id who comes within the same millisecond", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, options)
+      yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
+      yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
+      yield* first.engine.askUser(sandbox, erase(id))
+      yield* first.engine.askUser(sandbox, event(id, "AFTER"))
+      yield* first.engine.askUser(sandbox, event("other", "AFTER"))
+      yield* first.engine.askUser(sandbox, event(id, "AFTER"))
+      const records = recordsOf(state)
+      expect(new Set(records.map(({ at }) => at)).size).toBe(1)
+      const erased = (engine: Engine["Service"]) =>
+        Effect.forEach(records, (record) => engine.isErased(record))
+      const expected = [true, true, false, false, false, false]
+      expect(yield* erased(first.engine)).toEqual(expected)
+      yield* snapshotTaken(state)
+      expect(yield* erased(first.engine)).toEqual(expected)
+      yield* first.close("kill")
+      const second = yield* startInMemory({ state }, options)
+      expect(yield* erased(second.engine)).toEqual(expected)
+      yield* second.engine.askUser(sandbox, event(id, "LATER"))
+      expect(yield* erased(second.engine)).toEqual(expected)
+      yield* second.close()
+    }),
+  )
 
   it.effect("is gone wherever the power fails while a snapshot carries it out", () =>
     Effect.gen(function* () {

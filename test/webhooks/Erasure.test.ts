@@ -1,13 +1,28 @@
 /** What the tables of webhooks have left of a user who was erased. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { tables } from "../../src/storage/Storage.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import type { Outcome, OutgoingMessage } from "../../src/webhooks/Sender.ts"
-import { event, reward, sandbox, start as startEngine } from "../engine/fixture.ts"
+import { event, recordsOf, reward, sandbox, start as startEngine } from "../engine/fixture.ts"
+import { RunningClock } from "../http/RunningClock.ts"
 import { endedLog, logOf, receiving, startInMemory, until, webhook } from "./fixture.ts"
+
+/** All happens in one millisecond; what is slept passes all the same. */
+class StandingClock extends RunningClock {
+  readonly #now: number
+
+  constructor(now: string) {
+    super(now)
+    this.#now = Date.parse(now)
+  }
+
+  override currentTimeMillisUnsafe(): number {
+    return this.#now
+  }
+}
 
 const id = "somebody-ünique"
 const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
@@ -182,5 +197,46 @@ describe("An erased user", () => {
       const about = receiver.received.filter(({ body }) => body.includes(id))
       expect(about.map(({ message }) => message.type)).toEqual(["user.deleted"])
     }),
+  )
+
+  it.live("is told of no more, though one of the same id came within the same millisecond", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const receiver = yield* receiving
+      const made = webhook(receiver.url(), ["user.*", "event.tracked"])
+      const first = yield* startInMemory(state)
+      yield* first.engine.askProject(sandbox, made)
+      yield* first.close()
+      // The outbox does not take the event and the erasure at once.
+      const others = Array.from({ length: limits.outboxTakeRecordsMax }, () => reward("other", 1))
+      const engine = yield* startEngine(MemoryStorage.make({ state }))
+      yield* engine.engine.askUser(sandbox, event(id, "BEFORE"))
+      yield* engine.engine.askUsers(sandbox, others)
+      yield* engine.engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
+      yield* engine.engine.askUser(sandbox, event(id, "AFTER"))
+      yield* engine.engine.askUser(sandbox, event(id, "AFTER"))
+      yield* engine.close()
+      const about = recordsOf(state).filter(
+        ({ subject }) => subject.actor === "user" && subject.userId === id,
+      )
+      expect(new Set(about.map(({ at }) => at)).size).toBe(1)
+      const second = yield* startInMemory(state)
+      const told = () => receiver.received.filter(({ body }) => body.includes(id))
+      yield* Effect.promise(() =>
+        receiver.until(() => told().at(-1)?.message.data.sequence === about.at(-1)!.sequence),
+      )
+      const [before] = about
+      expect(yield* second.deliveries.standing({ ...before!, index: 0 })).toBe("erased")
+      for (const after of about.slice(1)) {
+        expect(yield* second.deliveries.standing({ ...after, index: 0 })).toBe("kept")
+      }
+      yield* second.close()
+      expect(told().map(({ message: { data, type } }) => [type, data.action])).toEqual([
+        ["user.deleted", undefined],
+        ["user.created", undefined],
+        ["event.tracked", "AFTER"],
+        ["event.tracked", "AFTER"],
+      ])
+    }).pipe(Effect.provideService(Clock.Clock, new StandingClock("2026-11-03T12:00:00Z"))),
   )
 })
