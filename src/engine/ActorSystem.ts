@@ -336,8 +336,8 @@ export class ActorSystem {
   }
 }
 
-const keptOf = (idempotency: Idempotency, error: LaurelError | undefined): Kept =>
-  error === undefined ? { ...idempotency } : { ...idempotency, error }
+const keptOf = ({ fingerprint, key }: Idempotency, error: LaurelError | undefined): Kept =>
+  error === undefined ? { key, fingerprint } : { key, fingerprint, error }
 
 const nothingDecided = { cause: { kind: "request" }, facts: [] } as const
 

@@ -72,10 +72,7 @@ export class Asks {
           Effect.ensuring(this.one(actor, command, idempotency), Effect.sync(reservation.release)),
         )
       }
-      const { record } = reservation
-      return record.kept?.error === undefined
-        ? Effect.succeed({ record, duplicate: false, replayed: true })
-        : Effect.fail({ ...record.kept.error, replayed: true })
+      return Effect.succeed({ record: reservation.record, duplicate: false, replayed: true })
     })
   }
 
@@ -95,10 +92,17 @@ export class Asks {
     })
   }
 
+  /** As `Engine.reserve`. */
   reserve(environment: string, idempotency: Idempotency): Effect.Effect<Reservation, LaurelError> {
-    return Effect.mapError(this.#idempotency.reserve(environment, idempotency), (error) =>
-      error._tag === "Broken" ? this.broken(error) : error,
-    )
+    return Effect.matchEffect(this.#idempotency.reserve(environment, idempotency), {
+      onSuccess: (reservation) => {
+        const refused = reservation.fresh ? undefined : reservation.record.kept?.error
+        return refused === undefined
+          ? Effect.succeed(reservation)
+          : Effect.fail({ ...refused, replayed: true })
+      },
+      onFailure: (error) => Effect.fail(error._tag === "Broken" ? this.broken(error) : error),
+    })
   }
 
   /** What a caller is told when the storage is broken; the process ends. */

@@ -24,6 +24,8 @@ import type { UserListPage, UserListQuery } from "./UserList.ts"
 export interface Idempotency {
   readonly key: string
   readonly fingerprint: string
+  /** The caller has the key (`Engine.reserve`): the answer is kept, and no earlier one looked for. */
+  readonly reserved?: true
 }
 
 /** `replayed`: the answer is that of an earlier request with the same Idempotency-Key. */
@@ -104,8 +106,8 @@ export class Engine extends Context.Service<
     /** A user's all-time rank, `null` when it is not on the board. */
     readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
     /**
-     * The first answer to an Idempotency-Key, for a request that spans many commands: `fresh` reserves the
-     * key until `release`.
+     * The first answer to an Idempotency-Key, for a request that is more than one command; it fails with that answer
+     * where it was a refusal. `fresh` reserves the key until `release`.
      */
     readonly reserve: (
       environment: string,

@@ -260,7 +260,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   const askProject: Engine["Service"]["askProject"] = (environment, command, asked) => {
     const actor = () => environments.of(environment).project
     const answered =
-      asked === undefined || command.kind === "keepBatch"
+      asked === undefined || asked.reserved
         ? asks.one(actor, command, asked)
         : asks.once(environment, actor, command, asked)
     return Effect.map(answered, ({ record, replayed }) => ({ reply: record, replayed }))

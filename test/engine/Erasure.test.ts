@@ -74,7 +74,8 @@ const batch = Effect.fnUntraced(function* (
   )
   yield* Effect.orDie(meanwhile)
   const answer = { accepted: userIds.length, duplicates: 0, rejected: 0, results }
-  yield* engine.askProject(sandbox, { kind: "keepBatch", results: answer }, once(key))
+  const command = { kind: "keepBatch", results: answer } as const
+  yield* engine.askProject(sandbox, command, { ...once(key), reserved: true })
   reservation.release()
   return undefined
 })

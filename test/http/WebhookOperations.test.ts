@@ -142,6 +142,25 @@ describe("A webhook", () => {
     expect(await ask("GET", `/v1/webhooks/${id}`)).toMatchObject({ url: "http://out.test/" })
   })
 
+  it("is told to a repeat as it was, though its host leads inside by now", async () => {
+    let address = "127.0.0.1"
+    const server = await starting({ webhooks: { resolve: async () => [address] } })
+    const create = (key: string) =>
+      server.call("POST", "/v1/webhooks", {
+        body: { url: "http://out.test/", events: ["*"] },
+        headers: { "idempotency-key": key },
+      })
+    const first = await create("first")
+    address = "10.0.0.1"
+    expect((await create("second")).status).toBe(400)
+    const again = await create("first")
+    expect([again.status, again.json]).toEqual([201, first.json])
+    expect(again.headers.location).toBe(first.headers.location)
+    // Nothing was kept of the one that was refused.
+    address = "127.0.0.1"
+    expect((await create("second")).status).toBe(201)
+  })
+
   it("is refused with all that is wrong: form and address", async () => {
     const server = await starting()
     const { ask } = asking(server)
@@ -384,6 +403,35 @@ describe("Delivering once more", () => {
     expect(of.map(({ body }) => body)).toEqual([of[0]!.body, of[0]!.body])
     await server.call("POST", path)
     await receiver.atLeast(5)
+  })
+
+  it("answers a repeat as before, also when the message could not be sent any more", async () => {
+    const server = await starting({ webhooks: { schedule: [0] } })
+    const receiver = await receiving()
+    const { ask } = asking(server)
+    const { ended, id } = await failing(receiver, server)
+    const [delivery] = await ended(3)
+    const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}/redeliver`
+    const redeliver = (key: string) =>
+      server.call("POST", path, { headers: { "idempotency-key": key } })
+    const first = await redeliver("first")
+    await receiver.atLeast(4)
+    const repeats = async () => {
+      const { headers, json, status } = await redeliver("first")
+      expect([status, json]).toEqual([202, first.json])
+      expect(headers["idempotency-replayed"]).toBe("true")
+    }
+    await ask("DELETE", "/v1/users/carl")
+    expect([
+      (await redeliver("second")).status,
+      receiver.received.at(-1)!.message.data.userId,
+    ]).toEqual([410, "carl"])
+    await repeats()
+    await ask("DELETE", `/v1/webhooks/${id}`)
+    expect((await redeliver("third")).status).toBe(404)
+    await repeats()
+    // What was refused before is no answer that is kept.
+    expect((await redeliver("second")).status).toBe(404)
   })
 
   it("is refused when the journal is gone", async () => {

@@ -107,7 +107,8 @@ export const eventHandlers = (
           // What failed here may go well next time: such an answer is not for keeping.
           if (!reply.results.some((result) => "status" in result && result.status >= 500)) {
             const command = { kind: "keepBatch", results: reply } as const
-            yield* engine.askProject(caller.environment, command, idempotency)
+            const held = { ...idempotency, reserved: true } as const
+            yield* engine.askProject(caller.environment, command, held)
           }
           return { body, replayed: false }
         }).pipe(Effect.ensuring(Effect.sync(reservation.release)), Effect.uninterruptible)

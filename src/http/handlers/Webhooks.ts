@@ -21,6 +21,7 @@ import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookS
 import type { Webhooks } from "../api/Webhooks.ts"
 import { makeId } from "../Ids.ts"
 import type { Handlers } from "../Interpreter.ts"
+import { askPrepared } from "./askPrepared.ts"
 import { factOf, isProduction, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 
 export interface WebhookParts {
@@ -65,21 +66,24 @@ export const webhookHandlers = ({
   return {
     create: {
       moreFaults: urlFaults,
-      handle: ({ caller, idempotency, payload }) =>
-        Effect.gen(function* () {
+      handle: ({ caller, idempotency, payload }) => {
+        const prepared = Effect.map(allowedUrl(caller, payload.url), (url) => {
           const webhook = {
             id: makeId("whk"),
-            url: yield* allowedUrl(caller, payload.url),
+            url,
             events: [...new Set(payload.events)],
             description: payload.description ?? null,
             secret: makeSecret(),
           }
-          const command = { kind: "createWebhook", webhook } as const
-          const asked = yield* engine.askProject(caller.environment, command, idempotency)
-          const created = factOf(asked.reply, "webhook.created").webhook
+          return { kind: "createWebhook", webhook } as const
+        })
+        const asked = askPrepared(engine, caller, prepared, idempotency)
+        return Effect.map(asked, ({ replayed, reply }) => {
+          const created = factOf(reply, "webhook.created").webhook
           const body = { ...showWebhook(created), secret: created.secret }
-          return { body, replayed: asked.replayed, location: `/v1/webhooks/${body.id}` }
-        }),
+          return { body, replayed, location: `/v1/webhooks/${body.id}` }
+        })
+      },
     },
     list: {
       handle: ({ caller, query }) =>
@@ -154,17 +158,18 @@ export const webhookHandlers = ({
       },
     },
     recover: {
-      handle: ({ caller, idempotency, params, payload }) =>
-        Effect.gen(function* () {
-          const since = Date.parse(payload.since)
-          if (since > (yield* Clock.currentTimeMillis)) return yield* Effect.fail(inFuture)
-          const command = { kind: "recoverWebhook", webhookId: params.id, since } as const
-          const asked = yield* engine.askProject(caller.environment, command, idempotency)
-          const { at } = asked.reply
-          const recovered = factOf(asked.reply, "webhook.recovered")
-          const body = { since: isoTime(recovered.since), until: isoTime(at) }
-          return { body, replayed: asked.replayed }
-        }),
+      handle: ({ caller, idempotency, params, payload }) => {
+        const since = Date.parse(payload.since)
+        const command = { kind: "recoverWebhook", webhookId: params.id, since } as const
+        const prepared = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          since > now ? Effect.fail(inFuture) : Effect.succeed(command),
+        )
+        const asked = askPrepared(engine, caller, prepared, idempotency)
+        return Effect.map(asked, ({ replayed, reply }) => {
+          const recovered = factOf(reply, "webhook.recovered")
+          return { body: { since: isoTime(recovered.since), until: isoTime(reply.at) }, replayed }
+        })
+      },
     },
     deliveries: {
       handle: ({ caller, params, query: { cursor, limit = limits.pageDefault, status } }) =>
@@ -190,18 +195,19 @@ export const webhookHandlers = ({
         })),
     },
     redeliver: {
-      handle: ({ caller, idempotency, params }) =>
-        Effect.gen(function* () {
+      handle: ({ caller, idempotency, params }) => {
+        const prepared = Effect.gen(function* () {
           const { delivery } = yield* deliveryOf(caller, params.id, params.deliveryId)
           const standing = yield* deliveries.standing(delivery)
           if (standing !== "kept") return yield* Effect.fail(notKept[standing])
           const { at, index, sequence } = delivery
-          const webhookId = params.id
-          const command = { kind: "redeliver", webhookId, sequence, at, index } as const
-          const asked = yield* engine.askProject(caller.environment, command, idempotency)
-          const fact = factOf(asked.reply, "webhook.redelivered")
-          return { body: sent(fact), replayed: asked.replayed }
-        }),
+          return { kind: "redeliver", webhookId: params.id, sequence, at, index } as const
+        })
+        const asked = askPrepared(engine, caller, prepared, idempotency)
+        return Effect.map(asked, ({ replayed, reply }) => {
+          return { body: sent(factOf(reply, "webhook.redelivered")), replayed }
+        })
+      },
     },
     catalogue: { handle: () => Effect.succeed({ body: catalogue }) },
   }

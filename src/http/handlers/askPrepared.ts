@@ -1,0 +1,29 @@
+import { Effect } from "effect"
+import type { Caller } from "../../accounts/Accounts.ts"
+import type { ProjectCommand } from "../../domain/decide/Project.ts"
+import type { LaurelError } from "../../domain/Errors.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { Answer, Engine, Idempotency } from "../../engine/Engine.ts"
+
+/**
+ * Asks the project what `prepared` makes of the request, which may refuse it for what the engine does not see. For
+ * a repeat under the same Idempotency-Key that is not looked at again: it has the first answer. A refusal of
+ * `prepared` is no answer that is kept.
+ */
+export const askPrepared = (
+  engine: Engine["Service"],
+  { environment }: Caller,
+  prepared: Effect.Effect<ProjectCommand, LaurelError>,
+  idempotency: Idempotency | undefined,
+): Effect.Effect<Answer<JournalRecord>, LaurelError> => {
+  const ask = (reserved?: Idempotency) =>
+    Effect.flatMap(prepared, (command) => engine.askProject(environment, command, reserved))
+  if (idempotency === undefined) return ask()
+  return Effect.flatMap(engine.reserve(environment, idempotency), (reservation) => {
+    if (!reservation.fresh) return Effect.succeed({ reply: reservation.record, replayed: true })
+    // A caller that goes away must not free the key while the command runs.
+    return Effect.uninterruptible(
+      Effect.ensuring(ask({ ...idempotency, reserved: true }), Effect.sync(reservation.release)),
+    )
+  })
+}
