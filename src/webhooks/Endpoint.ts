@@ -3,7 +3,7 @@
  * supervised fiber of its own, while there is something to do. Attempts themselves are plain callbacks.
  *
  * To an endpoint that answers at once a few attempts more are handed to the sender than there are connections, so
- * that the next one is there when a connection gets free.
+ * that the next one is there when a connection gets free. When it fails they come back.
  *
  * Messages of one user are sent one at a time, so they arrive in order; a message that has to be tried again
  * lets the others pass.
@@ -228,9 +228,21 @@ export class Endpoint implements Account {
       else delivery.dueAt = Math.round(now() + pause)
       this.queue.settle(delivery)
     }
-    if (!this.isEnabled) return
-    if (status === 410) disable(this, "gone")
-    else if (this.tally.failingMs >= limits.webhookFailingMs) disable(this, "failing")
+    if (this.isEnabled) {
+      if (status === 410) disable(this, "gone")
+      else if (this.tally.failingMs >= limits.webhookFailingMs) disable(this, "failing")
+    }
+    if (this.breaker.isOpen || !this.isEnabled) this.#recallAhead()
+  }
+
+  /** What still waits in the sender for a connection goes back to the store: it was not tried. */
+  #recallAhead(): void {
+    // Attempts begin in their order.
+    for (const [delivery, { giveUp }] of [...this.#flights].slice(limits.webhookConcurrencyMax)) {
+      giveUp()
+      this.#land(delivery)
+      this.queue.settle(delivery)
+    }
   }
 
   #countFailure(): void {

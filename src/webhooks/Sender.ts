@@ -1,6 +1,8 @@
 /**
  * One attempt to deliver a message: a POST over a connection that is this endpoint's own.
  *
+ * - No more are under way than there are connections; others wait here, in order. An attempt begins when one is free
+ *   for it, or may be opened: from then on its time runs.
  * - What counts is the status: 2xx is success, as soon as it is there. Nothing is followed.
  * - Everything is bounded, whatever the receiver does: the whole attempt by `timeoutMs`, header fields by
  *   `webhookHeaderBytesMax`, and of the body no more is read than `webhookReplyReadBytesMax`, of which the
@@ -63,14 +65,20 @@ export interface MessageSender {
 
 /** Sends over HTTP. Attempts run side by side, each on a connection of its own. */
 export class Sender implements MessageSender {
+  readonly #connectionsMax: number
   readonly #deadlines: Deadlines
   readonly #pool: Pool
   readonly #path: string
   /** Something was answered over these connections before. */
   #answered = false
+  #underWay = 0
+  readonly #waiting = new Map<Attempt, Dispatch>()
+  #beginning = false
+  #closing = false
 
   constructor(url: string, options: SenderOptions) {
     const { origin, pathname, search } = new URL(url)
+    this.#connectionsMax = options.connectionsMax
     this.#deadlines = new Deadlines(options.timeoutMs)
     this.#path = pathname + search
     this.#pool = new Pool(origin, {
@@ -90,16 +98,52 @@ export class Sender implements MessageSender {
   send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
     const attempt = new Attempt(this.#deadlines, (outcome) => {
       if (outcome.status !== null) this.#answered = true
+      this.#ended()
       settled(outcome)
     })
-    const again = this.#answered
+    // Signed while it waits: a connection that gets free should not wait for that.
     const request = { path: this.#path, method: "POST", ...signed(message) } as const
-    attempt.start((handler) => this.#pool.dispatch(request, handler), again)
-    return () => attempt.giveUp()
+    const dispatch: Dispatch = (handler) => this.#pool.dispatch(request, handler)
+    const isFree = this.#waiting.size === 0 && this.#underWay < this.#connectionsMax
+    if (isFree) this.#begin(attempt, dispatch)
+    else this.#waiting.set(attempt, dispatch)
+    return () => {
+      if (this.#waiting.delete(attempt)) this.#closeWhenLast()
+      else if (attempt.giveUp()) this.#ended()
+    }
   }
 
   close(): void {
-    this.#pool.close().catch(() => {})
+    this.#closing = true
+    this.#closeWhenLast()
+  }
+
+  #begin(attempt: Attempt, dispatch: Dispatch): void {
+    this.#underWay++
+    attempt.begin(dispatch, this.#answered)
+  }
+
+  #ended(): void {
+    this.#underWay--
+    if (this.#waiting.size === 0 || this.#beginning) return
+    this.#beginning = true
+    // The connection is not free yet, and others may be given up in the same turn.
+    queueMicrotask(this.#beginMore)
+  }
+
+  readonly #beginMore = (): void => {
+    this.#beginning = false
+    for (const [attempt, dispatch] of this.#waiting) {
+      if (this.#underWay >= this.#connectionsMax) break
+      this.#waiting.delete(attempt)
+      this.#begin(attempt, dispatch)
+      this.#closeWhenLast()
+    }
+  }
+
+  /** Connections are let go when all attempts have one. */
+  #closeWhenLast(): void {
+    if (this.#closing && this.#waiting.size === 0) this.#pool.close().catch(() => {})
   }
 }
 
@@ -125,7 +169,7 @@ type Dispatch = (handler: Dispatcher.DispatchHandler) => unknown
 
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #settled: (outcome: Outcome) => void
-  readonly #startedAt = performance.now()
+  #begunAt = 0
   readonly #deadlines: Deadlines
   readonly #expired = () => this.#finish("timeout")
   #dispatch: Dispatch | undefined
@@ -140,23 +184,32 @@ class Attempt implements Dispatcher.DispatchHandler {
   constructor(deadlines: Deadlines, settled: (outcome: Outcome) => void) {
     this.#settled = settled
     this.#deadlines = deadlines
-    deadlines.add(this.#expired)
   }
 
-  start(dispatch: Dispatch, again: boolean): void {
+  /** `again`: it is made once more when its connection breaks before anything was answered. */
+  begin(dispatch: Dispatch, again: boolean): void {
     this.#dispatch = dispatch
     this.#again = again
+    this.#begunAt = performance.now()
+    this.#deadlines.add(this.#expired)
+    this.#start()
+  }
+
+  #start(): void {
     try {
-      dispatch(this)
+      this.#dispatch!(this)
     } catch {
       this.#finish("connection_failed")
     }
   }
 
-  giveUp(): void {
+  /** Whether it was under way until now. */
+  giveUp(): boolean {
+    if (this.#done) return false
     this.#done = true
     this.#deadlines.remove(this.#expired)
     this.#abort()
+    return true
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -192,7 +245,8 @@ class Attempt implements Dispatcher.DispatchHandler {
     const reason = reasonOf(error)
     if (this.#again && !this.#done && this.#status === null && reason === "connection_reset") {
       this.#controller = undefined
-      this.start(this.#dispatch!, false)
+      this.#again = false
+      this.#start()
     } else this.#finish(reason)
   }
 
@@ -209,7 +263,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       error: this.#status === null ? (error ?? "invalid_response") : null,
       body: textOf(kept),
       retryAfter: this.#retryAfter,
-      durationMs: Math.round(performance.now() - this.#startedAt),
+      durationMs: Math.round(performance.now() - this.#begunAt),
     })
   }
 

@@ -234,6 +234,58 @@ describe("An attempt", () => {
     expect(neverResolved).toMatchObject({ status: null, error: "timeout" })
   })
 
+  it("has all of its time, though it waited for a connection before", async () => {
+    const timeoutMs = 1_000
+    const receiver = await receiving()
+    receiver.answer = (response) => {
+      if (receiver.received.length > 1) response.writeHead(204).end()
+    }
+    const sender = sending(receiver.url(), { connectionsMax: 1, timeoutMs })
+    const [hanging, waiting] = await Promise.all([send(sender), send(sender)])
+    expect(hanging).toMatchObject({ status: null, error: "timeout" })
+    expect(waiting).toMatchObject({ status: 204, error: null })
+  })
+
+  it("has lasted from when it was sent, however long it waited for a connection before", async () => {
+    const heldMs = 200
+    const receiver = await receiving()
+    let answeredAt = 0
+    receiver.answer = (response) => {
+      if (receiver.received.length > 1) response.writeHead(204).end()
+      else {
+        setTimeout(() => {
+          answeredAt = performance.now()
+          response.writeHead(204).end()
+        }, heldMs)
+      }
+    }
+    const sender = sending(receiver.url(), { connectionsMax: 1 })
+    const [slow, quick] = await Promise.all([send(sender), send(sender)])
+    const since = performance.now() - answeredAt
+    expect(slow.durationMs).toBeGreaterThanOrEqual(heldMs - 1)
+    expect(quick.durationMs).toBeLessThanOrEqual(Math.ceil(since))
+  })
+
+  it("waits for a connection also when its sender is let go, unless it is given up", async () => {
+    const receiver = await receiving()
+    let answerFirst = () => {}
+    receiver.answer = (response) => {
+      if (receiver.received.length > 1) response.writeHead(204).end()
+      else answerFirst = () => response.writeHead(204).end()
+    }
+    const sender = sending(receiver.url(), { connectionsMax: 1 })
+    const first = send(sender, '{"n":1}')
+    const giveUp = sender.send(message('{"n":2}'), () => expect.unreachable())
+    const third = send(sender, '{"n":3}')
+    await receiver.atLeast(1)
+    giveUp()
+    sender.close()
+    answerFirst()
+    expect((await Promise.all([first, third])).map(({ status }) => status)).toEqual([204, 204])
+    expect(receiver.received.map(({ body }) => body)).toEqual(['{"n":1}', '{"n":3}'])
+    while (receiver.open > 0) await new Promise((resolve) => setImmediate(resolve))
+  })
+
   it("takes its time at most when TLS hangs", async () => {
     const url = (await listening(() => {})).replace("http:", "https:")
     expect(await sendTo(url, { timeoutMs: 100 })).toMatchObject({ status: null, error: "timeout" })
