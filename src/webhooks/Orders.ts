@@ -53,21 +53,28 @@ export const redeliver = (
   Effect.gen(function* () {
     const { at, index, sequence } = name
     const entry = (yield* engine.feed.find([sequence])).get(sequence)
-    if (entry === undefined || entry.record.at !== at || endpoint.queue.find(name) !== undefined) {
-      return
-    }
+    if (entry === undefined || entry.record.at !== at) return
     const kind = messageKindAt(entry.record, index)
     if (kind === undefined || !isFor(endpoint, entry, index)) return
     // Between the order and its turn the user may have been erased.
     if (yield* isErased(entry)) return
+    const { queue } = endpoint
+    while (queue.has(name)) {
+      const waiting = queue.find(name)
+      if (waiting !== undefined) {
+        queue.hasten(waiting)
+        wake(endpoint)
+        return
+      }
+      // What became of it is not written yet.
+      yield* bookkeeping.flushed
+    }
     yield* bookkeeping.flushed
     const found = yield* store.find(endpoint.number, name)
-    // It may have been read meanwhile to be sent.
-    if (endpoint.queue.has(name)) return
     const delivery =
       found ?? new Delivery({ endpoint: endpoint.number, ...name }, kind, userOf(entry))
     delivery.renew(now())
     delivery.urgent = true
-    endpoint.queue.offer(delivery, entry)
+    queue.offer(delivery, entry)
     wake(endpoint)
   }).pipe((work) => Semaphore.withPermit(endpoint.lock, work))

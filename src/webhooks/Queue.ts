@@ -132,6 +132,17 @@ export class Queue {
     else this.#ready.push(delivery)
   }
 
+  /** A delivery in memory is set on its way anew, before all others; one that is under way already goes on. */
+  hasten(delivery: Delivery): void {
+    const at = this.#ready.indexOf(delivery)
+    if (at === -1) return
+    this.#ready.splice(at, 1)
+    this.#ready.unshift(delivery)
+    delivery.renew(this.#options.now())
+    delivery.urgent = true
+    this.#options.bookkeeping.touch(delivery)
+  }
+
   /** Takes the delivery at a place of `ready`, to send it. */
   take(at: number): Delivery {
     // Of a long array, only the first can be taken without moving the others.

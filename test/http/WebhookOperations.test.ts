@@ -405,6 +405,32 @@ describe("Delivering once more", () => {
     await receiver.atLeast(5)
   })
 
+  it("does not wait for the circuit to close, though the message is already in memory to be sent", async () => {
+    const server = await starting({ webhooks: { schedule: [0, 3_600_000] } })
+    const receiver = await receiving()
+    const { grant, register } = asking(server)
+    const { id } = await register(receiver, ["reward.granted"])
+    receiver.answer = answer(500)
+    for (let user = 0; user < limits.webhookBreakerFailures + 2; user++) await grant(`u${user}`)
+    const failed = limits.webhookBreakerFailures
+    const { log } = logging(server, id)
+    const untried = await until(
+      async () => (await log()).deliveries.filter(({ attempts }) => attempts === 0),
+      ({ length }) => receiver.received.length === failed && length === 2,
+    )
+    receiver.answer = answer(204)
+    const [, delivery] = untried
+    const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}`
+    expect((await server.call("POST", `${path}/redeliver`)).status).toBe(202)
+    await receiver.atLeast(failed + 1)
+    expect(receiver.received.at(-1)!.message.id).toBe(delivery!.messageId)
+    const { json } = await until(
+      () => server.call("GET", path),
+      (reply) => reply.json.status !== "pending",
+    )
+    expect(json).toMatchObject({ status: "succeeded", attempts: 1 })
+  })
+
   it("answers a repeat as before, also when the message could not be sent any more", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
