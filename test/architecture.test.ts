@@ -120,6 +120,13 @@ describe("src/", () => {
     expect(loaded).toContain(join(source, "webhooks/SenderThread.ts"))
   })
 
+  it("loads nothing but Node and its own check of pages for the last words of a server", () => {
+    const loaded = loadedWith(join(source, "engine/archive/lastWords.ts"))
+    const outside = loaded.flatMap(loadedBy).filter((target) => !/^(\.|node:)/.test(target))
+    expect(outside).toEqual([])
+    expect(loaded).toContain(join(source, "storage/LmdbPages.ts"))
+  })
+
   it("has no file longer than 350 lines", () => {
     const long = files
       .map((file) => ({ file, lines: readFileSync(file, "utf8").split("\n").length - 1 }))

@@ -1,12 +1,8 @@
 /** What is checked before LMDB opens an environment, and what is said where it must not. */
 import { Effect } from "effect"
-import { checkPages } from "./LmdbPages.ts"
+import { checkPages, makeAnew } from "./LmdbPages.ts"
 import { nextTurn } from "./nextTurn.ts"
 import { Broken } from "./Storage.ts"
-
-/** What to do about a database that is damaged. */
-export const makeAnew =
-  "Nothing was changed. `laurel snapshots restore --to-sequence last` makes it anew from an archive and the journal; nothing is lost"
 
 /** Fails where LMDB must not open the environment in `folder`; checks the `whole` of it or only what leads to the rest. */
 export const checkDatabase = Effect.fnUntraced(function* (

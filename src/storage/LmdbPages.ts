@@ -33,6 +33,10 @@ import {
   treeNode,
 } from "./LmdbLayout.ts"
 
+/** What to do about a database that is damaged. */
+export const makeAnew =
+  "Nothing was changed. `laurel snapshots restore --to-sequence last` makes it anew from an archive and the journal; nothing is lost"
+
 /** How often `whole` gives way: after so many pages. */
 const pagesInATurn = 512
 

@@ -2,10 +2,10 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { projectNamed } from "../../domain/Directory.ts"
-import { makeAnew } from "../../storage/LmdbCheck.ts"
+import { makeAnew } from "../../storage/LmdbPages.ts"
 import { JobFailed } from "./Jobs.ts"
 import type { JobCode } from "./jobTable.ts"
-import { findPageFault } from "./PagesJob.ts"
+import { findPageFault } from "./pageFault.ts"
 import { SavedState } from "./SavedState.ts"
 
 export const findProject: JobCode<"project"> = Effect.fnUntraced(function* ({ directory, name }) {

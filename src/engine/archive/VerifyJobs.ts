@@ -12,7 +12,7 @@ import { describeFiles } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { JobFailed, type PositionAnswer } from "./Jobs.ts"
 import type { JobCode } from "./jobTable.ts"
-import { findPageFault } from "./PagesJob.ts"
+import { findPageFault } from "./pageFault.ts"
 import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
