@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest"
 import { Random, seeds } from "../simulation/random.ts"
-import { createKey, patience, Server, temporaryFolder } from "./program.ts"
+import { patience, Server, temporaryFolder } from "./program.ts"
 
 const kills = 5
 const clients = 8
@@ -94,11 +94,11 @@ describe("A server that is killed under load", patience, () => {
     it(`loses nothing acknowledged and applies nothing twice; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)
       const folder = await temporaryFolder()
-      const { key } = await createKey(folder)
       const ledger = new Ledger()
       // Snapshots all the time, so that kills hit them too.
       const variables = { LAUREL_SNAPSHOT_INTERVAL: "100 millis" }
       let server = await Server.start(folder, variables)
+      const key = await server.createKey()
       const rule = { action: "COUNT", reward: { xp: xpOfEvent } }
       expect((await server.request(key, "POST", "/v1/rules", rule)).status).toBe(201)
 

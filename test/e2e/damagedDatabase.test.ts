@@ -1,13 +1,15 @@
 /** A database that is damaged under the real server: it serves with nothing missing, or says exactly why it does not. */
 import { cp, open, readFile, stat, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { rangeOf } from "../../src/storage/Keys.ts"
 import { LmdbReader } from "../../src/storage/LmdbReader.ts"
 import type { Table } from "../../src/storage/Storage.ts"
+import { runCommand } from "../cli/commands.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { createKey, patience, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
+import { patience, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
 
 const pageBytes = 4_096
 const users = 60
@@ -18,11 +20,11 @@ const words =
 /** A directory with something in every table: webhooks that wait and that were delivered, kept answers, batches. */
 const filled = async () => {
   const folder = await temporaryFolder()
-  const { key } = await createKey(folder)
   const receiver = await Receiver.start()
   receiver.answer = (response, received, socket) =>
     answer(received.path === "/good" ? 204 : 500)(response, received, socket)
   const server = await Server.start(folder, allowed)
+  const key = await server.createKey()
   const events = ["reward.granted"]
   for (const path of ["good", "bad"]) {
     await server.request(key, "POST", "/v1/webhooks", {
@@ -144,7 +146,7 @@ describe("A server whose database is damaged", patience, () => {
         }
         expect([table, copies > 0]).toEqual([table, true])
         await writeFile(data, bytes)
-        const checked = await run(["snapshots", "verify", "live"], copy)
+        const checked = await Effect.runPromise(runCommand(["snapshots", "verify", "live"], copy))
         expect([checked.code, checked.stderr]).toEqual([
           65,
           expect.stringMatching(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { createKey, patience, Server, temporaryFolder } from "./program.ts"
+import { patience, Server, temporaryFolder } from "./program.ts"
 
 // In blocks of 512 bytes: the journal may grow to 3 MiB, and then its writes fail, not for lack of space.
 const limitFileSize = "ulimit -f 6144"
@@ -14,9 +14,9 @@ const batch = (number: number) => ({
 describe("A disk that fails under a running server", patience, () => {
   it("ends the process at once with its own exit code, and the restart has all that was acknowledged", async () => {
     const folder = await temporaryFolder()
-    const { key } = await createKey(folder)
     const variables = { LAUREL_SNAPSHOT_INTERVAL: "1 hour" }
     const failing = await Server.start(folder, variables, limitFileSize)
+    const key = await failing.createKey()
     let acknowledged = 0
     for (;;) {
       const reply = await failing

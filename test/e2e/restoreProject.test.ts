@@ -14,10 +14,6 @@ describe("A project that goes back", patience, () => {
   it("hears of what it still has, others of everything, and nobody of anything twice", async () => {
     const folder = await temporaryFolder()
     const keys: Record<string, string> = {}
-    for (const project of ["shop", "cafe"]) {
-      const wish = ["--project", project, "--environment", "sandbox", "--json"]
-      keys[project] = JSON.parse((await run(["keys", "create", ...wish], folder)).stdout).key
-    }
     const receiver = await Receiver.start()
     onTestFinished(() => receiver.stop())
     let accepts = (id: string) => id !== ""
@@ -42,6 +38,7 @@ describe("A project that goes back", patience, () => {
       return counts
     }
     for (const project of ["shop", "cafe"]) {
+      keys[project] = await server.createKey(project)
       const url = receiver.url("127.0.0.1", `/${project}`)
       const made = await server.request(keys[project]!, "POST", "/v1/webhooks", { url, events })
       expect(made.status).toBe(201)

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { readdir, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { createKey, patience, root, run, Server, temporaryFolder } from "./program.ts"
+import { patience, root, Server, temporaryFolder } from "./program.ts"
 
 const guide = readFileSync(join(root, "snapshots/README.md"), "utf8")
 const part = guide.slice(guide.indexOf("## When something is wrong"), guide.indexOf("## Copies"))
@@ -18,8 +18,6 @@ const blocks = new Map(
       return [section.slice(0, section.indexOf("\n")), commands.join("")] as const
     }),
 )
-
-const sandboxJson = ["--environment", "sandbox", "--json"]
 
 interface Ended {
   readonly code: number | null
@@ -72,10 +70,9 @@ describe("The runbook", patience, () => {
     expect(first).toMatchObject({ code: 0, output: expect.stringContaining("0.1.0") })
 
     const server = await Server.start(folder)
-    const { key } = await createKey(folder)
+    const key = await server.createKey()
     await server.request(key, "POST", "/v1/rules", { action: "TAP", reward: { xp: 10 } })
-    const cafe = await run(["keys", "create", "--project", "cafe", ...sandboxJson], folder)
-    const cafeKey = JSON.parse(cafe.stdout).key
+    const cafeKey = await server.createKey("cafe")
     const tap = async (userId: string, by = key) =>
       (await server.request(by, "POST", "/v1/events", { userId, action: "TAP" })).body.receivedAt
     const board = async (on: Server) =>

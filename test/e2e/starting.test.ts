@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net"
 import { createServer } from "node:net"
 import { describe, expect, it } from "vitest"
-import { createKey, patience, Server, temporaryFolder } from "./program.ts"
+import { patience, Server, temporaryFolder } from "./program.ts"
 
 /** A port that nobody has at the moment. */
 const freePort = (): Promise<number> =>
@@ -23,9 +23,9 @@ const batch = (number: number) => ({
 describe("A start that takes its time", patience, () => {
   it("is alive at once, says what it is at, refuses operations, and then serves", async () => {
     const folder = await temporaryFolder()
-    const { key } = await createKey(folder)
     const variables = { LAUREL_SNAPSHOT_INTERVAL: "1 hour" }
     const first = await Server.start(folder, variables)
+    const key = await first.createKey()
     for (let number = 0; number < batches; number++) {
       await first.request(key, "POST", "/v1/events/batch", batch(number))
     }

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from "vitest"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, isSignedBy, Receiver } from "../webhooks/Receiver.ts"
-import { createKey, patience, Server, temporaryFolder } from "./program.ts"
+import { patience, Server, temporaryFolder } from "./program.ts"
 
 const kills = 2
 const clients = 4
@@ -13,7 +13,6 @@ describe("A server that is killed while it delivers", patience, () => {
     it(`delivers every message, and repeats keep their id; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)
       const folder = await temporaryFolder()
-      const { key } = await createKey(folder)
       const receiver = await Receiver.start()
       onTestFinished(() => receiver.stop())
       receiver.answer = (response, received, socket) => {
@@ -27,6 +26,7 @@ describe("A server that is killed while it delivers", patience, () => {
         LAUREL_SNAPSHOT_INTERVAL: "200 millis",
       }
       let server = await Server.start(folder, variables)
+      const key = await server.createKey()
       const hook = { url: receiver.url(), events: ["reward.granted"] }
       const { body: webhook } = await server.request(key, "POST", "/v1/webhooks", hook)
       const path = `/v1/webhooks/${webhook.id}`
