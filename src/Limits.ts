@@ -153,7 +153,6 @@ export const limits = {
   /** How long a batch collects what comes, in turns of the event loop and in time. */
   commitTurnsMax: 4,
   commitCollectMs: 5,
-  commitBuffersFreeMax: 4,
   recordSlabBytes: 4 * mebibyte,
   recordSlabsFreeMax: 32,
   commitPendingBytesMax: 64 * mebibyte,

@@ -20,10 +20,7 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     limits.batchEventsMax <= limits.residentUsersOverrunMax,
     "the users of a whole batch find room at once",
   )
-  holds(
-    limits.commitBatchBytesMax + limits.recordBytesMax <= 2 * limits.recordSlabBytes,
-    "slabs fit batches",
-  )
+  holds(limits.commitBatchBytesMax < limits.recordSlabBytes, "a slab holds a usual batch")
   holds(
     limits.amountMax * limits.multiplierMax <= limits.balanceMax,
     "what a rule gives is exact, however it is multiplied",

@@ -5,9 +5,8 @@
  *   and is all that anybody outside is shown. States are immutable, so both can share their parts.
  * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
  *   actor is warm, linked into the order of use (`Residency`).
- * - `dirty`: `durable` has changed since the last snapshot; such an actor is never passivated.
- * - `latest`, and from there along `older`: the records that are not in the snapshot yet. From `newest` on they
- *   are durable.
+ * - `latest` and `newest` lead to its records that are not in the snapshot yet (`PendingRecords`). As long as there is a
+ *   durable one of these, `durable` has changed since the last snapshot: such an actor is never passivated.
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
@@ -18,7 +17,6 @@ import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Idempotency } from "./Engine.ts"
 import { idSeed } from "./IdFilter.ts"
-import type { PendingRecord } from "./Pending.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -81,18 +79,17 @@ export class Actor<State, Command> {
   /** Failed too often: its state must be rebuilt from snapshot and journal before it is used again. */
   crashed = false
   running = false
-  dirty = false
   mailbox: Array<Envelope<Command>> = []
   /** The place of the next envelope in `mailbox`. */
   next = 0
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
-  /** The latest record that is not in the snapshot yet; the others follow along `older`. */
-  latest: PendingRecord | undefined
-  /** The latest durable one of them. */
-  newest: PendingRecord | undefined
-  /** Those that have a name, by it, once it was worth making (`KnownIds`). */
-  named: Map<string, PendingRecord> | undefined
+  /** The sequence of the latest record, 0 for none. */
+  latest = 0
+  /** The sequence of the latest durable one. */
+  newest = 0
+  /** Of pending records that have a name, the latest by its hash, once it was worth making (`KnownIds`). */
+  named: Map<number, number> | undefined
   /** Where the hashes of this actor's ids begin (`IdFilter`). */
   readonly idSeed: number
   /** A user's number on the leaderboard. */
@@ -132,24 +129,9 @@ export class Actor<State, Command> {
     this.loaded = true
   }
 
-  /** The record was appended, or found in the journal. */
-  remember(record: PendingRecord): void {
-    record.older = this.latest
-    this.latest = record
-    if (record.key !== undefined) this.named?.set(record.key, record)
-  }
-
-  /** The record is in the snapshot; those before it were forgotten already. */
-  forget(record: PendingRecord): void {
-    record.older = undefined
-    this.named = undefined
-    if (this.newest === record) this.newest = undefined
-    if (this.latest === record) this.latest = undefined
-  }
-
   /** Its own next commands see nothing of what it had before. */
   forgetAll(): void {
-    this.latest = undefined
+    this.latest = 0
     this.named = undefined
   }
 }

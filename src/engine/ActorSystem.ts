@@ -26,16 +26,17 @@ import {
 import { encodeRecord } from "./Codec.ts"
 import type { Idempotency } from "./Engine.ts"
 import type { EngineMetrics } from "./EngineMetrics.ts"
-import { type GroupCommit, nowhere } from "./GroupCommit.ts"
+import type { GroupCommit } from "./GroupCommit.ts"
 import { readActorValue } from "./History.ts"
 import type { KnownIds } from "./KnownIds.ts"
-import type { PendingRecord } from "./Pending.ts"
+import type { PendingRecords } from "./PendingRecords.ts"
 import { Supervisor } from "./Supervisor.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
-export interface CommitEntry extends PendingRecord {
-  record: JournalRecord | undefined
-  state: unknown
+export interface CommitEntry {
+  readonly actor: AnyActor
+  readonly record: JournalRecord
+  readonly state: unknown
   envelope: AnyEnvelope | undefined
 }
 
@@ -44,13 +45,12 @@ export interface ActorSystemOptions {
   readonly clock: Clock.Clock
   readonly knownIds: KnownIds
   readonly commit: () => GroupCommit<CommitEntry>
+  readonly pending: PendingRecords
   /** An actor's durable record with this sequence. */
   readonly findRecord: (
     subject: Subject,
     sequence: number,
   ) => Effect.Effect<JournalRecord | undefined, Broken>
-  /** Everything up to this sequence is in the snapshot. */
-  readonly watermark: () => number
   /** Why nothing may be accepted at the moment. */
   readonly refusal: () => LaurelError | undefined
   /** Called before a cold actor is loaded: makes room, or says why there is none. */
@@ -75,11 +75,12 @@ export class ActorSystem {
 
   constructor(options: ActorSystemOptions) {
     this.#options = options
-    const { clock, commit, metrics, storage, watermark } = options
+    const { clock, commit, metrics, pending, storage } = options
     const committed = Effect.callback<void>((resume) =>
       commit().afterCommit(() => resume(Effect.void)),
     )
     this.#committed = committed
+    const watermark = () => pending.watermark
     this.#supervisor = new Supervisor({ storage, clock, watermark, committed, metrics })
   }
 
@@ -115,13 +116,8 @@ export class ActorSystem {
   }
 
   /** The record is durable: its state may be seen and its caller answered. */
-  committed(entry: CommitEntry, record: JournalRecord): void {
-    const { actor, envelope } = entry
-    actor.durable = entry.state
-    // The entry stays until the next snapshot, which needs none of these.
-    entry.record = undefined
-    entry.state = undefined
-    entry.envelope = undefined
+  committed({ actor, envelope, record, state }: CommitEntry): void {
+    actor.durable = state
     actor.kind.committed(actor, record)
     if (envelope === undefined) return
     this.#settle(actor)
@@ -278,24 +274,13 @@ export class ActorSystem {
         this.#refuse(actor, envelope, laurelError("body_too_large", "The record is too large."))
         return undefined
       }
-      const duplicateKey = refused === undefined ? key : undefined
-      const entry: CommitEntry = {
-        actor,
-        sequence,
-        key: duplicateKey,
-        older: undefined,
-        text: nowhere,
-        textStart: 0,
-        textBytes: 0,
-        record,
-        state,
-        envelope,
-      }
-      commit.append(encoded, entry)
+      const { knownIds, pending } = this.#options
+      commit.append(encoded, { actor, record, state, envelope })
       actor.state = state
-      actor.remember(entry)
-      if (duplicateKey !== undefined) this.#options.knownIds.add(actor, duplicateKey)
-      if (cause.kind === "erasure") this.#options.knownIds.erase(actor, sequence)
+      const duplicateKey = refused === undefined ? key : undefined
+      const hash = duplicateKey === undefined ? undefined : knownIds.add(actor, duplicateKey)
+      pending.link(actor, hash)
+      if (cause.kind === "erasure") knownIds.erase(actor, sequence)
       return undefined
     } catch (error) {
       this.#refuse(actor, envelope, internalError)

@@ -11,7 +11,7 @@ import type { Rule } from "../domain/Rule.ts"
 import type { Webhook } from "../domain/Webhook.ts"
 import { asBuffer } from "../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../storage/Values.ts"
-import type { PendingRecord } from "./Pending.ts"
+import type { RecordTexts } from "./RecordTexts.ts"
 
 /** The journal's text of a record. */
 export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
@@ -21,11 +21,12 @@ export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(text
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 
 /**
- * The stored page of one user's records from `first` to `end` (exclusive), oldest first, one JSON text a line;
- * `bytes` is what their texts take.
+ * The stored page of one user's records, those of `sequences` from `first` to `end` (exclusive), oldest first, one JSON
+ * text a line; `bytes` is what their texts take.
  */
 export const encodePage = (
-  records: ReadonlyArray<PendingRecord>,
+  texts: RecordTexts,
+  sequences: ReadonlyArray<number>,
   first: number,
   end: number,
   bytes: number,
@@ -33,9 +34,8 @@ export const encodePage = (
   const value = valueFor(bytes + end - first - 1)
   let at = valueBodyAt
   for (let index = first; index < end; index++) {
-    const { text, textBytes, textStart } = records[index]!
     if (index > first) value[at++] = newline
-    at += text.bytes.copy(value, at, textStart, textStart + textBytes)
+    at += texts.copy(sequences[index]!, value, at)
   }
   return sealValue(value)
 }

@@ -24,7 +24,7 @@ import { IdempotencyKeys } from "./Idempotency.ts"
 import { IdIndex } from "./IdIndex.ts"
 import { makeIsErased } from "./isErased.ts"
 import { KnownIds } from "./KnownIds.ts"
-import { RecordTexts } from "./RecordTexts.ts"
+import { PendingRecords } from "./PendingRecords.ts"
 import { readMark, recover } from "./Recovery.ts"
 import { Residency } from "./Residency.ts"
 import { readColdUser } from "./readColdUser.ts"
@@ -59,14 +59,10 @@ export const makeEngine = Effect.fnUntraced(function* (
   })
   const directory = newDirectory()
   const erasures = new Erasures()
-  const idempotency = new IdempotencyKeys({
-    storage,
-    now,
-    erasures,
-    next: () => commit.nextSequence,
-  })
+  const next = () => commit.nextSequence
+  const idempotency = new IdempotencyKeys({ storage, now, erasures, next })
   const mark = yield* readMark(storage)
-  const texts = new RecordTexts()
+  const pending = new PendingRecords(mark.watermark)
   const ids = yield* IdIndex.open(storage)
   const feed = new Feed({
     storage,
@@ -76,7 +72,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   })
   const snapshotter = new Snapshotter({
     storage,
-    texts,
+    pending,
     ids,
     written: Effect.suspend(() => commit.written),
     first: (write) => boardWriter.write(write),
@@ -96,6 +92,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     residentUsersMax,
     idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,
     now,
+    watermark: () => pending.watermark,
     forget: ({ subject }) => {
       if (subject.actor === "user")
         environments.of(subject.environment).users.delete(subject.userId)
@@ -104,7 +101,7 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   const history = new UserHistory({
     storage,
-    watermark: () => snapshotter.watermark,
+    pending,
     durableSequence: () => commit.durableSequence,
     actorOf: (environment, userId) => environments.userOf(environment, userId),
     erasures,
@@ -114,18 +111,18 @@ export const makeEngine = Effect.fnUntraced(function* (
     filterBytes: options.idFilterBytes ?? limits.idFilterBytes,
     ids,
     erasures,
-    watermark: () => snapshotter.watermark,
+    pending,
   })
   const actors = new ActorSystem({
     storage,
     clock,
     knownIds,
     commit: () => commit,
+    pending,
     findRecord: (subject, sequence) =>
       subject.actor === "user" && sequence > erasures.aheadOf(subject)
         ? history.find(subject.environment, subject.userId, sequence)
         : Effect.succeed(undefined),
-    watermark: () => snapshotter.watermark,
     refusal: () => {
       if (closing) return shuttingDown
       if (commit.stalled) return storageUnavailable
@@ -199,14 +196,15 @@ export const makeEngine = Effect.fnUntraced(function* (
     environments,
     directory,
     mark,
+    pending,
     userActor,
-    replayed: (pending, record) => {
+    replayed: (actor, record, hash) => {
       actors.observe(record.at)
-      knownIds.replayed(pending)
+      if (hash !== undefined) knownIds.replayed(hash)
       environments.durable(record)
       idempotency.committed(record)
-      snapshotter.committed(pending)
-      erasures.replayed(pending.actor, record)
+      snapshotter.committed(actor, record.sequence)
+      erasures.replayed(actor, record)
     },
     progressed: (progress) => options.onRecovering?.(progress),
   })
@@ -214,7 +212,7 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   commit = yield* makeGroupCommit<CommitEntry>({
     durability: options.durability ?? "fsync",
-    texts,
+    texts: pending.texts,
     onBroken: options.onBroken,
     onWritten: (...written) => metrics.batchCommitted(...written),
     onStalled: (entries) => {
@@ -222,14 +220,14 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
     onCommitted: (entries) => {
       for (const entry of entries) {
-        const record = entry.record!
+        const { actor, record } = entry
         environments.durable(record)
         idempotency.committed(record)
-        snapshotter.committed(entry)
-        if (record.cause.kind === "erasure") erasures.committed(entry.actor, record.sequence)
-        feed.committed(record, entry.textBytes)
+        snapshotter.committed(actor, record.sequence)
+        if (record.cause.kind === "erasure") erasures.committed(actor, record.sequence)
+        feed.committed(record, pending.texts.bytesOf(record.sequence))
         options.onCommitted?.(record)
-        actors.committed(entry, record)
+        actors.committed(entry)
         backfills.committed(record)
       }
     },

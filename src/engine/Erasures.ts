@@ -42,7 +42,6 @@ export class Erasures {
   committed(actor: AnyActor, sequence: number): void {
     const { subject } = actor
     if (subject.actor !== "user") return
-    actor.newest = undefined
     const { environment, userId } = subject
     this.#durable.set(nameOf(subject), { environment, userId, sequence, carriedOut: false })
   }

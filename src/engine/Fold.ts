@@ -6,7 +6,6 @@
  * Cost of a slice: that of a start, of which the users' heads are the most, and of a snapshot.
  */
 import { Array as Arr, Effect, Stream } from "effect"
-import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import type { LmdbStore } from "../storage/LmdbStore.ts"
@@ -17,7 +16,7 @@ import { domain, Environments, newDirectory } from "./Environments.ts"
 import { Erasures } from "./Erasures.ts"
 import { IdempotencyKeys } from "./Idempotency.ts"
 import { IdIndex } from "./IdIndex.ts"
-import { RecordTexts } from "./RecordTexts.ts"
+import { PendingRecords } from "./PendingRecords.ts"
 import { readMark, recover } from "./Recovery.ts"
 import { Snapshotter } from "./Snapshotter.ts"
 
@@ -42,9 +41,10 @@ export const foldRecords = Effect.fnUntraced(function* (
   const idempotency = new IdempotencyKeys({ storage, now, erasures, next })
   const boards = new BoardWriter({ storage, environments, now })
   const mark = yield* readMark(storage)
+  const pending = new PendingRecords(mark.watermark)
   const snapshotter = new Snapshotter({
     storage,
-    texts: new RecordTexts(),
+    pending,
     ids: yield* IdIndex.open(storage),
     written: Effect.void,
     first: (write) => boards.write(write),
@@ -64,6 +64,7 @@ export const foldRecords = Effect.fnUntraced(function* (
     environments,
     directory: newDirectory(),
     mark,
+    pending,
     userActor: (id, userId) => {
       const environment = environments.of(id)
       const known = environment.users.get(userId)
@@ -72,12 +73,12 @@ export const foldRecords = Effect.fnUntraced(function* (
       environment.users.set(userId, actor)
       return actor
     },
-    replayed: (pending, record: JournalRecord) => {
+    replayed: (actor, record) => {
       at = Math.max(at, record.at)
       environments.durable(record)
       idempotency.committed(record)
-      snapshotter.committed(pending)
-      erasures.replayed(pending.actor, record)
+      snapshotter.committed(actor, record.sequence)
+      erasures.replayed(actor, record)
     },
     progressed: () => {},
   })

@@ -3,22 +3,22 @@
  * serves many writers.
  *
  * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable.
- * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`; what is not yet durable
- *   stays below `commitPendingBytesMax`, which callers check with `accepting`.
+ * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and where the memory that its texts
+ *   stand in ends (`RecordTexts`); what is not yet durable stays below `commitPendingBytesMax`, which callers check with
+ *   `accepting`.
  * - No space: the batch stays at the head and is tried again until it goes through; nothing else is taken
  *   meanwhile (`stalled`). After `stalledAnswerMs` the waiting callers are told, by `onStalled`, that the
  *   outcome is unknown; their records still go to the disk.
  * - Any other failure: `onBroken`, and nothing is committed any more. The process must end.
  * - Relaxed durability hands a batch to `onCommitted` before the flush.
  *
- * Cost: each record is written once into the batch's buffer, and the batch copied once into `texts`.
+ * Cost: each record is written once, into `texts`, and goes to the disk from there.
  */
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
-import { frameLengthBytes } from "../storage/Frames.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import { Broken, Storage } from "../storage/Storage.ts"
-import type { RecordText, RecordTexts } from "./RecordTexts.ts"
+import type { RecordTexts } from "./RecordTexts.ts"
 
 export type Durability = "fsync" | "relaxed"
 
@@ -43,7 +43,7 @@ export interface GroupCommit<Entry> {
 
 export interface GroupCommitOptions<Entry> {
   readonly durability: Durability
-  /** Where the texts of durable records stay. */
+  /** Where the texts of records stay; the next one there is the one after the last of the storage. */
   readonly texts: RecordTexts
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
   /** The callers of these entries have waited too long for space. Called again as long as they wait. */
@@ -53,90 +53,47 @@ export interface GroupCommitOptions<Entry> {
   readonly onWritten?: (records: number, bytes: number, durationMs: number) => void
 }
 
-/** An entry is told where the text of its record is. */
-export interface Located {
-  text: RecordText
-  textStart: number
-  textBytes: number
-}
-
-/** Before an entry is appended. */
-export const nowhere: RecordText = { bytes: Buffer.alloc(0) }
-
-class Batch<Entry extends Located> implements RecordText {
+class Batch<Entry> {
   readonly firstSequence: number
   readonly entries: Array<Entry> = []
   readonly callbacks: Array<() => void> = []
-  bytes: Buffer
-  length = 0
+  /** What its frames take. */
+  bytes = 0
+  /** As soon as it is sealed. */
+  frames: Buffer | undefined
   /** It was handed to `onCommitted`. */
   announced = false
   readonly whenWritten: Array<() => void> = []
 
-  constructor(firstSequence: number, bytes: Buffer) {
+  constructor(firstSequence: number) {
     this.firstSequence = firstSequence
-    this.bytes = bytes
-  }
-
-  add(encoded: string, entry: Entry): number {
-    // A UTF-16 unit takes at most three bytes of UTF-8.
-    const needed = this.length + frameLengthBytes + encoded.length * 3
-    if (needed > this.bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.max(needed, 2 * this.bytes.length))
-      this.bytes.copy(larger, 0, 0, this.length)
-      this.bytes = larger
-    }
-    const start = this.length + frameLengthBytes
-    const written = this.bytes.write(encoded, start, "utf8")
-    this.bytes.writeUInt32LE(written, this.length)
-    this.length = start + written
-    entry.text = this
-    entry.textStart = start
-    entry.textBytes = written
-    this.entries.push(entry)
-    return frameLengthBytes + written
-  }
-
-  /** Moves the texts to where they stay, and gives its buffer away. */
-  release(texts: RecordTexts): Buffer {
-    const { bytes, entries, firstSequence, length } = this
-    const { at, text } = texts.store(bytes.subarray(0, length), firstSequence + entries.length - 1)
-    for (const entry of entries) {
-      entry.text = text
-      entry.textStart += at
-    }
-    return bytes
   }
 }
 
-/** A batch is sealed by the record that goes beyond the bound. */
-const bufferBytes = 2 * limits.commitBatchBytesMax
-
 /** Starts the commit loop in the surrounding scope. */
-export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Located>(
+export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
   options: GroupCommitOptions<Entry>,
 ): Effect.fn.Return<GroupCommit<Entry>, never, Storage | Scope.Scope> {
   const storage = yield* Storage
   const clock = yield* Clock.Clock
+  const { texts } = options
   let durableSequence = storage.lastSequence
-  let nextSequence = durableSequence + 1
   let pendingBytes = 0
   let stalled = false
-  const free: Array<Buffer> = []
-  const buffer = () => free.pop() ?? Buffer.allocUnsafeSlow(bufferBytes)
-  let collecting = new Batch<Entry>(nextSequence, buffer())
+  let collecting = new Batch<Entry>(texts.nextSequence)
   const sealed: Array<Batch<Entry>> = []
   let flushing: Batch<Entry> | undefined
   let wake: (() => void) | undefined
 
   const seal = () => {
+    collecting.frames = texts.framesFrom(collecting.firstSequence)
     sealed.push(collecting)
-    collecting = new Batch(nextSequence, buffer())
+    collecting = new Batch(texts.nextSequence)
   }
 
   const commit: GroupCommit<Entry> = {
     get nextSequence() {
-      return nextSequence
+      return texts.nextSequence
     },
     get durableSequence() {
       return durableSequence
@@ -151,10 +108,13 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
       return pendingBytes < limits.commitPendingBytesMax
     },
     append(encoded, entry) {
-      const added = collecting.add(encoded, entry)
+      if (collecting.entries.length > 0 && !texts.hasRoom(encoded)) seal()
+      const sequence = texts.nextSequence
+      const added = texts.append(encoded)
+      collecting.entries.push(entry)
+      collecting.bytes += added
       pendingBytes += added
-      const sequence = nextSequence++
-      if (collecting.length >= limits.commitBatchBytesMax) seal()
+      if (collecting.bytes >= limits.commitBatchBytesMax) seal()
       if (wake !== undefined) {
         wake()
         wake = undefined
@@ -186,11 +146,10 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
   }
 
   const append = Effect.fnUntraced(function* (batch: Batch<Entry>) {
-    const frames = batch.bytes.subarray(0, batch.length)
     const request = {
       firstSequence: batch.firstSequence,
       count: batch.entries.length,
-      frames,
+      frames: batch.frames!,
     }
     let stalledSince: number | undefined
     while (true) {
@@ -237,11 +196,8 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry extends Locate
       const startedAt = performance.now()
       yield* append(flushing)
       const durationMs = performance.now() - startedAt
-      options.onWritten?.(flushing.entries.length, flushing.length, durationMs)
-      pendingBytes -= flushing.length
-      const used = flushing.release(options.texts)
-      const usual = used.length === bufferBytes
-      if (usual && free.length < limits.commitBuffersFreeMax) free.push(used)
+      options.onWritten?.(flushing.entries.length, flushing.bytes, durationMs)
+      pendingBytes -= flushing.bytes
       if (options.durability === "fsync") announce(flushing)
       const { whenWritten } = flushing
       flushing = undefined

@@ -14,7 +14,7 @@ import type { Broken, Entry, Storage } from "../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../storage/Values.ts"
 import { decodePage, encodePage } from "./Codec.ts"
 import type { IdIndex } from "./IdIndex.ts"
-import type { PendingRecord } from "./Pending.ts"
+import type { RecordTexts } from "./RecordTexts.ts"
 
 type Store = Storage["Service"]
 
@@ -47,29 +47,30 @@ export const readActorValue = (
   )
 }
 
-/** The entries that hold one user's consecutive `records`, oldest first. */
-export const pageEntries = (
+/** The entries that hold the records `sequences` of one user, consecutive ones of that user and oldest first. */
+export function* pageEntries(
   environment: string,
   userId: string,
-  records: ReadonlyArray<PendingRecord>,
-): ReadonlyArray<Entry> => {
-  const entries: Array<Entry> = []
+  sequences: ReadonlyArray<number>,
+  texts: RecordTexts,
+): Generator<Entry> {
   let first = 0
   let bytes = 0
-  const close = (end: number) => {
-    if (first === end) return
-    const key = compositeKey(environment, userId, records[first]!.sequence)
-    entries.push({ table: "history", key, value: encodePage(records, first, end, bytes) })
-    first = end
-    bytes = 0
-  }
-  for (let index = 0; index < records.length; index++) {
-    const { textBytes } = records[index]!
-    if (bytes + textBytes > limits.historyPageBytesMax) close(index)
+  const page = (end: number): Entry => ({
+    table: "history",
+    key: compositeKey(environment, userId, sequences[first]!),
+    value: encodePage(texts, sequences, first, end, bytes),
+  })
+  for (let index = 0; index < sequences.length; index++) {
+    const textBytes = texts.bytesOf(sequences[index]!)
+    if (bytes + textBytes > limits.historyPageBytesMax && index > first) {
+      yield page(index)
+      first = index
+      bytes = 0
+    }
     bytes += textBytes
   }
-  close(records.length)
-  return entries
+  if (first < sequences.length) yield page(sequences.length)
 }
 
 /** The record of a user with this sequence. */

@@ -26,7 +26,8 @@ import { decodeRecord } from "./Codec.ts"
 import { loadCounts } from "./Counts.ts"
 import type { DirectoryActor, Environments, UserActor } from "./Environments.ts"
 import { readActorValue } from "./History.ts"
-import { type PendingRecord, pendingOf } from "./Pending.ts"
+import { hashText } from "./IdFilter.ts"
+import type { PendingRecords } from "./PendingRecords.ts"
 import { type SnapshotMark, snapshotKey } from "./SnapshotMark.ts"
 
 type Store = Storage["Service"]
@@ -69,16 +70,18 @@ export interface RecoveryOptions {
   readonly environments: Environments
   readonly directory: DirectoryActor
   readonly mark: SnapshotMark
+  /** Empty, after the watermark. */
+  readonly pending: PendingRecords
   /** The warm actor of a user who is in the journal's tail. */
   readonly userActor: (environment: string, userId: string) => UserActor
-  /** A record after the watermark was applied: it awaits the next snapshot. */
-  readonly replayed: (pending: PendingRecord, record: JournalRecord) => void
+  /** A record after the watermark was applied: it awaits the next snapshot. `hash` is that of its name, if it has one. */
+  readonly replayed: (actor: AnyActor, record: JournalRecord, hash: number | undefined) => void
   /** Called every few milliseconds. */
   readonly progressed: (progress: RecoveryProgress) => void
 }
 
 export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
-  const { environments, mark, storage } = options
+  const { environments, mark, pending, storage } = options
   const startedAt = performance.now()
   yield* loadActors(options)
   yield* loadCounts(storage, (environment) => environments.of(environment).counts)
@@ -103,9 +106,10 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
           environments.of(record.subject.environment).boards.passOver(record)
         }
         const key = duplicateKey(record.cause)
-        const pending = pendingOf(actor, record, key, Buffer.from(body))
-        actor.remember(pending)
-        options.replayed(pending, record)
+        const hash = key === undefined ? undefined : hashText(key, actor.idSeed)
+        pending.texts.keep(body)
+        pending.link(actor, hash)
+        options.replayed(actor, record, hash)
         recordsReplayed++
       }
       options.progressed({ stage: "journal", done: recordsReplayed, total })

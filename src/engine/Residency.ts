@@ -12,6 +12,8 @@ export interface ResidencyOptions {
   readonly residentUsersMax: number
   readonly idlePassivateMs: number
   readonly now: () => number
+  /** Everything up to this sequence is in the snapshot. */
+  readonly watermark: () => number
   /** The actor's place in its environment is given up. */
   readonly forget: (actor: AnyActor) => void
 }
@@ -69,9 +71,10 @@ export class Residency {
 
   #passivate(actorsMax: number, wanted: (actor: AnyActor) => boolean): void {
     let actor = this.#oldest
+    const watermark = this.#options.watermark()
     for (let looked = 0; actor !== undefined && looked < actorsMax && wanted(actor); looked++) {
       const { newer } = actor
-      if (!actor.running && !actor.dirty && actor.unanswered === 0) {
+      if (!actor.running && actor.newest <= watermark && actor.unanswered === 0) {
         this.#unlink(actor)
         this.size--
         this.#options.forget(actor)

@@ -25,13 +25,11 @@ import type { Erasure, Erasures } from "./Erasures.ts"
 import { erasedEntries } from "./erasedEntries.ts"
 import { actorEntry, pageEntries } from "./History.ts"
 import type { IdempotencyKeys } from "./Idempotency.ts"
-import { hashText } from "./IdFilter.ts"
 import type { IdIndex } from "./IdIndex.ts"
 import { IdList } from "./IdList.ts"
 import { eraseFromBatches } from "./KeptAnswers.ts"
-import type { PendingRecord } from "./Pending.ts"
+import type { PendingRecords } from "./PendingRecords.ts"
 import { partsByKey } from "./partsByKey.ts"
-import type { RecordTexts } from "./RecordTexts.ts"
 import { nextMark, type SnapshotMark, snapshotKey } from "./SnapshotMark.ts"
 
 /** What others have to do with a snapshot. */
@@ -45,7 +43,7 @@ export interface SnapshotPart {
 
 export interface SnapshotterOptions {
   readonly storage: Storage["Service"]
-  readonly texts: RecordTexts
+  readonly pending: PendingRecords
   readonly ids: IdIndex
   /** Ends when the journal has every record that this was told of. */
   readonly written: Effect.Effect<void>
@@ -72,9 +70,13 @@ export interface SnapshotterOptions {
 export class Snapshotter {
   readonly #options: SnapshotterOptions
   readonly #one = Semaphore.makeUnsafe(1)
-  #records: Array<PendingRecord> = []
-  #dirty = new Set<AnyActor>()
+  /** Those that have a durable record after `#begun`, each once. */
+  #dirty: Array<AnyActor> = []
   #mark: SnapshotMark
+  /** The last durable record. */
+  #last: number
+  /** What the snapshot has, or has when the one that is being written stands. */
+  #begun: number
   #bytes: number
   #wanted: (() => void) | undefined
   #beating = false
@@ -82,11 +84,9 @@ export class Snapshotter {
   constructor(options: SnapshotterOptions) {
     this.#options = options
     this.#mark = options.mark
+    this.#last = options.mark.watermark
+    this.#begun = options.mark.watermark
     this.#bytes = options.mark.journal.at(-1)?.bytes ?? 0
-  }
-
-  get watermark(): number {
-    return this.#mark.watermark
   }
 
   /** When the last snapshot was taken, epoch milliseconds; 0 for none. */
@@ -94,20 +94,18 @@ export class Snapshotter {
     return this.#mark.at
   }
 
-  /** Records that are durable and not in the snapshot yet. */
+  /** Records that are durable and that neither the snapshot has nor the one that is being written. */
   get pending(): number {
-    return this.#records.length
+    return this.#last - this.#begun
   }
 
-  /** A record became durable. */
-  committed(entry: PendingRecord): void {
-    const { actor } = entry
-    this.#records.push(entry)
-    this.#bytes += entry.textBytes
-    actor.newest = entry
-    actor.dirty = true
-    this.#dirty.add(actor)
-    if (this.#records.length >= limits.snapshotRecordsMax) this.request()
+  /** The next record became durable. */
+  committed(actor: AnyActor, sequence: number): void {
+    this.#last = sequence
+    this.#bytes += this.#options.pending.texts.bytesOf(sequence)
+    if (actor.newest <= this.#begun) this.#dirty.push(actor)
+    actor.newest = sequence
+    if (this.pending >= limits.snapshotRecordsMax) this.request()
   }
 
   /** Asks the loop for a snapshot now. */
@@ -117,7 +115,7 @@ export class Snapshotter {
 
   /** Ends when a snapshot is asked for. */
   readonly requested = Effect.callback<void>((resume) => {
-    if (this.#records.length >= limits.snapshotRecordsMax) resume(Effect.void)
+    if (this.pending >= limits.snapshotRecordsMax) resume(Effect.void)
     else this.#wanted = () => resume(Effect.void)
   })
 
@@ -139,7 +137,7 @@ export class Snapshotter {
   readonly #beat: Effect.Effect<void> = Effect.suspend(() => {
     const { at, watermark } = this.#mark
     const { heartbeat, now } = this.#options
-    const isBusy = this.#records.length > 0 || this.#beating || watermark === 0
+    const isBusy = this.pending > 0 || this.#beating || watermark === 0
     if (isBusy || now() - at < limits.journalHeartbeatMs) return Effect.void
     this.#beating = true
     const over = () => {
@@ -163,15 +161,14 @@ export class Snapshotter {
   )
 
   #take(): Effect.Effect<void, StorageError> {
-    const records = this.#records
     const dirty = this.#dirty
     const { erasures, idempotency, ids, sliceEntriesMax } = this.#options
     const self = this
-    if (records.length === 0 && dirty.size === 0) return Effect.void
+    if (this.pending === 0) return Effect.void
     const startedAt = performance.now()
-    this.#records = []
-    this.#dirty = new Set()
-    const watermark = records.at(-1)?.sequence ?? this.#mark.watermark
+    const watermark = this.#last
+    this.#dirty = []
+    this.#begun = watermark
     const part = this.#options.begins()
     const erased = erasures.begin()
     return Effect.gen(function* () {
@@ -186,14 +183,15 @@ export class Snapshotter {
         return self.#write(full)
       }
       let prepared = 0
-      const parts = yield* partsByKey([...dirty], sliceEntriesMax / 2)
-      for (const entry of self.#entries(records, parts.flat(), watermark)) {
+      const parts = yield* partsByKey(dirty, sliceEntriesMax / 2)
+      const newIds = new Map<string, IdList>()
+      for (const entry of self.#entries(parts.flat(), watermark, newIds)) {
         slice.push(entry)
         if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
         if (slice.length >= sliceEntriesMax) yield* add([])
       }
       const through = { through: watermark, watermark: self.#mark.watermark }
-      for (const [environment, list] of yield* self.#newIds(records)) {
+      for (const [environment, list] of newIds) {
         yield* ids.write(environment, list, through, add)
       }
       slice.push(...(yield* idempotency.expired(limits.idempotencyExpiredMax)))
@@ -207,8 +205,7 @@ export class Snapshotter {
       yield* self.#write(slice)
       self.#mark = mark
       self.#options.metrics.snapshotTaken(performance.now() - startedAt)
-      for (const actor of dirty) if (!self.#dirty.has(actor)) actor.dirty = false
-      self.#forget(records)
+      self.#forget(dirty)
       part.ended()
       ids.ended()
       erasures.ended(erased, idempotency.runningSince)
@@ -216,8 +213,8 @@ export class Snapshotter {
       Effect.onError(() =>
         Effect.sync(() => {
           this.#options.metrics.snapshotFailed()
-          this.#records = records.concat(this.#records)
-          for (const actor of dirty) this.#dirty.add(actor)
+          this.#dirty = [...new Set([...dirty, ...this.#dirty])]
+          this.#begun = this.#mark.watermark
           part.failed()
           ids.failed()
         }),
@@ -269,47 +266,35 @@ export class Snapshotter {
     return Stream.concat(users, batches)
   }
 
+  /** What is written of `actors`, up to `watermark`. The callers' ids that are new go into `newIds`, by environment. */
   *#entries(
-    records: ReadonlyArray<PendingRecord>,
     actors: ReadonlyArray<AnyActor>,
     watermark: number,
+    newIds: Map<string, IdList>,
   ): Generator<Entry> {
-    const { erasures, idempotency } = this.#options
-    const groups = byActor(records)
+    const { erasures, idempotency, pending } = this.#options
     for (const actor of actors) {
       const { subject } = actor
       const body = actor.kind.encode(actor)
       if (body !== undefined) yield actorEntry(subject, body)
-      const ofActor = groups.get(actor)
-      if (ofActor === undefined || subject.actor !== "user") continue
+      if (subject.actor !== "user") continue
       const { environment, userId } = subject
-      const through = erasures.throughOf(environment, userId)
-      const left = through === 0 ? ofActor : ofActor.filter(({ sequence }) => sequence > through)
-      yield* pageEntries(environment, userId, left)
+      const erasedThrough = erasures.throughOf(environment, userId)
+      const sequences = pending.durableOf(actor, erasedThrough, watermark)
+      let list = newIds.get(environment)
+      for (const sequence of sequences) {
+        const hash = pending.hashOf(sequence)
+        if (hash === undefined) continue
+        if (list === undefined) {
+          list = new IdList()
+          newIds.set(environment, list)
+        }
+        list.add(hash, sequence)
+      }
+      yield* pageEntries(environment, userId, sequences, pending.texts)
     }
     yield* idempotency.entries(watermark)
   }
-
-  /** The callers' ids that are new, of each environment. */
-  readonly #newIds = Effect.fnUntraced(function* (
-    this: Snapshotter,
-    records: ReadonlyArray<PendingRecord>,
-  ): Effect.fn.Return<ReadonlyMap<string, IdList>> {
-    const { erasures } = this.#options
-    const lists = new Map<string, IdList>()
-    for (let n = 0; n < records.length; n++) {
-      const { actor, key, sequence } = records[n]!
-      if ((n + 1) % limits.snapshotTurnIdsMax === 0) yield* nextTurn
-      const { subject } = actor
-      if (key === undefined || subject.actor !== "user") continue
-      const { environment, userId } = subject
-      if (sequence <= erasures.throughOf(environment, userId)) continue
-      const list = lists.get(environment) ?? new IdList()
-      lists.set(environment, list)
-      list.add(hashText(key, actor.idSeed), sequence)
-    }
-    return lists
-  }).bind(this)
 
   /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
   #write(slice: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> {
@@ -318,22 +303,9 @@ export class Snapshotter {
   }
 
   /** What is in the snapshot need not be remembered. */
-  #forget(records: ReadonlyArray<PendingRecord>): void {
-    for (const record of records) record.actor.forget(record)
+  #forget(dirty: ReadonlyArray<AnyActor>): void {
+    for (const actor of dirty) actor.named = undefined
     this.#options.idempotency.snapshotted(this.#mark.watermark)
-    this.#options.texts.release(this.#mark.watermark)
+    this.#options.pending.release(this.#mark.watermark)
   }
-}
-
-/** Each actor's records, in order. */
-const byActor = (
-  records: ReadonlyArray<PendingRecord>,
-): ReadonlyMap<AnyActor, ReadonlyArray<PendingRecord>> => {
-  const groups = new Map<AnyActor, Array<PendingRecord>>()
-  for (const record of records) {
-    const group = groups.get(record.actor)
-    if (group === undefined) groups.set(record.actor, [record])
-    else group.push(record)
-  }
-  return groups
 }

@@ -2,12 +2,11 @@
  * A user's records, newest first: those that are durable but not in the snapshot yet, from memory, then the
  * snapshot's history pages, backwards.
  *
- * The first are a list through the pending records of each actor, from `newest` along `older`, which a
- * snapshot cuts where it ends (`Snapshotter`). A reader may pause for as long as it likes: where it stood in
- * that list is good as long as the snapshot's watermark is below; once it is not, the rest is in the pages.
- * Nothing is read that became durable after the reading began, so that there are no gaps.
+ * The first are the actor's pending records from its `newest` on (`PendingRecords`). A reader may pause for as long as it
+ * likes: where it stood among them is good as long as the snapshot's watermark is below; once it is not, the rest is in
+ * the pages. Nothing is read that became durable after the reading began, so that there are no gaps.
  *
- * Cost: two pointers a record on the way of a write. A reader decodes at most `historyTurnBytesMax` of text a
+ * Cost: nothing on the way of a write. A reader decodes at most `historyTurnBytesMax` of text a
  * turn, and holds one chunk.
  */
 import { Effect, Stream } from "effect"
@@ -20,12 +19,11 @@ import { decodeValue } from "../storage/Values.ts"
 import type { AnyActor } from "./Actor.ts"
 import { decodePage } from "./Codec.ts"
 import type { Erasures } from "./Erasures.ts"
-import { decodePending, type PendingRecord } from "./Pending.ts"
+import type { PendingRecords } from "./PendingRecords.ts"
 
 export interface UserHistoryOptions {
   readonly storage: Storage["Service"]
-  /** Everything up to this sequence is in the snapshot. */
-  readonly watermark: () => number
+  readonly pending: PendingRecords
   /** Everything up to this sequence is durable. */
   readonly durableSequence: () => number
   /** The user's actor, if it is in memory; it is as long as it has pending records. */
@@ -36,8 +34,8 @@ export interface UserHistoryOptions {
 /** How far a reader has come: everything from `before` on was given. */
 interface Position {
   readonly before: number
-  /** The next record in memory. */
-  readonly pending: PendingRecord | undefined
+  /** The next record in memory; up to the snapshot's watermark: the rest is in the pages. */
+  readonly next: number
 }
 
 /** The most that is read at once. */
@@ -88,13 +86,16 @@ export class UserHistory {
   /** Whether the user has a durable record with this sequence: not when they were erased since. */
   has(environment: string, userId: string, sequence: number): Effect.Effect<boolean, Broken> {
     return Effect.suspend(() => {
+      const { actorOf, erasures, pending } = this.#options
+      if (sequence <= erasures.throughOf(environment, userId)) return Effect.succeed(false)
       // Mostly it is one of the latest.
-      let pending = this.#options.actorOf(environment, userId)?.newest
-      for (let looked = 0; looked < limits.historyTurnRecordsMax; looked++) {
-        if (pending === undefined || pending.sequence <= sequence) break
-        pending = pending.older
+      if (sequence > pending.watermark) {
+        let next = actorOf(environment, userId)?.newest ?? 0
+        for (let looked = 0; looked < limits.historyTurnRecordsMax && next > sequence; looked++) {
+          next = pending.olderOf(next)
+        }
+        if (next === sequence) return Effect.succeed(true)
       }
-      if (pending?.sequence === sequence) return Effect.succeed(true)
       return Effect.map(this.find(environment, userId, sequence), (found) => found !== undefined)
     })
   }
@@ -104,44 +105,39 @@ export class UserHistory {
     return Stream.suspend(() => {
       const start: Position = {
         before: Math.min(before, durableSequence() + 1),
-        pending: actorOf(environment, userId)?.newest,
+        next: actorOf(environment, userId)?.newest ?? 0,
       }
       return Stream.unfold(start, (position) =>
-        this.#isPending(position)
+        position.next > this.#options.pending.watermark
           ? Effect.map(nextTurn, () => this.#fromMemory(environment, userId, position, chunk))
           : this.#fromPages(environment, userId, position, chunk),
       )
     })
   }
 
-  #isPending({ pending }: Position): boolean {
-    return pending !== undefined && pending.sequence > this.#options.watermark()
-  }
-
   /** What one turn decodes. */
   #fromMemory(
     environment: string,
     userId: string,
-    { before, pending }: Position,
+    { before, next: first }: Position,
     { recordsMax }: Chunk,
   ): Step {
-    const { erasures, watermark } = this.#options
-    const from = Math.max(watermark(), erasures.throughOf(environment, userId))
+    const { erasures, pending } = this.#options
+    const from = Math.max(pending.watermark, erasures.throughOf(environment, userId))
     const records: Array<JournalRecord> = []
-    let next = pending
+    let next = first
     let bytes = 0
     let looked = 0
-    while (next !== undefined && next.sequence > from) {
+    while (next > from) {
       if (records.length >= recordsMax || ++looked > limits.historyTurnRecordsMax) break
       if (bytes > limits.historyTurnBytesMax) break
-      if (next.sequence < before) {
-        records.push(decodePending(next))
-        bytes += next.textBytes
+      if (next < before) {
+        records.push(pending.decode(next))
+        bytes += pending.texts.bytesOf(next)
       }
-      next = next.older
+      next = pending.olderOf(next)
     }
-    const rest = next !== undefined && next.sequence > from ? next : undefined
-    return [records, { before: records.at(-1)?.sequence ?? before, pending: rest }]
+    return [records, { before: records.at(-1)?.sequence ?? before, next: next > from ? next : 0 }]
   }
 
   readonly #fromPages = Effect.fnUntraced(function* (
@@ -170,6 +166,6 @@ export class UserHistory {
       const page = decodePage(yield* decodeValue(value, { table: "history", key }))
       for (const record of page.toReversed()) if (record.sequence < before) records.push(record)
     }
-    return [records, { before: records.at(-1)!.sequence, pending: undefined }]
+    return [records, { before: records.at(-1)!.sequence, next: 0 }]
   })
 }

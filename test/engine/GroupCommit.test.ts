@@ -1,18 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
-import {
-  type Durability,
-  type Located,
-  makeGroupCommit,
-  nowhere,
-} from "../../src/engine/GroupCommit.ts"
+import { type Durability, makeGroupCommit } from "../../src/engine/GroupCommit.ts"
 import { RecordTexts } from "../../src/engine/RecordTexts.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
 
-interface Entry extends Located {
+interface Entry {
   readonly name: string
 }
 
@@ -22,6 +17,7 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const batches: Array<number> = []
   const committed: Array<string> = []
   const broken: Array<Broken> = []
+  const texts = new RecordTexts(0)
   const storage = MemoryStorage.make({
     state,
     onAppend: (batch) => {
@@ -31,7 +27,7 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   })
   const commit = yield* makeGroupCommit<Entry>({
     durability,
-    texts: new RecordTexts(),
+    texts,
     onCommitted: (entries) => committed.push(...entries.map(({ name }) => name)),
     onStalled: () => {},
     onBroken: (cause) => broken.push(cause),
@@ -39,9 +35,8 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const settled = Effect.callback<void>((resume) => {
     commit.afterCommit(() => resume(Effect.void))
   })
-  const append = (encoded: string, name: string) =>
-    commit.append(encoded, { name, text: nowhere, textStart: 0, textBytes: 0 })
-  return { append, batches, broken, commit, committed, gate, settled, state }
+  const append = (encoded: string, name: string) => commit.append(encoded, { name })
+  return { append, batches, broken, commit, committed, gate, settled, state, texts }
 })
 
 describe("Group commit", () => {

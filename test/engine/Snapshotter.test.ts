@@ -6,8 +6,7 @@ import { Erasures } from "../../src/engine/Erasures.ts"
 import { readActorValue } from "../../src/engine/History.ts"
 import { IdempotencyKeys } from "../../src/engine/Idempotency.ts"
 import { IdIndex } from "../../src/engine/IdIndex.ts"
-import { pendingOf } from "../../src/engine/Pending.ts"
-import { RecordTexts } from "../../src/engine/RecordTexts.ts"
+import { PendingRecords } from "../../src/engine/PendingRecords.ts"
 import { Snapshotter } from "../../src/engine/Snapshotter.ts"
 import { decodeUser } from "../../src/engine/UserCodec.ts"
 import { limits } from "../../src/Limits.ts"
@@ -20,9 +19,10 @@ describe("A snapshot", () => {
     Effect.gen(function* () {
       const storage = MemoryStorage.make()
       const erasures = new Erasures()
+      const pending = new PendingRecords(0)
       const snapshotter = new Snapshotter({
         storage,
-        texts: new RecordTexts(),
+        pending,
         ids: yield* IdIndex.open(storage),
         written: Effect.void,
         first: () => Effect.void,
@@ -57,11 +57,13 @@ describe("A snapshot", () => {
         const state = actor.kind.apply(actor.durable, record)
         const text = sequence === 1 ? Buffer.from(JSON.stringify(record)) : Buffer.alloc(0)
         // As the engine does it: the last of them asks for a snapshot before its state may be seen.
-        snapshotter.committed(pendingOf(actor, record, undefined, text))
+        pending.texts.keep(text)
+        pending.link(actor, undefined)
+        snapshotter.committed(actor, sequence)
         actor.durable = state
       }
       yield* Fiber.join(taken)
-      expect(snapshotter.watermark).toBe(limits.snapshotRecordsMax)
+      expect(pending.watermark).toBe(limits.snapshotRecordsMax)
       const value = yield* readActorValue(storage, actor.subject)
       expect(decodeUser(value!)?.sequence).toBe(limits.snapshotRecordsMax)
     }),
