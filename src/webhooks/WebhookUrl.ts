@@ -14,27 +14,29 @@ export interface WebhookUrlPolicy {
   readonly requireHttps: boolean
 }
 
-/** The normalised form of `text`, or what is wrong with it. Names are not resolved here. */
+/** The normalised form of `text`, or all that is wrong with it. Names are not resolved here. */
 export const parseWebhookUrl = (
   text: string,
   { allowed, requireHttps }: WebhookUrlPolicy,
   production: boolean,
-): Result.Result<string, string> => {
+): Result.Result<string, ReadonlyArray<string>> => {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "") {
-    return Result.fail("must be an http or https URL")
+    return Result.fail(["must be an http or https URL"])
   }
+  const faults: Array<string> = []
   if (url.username !== "" || url.password !== "") {
-    return Result.fail("must not contain a user name or password")
+    faults.push("must not contain a user name or password")
   }
   if (production && requireHttps && url.protocol !== "https:") {
-    return Result.fail("must be an https URL in production")
+    faults.push("must be an https URL in production")
   }
   if (url.href.length > limits.urlCharactersMax) {
-    return Result.fail(`must have at most ${limits.urlCharactersMax} characters`)
+    faults.push(`must have at most ${limits.urlCharactersMax} characters`)
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
-  if (!isAllowedHost(host, allowed)) return Result.fail("must lead to a public address")
+  if (!isAllowedHost(host, allowed)) faults.push("must lead to a public address")
+  if (faults.length > 0) return Result.fail(faults)
   url.hash = ""
   return Result.succeed(url.href)
 }

@@ -177,6 +177,13 @@ describe("A webhook", () => {
       const found = json.errors.map(({ pointer }: { pointer: string }) => pointer.toLowerCase())
       expect(found).toEqual(pointers)
     }
+    const several = { url: "http://user@10.0.0.1/", events: ["*"] }
+    const reply = await server.call("POST", "/v1/webhooks", { body: several })
+    const details = reply.json.errors.map(({ detail }: { detail: string }) => detail)
+    expect(details).toEqual([
+      "must not contain a user name or password",
+      "must lead to a public address",
+    ])
     const twice = { url: 7, events: ["*"] }
     const { json } = await server.call("POST", "/v1/webhooks", { body: twice })
     expect(json.errors).toHaveLength(1)

@@ -7,7 +7,7 @@ import { parseWebhookUrl } from "../../src/webhooks/WebhookUrl.ts"
 const parse = (url: string, { allow = [] as Array<string>, production = false } = {}) => {
   const policy = { allowed: new AllowedRanges(allow), requireHttps: true }
   const parsed = parseWebhookUrl(url, policy, production)
-  return Result.isSuccess(parsed) ? { url: parsed.success } : { fault: parsed.failure }
+  return Result.isSuccess(parsed) ? { url: parsed.success } : { faults: parsed.failure }
 }
 
 describe("a webhook's URL", () => {
@@ -41,7 +41,7 @@ describe("a webhook's URL", () => {
       "http://169.254.169.254/latest/meta-data",
     ]
     for (const url of inside) {
-      expect([url, parse(url)]).toEqual([url, { fault: "must lead to a public address" }])
+      expect([url, parse(url)]).toEqual([url, { faults: ["must lead to a public address"] }])
     }
   })
 
@@ -50,7 +50,7 @@ describe("a webhook's URL", () => {
     for (const url of ["http://127.0.0.1:9000/", "http://localhost:9000/", "http://10.1.1.1/"]) {
       expect(parse(url, { allow })).toEqual({ url })
     }
-    expect(parse("http://192.168.0.1/", { allow })).toHaveProperty("fault")
+    expect(parse("http://192.168.0.1/", { allow })).toHaveProperty("faults")
   })
 
   it("is http or https, https in production", () => {
@@ -61,19 +61,32 @@ describe("a webhook's URL", () => {
       "",
       "x",
     ]) {
-      expect(parse(url)).toEqual({ fault: "must be an http or https URL" })
+      expect(parse(url)).toEqual({ faults: ["must be an http or https URL"] })
     }
     expect(parse("http://example.com/", { production: true })).toEqual({
-      fault: "must be an https URL in production",
+      faults: ["must be an https URL in production"],
     })
     expect(parse("https://example.com/", { production: true })).toHaveProperty("url")
   })
 
   it("has no credentials, and is not too long when normalised", () => {
-    expect(parse("https://user@example.com/").fault).toContain("user name")
-    expect(parse("https://:secret@example.com/").fault).not.toContain("secret")
+    const withName = { faults: ["must not contain a user name or password"] }
+    expect(parse("https://user@example.com/")).toEqual(withName)
+    expect(parse("https://:secret@example.com/")).toEqual(withName)
     const long = `https://example.com/${"ü".repeat(400)}`
     expect(long.length).toBeLessThan(limits.urlCharactersMax)
-    expect(parse(long)).toEqual({ fault: "must have at most 2048 characters" })
+    expect(parse(long)).toEqual({ faults: ["must have at most 2048 characters"] })
+  })
+
+  it("is told all that is wrong with it at once", () => {
+    const url = `http://user@10.0.0.1/${"ü".repeat(400)}`
+    expect(parse(url, { production: true })).toEqual({
+      faults: [
+        "must not contain a user name or password",
+        "must be an https URL in production",
+        "must have at most 2048 characters",
+        "must lead to a public address",
+      ],
+    })
   })
 })

@@ -45,7 +45,7 @@ export const webhookHandlers = ({
   const allowedUrl = (caller: Caller, url: string): Effect.Effect<string, LaurelError> => {
     const parsed = parseWebhookUrl(url, urls, isProduction(caller))
     return Result.isFailure(parsed)
-      ? Effect.fail(invalidRequest([urlFault(parsed.failure)]))
+      ? Effect.fail(invalidRequest(parsed.failure.map(urlFault)))
       : Effect.as(deliveries.checkHost(parsed.success), parsed.success)
   }
 
@@ -53,7 +53,7 @@ export const webhookHandlers = ({
     const url = (body as { readonly url?: unknown } | null)?.url
     if (typeof url !== "string") return []
     const parsed = parseWebhookUrl(url, urls, isProduction(caller))
-    return Result.isFailure(parsed) ? [urlFault(parsed.failure)] : []
+    return Result.isFailure(parsed) ? parsed.failure.map(urlFault) : []
   }
 
   const deliveryOf = Effect.fnUntraced(function* (caller: Caller, webhookId: string, id: string) {
