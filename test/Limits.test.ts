@@ -2,6 +2,17 @@ import { describe, expect, it } from "vitest"
 import { limits } from "../src/Limits.ts"
 import { checkLimits } from "../src/limitRelations.ts"
 
+describe("The bounds of webhooks", () => {
+  it("are what receivers are promised", () => {
+    const { messageBytesMax, webhookReplyKeptBytesMax } = limits
+    expect([messageBytesMax, webhookReplyKeptBytesMax]).toEqual([20 * 1_024, 1_024])
+    expect(limits.webhookTimeoutMs).toBe(15_000)
+    expect(limits.webhookFailingMs).toBe(5 * 24 * 3_600_000)
+    expect([limits.webhookGraceSeconds, limits.webhookGraceSecondsMax]).toEqual([86_400, 604_800])
+    expect([limits.urlCharactersMax, limits.webhookKindsMax]).toEqual([2_048, 50])
+  })
+})
+
 describe("Bounds that disagree", () => {
   it("end the start, and say which", () => {
     expect(() => checkLimits(limits)).not.toThrow()

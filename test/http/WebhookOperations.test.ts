@@ -5,7 +5,7 @@ import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { answer, isSignedBy, type Receiver } from "../webhooks/Receiver.ts"
 import type { TestServer } from "./fixture.ts"
-import { asking, endAll, kindsOf, receiving, starting, until } from "./webhooks.ts"
+import { asking, endAll, kindsOf, receiving, starting, until, webhookUrls } from "./webhooks.ts"
 
 afterEach(endAll)
 
@@ -84,7 +84,10 @@ describe("A webhook", () => {
       disabledReason: null,
       disabledAt: null,
     })
-    expect(await ask("GET", "/v1/webhooks")).toMatchObject({ total: 1 })
+    const listed = await ask("GET", "/v1/webhooks")
+    expect(listed).toMatchObject({ total: 1 })
+    // Its secret was shown once.
+    expect(JSON.stringify([changed, disabled, listed])).not.toContain("whsec_")
     expect((await server.call("DELETE", path)).status).toBe(204)
     expect(await refusal(server, "DELETE", path)).toEqual([404, "webhook_not_found"])
     expect(await ask("GET", "/v1/webhooks")).toMatchObject({ total: 0 })
@@ -104,6 +107,37 @@ describe("A webhook", () => {
     expect(await refusal(server, "POST", `${path}/recover`, { since })).toEqual(notFound)
     expect(await refusal(server, "GET", `${path}/deliveries`)).toEqual(notFound)
     expect(await refusal(server, "GET", `${path}/deliveries/dlv_1`)).toEqual(notFound)
+  })
+
+  it("asks for 1 to 50 kinds", async () => {
+    const server = await starting()
+    const { ask } = asking(server)
+    const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
+    const of = (count: number) => Array.from({ length: count }, () => "quest.*")
+    for (const [count, status] of [
+      [0, 400],
+      [50, 201],
+      [51, 400],
+    ] as const) {
+      const body = { url: "https://example.com/", events: of(count) }
+      expect((await server.call("POST", "/v1/webhooks", { body })).status).toBe(status)
+    }
+    for (const events of [of(0), of(51), ["xp"], ["xp.*.*"], ["*.earned"], ["XP.EARNED"]]) {
+      const refused = await refusal(server, "PATCH", `/v1/webhooks/${id}`, { events })
+      expect([events[0], ...refused]).toEqual([events[0], 400, "invalid_request"])
+    }
+  })
+
+  it("of production is https, unless the operator says otherwise", async () => {
+    const body = { url: "http://example.com/", events: ["*"] }
+    const status = async (requireHttps: boolean, environmentName: "sandbox" | "production") => {
+      const server = await starting({ webhookUrls: { ...webhookUrls, requireHttps } })
+      const key = server.accounts.addKey("lk_of_it", { environmentName })
+      return (await server.call("POST", "/v1/webhooks", { body, key })).status
+    }
+    expect(await status(true, "production")).toBe(400)
+    expect(await status(true, "sandbox")).toBe(201)
+    expect(await status(false, "production")).toBe(201)
   })
 
   it("of another environment is not there", async () => {

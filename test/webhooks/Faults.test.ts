@@ -100,6 +100,10 @@ const faults: Readonly<Record<string, readonly [Fault, End]>> = {
     { connection: (socket) => socket.resetAndDestroy() },
     noStatus("connection_reset"),
   ],
+  "the connection is reset while the message comes": [
+    { connection: (socket) => socket.once("data", () => socket.resetAndDestroy()) },
+    noStatus("connection_reset"),
+  ],
   "nothing is read or said": [{ connection: (socket) => socket.pause() }, noStatus("timeout")],
   "the request is not answered": [{ request: () => {} }, noStatus("timeout")],
   "the connection ends after the request": [

@@ -206,7 +206,8 @@ describe("A clock that is set", () => {
       const delivery = yield* first(running, id, ({ status }) => status === "succeeded")
       expect(delivery.attempts).toBe(2)
       yield* grant(running)
-      yield* endedLog(running, id, 2)
+      const log = yield* endedLog(running, id, 2)
+      expect(log.map(({ status }) => status)).toEqual(["succeeded", "succeeded"])
       expect(receiver.received).toHaveLength(3)
       yield* running.close()
     }),
@@ -221,7 +222,8 @@ describe("A clock that is set", () => {
         yield* grant(running)
         running.pass(step)
         yield* grant(running)
-        yield* endedLog(running, id, 2 * (index + 1))
+        const log = yield* endedLog(running, id, 2 * (index + 1))
+        expect(new Set(log.map(({ status }) => status))).toEqual(new Set(["succeeded"]))
       }
       const ids = receiver.received.map(({ headers }) => headers["webhook-id"])
       expect(new Set(ids).size).toBe(2 * steps.length)

@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net"
-import { afterEach, describe, expect, it } from "vitest"
+import { EnvHttpProxyAgent, fetch, getGlobalDispatcher, setGlobalDispatcher } from "undici"
+import { afterEach, describe, expect, it, vi } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { AllowedRanges } from "../../src/webhooks/AddressGuard.ts"
 import { makeConnector } from "../../src/webhooks/Connector.ts"
@@ -487,6 +488,29 @@ describe("The address of a connection", () => {
       resolve: rebinding,
     })
     expect([again.error, asked]).toEqual(["address_refused", 2])
+  })
+
+  it("is gone to without a proxy, whatever the environment says", async () => {
+    const [proxy, receiver] = [await receiving(), await receiving()]
+    const before = getGlobalDispatcher()
+    const variables = [
+      "http_proxy",
+      "HTTP_PROXY",
+      "https_proxy",
+      "HTTPS_PROXY",
+      "NODE_USE_ENV_PROXY",
+    ]
+    for (const variable of variables) vi.stubEnv(variable, proxy.url("127.0.0.1", ""))
+    setGlobalDispatcher(new EnvHttpProxyAgent())
+    ends.push(() => {
+      setGlobalDispatcher(before)
+      vi.unstubAllEnvs()
+    })
+    // Who does as the environment says would ask the proxy.
+    await fetch("http://receiver.test/", { dispatcher: getGlobalDispatcher() }).catch(() => {})
+    expect(proxy.connections).toBe(1)
+    expect(await sendTo(receiver.url("receiver.test"))).toMatchObject({ status: 204 })
+    expect([proxy.connections, receiver.received.length]).toEqual([1, 1])
   })
 
   it("must be known", async () => {
