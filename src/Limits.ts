@@ -223,7 +223,6 @@ export const limits = {
   /** The thread that sends tells outcomes when so many wait, or the first has waited for so long. */
   webhookOutcomesTogether: 32,
   webhookOutcomesMs: 1,
-  /** After so long an attempt counts as slow. */
   webhookSlowMs: 1_000,
   webhookBreakerFailures: 5,
   webhookBreakerOpenMs: 30_000,
@@ -239,9 +238,10 @@ export const limits = {
   webhookReadyBytesMax: 64 * mebibyte,
   webhookReadersMax: 4,
   webhookCrowdedMs: 100,
-  /** Deliveries that are read from the store: at once for one endpoint, and in one turn of the event loop. */
+  /** Deliveries that are read from the store: at once for one endpoint, and in one turn. Of those that succeeded, one block. */
   webhookLoadMax: 256,
   webhookLoadTurnDeliveries: 32,
+  webhookBlockMax: 256,
   /** Between two attempts. */
   webhookPauseMsMax: 7 * 86_400_000,
   webhookRetryAfterMsMax: 86_400_000,

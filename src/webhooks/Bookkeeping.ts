@@ -19,8 +19,11 @@ import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
 import type { Delivery } from "./Delivery.ts"
-import { cursorKey, type Job, jobKey, reachedKey, type Tally, tallyKey } from "./DeliveryStore.ts"
-import { copyOf, count, jsonEntry, pushEntries } from "./deliveryEntries.ts"
+import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
+import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
+import { type Job, jobKey } from "./Job.ts"
+import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
+import { copyOf, count, type Tally, tallyKey } from "./Tally.ts"
 
 /** Whose numbers are kept. */
 export interface Account {
@@ -42,6 +45,7 @@ export interface BookkeepingOptions {
 
 export class Bookkeeping {
   readonly #options: BookkeepingOptions
+  readonly #store: DeliveryStore
   #dirty = new Set<Delivery>()
   /** Those that were expanded not long ago and wait in memory, in the order of the journal. */
   readonly #young = new Set<Delivery>()
@@ -64,6 +68,7 @@ export class Bookkeeping {
 
   constructor(options: BookkeepingOptions) {
     this.#options = options
+    this.#store = new DeliveryStore(options.storage)
   }
 
   /** Begins behind this record, with so many deliveries pending in all. */
@@ -223,23 +228,32 @@ export class Bookkeeping {
     this.#waiting = []
     // What is counted from now on belongs to what the next transaction writes.
     const tallies = new Map<Account, Tally>()
-    for (const { endpoint } of dirty) {
+    const groups = byEndpoint(dirty)
+    for (const endpoint of groups.keys()) {
       const account = this.#options.accountOf(endpoint)
       if (account !== undefined) accounts.add(account)
     }
     for (const account of accounts) tallies.set(account, copyOf(account.tally))
     let encoded = 0
-    for (const delivery of dirty) {
-      const account = this.#options.accountOf(delivery.endpoint)
+    for (const [endpoint, deliveries] of groups) {
+      const account = this.#options.accountOf(endpoint)
       const tally = account && tallies.get(account)
       if (account === undefined || tally === undefined) continue
-      const before = account.tally.stored.pending
-      const earlier = delivery.stored?.status
-      pushEntries(entries, delivery)
-      count(account.tally, earlier, delivery.status)
-      count(tally, earlier, delivery.status)
-      this.#pending += account.tally.stored.pending - before
-      if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
+      const again = deliveries.filter(({ stored }) => stored?.status === "succeeded")
+      // In front of what is written of them now.
+      entries.push(...(yield* this.#store.withoutSucceeded(endpoint, again)))
+      const rows: Array<Row> = []
+      for (const delivery of deliveries) {
+        const { status, stored } = delivery
+        pushEntries(entries, delivery)
+        if (status === "succeeded") rows.push(rowOf(delivery))
+        count(account.tally, stored?.status, status)
+        count(tally, stored?.status, status)
+        if (status === "pending") this.#pending++
+        if (stored?.status === "pending") this.#pending--
+        if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
+      }
+      entries.push(...blocksOf(endpoint, rows))
     }
     for (const [{ number }, tally] of tallies) {
       entries.push(jsonEntry("endpoints", tallyKey(number), tally))

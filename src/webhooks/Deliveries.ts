@@ -7,10 +7,11 @@ import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { AllowedRanges } from "./AddressGuard.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import type { AttemptResult, Delivery, DeliveryStatus } from "./Delivery.ts"
-import type { DeliveryStore, LogPlace, Tally } from "./DeliveryStore.ts"
+import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./Delivery.ts"
+import type { DeliveryStore } from "./DeliveryStore.ts"
 import type { Registry } from "./Registry.ts"
 import { AddressRefused, type Resolve, resolveAllowed } from "./Resolver.ts"
+import type { Tally } from "./Tally.ts"
 
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {

@@ -43,9 +43,14 @@ export interface DeliveryName extends MessageName {
   readonly endpoint: number
 }
 
+/** Where a delivery stands in the log of its endpoint. */
+export interface LogPlace {
+  readonly sequence: number
+  readonly index: number
+}
+
 /** The name of a delivery among those of its endpoint, in memory. */
-export const placeName = ({ index, sequence }: Pick<DeliveryName, "sequence" | "index">): string =>
-  `${sequence}.${index}`
+export const placeName = ({ index, sequence }: LogPlace): string => `${sequence}.${index}`
 
 export class Delivery implements DeliveryName, DeliveryState {
   readonly endpoint: number

@@ -5,13 +5,13 @@
  *                 "reached"                                 the last record of which some may be
  *                 "job", record                             what is still to be done because of a record
  *     endpoints   endpoint                                  its numbers (`Tally`)
- *     deliveries  endpoint, status, record, fact            a delivery
+ *     deliveries  endpoint, status, record, fact            a delivery; of those that succeeded, a block (`SucceededLog.ts`)
  *     due         endpoint, time, record, fact              nothing: the order of pending ones
  *     attempts    endpoint, record, fact, number            an attempt that was not the last
  */
 import { Effect, Stream } from "effect"
 import { asBuffer, compositeKey, keyParts, rangeOf, successor } from "../storage/Keys.ts"
-import type { Broken, Range, Storage, StoredEntry, Table } from "../storage/Storage.ts"
+import type { Broken, Entry, Range, Storage, StoredEntry, Table } from "../storage/Storage.ts"
 import { brokenValue, decodeValue, openValue } from "../storage/Values.ts"
 import {
   type AttemptResult,
@@ -22,53 +22,17 @@ import {
   deliveryKey,
   deliveryStatuses,
   dueKey,
+  type LogPlace,
   placeName,
 } from "./Delivery.ts"
+import { type Job, jobPrefix } from "./Job.ts"
+import { type RecordName, type Removal, SucceededLog } from "./SucceededLog.ts"
+import { emptyTally, type Tally, tallyKey } from "./Tally.ts"
 
 type Store = Storage["Service"]
 
-/** The numbers of an endpoint. `stored` counts what the store has by status; `ended` everything that ever ended. */
-export interface Tally {
-  readonly stored: Record<DeliveryStatus, number>
-  readonly ended: Record<Exclude<DeliveryStatus, "pending">, number>
-  /** How long nothing but failures came, and when the last attempt of those was; 0 after a success. */
-  failingMs: number
-  failedAt: number
-  succeededAt: number
-}
-
-export const emptyTally = (): Tally => ({
-  stored: { pending: 0, succeeded: 0, failed: 0, dropped: 0 },
-  ended: { succeeded: 0, failed: 0, dropped: 0 },
-  failingMs: 0,
-  failedAt: 0,
-  succeededAt: 0,
-})
-
-/** What is to be done because of a record, and how far it has come; named by the sequence of the record. */
-export type Job = { readonly record: number } & (
-  | { readonly kind: "purge"; readonly endpoint: number }
-  /** Expand the records from `next` on, up to `record`, once more: `next` 0 is where `since` was. */
-  | {
-      readonly kind: "recover"
-      readonly endpoint: number
-      readonly since: number
-      readonly next: number
-    }
-  /** Forget what was to be told of a user before `record`. */
-  | { readonly kind: "erase"; readonly environment: string; readonly user: string }
-)
-
 export const cursorKey = compositeKey("cursor")
 export const reachedKey = compositeKey("reached")
-export const jobKey = (record: number): Uint8Array => compositeKey("job", record)
-export const tallyKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
-
-/** Where a page of the log goes on: behind this message. */
-export interface LogPlace {
-  readonly sequence: number
-  readonly index: number
-}
 
 /** Where a pending delivery stands among those of its endpoint. */
 export interface DuePlace extends LogPlace {
@@ -81,9 +45,11 @@ const isBehind = (one: LogPlace, other: LogPlace): boolean =>
 
 export class DeliveryStore {
   readonly #storage: Store
+  readonly #succeeded: SucceededLog
 
   constructor(storage: Store) {
     this.#storage = storage
+    this.#succeeded = new SucceededLog(storage)
   }
 
   readonly cursor: Effect.Effect<number | undefined, Broken> = Effect.suspend(() =>
@@ -95,7 +61,7 @@ export class DeliveryStore {
   )
 
   readonly jobs: Effect.Effect<ReadonlyArray<Job>, Broken> = Effect.suspend(() =>
-    this.#all<Job>({ table: "outbox", ...rangeOf(compositeKey("job")) }),
+    this.#all<Job>({ table: "outbox", ...rangeOf(jobPrefix) }),
   )
 
   /** The numbers of all endpoints that have a tally. */
@@ -113,17 +79,29 @@ export class DeliveryStore {
   }
 
   /** The delivery of a message to an endpoint, whatever its status. */
-  readonly find = Effect.fnUntraced(function* (
+  find(endpoint: number, place: LogPlace): Effect.Effect<Delivery | undefined, Broken> {
+    const { sequence } = place
+    return Effect.map(this.between(endpoint, sequence, sequence), (found) =>
+      found.get(placeName(place)),
+    )
+  }
+
+  /** The deliveries of the records from `first` to `last` to an endpoint, whatever their status, by their place. */
+  readonly between = Effect.fnUntraced(function* (
     this: DeliveryStore,
     endpoint: number,
-    { index, sequence }: LogPlace,
-  ): Effect.fn.Return<Delivery | undefined, Broken> {
+    first: number,
+    last: number,
+  ): Effect.fn.Return<ReadonlyMap<string, Delivery>, Broken> {
+    const found = [...(yield* this.#succeeded.between(endpoint, first, last))]
     for (const status of deliveryStatuses) {
-      const key = deliveryKey(endpoint, status, sequence, index)
-      const value = yield* this.#storage.readEntry("deliveries", key)
-      if (value !== undefined) return yield* this.#delivery([key, value])
+      if (status === "succeeded") continue
+      const from = deliveryKey(endpoint, status, first)
+      const until = deliveryKey(endpoint, status, last + 1)
+      const entries = yield* this.#entries({ table: "deliveries", from, until })
+      found.push(...(yield* this.#deliveries(entries)))
     }
-    return undefined
+    return new Map(found.map((delivery) => [delivery.place, delivery]))
   })
 
   /**
@@ -193,20 +171,33 @@ export class DeliveryStore {
     )
   }
 
-  /** The places of the oldest deliveries of a status, at most `limit`. */
-  oldestPlaces(
+  /** What takes deliveries that succeeded out of the log, to be written anew. Nothing may be written to it meanwhile. */
+  withoutSucceeded(
+    endpoint: number,
+    places: ReadonlyArray<LogPlace>,
+  ): Effect.Effect<ReadonlyArray<Entry>, Broken> {
+    return this.#succeeded.without(endpoint, places)
+  }
+
+  /**
+   * What removes the oldest deliveries of a status and their attempts: at most `most` that may go. Nothing may be
+   * written to the log meanwhile.
+   */
+  readonly removal = Effect.fnUntraced(function* (
+    this: DeliveryStore,
     endpoint: number,
     status: DeliveryStatus,
-    limit: number,
-  ): Effect.Effect<ReadonlyArray<LogPlace>, Broken> {
-    const range = { table: "deliveries", ...rangeOf(deliveryKey(endpoint, status)), limit } as const
-    return Effect.map(this.#entries(range), (entries) =>
-      entries.map(([key]) => {
-        const [, , sequence, index] = keyParts(key) as [number, number, number, number]
-        return { sequence, index }
-      }),
-    )
-  }
+    most: number,
+    mayGo: (record: RecordName) => boolean,
+  ): Effect.fn.Return<Removal, Broken> {
+    const removal =
+      status === "succeeded"
+        ? yield* this.#succeeded.removal(endpoint, most, mayGo)
+        : removalOf((yield* this.oldest(endpoint, status, most)).filter(mayGo))
+    const attempts = yield* this.#attemptKeys(endpoint, removal.retried)
+    const entries = attempts.map((key): Entry => ({ table: "attempts", key, value: null }))
+    return { ...removal, entries: [...removal.entries, ...entries] }
+  })
 
   /** The oldest deliveries of a status, at most `limit`, from `from` on. */
   oldest(
@@ -215,6 +206,7 @@ export class DeliveryStore {
     limit: number,
     from: LogPlace = { sequence: 0, index: 0 },
   ): Effect.Effect<ReadonlyArray<Delivery>, Broken> {
+    if (status === "succeeded") return this.#succeeded.oldest(endpoint, limit, from)
     const range = {
       table: "deliveries",
       from: deliveryKey(endpoint, status, from.sequence, from.index),
@@ -234,6 +226,10 @@ export class DeliveryStore {
   ): Effect.fn.Return<ReadonlyArray<Delivery>, Broken> {
     const found: Array<Delivery> = []
     for (const each of status === undefined ? deliveryStatuses : [status]) {
+      if (each === "succeeded") {
+        found.push(...(yield* this.#succeeded.newest(endpoint, limit, before)))
+        continue
+      }
       const prefix = deliveryKey(endpoint, each)
       const range = {
         table: "deliveries",
@@ -267,7 +263,7 @@ export class DeliveryStore {
   }
 
   /** The keys of the earlier attempts of deliveries that come in the order of the journal. */
-  attemptKeys(
+  #attemptKeys(
     endpoint: number,
     places: ReadonlyArray<LogPlace>,
   ): Effect.Effect<ReadonlyArray<Uint8Array>, Broken> {
@@ -322,6 +318,17 @@ export class DeliveryStore {
     )
   }
 }
+
+/** What removes these, each of which has an entry of its own. */
+const removalOf = (deliveries: ReadonlyArray<Delivery>): Removal => ({
+  count: deliveries.length,
+  entries: deliveries.map(({ endpoint, index, sequence, status }) => ({
+    table: "deliveries",
+    key: deliveryKey(endpoint, status, sequence, index),
+    value: null,
+  })),
+  retried: deliveries.filter(({ attempts }) => attempts > 1),
+})
 
 const parsed = <A>(table: Table, key: Uint8Array, value: Uint8Array): Effect.Effect<A, Broken> =>
   Effect.map(

@@ -164,11 +164,8 @@ export const make = Effect.fnUntraced(function* (
     redeliver: (endpoint, { at, index, sequence }) =>
       watched(redeliver(parts, endpoint, { at, index, sequence })),
     isErased,
-    isStored: ({ number }, { at, index, sequence }) =>
-      endsWhenBroken(
-        Effect.map(store.find(number, { sequence, index }), (found) => found?.at === at),
-        onBroken,
-      ),
+    stored: ({ number }, first, last) =>
+      endsWhenBroken(store.between(number, first, last), onBroken),
     pendingMax: options.pendingMax ?? limits.webhookPendingMax,
     pendingTotalMax: limits.webhookPendingTotalMax,
   })

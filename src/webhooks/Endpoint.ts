@@ -16,13 +16,13 @@ import { limits } from "../Limits.ts"
 import type { Account, Bookkeeping } from "./Bookkeeping.ts"
 import { Breaker } from "./Breaker.ts"
 import type { Delivery } from "./Delivery.ts"
-import type { Tally } from "./DeliveryStore.ts"
 import type { Erasures } from "./Erasures.ts"
 import { type Memory, Queue } from "./Queue.ts"
 import { nextPause, type RetrySchedule, retryAfterOf } from "./Schedule.ts"
 import type { MessageSender, Outcome } from "./Sender.ts"
 import { secretKey } from "./Signature.ts"
 import type { Slots, Standing } from "./Slots.ts"
+import type { Tally } from "./Tally.ts"
 
 /** What all endpoints share. */
 export interface Shared {

@@ -11,13 +11,21 @@ import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken, Entry } from "../storage/Storage.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import { attemptKey, Delivery, type DeliveryStatus, deliveryStatuses } from "./Delivery.ts"
-import { type DeliveryStore, type Job, tallyKey } from "./DeliveryStore.ts"
+import {
+  attemptKey,
+  Delivery,
+  type DeliveryStatus,
+  deliveryStatuses,
+  placeName,
+} from "./Delivery.ts"
+import type { DeliveryStore } from "./DeliveryStore.ts"
 import { jsonEntry } from "./deliveryEntries.ts"
 import type { Endpoint } from "./Endpoint.ts"
 import type { Erasures } from "./Erasures.ts"
+import type { Job } from "./Job.ts"
 import { isFor, userOf } from "./Outbox.ts"
 import type { Registry } from "./Registry.ts"
+import { tallyKey } from "./Tally.ts"
 
 type JobOf<Kind extends Job["kind"]> = Extract<Job, { readonly kind: Kind }>
 
@@ -136,6 +144,10 @@ export class Jobs {
   ) {
     const { bookkeeping, isErased, now, store } = this.#options
     yield* bookkeeping.flushed
+    const [first = 0, last = 0] = [entries[0], entries.at(-1)].map(
+      (entry) => entry?.record.sequence,
+    )
+    const stored = yield* store.between(endpoint.number, first, last)
     for (const entry of entries) {
       const { record } = entry
       const { subject } = record
@@ -146,7 +158,7 @@ export class Jobs {
         const asked = kind !== undefined && endpoint.kinds.has(kind)
         const place = { sequence: record.sequence, index }
         if (!asked || !isFor(endpoint, entry, index) || endpoint.queue.has(place)) continue
-        const found = yield* store.find(endpoint.number, place)
+        const found = stored.get(placeName(place))
         if (found === undefined || found.status === "failed" || found.status === "dropped") {
           const name = { endpoint: endpoint.number, at: record.at, ...place }
           const delivery = found ?? new Delivery(name, kind, userOf(entry))

@@ -13,15 +13,15 @@
  * is counted as dropped, and can be recovered later.
  */
 import { Effect } from "effect"
-import { isFactFor, type MessageName, messageKindAt } from "../domain/Message.ts"
+import { isFactFor, messageKindAt } from "../domain/Message.ts"
 import type { FactOf } from "../domain/Record.ts"
 import type { Feed, FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import { Delivery, userHash } from "./Delivery.ts"
-import type { Job } from "./DeliveryStore.ts"
+import { Delivery, placeName, userHash } from "./Delivery.ts"
 import type { Endpoint } from "./Endpoint.ts"
+import type { Job } from "./Job.ts"
 import type { Registry } from "./Registry.ts"
 
 export interface OutboxOptions {
@@ -37,8 +37,12 @@ export interface OutboxOptions {
   ) => Effect.Effect<void>
   /** Whether the user of a record was erased since. */
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
-  /** Whether the store has the delivery of a message. */
-  readonly isStored: (endpoint: Endpoint, name: MessageName) => Effect.Effect<boolean>
+  /** The deliveries of the records from `first` to `last` that the store has, by their place. */
+  readonly stored: (
+    endpoint: Endpoint,
+    first: number,
+    last: number,
+  ) => Effect.Effect<ReadonlyMap<string, Delivery>>
   /** How many deliveries may be pending: of one endpoint, and of all. */
   readonly pendingMax: number
   readonly pendingTotalMax: number
@@ -50,6 +54,8 @@ export class Outbox {
   #cursor = 0
   /** Up to here deliveries may have been written before. */
   #reached = 0
+  /** By endpoint, what it had of those at the start: when each was decided, by place. */
+  readonly #written = new Map<number, ReadonlyMap<string, number>>()
   #wanted: (() => void) | undefined
   readonly #touched = new Set<Endpoint>()
   /** Deliveries of this turn of the event loop. */
@@ -117,6 +123,7 @@ export class Outbox {
           const isErased = sequence < feed.head && (yield* this.#options.isErased(entry))
           if (!isErased) {
             const isNew = sequence > this.#reached
+            if (isNew && this.#written.size > 0) this.#written.clear()
             const known = isNew ? undefined : yield* this.#known(entry, subject.environment)
             dropped = this.#expand(entry, subject.environment, known)
           }
@@ -188,12 +195,18 @@ export class Outbox {
     { record }: FeedEntry,
     environment: string,
   ) {
-    const { isStored, registry } = this.#options
+    const { registry, stored } = this.#options
     const { at, sequence } = record
     const known = new Set<string>()
-    for (let index = 0; index < record.facts.length; index++) {
-      for (const endpoint of registry.of(environment)) {
-        const isThere = yield* isStored(endpoint, { sequence, at, index })
+    for (const endpoint of registry.of(environment)) {
+      let written = this.#written.get(endpoint.number)
+      if (written === undefined) {
+        const found = yield* stored(endpoint, sequence, this.#reached)
+        written = new Map([...found.values()].map((one) => [one.place, one.at]))
+        this.#written.set(endpoint.number, written)
+      }
+      for (let index = 0; index < record.facts.length; index++) {
+        const isThere = written.get(placeName({ sequence, index })) === at
         if (isThere) known.add(knownName(endpoint, index))
       }
     }

@@ -5,8 +5,9 @@
 import { Effect } from "effect"
 import type { MessageKind } from "../domain/MessageKind.ts"
 import type { Engine } from "../engine/Engine.ts"
-import { type DeliveryStore, emptyTally, type Tally } from "./DeliveryStore.ts"
+import type { DeliveryStore } from "./DeliveryStore.ts"
 import { Endpoint, type Shared } from "./Endpoint.ts"
+import { emptyTally, type Tally } from "./Tally.ts"
 
 /** The endpoints of one environment. */
 class Neighbours {

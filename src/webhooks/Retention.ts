@@ -6,11 +6,12 @@
 import { Effect, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
-import type { Broken, Entry } from "../storage/Storage.ts"
+import type { Broken } from "../storage/Storage.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import { type DeliveryStatus, deliveryKey } from "./Delivery.ts"
-import type { DeliveryStore, LogPlace } from "./DeliveryStore.ts"
+import type { DeliveryStatus } from "./Delivery.ts"
+import type { DeliveryStore } from "./DeliveryStore.ts"
 import type { Endpoint } from "./Endpoint.ts"
+import type { RecordName } from "./SucceededLog.ts"
 
 export interface RetentionOptions {
   readonly bookkeeping: Bookkeeping
@@ -39,19 +40,21 @@ export class Retention {
 
   /** Brings an endpoint back to what it may keep. */
   trim(endpoint: Endpoint): Effect.Effect<void, Broken> {
-    const { bookkeeping, logMax, store } = this.#options
+    const { bookkeeping, logMax } = this.#options
     const trimmed = Effect.gen({ self: this }, function* () {
       yield* bookkeeping.settledFlushed
       for (const status of ended) {
         let excess = endpoint.tally.stored[status] - logMax
         while (excess > 0) {
-          const most = Math.min(excess, limits.webhookJobBatch)
-          const places = yield* store.oldestPlaces(endpoint.number, status, most)
           // What may be expanded again must be known to have been sent.
-          const oldest = places.filter(({ sequence }) => sequence <= bookkeeping.cursorWritten)
-          if (oldest.length === 0) break
-          yield* this.#remove(endpoint, status, oldest)
-          excess -= oldest.length
+          const removed = yield* this.#remove(
+            endpoint,
+            status,
+            Math.min(excess, limits.webhookFlushDeliveries),
+            ({ sequence }) => sequence <= bookkeeping.cursorWritten,
+          )
+          if (removed === 0) break
+          excess -= removed
         }
       }
     })
@@ -62,47 +65,42 @@ export class Retention {
   sweep(endpoint: Endpoint): Effect.Effect<void, Broken> {
     const { bookkeeping, retentionMs, store, wallNow } = this.#options
     const before = wallNow() - retentionMs
-    const oldOf = (status: DeliveryStatus) =>
-      Effect.map(store.oldest(endpoint.number, status, limits.webhookJobBatch), (oldest) =>
-        oldest.filter(({ at }) => at < before),
-      )
+    const isOld = ({ at }: { readonly at: number }) => at < before
     const swept = Effect.gen({ self: this }, function* () {
       yield* bookkeeping.flushed
       for (const status of ended) {
-        for (let old = yield* oldOf(status); old.length > 0; old = yield* oldOf(status)) {
-          yield* this.#remove(endpoint, status, old)
-        }
+        const removed = this.#remove(endpoint, status, limits.webhookFlushDeliveries, isOld)
+        while ((yield* removed) > 0);
       }
-      for (let old = yield* oldOf("pending"); old.length > 0; old = yield* oldOf("pending")) {
+      while (true) {
+        const oldest = yield* store.oldest(endpoint.number, "pending", limits.webhookJobBatch)
+        const old = oldest.filter(isOld)
         const waiting = old.filter((delivery) => !endpoint.queue.has(delivery))
         for (const delivery of waiting) endpoint.queue.drop(delivery, "expired")
         yield* bookkeeping.flushed
         // What is in memory is looked at when it is sent.
-        if (waiting.length < old.length) break
+        if (waiting.length === 0 || waiting.length < old.length) break
       }
     })
     return Semaphore.withPermit(endpoint.lock, swept)
   }
 
+  /** Removes the oldest of a status that may go, at most `most`; how many those were. */
   readonly #remove = Effect.fnUntraced(function* (
     this: Retention,
     endpoint: Endpoint,
     status: Ended,
-    places: ReadonlyArray<LogPlace>,
+    most: number,
+    mayGo: (record: RecordName) => boolean,
   ) {
     const { bookkeeping, store } = this.#options
-    const entries: Array<Entry> = places.map(({ index, sequence }) => ({
-      table: "deliveries",
-      key: deliveryKey(endpoint.number, status, sequence, index),
-      value: null,
-    }))
-    for (const key of yield* store.attemptKeys(endpoint.number, places)) {
-      entries.push({ table: "attempts", key, value: null })
-    }
-    endpoint.tally.stored[status] -= places.length
+    const { count, entries } = yield* store.removal(endpoint.number, status, most, mayGo)
+    if (count === 0) return 0
+    endpoint.tally.stored[status] -= count
     bookkeeping.touchAccount(endpoint)
     bookkeeping.write(entries)
     yield* bookkeeping.settledFlushed
     yield* nextTurn
+    return count
   })
 }

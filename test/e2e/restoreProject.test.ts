@@ -16,9 +16,9 @@ describe("A project that goes back", patience, () => {
     const keys: Record<string, string> = {}
     const receiver = await Receiver.start()
     onTestFinished(() => receiver.stop())
-    let accepts = (id: string) => id !== ""
+    let accepts = (userId: string) => userId !== ""
     receiver.answer = (response, received, socket) =>
-      answer(accepts(received.message.data.rewardId ?? "") ? 204 : 500)(response, received, socket)
+      answer(accepts(received.message.data.userId ?? "") ? 204 : 500)(response, received, socket)
     const server = await Server.start(folder, variables)
     const rewards = new Map<string, string>()
     const grant = async (on: Server, project: string, id: string) => {
@@ -27,6 +27,19 @@ describe("A project that goes back", patience, () => {
       const { body, status } = await on.request(keys[project]!, "POST", path, reward)
       expect(status).toBe(200)
       rewards.set(body.rewardId, `${project} ${id}`)
+    }
+    const webhooks: Record<string, string> = {}
+    /** The rewards that a project's webhook was told of, by its log. */
+    const delivered = async (on: Server, project: string) => {
+      const path = `/v1/webhooks/${webhooks[project]}/deliveries?status=succeeded`
+      const { body } = await on.request(keys[project]!, "GET", path)
+      const ids: ReadonlyArray<string> = body.deliveries.map(
+        ({ messageId }: { readonly messageId: string }) => messageId,
+      )
+      const tellingOf = new Map(
+        receiver.received.map(({ message }) => [message.id, message.data.rewardId ?? ""]),
+      )
+      return ids.map((id) => rewards.get(tellingOf.get(id) ?? "") ?? "unknown").sort()
     }
     /** How often each reward was told of. */
     const told = () => {
@@ -42,17 +55,19 @@ describe("A project that goes back", patience, () => {
       const url = receiver.url("127.0.0.1", `/${project}`)
       const made = await server.request(keys[project]!, "POST", "/v1/webhooks", { url, events })
       expect(made.status).toBe(201)
+      webhooks[project] = made.body.id
       await grant(server, project, "early")
     }
     await receiver.atLeast(2)
     const created = await run(["snapshots", "create", "--json"], folder)
     const archive = JSON.parse(created.stdout)
-    accepts = () => false
+    accepts = (userId) => userId === "quick" || userId === "gone"
     for (const project of ["shop", "cafe"]) await grant(server, project, "kept")
-    await receiver.atLeast(4)
-    const point = archive.sequence + 2
+    await grant(server, "shop", "quick")
+    const point = archive.sequence + 3
+    await grant(server, "shop", "gone")
     for (const project of ["shop", "cafe"]) await grant(server, project, "late")
-    await receiver.atLeast(6)
+    await receiver.atLeast(8)
     expect(await server.stop()).toBe(0)
 
     const to = ["--to-sequence", String(point), "--yes"]
@@ -70,9 +85,9 @@ describe("A project that goes back", patience, () => {
     expect(restored.code).toBe(0)
     expect(restored.stderr).toContain(`Project shop goes back to record ${point}`)
     expect(JSON.parse(restored.stdout)).toMatchObject({
-      sequence: point + 2,
+      sequence: point + 3,
       project: { name: "shop", sequence: point },
-      lost: { count: 1, first: point + 1, last: point + 1 },
+      lost: { count: 2, first: point + 1, last: point + 2 },
     })
     expect((await run(["snapshots", "verify", "live"], folder)).code).toBe(0)
 
@@ -84,14 +99,22 @@ describe("A project that goes back", patience, () => {
         ({ id }: { readonly id: string }) => id,
       )
     expect([await usersOf("shop"), await usersOf("cafe")]).toEqual([
-      ["early", "kept"],
+      ["early", "kept", "quick"],
       ["early", "kept", "late"],
     ])
     await receiver.atLeast(before + 3)
     for (const project of ["shop", "cafe"]) await grant(again, project, "after")
     await receiver.until(() => told()["shop after"] === 1 && told()["cafe after"] === 1)
+    expect(await delivered(again, "shop")).toEqual([
+      "shop after",
+      "shop early",
+      "shop kept",
+      "shop quick",
+    ])
     expect(await again.stop()).toBe(0)
     expect(told()).toEqual({
+      "shop quick": 1,
+      "shop gone": 1,
       "shop early": 1,
       "cafe early": 1,
       // Once refused, and then accepted.

@@ -6,7 +6,8 @@ import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { type Account, Bookkeeping } from "../../src/webhooks/Bookkeeping.ts"
 import { Delivery } from "../../src/webhooks/Delivery.ts"
-import { DeliveryStore, emptyTally } from "../../src/webhooks/DeliveryStore.ts"
+import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
+import { emptyTally } from "../../src/webhooks/Tally.ts"
 
 const endpoint = 1
 
@@ -86,6 +87,7 @@ describe("Bookkeeping", () => {
       const { account, bookkeeping, expand, store } = yield* running(() => now)
       const [first, second, third] = [1, 2, 3].map((sequence) => expand(sequence, false))
       const end = (delivery: Delivery) => {
+        delivery.record({ at: 0, durationMs: 1, status: 204, error: null, body: "" })
         Object.assign(delivery, { status: "succeeded", entry: undefined })
         bookkeeping.touch(delivery)
       }

@@ -92,12 +92,18 @@ function* entriesOf(reader: LmdbReader, own: ReadonlySet<number>, after: number)
       const counts = gone.get(endpoint)
       if (table === "endpoints") {
         yield { table, key, value: counts === undefined ? value : lessened(body, counts) }
-      } else if (own.has(endpoint) && (parts[recordAt[table]!] as number) > after) {
-        if (table !== "deliveries") continue
+        continue
+      }
+      const record = parts[recordAt[table]!] as number
+      if (!own.has(endpoint)) yield { table, key, value }
+      else if (table === "deliveries") {
+        const remains = remainsOf(body, record, after)
+        if (remains.gone === 0) yield { table, key, value }
+        else if (remains.left !== undefined) yield { table, key, value: remains.left }
         const found = counts ?? statuses.map(() => 0)
-        found[parts[1] as number]!++
+        found[parts[1] as number]! += remains.gone
         gone.set(endpoint, found)
-      } else yield { table, key, value }
+      } else if (record <= after) yield { table, key, value }
     }
   }
 }
@@ -116,6 +122,20 @@ const isUndone = (
   own: ReadonlySet<number>,
   after: number,
 ): boolean => kind !== "erase" && record > after && endpoint !== undefined && own.has(endpoint)
+
+/** A delivery of a record, or a block of deliveries that begins there: how many are gone, and what is left of it. */
+const remainsOf = (
+  body: Uint8Array,
+  record: number,
+  after: number,
+): { readonly gone: number; readonly left?: Uint8Array } => {
+  const stored = readJson(body)
+  if (!Array.isArray(stored)) return { gone: record > after ? 1 : 0 }
+  const rows: ReadonlyArray<readonly [sequence: number]> = stored
+  const left = rows.filter(([sequence]) => sequence <= after)
+  const gone = rows.length - left.length
+  return left.length === 0 ? { gone } : { gone, left: encodeValue(JSON.stringify(left)) }
+}
 
 /** The numbers of an endpoint, without those deliveries. */
 const lessened = (body: Uint8Array, gone: ReadonlyArray<number>): Uint8Array => {
