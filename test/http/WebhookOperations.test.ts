@@ -560,6 +560,8 @@ describe("Delivering once more", () => {
     const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}/redeliver`
     await ask("PATCH", `/v1/webhooks/${id}`, { status: "disabled" })
     expect(await refusal(server, "POST", path)).toEqual([409, "webhook_disabled"])
+    const headers = { "idempotency-key": "refused" }
+    const kept = await server.call("POST", path, { headers })
     expect(await refusal(server, "POST", `/v1/webhooks/${id}/test`)).toEqual([
       409,
       "webhook_disabled",
@@ -569,6 +571,10 @@ describe("Delivering once more", () => {
       409,
       "webhook_disabled",
     ])
+    await ask("PATCH", `/v1/webhooks/${id}`, { status: "enabled" })
+    const again = await server.call("POST", path, { headers })
+    expect([kept.json.code, again.json.code]).toEqual(["webhook_disabled", "webhook_disabled"])
+    expect(again.headers["idempotency-replayed"]).toBe("true")
     expect(receiver.received).toHaveLength(3)
   })
 })
