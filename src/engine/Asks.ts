@@ -58,6 +58,22 @@ export class Asks {
     this.#actors.accept(actor, { command, ...nobody, answered: over, refused: over })
   }
 
+  /** As `Engine.askUserWithCallback`. */
+  withCallback<Command extends UserCommand>(
+    actor: UserActor,
+    command: Command,
+    annotations: LogAnnotations,
+    done: (outcome: ReplyTo<Command> | LaurelError) => void,
+  ): void {
+    this.#actors.accept(actor, {
+      command,
+      idempotency: undefined,
+      annotations,
+      answered: (record, duplicate) => done(replyOf(record, duplicate) as ReplyTo<Command>),
+      refused: done,
+    })
+  }
+
   /** Once per Idempotency-Key: an earlier answer, or the command's own. */
   once<State, Command>(
     environment: string,

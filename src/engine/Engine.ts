@@ -10,12 +10,15 @@ import type { ProjectState } from "../domain/Project.ts"
 import type { JournalRecord, TrackedEvent, UserCommand } from "../domain/Record.ts"
 import type { UserState } from "../domain/User.ts"
 import type { ReplyTo } from "../domain/UserReply.ts"
+import type { LogAnnotations } from "./Actor.ts"
 import type { BackfillProgress } from "./Backfills.ts"
 import type { BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
 import type { EnvironmentCounts } from "./Counts.ts"
 import type { Feed } from "./Feed.ts"
 import type { Simulated } from "./Simulation.ts"
 import type { UserListPage, UserListQuery } from "./UserList.ts"
+
+export type { LogAnnotations }
 
 /**
  * The promise asked for with an Idempotency-Key: for 24 hours the same key and fingerprint get the first
@@ -48,6 +51,16 @@ export class Engine extends Context.Service<
       message: UserMessage<Command>,
       idempotency?: Idempotency,
     ) => Effect.Effect<Answer<ReplyTo<Command>>, LaurelError>
+    /**
+     * `askUser` for what is asked most: a fiber that waits costs more than the decision. Calls `done` once, maybe at
+     * once, with the reply or the refusal; it must not throw. `annotations` are what the log says with the command.
+     */
+    readonly askUserWithCallback: <Command extends UserCommand>(
+      environment: string,
+      message: UserMessage<Command>,
+      annotations: LogAnnotations,
+      done: (outcome: ReplyTo<Command> | LaurelError) => void,
+    ) => void
     /** What an event would do as everything durable is now; nothing changes. */
     readonly simulate: (
       environment: string,

@@ -98,7 +98,6 @@ export const makeEngine = Effect.fnUntraced(function* (
         environments.of(subject.environment).users.delete(subject.userId)
     },
   })
-
   const history = new UserHistory({
     storage,
     pending,
@@ -304,6 +303,8 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   return Engine.of({
     askUser,
+    askUserWithCallback: (environment, { command, userId }, ...rest) =>
+      asks.withCallback(userActor(environment, userId), command, ...rest),
     simulate,
     askUsers: (environment, messages) =>
       asks.many(messages, (userId) => userActor(environment, userId)),

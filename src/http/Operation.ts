@@ -8,7 +8,7 @@ import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { Scope } from "../domain/Directory.ts"
 import { type Fault, invalidRequest, type LaurelError } from "../domain/Errors.ts"
-import type { Idempotency } from "../engine/Engine.ts"
+import type { Idempotency, LogAnnotations } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { BodyBytesMax, NoBodyIsEmpty, OpenTo } from "./api/Common.ts"
 import { parseBody } from "./Body.ts"
@@ -55,6 +55,15 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   readonly handle: (
     request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
   ) => Effect.Effect<OperationReply<Endpoint["~Success"]["Type"]> | StreamedReply, LaurelError>
+  /**
+   * Stands in for `handle` where there is no Idempotency-Key, without a fiber. Calls `done` once, maybe at once; what
+   * makes the answer may throw.
+   */
+  readonly handleWithCallback?: (
+    request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
+    annotations: LogAnnotations,
+    done: (answer: () => OperationReply<Endpoint["~Success"]["Type"]> | LaurelError) => void,
+  ) => void
 }
 
 type Decoded = Result.Result<unknown, ReadonlyArray<Fault>>
@@ -76,9 +85,8 @@ export interface CompiledOperation {
   readonly payload: (body: Buffer, mediaType: string) => Result.Result<unknown, LaurelError>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
-  readonly handle: (
-    request: OperationRequest<unknown, unknown, unknown>,
-  ) => Effect.Effect<OperationReply<unknown> | StreamedReply, LaurelError>
+  readonly handle: AnyOperation["handle"]
+  readonly handleWithCallback: AnyOperation["handleWithCallback"]
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: endpoints of all kinds are compiled alike
@@ -134,6 +142,7 @@ export const compileOperation = (
     },
     cost: operation.cost,
     handle: operation.handle,
+    handleWithCallback: operation.handleWithCallback,
   }
 }
 

@@ -1,10 +1,11 @@
 /**
  * The way of a request: route → key → rate limit → scope → its parts → body → operation → reply. All up to
- * the operation is plain and synchronous but for the body's arrival; the operation runs as a fiber, which
- * nobody interrupts when the caller goes away, since what it asked for may be under way already.
+ * the operation is plain and synchronous but for the body's arrival; the operation runs as a fiber (single events, of
+ * which there are most, do without), which nobody interrupts when the caller goes away, since what it asked for may be
+ * under way already.
  */
 import type { IncomingMessage } from "node:http"
-import { Cause, Effect, type Exit, type Fiber, Result } from "effect"
+import { Cause, Effect, type Fiber, Result } from "effect"
 import type { Accounts } from "../accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Idempotency } from "../engine/Engine.ts"
@@ -245,41 +246,51 @@ export class Pipeline implements RequestHandler {
     const { exchange, operation, params, query } = open
     const { headers } = exchange.request
     const caller = exchange.caller!
+    const request = { params, query, payload, caller, idempotency, headers }
     this.#admission.waiting++
-    const answer = operation.handle({ params, query, payload, caller, idempotency, headers })
-    this.#run(answer, exchange.requestId).addObserver((exit) => {
+    if (operation.handleWithCallback !== undefined && idempotency === undefined) {
+      operation.handleWithCallback(request, { requestId: exchange.requestId }, (answer) => {
+        this.#admission.waiting--
+        this.#answer(exchange, operation, answer)
+      })
+      return
+    }
+    this.#run(operation.handle(request), exchange.requestId).addObserver((exit) => {
       this.#admission.waiting--
-      this.#settle(exchange, operation, exit)
+      const reason = exit._tag === "Success" ? undefined : exit.cause.reasons[0]
+      if (exit._tag === "Success") this.#answer(exchange, operation, () => exit.value)
+      else if (reason?._tag === "Fail") this.#answer(exchange, operation, () => reason.error)
+      else this.#failed(exchange, exit.cause)
     })
   }
 
-  #settle(
+  /** Never throws: a commit may be what calls. */
+  #answer(
     exchange: Exchange,
     operation: CompiledOperation,
-    exit: Exit.Exit<Handled, LaurelError>,
+    make: () => Handled | LaurelError,
   ): void {
     try {
-      if (exit._tag === "Success") {
-        const headers = ["Cache-Control", "no-store"]
-        if ("stream" in exit.value) {
-          this.#streams.send(exchange, operation.status, exit.value, headers)
-          return
-        }
-        const { body, headers: more = [], location, replayed } = exit.value
-        headers.push(...more)
-        if (replayed) headers.push("Idempotency-Replayed", "true")
-        if (location !== undefined) headers.push("Location", location)
-        if (operation.status === 204) {
-          exchange.replyEmpty(204, headers)
-          return
-        }
-        const json = body instanceof JsonText ? body.text : JSON.stringify(body)
-        exchange.reply(operation.status, "application/json", json, headers)
+      const answer = make()
+      if ("_tag" in answer) {
+        exchange.refuse(answer)
         return
       }
-      const reason = exit.cause.reasons[0]
-      if (reason?._tag === "Fail") exchange.refuse(reason.error)
-      else this.#failed(exchange, exit.cause)
+      const headers = ["Cache-Control", "no-store"]
+      if ("stream" in answer) {
+        this.#streams.send(exchange, operation.status, answer, headers)
+        return
+      }
+      const { body, headers: more = [], location, replayed } = answer
+      headers.push(...more)
+      if (replayed) headers.push("Idempotency-Replayed", "true")
+      if (location !== undefined) headers.push("Location", location)
+      if (operation.status === 204) {
+        exchange.replyEmpty(204, headers)
+        return
+      }
+      const json = body instanceof JsonText ? body.text : JSON.stringify(body)
+      exchange.reply(operation.status, "application/json", json, headers)
     } catch (defect) {
       this.#failed(exchange, Cause.die(defect))
     }

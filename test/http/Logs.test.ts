@@ -89,6 +89,31 @@ it("A request that fails here is in the log with method, path and cause, under i
   ])
 })
 
+it("An event whose reply can not be made fails alone: it is in the log, and those that are committed with it are answered", async () => {
+  await start({
+    wrapEngine: (engine) => ({
+      ...engine,
+      askUserWithCallback: (environment, message, annotations, done) =>
+        engine.askUserWithCallback(environment, message, annotations, (answer) =>
+          done(
+            "_tag" in answer || message.userId !== "broken"
+              ? answer
+              : { ...answer, badges: undefined as never },
+          ),
+        ),
+    }),
+  })
+  const post = (userId: string) =>
+    server.call("POST", "/v1/events", { body: { userId, action: "A" } })
+  const [before, broken, after] = await Promise.all([post("one"), post("broken"), post("two")])
+  expect([before.status, broken.status, after.status]).toEqual([200, 500, 200])
+  expect(broken.json.code).toBe("internal_error")
+  expect(logged(broken.json.requestId)).toMatchObject([
+    { message: "A request failed", annotations: { method: "POST", path: "/v1/events" } },
+  ])
+  expect((await post("one")).status).toBe(200)
+})
+
 it("The log never holds keys, secrets, metadata or what else a body says", async () => {
   await start({
     ...failing,

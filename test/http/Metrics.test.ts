@@ -3,7 +3,13 @@ import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { sampleValue } from "../metrics/exposition.ts"
-import { received, startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
+import {
+  gatedEvents,
+  received,
+  startServer,
+  type TestServer,
+  type TestServerOptions,
+} from "./fixture.ts"
 
 let server: TestServer
 const start = async (options?: TestServerOptions) => {
@@ -61,22 +67,12 @@ describe("The metrics of requests", () => {
   })
 
   it("know how many wait for their reply, whether their callers stay or leave", async () => {
-    const reached = Deferred.makeUnsafe<void>()
-    const gate = Deferred.makeUnsafe<void>()
-    await start({
-      wrapEngine: (engine) => ({
-        ...engine,
-        askUser: (...args) =>
-          Deferred.succeed(reached, undefined).pipe(
-            Effect.andThen(Deferred.await(gate)),
-            Effect.andThen(engine.askUser(...args)),
-          ),
-      }),
-    })
+    const { gate, reached, wrapEngine } = gatedEvents()
+    await start({ wrapEngine })
     const inFlight = () => value("laurel_http_requests_in_flight")
     expect(inFlight()).toBe(0)
     const waiting = server.call("POST", "/v1/events", { body })
-    await Effect.runPromise(Deferred.await(reached))
+    await reached
     expect(inFlight()).toBe(1)
     // One that leaves while its body is on its way, and one that leaves while it waits.
     const head = (length: number) =>

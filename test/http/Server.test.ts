@@ -3,7 +3,13 @@ import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
-import { received, startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
+import {
+  gatedEvents,
+  received,
+  startServer,
+  type TestServer,
+  type TestServerOptions,
+} from "./fixture.ts"
 
 let server: TestServer
 const start = async (options?: TestServerOptions) => {
@@ -34,20 +40,9 @@ const eventsOf = async (userId: string) =>
 
 /** A server whose events wait until `gate` opens. */
 const startGated = async (options?: TestServerOptions) => {
-  const reached = Deferred.makeUnsafe<void>()
-  const gate = Deferred.makeUnsafe<void>()
-  await start({
-    ...options,
-    wrapEngine: (engine) => ({
-      ...engine,
-      askUser: (...args) =>
-        Deferred.succeed(reached, undefined).pipe(
-          Effect.andThen(Deferred.await(gate)),
-          Effect.andThen(engine.askUser(...args)),
-        ),
-    }),
-  })
-  return { reached: Effect.runPromise(Deferred.await(reached)), gate }
+  const { gate, reached, wrapEngine } = gatedEvents()
+  await start({ ...options, wrapEngine })
+  return { gate, reached }
 }
 
 describe("what is not HTTP", () => {

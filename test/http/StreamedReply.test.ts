@@ -42,6 +42,7 @@ const serve = async (reply: StreamedReply, streamStallMs = 60_000) => {
     query: () => Result.succeed({}),
     payload: () => Result.succeed(undefined),
     cost: undefined,
+    handleWithCallback: undefined,
     handle: () => Effect.succeed(reply),
   }
   const route: HttpRoute = { kind: "operation", method: "GET", path: "/v1/pieces", operation }

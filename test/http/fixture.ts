@@ -3,7 +3,7 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http"
 import { connect, type Socket } from "node:net"
-import { Clock, Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { Accounts, type Caller, type RateLimitState } from "../../src/accounts/Accounts.ts"
 import type { EnvironmentName, Scope as KeyScope, Tier } from "../../src/domain/Directory.ts"
 import { Engine } from "../../src/engine/Engine.ts"
@@ -123,6 +123,21 @@ export interface TestServerOptions extends Partial<ServeOptions> {
   readonly engineOptions?: Partial<EngineOptions>
   /** In place of the real time. */
   readonly clock?: Clock.Clock
+}
+
+/** Lets single events without an Idempotency-Key wait until `gate` opens; the first of them is there once `reached` is. */
+export const gatedEvents = () => {
+  const reached = Deferred.makeUnsafe<void>()
+  const gate = Deferred.makeUnsafe<void>()
+  const wrapEngine = (engine: Engine["Service"]): Engine["Service"] => ({
+    ...engine,
+    askUserWithCallback: (...args) => {
+      Deferred.doneUnsafe(reached, Effect.void)
+      const ask = Effect.sync(() => engine.askUserWithCallback(...args))
+      Effect.runFork(Effect.andThen(Deferred.await(gate), ask))
+    },
+  })
+  return { gate, reached: Effect.runPromise(Deferred.await(reached)), wrapEngine }
 }
 
 export const startServer = async ({

@@ -124,22 +124,26 @@ export const eventHandlers = (
         : applyOnce(caller, payload, idempotency, imported),
   })
 
+  const tracked = (reply: EventReply, replayed: boolean): OperationReply<Outcome> => {
+    if (replayed || reply.duplicate) metrics.duplicates.increment()
+    else metrics.tracked.increment()
+    return { body: new JsonText<Outcome>(eventText(reply, isoTime)), replayed }
+  }
+
   return {
     track: {
       decode: decodeEventBody,
-      handle: ({ caller, idempotency, payload }) =>
-        Effect.map(
-          engine.askUser(
-            caller.environment,
-            trackMessage(payload, undefined, undefined),
-            idempotency,
-          ),
-          ({ replayed, reply }) => {
-            if (replayed || reply.duplicate) metrics.duplicates.increment()
-            else metrics.tracked.increment()
-            return { body: new JsonText<Outcome>(eventText(reply, isoTime)), replayed }
-          },
-        ),
+      handle: ({ caller, idempotency, payload }) => {
+        const message = trackMessage(payload, undefined, undefined)
+        const answer = engine.askUser(caller.environment, message, idempotency)
+        return Effect.map(answer, ({ replayed, reply }) => tracked(reply, replayed))
+      },
+      handleWithCallback: ({ caller, payload }, annotations, done) => {
+        const message = trackMessage(payload, undefined, undefined)
+        engine.askUserWithCallback(caller.environment, message, annotations, (answer) =>
+          done(() => ("_tag" in answer ? answer : tracked(answer, false))),
+        )
+      },
     },
     trackBatch: batches(undefined),
     importBatch: batches(true),
