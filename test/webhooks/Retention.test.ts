@@ -2,9 +2,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import type { MessageSender, Outcome } from "../../src/webhooks/Sender.ts"
-import { reward, sandbox } from "../engine/fixture.ts"
+import { reward, sandbox, start as startEngine } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import {
   endedLog,
@@ -167,6 +168,32 @@ describe("Deliveries that wait", () => {
         ["succeeded", null],
         ["dropped", "gone"],
       ])
+      yield* second.close()
+    }),
+  )
+})
+
+describe("Records that are gone before they are expanded", () => {
+  it.live("are named in the log, and the next one is told", () =>
+    Effect.gen(function* () {
+      const state = new MemoryState()
+      const first = yield* starting({}, state)
+      yield* first.close()
+      // Nobody delivers meanwhile.
+      const between = yield* startEngine(MemoryStorage.make({ state }))
+      yield* grant(between, "lost", "lost", "told")
+      yield* between.close()
+      state.firstSequence += state.records.length - 1
+      state.records = state.records.slice(-1)
+      const receivers = new VirtualReceivers()
+      const second = yield* startInMemory(state, { makeSender: receivers.senders() })
+      const log = yield* endedLog(second, first.id, 1)
+      expect(log.map(({ status }) => status)).toEqual(["succeeded"])
+      expect(usersOf({ receivers })).toEqual(["told"])
+      const [{ sequence } = { sequence: 0 }] = log
+      const missed = `from=${first.engine.feed.head + 1} until=${sequence - 1}`
+      const said = second.logged.find((line) => line.includes("webhooks were not told of them"))
+      expect([said, missed]).toEqual([expect.stringContaining(missed), missed])
       yield* second.close()
     }),
   )
