@@ -169,18 +169,20 @@ export class Endpoint implements Account {
     this.#sender ??= this.#shared.makeSender(this.#webhook.url)
     const flight: Flight = { startedAt: now, giveUp: () => {} }
     this.#flights.set(delivery, flight)
-    const { id, text } = delivery.entry!.message(delivery.index)
-    const message = {
-      id,
+    const outgoing = {
+      message: delivery.entry!.message(delivery.index),
       timestampSeconds: Math.floor(at / 1_000),
-      body: text,
       keys: this.#keysAt(at),
     }
-    flight.giveUp = this.#sender.send(message, (outcome) => this.#settle(delivery, at, outcome))
+    flight.giveUp = this.#sender.send(outgoing, (outcome) => this.#settle(delivery, at, outcome))
   }
 
   /** The keys that sign at a time; the same array as long as they are the same. */
   #keysAt(at: number): ReadonlyArray<KeyObject> {
+    const [only] = this.#keys
+    if (this.#keys.length === 1 && this.#signing.length === 1 && this.#signing[0] === only!.key) {
+      return this.#signing
+    }
     const live = this.#keys.filter(({ until }) => at < until)
     const same =
       live.length === this.#signing.length &&

@@ -14,6 +14,7 @@
  */
 import type { KeyObject } from "node:crypto"
 import { type Dispatcher, Pool } from "undici"
+import type { Told } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { makeConnector } from "./Connector.ts"
 import { Deadlines } from "./Deadlines.ts"
@@ -41,10 +42,10 @@ export interface Outcome {
 }
 
 export interface OutgoingMessage {
-  readonly id: string
+  /** One object for all whom it is sent to; `bytes` of the text are made with the first. */
+  readonly message: Told & { bytes?: Buffer }
   /** When it is sent, since 1970. */
   readonly timestampSeconds: number
-  readonly body: string
   /** What it is signed with, the same array as long as they are the same. */
   readonly keys: ReadonlyArray<KeyObject>
 }
@@ -148,8 +149,10 @@ export class Sender implements MessageSender {
 }
 
 /** Header fields and body of a message. */
-const signed = ({ body, id, keys, timestampSeconds }: OutgoingMessage) => {
-  const bytes = Buffer.from(body)
+const signed = ({ keys, message, timestampSeconds }: OutgoingMessage) => {
+  const { id, text } = message
+  message.bytes ??= Buffer.from(text)
+  const { bytes } = message
   const headers = [
     "content-type",
     "application/json",
@@ -275,6 +278,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
 /** As text; a character that is cut in two at the end is left out, and of what is no text there is less. */
 const textOf = (bytes: Buffer): string => {
+  if (bytes.length === 0) return ""
   let text = bytes.toString("utf8").replace(/\ufffd+$/, "")
   while (Buffer.byteLength(JSON.stringify(text)) > 1.2 * limits.webhookReplyKeptBytesMax) {
     text = text.slice(0, Math.floor(0.8 * text.length))

@@ -12,7 +12,12 @@ import type { KeyObject } from "node:crypto"
 import { Worker } from "node:worker_threads"
 import type { Resolve } from "./Resolver.ts"
 import type { MessageSender, Outcome, OutgoingMessage } from "./Sender.ts"
-import type { SenderOrder, SenderReport, SenderSettings } from "./SenderOrders.ts"
+import {
+  eachOutcome,
+  type SenderOrder,
+  type SenderReports,
+  type SenderSettings,
+} from "./SenderOrders.ts"
 
 export interface SenderThreadOptions {
   readonly settings: SenderSettings
@@ -75,9 +80,8 @@ export class SenderThread {
 
   #send(sender: number, message: OutgoingMessage, settled: Settled): () => void {
     const attempt = ++this.#numbers
-    const { body, id, timestampSeconds } = message
     this.#attempts.set(attempt, settled)
-    this.#order(["send", sender, attempt, id, timestampSeconds, body])
+    this.#order(["send", sender, attempt, message.message, message.timestampSeconds])
     return () => {
       if (this.#attempts.delete(attempt)) this.#order(["giveUp", attempt])
     }
@@ -105,9 +109,10 @@ export class SenderThread {
     const { onFailure, settings, startWorker = startSenderWorker } = this.#options
     const worker = startWorker(settings)
     let failure: unknown
-    worker.on("message", (reports: ReadonlyArray<SenderReport>) => {
+    worker.on("message", ({ outcomes, questions }: SenderReports) => {
       if (this.#worker !== worker) return
-      for (const report of reports) this.#hear(report)
+      eachOutcome(outcomes, this.#settle)
+      for (const [question, host] of questions) this.#resolve(question, host)
     })
     worker.on("error", (error) => {
       failure = error
@@ -127,22 +132,20 @@ export class SenderThread {
     return worker
   }
 
-  #hear(report: SenderReport): void {
-    if (report[0] === "resolve") {
-      const [, question, host] = report
-      const worker = this.#worker
-      const answer = (addresses: ReadonlyArray<string> | null) => {
-        if (this.#worker === worker) this.#order(["resolved", question, addresses])
-      }
-      this.#options.resolve(host).then(answer, () => answer(null))
-      return
+  #resolve(question: number, host: string): void {
+    const worker = this.#worker
+    const answer = (addresses: ReadonlyArray<string> | null) => {
+      if (this.#worker === worker) this.#order(["resolved", question, addresses])
     }
-    const [, attempt, status, error, body, retryAfter, durationMs] = report
+    this.#options.resolve(host).then(answer, () => answer(null))
+  }
+
+  readonly #settle = (attempt: number, outcome: Outcome): void => {
     const settled = this.#attempts.get(attempt)
     // It may have been given up meanwhile.
     if (settled === undefined) return
     this.#attempts.delete(attempt)
-    settled({ status, error, body, retryAfter, durationMs })
+    settled(outcome)
   }
 }
 

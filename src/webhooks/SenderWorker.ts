@@ -8,35 +8,45 @@ import { limits } from "../Limits.ts"
 import { AllowedRanges } from "./AddressGuard.ts"
 import { makeConnector } from "./Connector.ts"
 import { Sender } from "./Sender.ts"
-import type { SenderOrder, SenderReport, SenderSettings } from "./SenderOrders.ts"
+import {
+  outcomeLength,
+  pushOutcome,
+  type SenderOrder,
+  type SenderOutcomes,
+  type SenderReports,
+  type SenderSettings,
+} from "./SenderOrders.ts"
 
 const { allowed, timeoutMs, trusted } = workerData as SenderSettings
 const port = parentPort!
 
 // To wake the other thread costs more than to sign a message: outcomes are told together.
-let reports: Array<SenderReport> = []
+let outcomes: SenderOutcomes = []
+let questions: Array<readonly [question: number, host: string]> = []
 let due: NodeJS.Timeout | undefined
 const flush = (): void => {
   clearTimeout(due)
   due = undefined
-  const batch = reports
-  reports = []
-  port.postMessage(batch)
+  const reports: SenderReports = { outcomes, questions }
+  outcomes = []
+  questions = []
+  port.postMessage(reports)
 }
-const report = (said: SenderReport): void => {
-  if (reports.push(said) >= limits.webhookOutcomesTogether) flush()
-  else due ??= setTimeout(flush, limits.webhookOutcomesMs)
+const flushSoon = (): void => {
+  due ??= setTimeout(flush, limits.webhookOutcomesMs)
 }
+const outcomesLength = limits.webhookOutcomesTogether * outcomeLength
 
 let asked = 0
-const questions = new Map<number, (addresses: ReadonlyArray<string> | null) => void>()
+const asking = new Map<number, (addresses: ReadonlyArray<string> | null) => void>()
 const resolve = (host: string): Promise<ReadonlyArray<string>> =>
   new Promise((answered, failed) => {
-    questions.set(++asked, (addresses) => {
+    asking.set(++asked, (addresses) => {
       if (addresses === null) failed(new Error(`${host} has no address`))
       else answered(addresses)
     })
-    report(["resolve", asked, host])
+    questions.push([asked, host])
+    flushSoon()
   })
 
 const options = {
@@ -60,13 +70,13 @@ const attempts = new Map<number, () => void>()
 const obey = (order: SenderOrder): void => {
   switch (order[0]) {
     case "send": {
-      const [, number, attempt, id, timestampSeconds, body] = order
+      const [, number, attempt, message, timestampSeconds] = order
       const { keys, sender } = senders.get(number)!
       attempts.set(attempt, () => {})
-      const giveUp = sender.send({ id, timestampSeconds, body, keys }, (outcome) => {
-        const { durationMs, error, retryAfter, status } = outcome
+      const giveUp = sender.send({ message, timestampSeconds, keys }, (outcome) => {
         attempts.delete(attempt)
-        report(["outcome", attempt, status, error, outcome.body, retryAfter, durationMs])
+        if (pushOutcome(outcomes, attempt, outcome) >= outcomesLength) flush()
+        else flushSoon()
       })
       // It may have ended at once.
       if (attempts.has(attempt)) attempts.set(attempt, giveUp)
@@ -87,8 +97,8 @@ const obey = (order: SenderOrder): void => {
       senders.delete(order[1])
       break
     case "resolved":
-      questions.get(order[1])?.(order[2])
-      questions.delete(order[1])
+      asking.get(order[1])?.(order[2])
+      asking.delete(order[1])
       break
   }
 }

@@ -61,7 +61,7 @@ describe("An endpoint", () => {
       let hangs = false
       let flights: Array<Flight> = []
       const makeSender = (): MessageSender => ({
-        send: ({ id }, settle) => {
+        send: ({ message: { id } }, settle) => {
           const flight = { id, settle, givenUp: false }
           if (hangs) flights.push(flight)
           else setImmediate(() => settle(arrived))

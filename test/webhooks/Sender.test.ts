@@ -68,9 +68,8 @@ const sending = (
 }
 
 const message = (body: string) => ({
-  id: "m",
+  message: { id: "m", text: body },
   timestampSeconds: 1_700_000_000,
-  body,
   keys: [secretKey(makeSecret())],
 })
 

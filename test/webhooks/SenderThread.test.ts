@@ -44,7 +44,10 @@ const keys = [secretKey(secret)]
 const send = (sender: MessageSender, id = "msg_1", signedWith = keys): Promise<Outcome> =>
   new Promise((resolve) => {
     const timestampSeconds = Math.floor(Date.now() / 1_000)
-    sender.send({ id, timestampSeconds, body: `{"id":"${id}"}`, keys: signedWith }, resolve)
+    sender.send(
+      { message: { id, text: `{"id":"${id}"}` }, timestampSeconds, keys: signedWith },
+      resolve,
+    )
   })
 
 describe("The thread that sends", () => {
@@ -111,7 +114,7 @@ describe("The thread that sends", () => {
         giveUp()
       }
     })
-    const message = { id: "msg_1", timestampSeconds: 1, body: "{}", keys }
+    const message = { message: { id: "msg_1", text: "{}" }, timestampSeconds: 1, keys }
     const giveUp = thread.sender(receiver.url()).send(message, () => outcomes++)
     await cut
     expect(outcomes).toBe(0)
@@ -134,7 +137,7 @@ describe("The thread that sends", () => {
     const receiver = await receiving()
     const { thread, workers } = starting()
     const sender = thread.sender(receiver.url())
-    sender.send({ id: "msg_1", timestampSeconds: 1, body: "{}", keys }, () => {})()
+    sender.send({ message: { id: "msg_1", text: "{}" }, timestampSeconds: 1, keys }, () => {})()
     sender.close()
     await new Promise((resolve) => setImmediate(resolve))
     expect(workers).toEqual([])
@@ -149,7 +152,7 @@ describe("The thread that sends", () => {
     const arrived = new Promise<void>((resolve) => {
       receiver.answer = () => resolve()
     })
-    const message = { id: "msg_1", timestampSeconds: 1, body: "{}", keys }
+    const message = { message: { id: "msg_1", text: "{}" }, timestampSeconds: 1, keys }
     thread.sender(receiver.url()).send(message, () => outcomes++)
     await arrived
     const ended = once(workers[0]!, "exit")

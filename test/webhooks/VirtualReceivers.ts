@@ -47,8 +47,8 @@ export class VirtualReceivers {
     })
   }
 
-  #take(url: string, { body, id }: OutgoingMessage): VirtualMessage {
-    const message = { id, body }
+  #take(url: string, { message: { id, text } }: OutgoingMessage): VirtualMessage {
+    const message = { id, body: text }
     const received = this.received.get(url)
     if (received === undefined) this.received.set(url, [message])
     else received.push(message)
