@@ -38,3 +38,7 @@ export const runCommand = (
       return { code, ...lines }
     }),
   )
+
+/** The same as a promise. */
+export const commandEnd = (args: ReadonlyArray<string>, directory: string): Promise<CommandEnd> =>
+  Effect.runPromise(runCommand(args, directory))

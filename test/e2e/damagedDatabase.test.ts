@@ -1,12 +1,11 @@
 /** A database that is damaged under the real server: it serves with nothing missing, or says exactly why it does not. */
 import { cp, open, readFile, stat, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { rangeOf } from "../../src/storage/Keys.ts"
 import { LmdbReader } from "../../src/storage/LmdbReader.ts"
 import type { Table } from "../../src/storage/Storage.ts"
-import { runCommand } from "../cli/commands.ts"
+import { commandEnd } from "../cli/commands.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
 import { patience, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
@@ -146,7 +145,7 @@ describe("A server whose database is damaged", patience, () => {
         }
         expect([table, copies > 0]).toEqual([table, true])
         await writeFile(data, bytes)
-        const checked = await Effect.runPromise(runCommand(["snapshots", "verify", "live"], copy))
+        const checked = await commandEnd(["snapshots", "verify", "live"], copy)
         expect([checked.code, checked.stderr]).toEqual([
           65,
           expect.stringMatching(

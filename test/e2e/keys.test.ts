@@ -3,6 +3,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { commandEnd } from "../cli/commands.ts"
 import {
   createKey,
   patience,
@@ -30,7 +31,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
     const revoked = await run(["keys", "revoke", id], folder)
     expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `${id} is revoked.\n` })
     expect(await statusWith(server, key)).toBe(401)
-    const again = await run(["keys", "revoke", id], folder)
+    const again = await commandEnd(["keys", "revoke", id], folder)
     expect(again).toMatchObject({ code: 1, stderr: "laurel: No key in force has this id.\n" })
   })
 
@@ -103,7 +104,7 @@ describe("Keys on the command line, without a server", patience, () => {
       ["keys", "list"],
       ["keys", "revoke", "key_1"],
     ]) {
-      const { code, stderr } = await run(args, join(folder, "nothing"))
+      const { code, stderr } = await commandEnd(args, join(folder, "nothing"))
       expect([code, stderr]).toEqual([66, `laurel: There is no data in ${folder}/nothing.\n`])
     }
   })

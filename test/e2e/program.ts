@@ -85,7 +85,9 @@ export class Running {
 
   /** `prepare` is a shell command that runs before it in the same process, such as `ulimit`. */
   constructor(args: ReadonlyArray<string>, variables: Variables, prepare = ":") {
-    const env = { PATH: process.env.PATH ?? "", ...variables }
+    const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env
+    // The folder that the program names itself: what loads before it does so is compiled code then, too.
+    const env = { PATH, NODE_COMPILE_CACHE, ...variables }
     const command = [process.execPath, main, ...args]
     const shell = ["-c", `${prepare}; exec "$@"`, "sh", ...command]
     this.process = spawn("sh", shell, { env, stdio: "pipe" })

@@ -30,6 +30,9 @@ export class ServerProcess {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         PATH: process.env.PATH ?? "",
+        ...(process.env.NODE_COMPILE_CACHE !== undefined && {
+          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+        }),
         LAUREL_DATA_DIR: directory,
         LAUREL_PORT: "0",
         LAUREL_ADMIN_PORT: "0",
