@@ -24,6 +24,9 @@ export interface AttemptResult {
   readonly body: string
 }
 
+type EarlierAttempts = ReadonlyArray<readonly [number: number, result: AttemptResult]>
+const none: EarlierAttempts = []
+
 /** Why a delivery was dropped: its user was erased, the journal is gone, or it waited for too long. */
 export type DropReason = "erased" | "gone" | "expired"
 
@@ -73,7 +76,7 @@ export class Delivery implements DeliveryName, DeliveryState {
   /** Under what the store has it. */
   stored: { readonly status: DeliveryStatus; readonly dueAt: number } | undefined
   /** Attempts before the last, by their number, that the store does not have yet. */
-  earlier: Array<readonly [number: number, result: AttemptResult]> = []
+  earlier: EarlierAttempts = none
   /** Its record, as long as it is in memory to be sent. */
   entry: FeedEntry | undefined
   /** It was expanded from the journal, behind the cursor, and could be once more. */
@@ -101,7 +104,7 @@ export class Delivery implements DeliveryName, DeliveryState {
 
   /** An attempt has ended. */
   record(result: AttemptResult): void {
-    if (this.last !== null) this.earlier.push([this.attempts, this.last])
+    if (this.last !== null) this.earlier = [...this.earlier, [this.attempts, this.last]]
     this.attempts++
     this.tries++
     this.last = result

@@ -119,7 +119,8 @@ export class Endpoint implements Account {
     while (this.isEnabled) {
       const at = this.#next(now)
       if (at === -1) break
-      if (!slots.take(this.#standing(now), this.inFlight === 0, this.#wake)) return
+      const standing = slots.areFree ? "failing" : this.#standing(now)
+      if (!slots.take(standing, this.inFlight === 0, this.#wake)) return
       this.#send(this.queue.take(at), now)
     }
     // What was offered to this one may be for another.
@@ -167,7 +168,7 @@ export class Endpoint implements Account {
     const at = this.#shared.wallNow()
     if (delivery.user !== "") this.#busy.add(delivery.user)
     this.#sender ??= this.#shared.makeSender(this.#webhook.url)
-    const flight: Flight = { startedAt: now, giveUp: () => {} }
+    const flight: Flight = { startedAt: now, giveUp: nothing }
     this.#flights.set(delivery, flight)
     const outgoing = {
       message: delivery.entry!.message(delivery.index),
@@ -287,6 +288,8 @@ export class Endpoint implements Account {
     this.#sender = undefined
   }
 }
+
+const nothing = (): void => {}
 
 /** A secret's key, and until when it signs. */
 interface Key {

@@ -23,6 +23,11 @@ export class Slots {
     }
   }
 
+  /** Whether there is one for anybody. */
+  get areFree(): boolean {
+    return this.inUse < this.#most.failing
+  }
+
   /** Takes a slot, or has `wake` called, once, when there may be one. `first`: no other attempt to it is under way. */
   take(endpoint: Standing, first: boolean, wake: () => void): boolean {
     const standing = first ? endpoint : "failing"
@@ -41,6 +46,8 @@ export class Slots {
 
   /** Wakes the next one for whom there is a slot. Whoever was woken and takes none passes the offer on. */
   offer(): void {
+    const { failing, proven, unknown } = this.#waiting
+    if (proven.size + unknown.size + failing.size === 0) return
     for (const standing of ["proven", "unknown", "failing"] as const) {
       const [first] = this.#waiting[standing]
       if (first === undefined || this.inUse >= this.#most[standing]) continue
