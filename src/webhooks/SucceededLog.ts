@@ -15,7 +15,7 @@ import { limits } from "../Limits.ts"
 import { asBuffer, keyParts, successor } from "../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../storage/Values.ts"
-import { Delivery, deliveryKey, type LogPlace, placeName } from "./Delivery.ts"
+import { Delivery, decodeDelivery, deliveryKey, type LogPlace, placeName } from "./Delivery.ts"
 
 /** What a block has of a delivery. */
 export type Row = readonly [
@@ -89,6 +89,14 @@ export interface Removal {
 interface Block {
   readonly key: Uint8Array
   readonly rows: ReadonlyArray<Row>
+}
+
+/** What a value has: a block, or the only delivery of one that was written before there were blocks. */
+const rowsOf = (body: Uint8Array, key: Uint8Array): ReadonlyArray<Row> => {
+  const stored: ReadonlyArray<Row> | object = JSON.parse(asBuffer(body).toString("utf8"))
+  if (Array.isArray(stored)) return stored
+  const [endpoint, , sequence, index] = keyParts(key) as [number, number, number, number]
+  return [rowOf(decodeDelivery(body, { endpoint, sequence, index }))]
 }
 
 const inOrderOf = (blocks: ReadonlyArray<Block>): ReadonlyArray<Row> =>
@@ -241,8 +249,8 @@ export class SucceededLog {
     const until = keyOf(endpoint, windowStart(last + 1))
     const blocks: Array<Block> = []
     for (const [key, value] of yield* this.#entries({ from, until })) {
-      const body = asBuffer(yield* decodeValue(value, { table: "deliveries", key }))
-      blocks.push({ key, rows: JSON.parse(body.toString("utf8")) })
+      const body = yield* decodeValue(value, { table: "deliveries", key })
+      blocks.push({ key, rows: rowsOf(body, key) })
     }
     return blocks
   })
