@@ -1,7 +1,7 @@
 /**
  * Records that are durable, or about to be, and not in the snapshot yet: which of them an actor has, and by what names.
  *
- * - An actor's records are a list, from its `latest` backwards along `older`; from its `newest` on they are durable. Whoever
+ * - An actor's records are a list, from its `latest` backwards along `olderOf`; from its `newest` on they are durable. Whoever
  *   points to a record up to the watermark of the snapshot points to nothing: it is gone from here.
  * - Of a name, under which a repeat of a command is a duplicate, there is a hash; the name itself is in the record.
  * - Nothing of a record is an object: hundreds of thousands that live from one snapshot to the next would cost the

@@ -1,6 +1,6 @@
 /**
- * The deliveries that succeeded, most of the log by far: many in one value of the store, since an entry for each
- * would cost more than all else that the event loop spends on one.
+ * The deliveries that succeeded, most of the log by far: many in one value of the store, so that little is spent
+ * on writing and on trimming each.
  *
  * A block stands under the key of its first delivery, in the order of the journal, and reaches no further than
  * the window of `webhookBlockMax` records that the first is in. Blocks of one window may lie over each other:
@@ -91,6 +91,18 @@ interface Block {
   readonly rows: ReadonlyArray<Row>
 }
 
+/** What takes out of blocks the rows that `goes` says. */
+const without = (
+  endpoint: number,
+  blocks: ReadonlyArray<Block>,
+  goes: (row: Row) => boolean,
+): ReadonlyArray<Entry> =>
+  blocks.flatMap(({ key, rows }): ReadonlyArray<Entry> => {
+    const left = rows.filter((row) => !goes(row))
+    if (left.length === rows.length) return []
+    return [{ table: "deliveries", key, value: null }, ...blocksOf(endpoint, left)]
+  })
+
 /** What a value has: a block, or the only delivery of one that was written before there were blocks. */
 const rowsOf = (body: Uint8Array, key: Uint8Array): ReadonlyArray<Row> => {
   const stored: ReadonlyArray<Row> | object = JSON.parse(asBuffer(body).toString("utf8"))
@@ -162,12 +174,10 @@ export class SucceededLog {
     first: number,
     last: number,
   ): Effect.fn.Return<ReadonlyArray<Delivery>, Broken> {
-    const found: Array<Row> = []
     const blocks = yield* this.#blocks(endpoint, windowOf(first), windowOf(last))
-    for (const { rows } of blocks) {
-      found.push(...rows.filter(([sequence]) => sequence >= first && sequence <= last))
-    }
-    return found.sort(inOrder).map((row) => deliveryOf(endpoint, row))
+    return inOrderOf(blocks)
+      .filter(([sequence]) => sequence >= first && sequence <= last)
+      .map((row) => deliveryOf(endpoint, row))
   })
 
   /** What takes these deliveries out of the blocks that have them; whoever writes it knows that nothing was written meanwhile. */
@@ -180,11 +190,12 @@ export class SucceededLog {
     const windows = new Set(places.map(({ sequence }) => windowOf(sequence)))
     const entries: Array<Entry> = []
     for (const window of windows) {
-      for (const { key, rows } of yield* this.#blocks(endpoint, window, window)) {
-        const left = rows.filter(([sequence, index]) => !names.has(placeName({ sequence, index })))
-        if (left.length === rows.length) continue
-        entries.push({ table: "deliveries", key, value: null }, ...blocksOf(endpoint, left))
-      }
+      const blocks = yield* this.#blocks(endpoint, window, window)
+      entries.push(
+        ...without(endpoint, blocks, ([sequence, index]) =>
+          names.has(placeName({ sequence, index })),
+        ),
+      )
     }
     return entries
   })
@@ -208,11 +219,7 @@ export class SucceededLog {
       const kept = rows.findIndex(([sequence, , at]) => !mayGo({ sequence, at }))
       const end = Math.min(kept === -1 ? rows.length : kept, most - count)
       const going = new Set(rows.slice(0, end))
-      for (const { key, rows: all } of blocks) {
-        const left = all.filter((row) => !going.has(row))
-        if (left.length === all.length) continue
-        entries.push({ table: "deliveries", key, value: null }, ...blocksOf(endpoint, left))
-      }
+      entries.push(...without(endpoint, blocks, (row) => going.has(row)))
       for (const [sequence, index, , , , attempts] of going) {
         if (attempts > 1) retried.push({ sequence, index })
       }
