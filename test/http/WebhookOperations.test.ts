@@ -411,18 +411,17 @@ const failing = async (receiver: Receiver, server: TestServer) => {
   const { id } = await register(receiver, ["reward.granted"])
   for (const user of ["ada", "bob", "carl"]) await grant(user)
   const { ended } = logging(server, id)
-  await ended(3)
+  const [delivery] = await ended(3)
   receiver.answer = answer(204)
-  return { id: id as string, ended }
+  const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}/redeliver`
+  return { id: id as string, ended, delivery: delivery!, path }
 }
 
 describe("Delivering once more", () => {
   it("sends the same message with the same id, at once, and not again for the same key", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
-    const { ended, id } = await failing(receiver, server)
-    const [delivery] = await ended(3)
-    const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}/redeliver`
+    const { delivery, ended, path } = await failing(receiver, server)
     const headers = { "idempotency-key": "once" }
     const sent = await server.call("POST", path, { headers })
     expect([sent.status, sent.json]).toEqual([
@@ -476,9 +475,7 @@ describe("Delivering once more", () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
     const { ask } = asking(server)
-    const { ended, id } = await failing(receiver, server)
-    const [delivery] = await ended(3)
-    const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}/redeliver`
+    const { id, path } = await failing(receiver, server)
     const redeliver = (key: string) =>
       server.call("POST", path, { headers: { "idempotency-key": key } })
     const first = await redeliver("first")
@@ -555,9 +552,7 @@ describe("Delivering once more", () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
     const { ask } = asking(server)
-    const { ended, id } = await failing(receiver, server)
-    const [delivery] = await ended(3)
-    const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}/redeliver`
+    const { id, path } = await failing(receiver, server)
     await ask("PATCH", `/v1/webhooks/${id}`, { status: "disabled" })
     expect(await refusal(server, "POST", path)).toEqual([409, "webhook_disabled"])
     const headers = { "idempotency-key": "refused" }
