@@ -4,7 +4,7 @@
  * often it is made. What each kind says is declared in `MessageCatalogue.ts`.
  */
 import { limits } from "../Limits.ts"
-import { type RecordName, recordId, recordNameOf } from "./Ids.ts"
+import { type RecordName, recordDigits, recordId, recordNameOf } from "./Ids.ts"
 import { isoTimeOrNull, makeIsoTime } from "./isoTime.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
@@ -37,7 +37,7 @@ export const messageNameOf = (id: string): MessageName | undefined => factNameOf
 
 /** The id of what a fact made. */
 export const factId = (prefix: "msg" | "dlv", { index, ...record }: MessageName): string =>
-  `${recordId(prefix, record)}_${index.toString(36)}`
+  [prefix, recordDigits(record), index.toString(36)].join("_")
 
 /** The fact that an id made by `factId` names; `undefined` for any other text. */
 export const factNameOf = (prefix: "msg" | "dlv", id: string): MessageName | undefined => {
@@ -74,19 +74,32 @@ export const messageAt = (record: JournalRecord, index: number): Message => {
   if (subject.actor === "directory" || fact === undefined || type === undefined) {
     throw new Error(`Record ${sequence} makes no message of its fact ${index}`)
   }
-  const split = subject.environment.lastIndexOf(":")
+  const { environment, project } = environmentParts(subject.environment)
   return {
     id: messageId({ sequence, at, index }),
     type,
     timestamp: isoTime(at),
-    project: subject.environment.slice(0, split),
-    environment: subject.environment.slice(split + 1),
+    project,
+    environment,
     data: dataOf(record, fact),
   } as Message
 }
 
-// It remembers its last answer: messages are mostly of now.
+// Both remember their last answer: messages are mostly of now, and of the same environment.
 const isoTime = makeIsoTime()
+
+let latestId = ""
+let latest: Pick<Message, "environment" | "project"> = { project: "", environment: "" }
+const environmentParts = (id: string): typeof latest => {
+  if (id !== latestId) {
+    const split = id.lastIndexOf(":")
+    // In one piece, as ids are (`recordDigits`).
+    const project = [...id.slice(0, split)].join("")
+    latest = { project, environment: id.slice(split + 1) }
+    latestId = id
+  }
+  return latest
+}
 
 const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => {
   const { at, sequence, subject } = record

@@ -21,7 +21,8 @@ export const makeIsoTime = (): ((ms: number) => string) => {
       textOfSecond = isoTime(of * 1_000).slice(0, -4)
     }
     last = ms
-    text = `${textOfSecond}${String(ms - of * 1_000).padStart(3, "0")}Z`
+    // In one piece, as ids are (`recordDigits`).
+    text = [textOfSecond, String(ms - of * 1_000).padStart(3, "0"), "Z"].join("")
     return text
   }
 }

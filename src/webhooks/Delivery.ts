@@ -121,7 +121,7 @@ export class Delivery implements DeliveryName, DeliveryState {
 
 /** Tells whom a delivery is about without saying who it is. */
 export const userHash = (environment: string, userId: string): string =>
-  hash("sha256", `${environment}\n${userId}`, "base64url").slice(0, 16)
+  hash("sha256", `${environment}\n${userId}`, "buffer").toString("base64url", 0, 12)
 
 /** The id of a delivery among those of its endpoint, such as `dlv_0mi8k3f2a4c92_1`. */
 export const deliveryId = (name: MessageName): string => factId("dlv", name)
