@@ -13,7 +13,7 @@
  * Plain callbacks: a fiber for each attempt would cost more than the rest of it.
  */
 import type { KeyObject } from "node:crypto"
-import { type Dispatcher, Pool } from "undici"
+import { Client, type Dispatcher } from "undici"
 import type { Told } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { makeConnector } from "./Connector.ts"
@@ -66,25 +66,53 @@ export interface MessageSender {
 
 /** Sends over HTTP. Attempts run side by side, each on a connection of its own. */
 export class Sender implements MessageSender {
-  readonly #connectionsMax: number
-  readonly #deadlines: Deadlines
-  readonly #pool: Pool
+  readonly #options: SenderOptions
+  readonly #origin: string
   readonly #path: string
+  readonly #deadlines: Deadlines<Attempt>
+  /** Connections on which nothing is under way, the one that was used last at the end. */
+  readonly #idle: Array<Client> = []
+  readonly #waiting = new Set<Attempt>()
+  #underWay = 0
   /** Something was answered over these connections before. */
   #answered = false
-  #underWay = 0
-  readonly #waiting = new Map<Attempt, Dispatch>()
   #beginning = false
   #closing = false
 
   constructor(url: string, options: SenderOptions) {
     const { origin, pathname, search } = new URL(url)
-    this.#connectionsMax = options.connectionsMax
-    this.#deadlines = new Deadlines(options.timeoutMs)
+    this.#options = options
+    this.#origin = origin
     this.#path = pathname + search
-    this.#pool = new Pool(origin, {
-      connect: options.connect,
-      connections: options.connectionsMax,
+    this.#deadlines = new Deadlines(options.timeoutMs, (attempt) => attempt.finish("timeout"))
+  }
+
+  send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
+    // Signed while it waits: a connection that gets free should not wait for that.
+    const attempt = new Attempt(requestOf(this.#path, message), this.#ended, settled)
+    const isFree = this.#waiting.size === 0 && this.#underWay < this.#options.connectionsMax
+    if (isFree) this.#begin(attempt)
+    else this.#waiting.add(attempt)
+    return () => {
+      if (!this.#waiting.delete(attempt)) attempt.giveUp()
+    }
+  }
+
+  close(): void {
+    this.#closing = true
+    for (const client of this.#idle.splice(0)) close(client)
+  }
+
+  #begin(attempt: Attempt): void {
+    this.#underWay++
+    this.#deadlines.add(attempt)
+    attempt.begin(this.#idle.pop() ?? this.#connection(), this.#answered)
+  }
+
+  /** There is a connection from the first attempt on. */
+  #connection(): Client {
+    return new Client(this.#origin, {
+      connect: this.#options.connect,
       pipelining: 1,
       allowH2: false,
       maxHeaderSize: limits.webhookHeaderBytesMax,
@@ -96,63 +124,43 @@ export class Sender implements MessageSender {
     })
   }
 
-  send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
-    const attempt = new Attempt(this.#deadlines, (outcome) => {
-      if (outcome.status !== null) this.#answered = true
-      this.#ended()
-      settled(outcome)
-    })
-    // Signed while it waits: a connection that gets free should not wait for that.
-    const request = { path: this.#path, method: "POST", ...signed(message) } as const
-    const dispatch: Dispatch = (handler) => this.#pool.dispatch(request, handler)
-    const isFree = this.#waiting.size === 0 && this.#underWay < this.#connectionsMax
-    if (isFree) this.#begin(attempt, dispatch)
-    else this.#waiting.set(attempt, dispatch)
-    return () => {
-      if (this.#waiting.delete(attempt)) this.#closeWhenLast()
-      else if (attempt.giveUp()) this.#ended()
-    }
-  }
-
-  close(): void {
-    this.#closing = true
-    this.#closeWhenLast()
-  }
-
-  #begin(attempt: Attempt, dispatch: Dispatch): void {
-    this.#underWay++
-    attempt.begin(dispatch, this.#answered)
-  }
-
-  #ended(): void {
+  /** `isWhole`: the connection may serve again. */
+  readonly #ended = (attempt: Attempt, client: Client, isWhole: boolean): void => {
+    this.#deadlines.remove(attempt)
     this.#underWay--
+    if (!isWhole) client.destroy().catch(() => {})
+    else {
+      this.#answered = true
+      if (this.#closing && this.#waiting.size === 0) close(client)
+      else this.#idle.push(client)
+    }
     if (this.#waiting.size === 0 || this.#beginning) return
     this.#beginning = true
-    // The connection is not free yet, and others may be given up in the same turn.
+    // Others may be given up in the same turn.
     queueMicrotask(this.#beginMore)
   }
 
   readonly #beginMore = (): void => {
     this.#beginning = false
-    for (const [attempt, dispatch] of this.#waiting) {
-      if (this.#underWay >= this.#connectionsMax) break
+    for (const attempt of this.#waiting) {
+      if (this.#underWay >= this.#options.connectionsMax) break
       this.#waiting.delete(attempt)
-      this.#begin(attempt, dispatch)
-      this.#closeWhenLast()
+      this.#begin(attempt)
     }
-  }
-
-  /** Connections are let go when all attempts have one. */
-  #closeWhenLast(): void {
-    if (this.#closing && this.#waiting.size === 0) this.#pool.close().catch(() => {})
+    if (this.#closing && this.#waiting.size === 0) this.close()
   }
 }
 
-/** Header fields and body of a message. */
-const signed = ({ keys, message, timestampSeconds }: OutgoingMessage) => {
+/** Lets go of a connection as soon as nothing is under way. */
+const close = (client: Client): void => void client.close().catch(() => {})
+
+type Request = Pick<Dispatcher.DispatchOptions, "path" | "method" | "headers" | "body">
+
+/** The request that brings a message. */
+const requestOf = (path: string, { keys, message, timestampSeconds }: OutgoingMessage): Request => {
   const { id, text } = message
   message.bytes ??= Buffer.from(text)
-  const { bytes } = message
+  const body = message.bytes
   const headers = [
     "content-type",
     "application/json",
@@ -163,63 +171,58 @@ const signed = ({ keys, message, timestampSeconds }: OutgoingMessage) => {
     "webhook-timestamp",
     String(timestampSeconds),
     "webhook-signature",
-    sign(keys, id, timestampSeconds, bytes),
+    sign(keys, id, timestampSeconds, body),
   ]
-  return { headers, body: bytes }
+  return { path, method: "POST", headers, body }
 }
 
-type Dispatch = (handler: Dispatcher.DispatchHandler) => unknown
-
+/** One object for all that is kept of an attempt: thousands of them wait, or are under way. */
 class Attempt implements Dispatcher.DispatchHandler {
+  readonly #request: Request
+  readonly #ended: (attempt: Attempt, client: Client, isWhole: boolean) => void
   readonly #settled: (outcome: Outcome) => void
+  #client: Client | undefined
   #begunAt = 0
-  readonly #deadlines: Deadlines
-  readonly #expired = () => this.#finish("timeout")
-  #dispatch: Dispatch | undefined
   #again = false
-  #controller: Dispatcher.DispatchController | undefined
   #status: number | null = null
   #retryAfter: string | undefined
-  #chunks: Array<Buffer> = []
+  #chunks: Array<Buffer> | undefined
   #bytes = 0
   #done = false
 
-  constructor(deadlines: Deadlines, settled: (outcome: Outcome) => void) {
+  /** When it is over, `ended` is called, then `settled`, unless it was given up. */
+  constructor(
+    request: Request,
+    ended: (attempt: Attempt, client: Client, isWhole: boolean) => void,
+    settled: (outcome: Outcome) => void,
+  ) {
+    this.#request = request
+    this.#ended = ended
     this.#settled = settled
-    this.#deadlines = deadlines
   }
 
   /** `again`: it is made once more when its connection breaks before anything was answered. */
-  begin(dispatch: Dispatch, again: boolean): void {
-    this.#dispatch = dispatch
+  begin(client: Client, again: boolean): void {
+    this.#client = client
     this.#again = again
     this.#begunAt = performance.now()
-    this.#deadlines.add(this.#expired)
     this.#start()
   }
 
   #start(): void {
     try {
-      this.#dispatch!(this)
+      this.#client!.dispatch(this.#request, this)
     } catch {
-      this.#finish("connection_failed")
+      queueMicrotask(() => this.finish("connection_failed"))
     }
   }
 
-  /** Whether it was under way until now. */
-  giveUp(): boolean {
-    if (this.#done) return false
-    this.#done = true
-    this.#deadlines.remove(this.#expired)
-    this.#abort()
-    return true
+  giveUp(): void {
+    if (!this.#done) this.#end(false)
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    // It waited for a connection longer than it may: it must not be sent after all.
-    if (this.#done) this.#abort()
-  }
+  // undici takes no handler without it.
+  onRequestStart(): void {}
 
   onResponseStart(
     _: Dispatcher.DispatchController,
@@ -233,52 +236,51 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#bytes < limits.webhookReplyKeptBytesMax) this.#chunks.push(Buffer.from(chunk))
+    if (this.#bytes < limits.webhookReplyKeptBytesMax) {
+      this.#chunks ??= []
+      this.#chunks.push(Buffer.from(chunk))
+    }
     this.#bytes += chunk.length
-    if (this.#bytes > limits.webhookReplyReadBytesMax) this.#finish(null)
+    if (this.#bytes > limits.webhookReplyReadBytesMax) this.finish(null)
   }
 
   onResponseEnd(): void {
-    // The connection is whole, and may serve again.
-    this.#controller = undefined
-    this.#finish(null)
+    this.finish(null, true)
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.#done) return
     const reason = reasonOf(error)
-    if (this.#again && !this.#done && this.#status === null && reason === "connection_reset") {
-      this.#controller = undefined
+    if (this.#again && this.#status === null && reason === "connection_reset") {
       this.#again = false
       this.#start()
-    } else this.#finish(reason)
+    } else this.finish(reason)
   }
 
-  /** A status that is there counts, whatever becomes of the body. */
-  #finish(error: AttemptError | null): void {
+  /** A status that is there counts, whatever becomes of the body. `isWhole`: the connection may serve again. */
+  finish(error: AttemptError | null, isWhole = false): void {
     if (this.#done) return
-    this.#done = true
-    this.#deadlines.remove(this.#expired)
-    const kept = Buffer.concat(this.#chunks).subarray(0, limits.webhookReplyKeptBytesMax)
-    this.#chunks = []
-    this.#abort()
-    this.#settled({
+    const outcome = {
       status: this.#status,
       error: this.#status === null ? (error ?? "invalid_response") : null,
-      body: textOf(kept),
+      body: this.#chunks === undefined ? "" : textOf(this.#chunks),
       retryAfter: this.#retryAfter,
       durationMs: Math.round(performance.now() - this.#begunAt),
-    })
+    }
+    this.#end(isWhole)
+    this.#settled(outcome)
   }
 
-  #abort(): void {
-    const controller = this.#controller
-    if (controller !== undefined && !controller.aborted) controller.abort(new Error("settled"))
+  #end(isWhole: boolean): void {
+    this.#done = true
+    this.#chunks = undefined
+    this.#ended(this, this.#client!, isWhole)
   }
 }
 
-/** As text; a character that is cut in two at the end is left out, and of what is no text there is less. */
-const textOf = (bytes: Buffer): string => {
-  if (bytes.length === 0) return ""
+/** What is kept of a body, as text; a character that is cut in two at the end is left out, and of what is no text there is less. */
+const textOf = (chunks: ReadonlyArray<Buffer>): string => {
+  const bytes = Buffer.concat(chunks).subarray(0, limits.webhookReplyKeptBytesMax)
   let text = bytes.toString("utf8").replace(/\ufffd+$/, "")
   while (Buffer.byteLength(JSON.stringify(text)) > 1.2 * limits.webhookReplyKeptBytesMax) {
     text = text.slice(0, Math.floor(0.8 * text.length))

@@ -6,18 +6,14 @@ describe("Deadlines", () => {
   afterEach(() => void vi.useRealTimers())
 
   const ended: Array<string> = []
-  const adding = (deadlines: Deadlines, name: string) => {
-    const expired = () => void ended.push(name)
-    deadlines.add(expired)
-    return expired
-  }
+  const make = () => new Deadlines<string>(100, (name) => ended.push(name))
 
   it("end each when its own time is over, and not a millisecond before", () => {
     ended.length = 0
-    const deadlines = new Deadlines(100)
-    adding(deadlines, "first")
+    const deadlines = make()
+    deadlines.add("first")
     vi.advanceTimersByTime(40)
-    adding(deadlines, "second")
+    deadlines.add("second")
     vi.advanceTimersByTime(59)
     expect(ended).toEqual([])
     vi.advanceTimersByTime(1)
@@ -30,14 +26,14 @@ describe("Deadlines", () => {
 
   it("leave alone what is over by itself, and hold no timer then", () => {
     ended.length = 0
-    const deadlines = new Deadlines(100)
-    const first = adding(deadlines, "first")
-    const second = adding(deadlines, "second")
-    deadlines.remove(first)
+    const deadlines = make()
+    deadlines.add("first")
+    deadlines.add("second")
+    deadlines.remove("first")
     expect(vi.getTimerCount()).toBe(1)
-    deadlines.remove(second)
+    deadlines.remove("second")
     expect(vi.getTimerCount()).toBe(0)
-    adding(deadlines, "third")
+    deadlines.add("third")
     vi.advanceTimersByTime(100)
     expect([ended, vi.getTimerCount()]).toEqual([["third"], 0])
   })
