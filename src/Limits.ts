@@ -218,11 +218,11 @@ export const limits = {
   webhookConcurrencyMax: 10,
   webhookAttemptsAtOnceMax: 2_048,
   /** Beyond those, attempts that may wait for a connection to one endpoint that answers everything so soon. */
-  webhookAheadMax: 40,
+  webhookAheadMax: 90,
   webhookQuickMs: 100,
   /** The thread that sends tells outcomes when so many wait, or the first has waited for so long. */
-  webhookOutcomesTogether: 32,
-  webhookOutcomesMs: 1,
+  webhookOutcomesTogether: 64,
+  webhookOutcomesMs: 3,
   webhookSlowMs: 1_000,
   webhookBreakerFailures: 5,
   webhookBreakerOpenMs: 30_000,

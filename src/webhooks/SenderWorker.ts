@@ -20,7 +20,7 @@ import {
 const { allowed, timeoutMs, trusted } = workerData as SenderSettings
 const port = parentPort!
 
-// To wake the other thread costs more than to sign a message: outcomes are told together.
+// To wake the other thread costs more than to sign a message: outcomes are told together, as long as there are more.
 let outcomes: SenderOutcomes = []
 let questions: Array<readonly [question: number, host: string]> = []
 let due: NodeJS.Timeout | undefined
@@ -72,14 +72,13 @@ const obey = (order: SenderOrder): void => {
     case "send": {
       const [, number, attempt, message, timestampSeconds] = order
       const { keys, sender } = senders.get(number)!
-      attempts.set(attempt, () => {})
       const giveUp = sender.send({ message, timestampSeconds, keys }, (outcome) => {
         attempts.delete(attempt)
-        if (pushOutcome(outcomes, attempt, outcome) >= outcomesLength) flush()
+        const length = pushOutcome(outcomes, attempt, outcome)
+        if (attempts.size === 0 || length >= outcomesLength) flush()
         else flushSoon()
       })
-      // It may have ended at once.
-      if (attempts.has(attempt)) attempts.set(attempt, giveUp)
+      attempts.set(attempt, giveUp)
       break
     }
     case "giveUp":
