@@ -194,6 +194,7 @@ export const limits = {
   feedRecordsMax: 20_000,
   feedBytesMax: 8 * mebibyte,
   feedReadersMax: 4,
+  feedToldMax: 512,
   journalHeldBytesMax: 32 * 1024 * mebibyte,
 
   // Stored entries

@@ -3,7 +3,7 @@
  *
  * - A follower pulls. What it gets is in the journal, also in relaxed durability, in order and without gaps.
  * - Records that become durable while somebody follows are kept in a ring, once for all: whoever is at the
- *   head takes them from there, with the messages that they make. Who has fallen behind it, or begins in the
+ *   head takes them from there, with the messages that they make, which are kept for a short while. Who has fallen behind it, or begins in the
  *   past, reads the journal, a piece at a time, until it has caught up. So memory is bounded by the ring
  *   and by one piece for each of those who read, at most `feedReadersMax` of them at once.
  * - The journal is not kept for followers: one that is too slow is told that its place is gone (`FeedGone`).
@@ -35,13 +35,39 @@ export class FeedEntry {
     this.bytes = bytes
   }
 
-  /** The message that tells of the fact at `index`, made once for all who send it. */
+  /** The message that tells of the fact at `index`, made once for all who send it at about the same time. */
   message(index: number): Told {
-    this.#messages ??= []
+    if (this.#messages === undefined) {
+      this.#messages = []
+      lately.told(this)
+    }
     this.#messages[index] ??= told(messageAt(this.record, index))
     return this.#messages[index]
   }
+
+  /** The messages are made anew for whoever asks for them again. */
+  forget(): void {
+    this.#messages = undefined
+  }
 }
+
+/**
+ * Whose messages were made last. Others forget theirs: the ring keeps records for long, and texts as old as those would
+ * be most of what the garbage collector moves.
+ */
+class Lately {
+  readonly #entries: Array<FeedEntry | undefined> = new Array(limits.feedToldMax).fill(undefined)
+  #next = 0
+
+  told(entry: FeedEntry): void {
+    this.#entries[this.#next]?.forget()
+    this.#entries[this.#next] = entry
+    this.#next = (this.#next + 1) % limits.feedToldMax
+  }
+}
+
+// A memory of the last answers, not a state.
+const lately = new Lately()
 
 /** A message as it is sent. */
 export interface Told {

@@ -2,7 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import type { JournalRecord } from "../../src/domain/Record.ts"
 import { encodeRecord } from "../../src/engine/Codec.ts"
-import { Feed, type Follower } from "../../src/engine/Feed.ts"
+import { Feed, FeedEntry, type Follower } from "../../src/engine/Feed.ts"
+import { limits } from "../../src/Limits.ts"
 import * as FaultyStorage from "../../src/storage/FaultyStorage.ts"
 import { batchOf } from "../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
@@ -267,4 +268,19 @@ describe("The feed", () => {
       }
     }),
   )
+})
+
+describe("An entry", () => {
+  const created = (sequence: number) =>
+    new FeedEntry({ ...recordOf(sequence), facts: [{ kind: "user.created" }] }, 100)
+
+  it("makes its message once for all who ask before many others are made, then anew, the same", () => {
+    const entry = created(1)
+    const message = entry.message(0)
+    for (let others = 1; others < limits.feedToldMax; others++) created(1 + others).message(0)
+    expect(entry.message(0)).toBe(message)
+    created(9_999).message(0)
+    expect(entry.message(0)).not.toBe(message)
+    expect(entry.message(0)).toEqual(message)
+  })
 })
