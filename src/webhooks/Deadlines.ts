@@ -1,12 +1,15 @@
 /**
- * Ends what takes longer than it may. One timer serves all, since all may take the same time: who began first is due
- * first. Setting and clearing a timer for each would cost more.
+ * Ends what takes longer than it may: a few at once, such as the attempts of one endpoint. One timer serves all;
+ * setting and clearing a timer for each would cost more.
+ *
+ * An array, looked through: a map that changes all the time leaves a trail of old tables, and through one of them that
+ * has grown old the garbage collector keeps all that came after it.
  */
 export class Deadlines<A> {
   readonly #timeoutMs: number
   readonly #expired: (one: A) => void
-  /** What is under way, in the order in which it began, and when it is over. */
-  readonly #ends = new Map<A, number>()
+  /** What is under way, in no order, and when it is over. */
+  readonly #ends: Array<{ readonly one: A; readonly at: number }> = []
   #timer: NodeJS.Timeout | undefined
 
   /** `expired` is called with what has not been removed after the time. */
@@ -16,27 +19,30 @@ export class Deadlines<A> {
   }
 
   add(one: A): void {
-    this.#ends.set(one, performance.now() + this.#timeoutMs)
+    this.#ends.push({ one, at: performance.now() + this.#timeoutMs })
     this.#timer ??= setTimeout(this.#look, this.#timeoutMs)
   }
 
   remove(one: A): void {
-    this.#ends.delete(one)
-    if (this.#ends.size > 0) return
+    const place = this.#ends.findIndex((end) => end.one === one)
+    if (place === -1) return
+    const last = this.#ends.pop()!
+    if (place < this.#ends.length) this.#ends[place] = last
+    if (this.#ends.length > 0) return
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
   readonly #look = (): void => {
     this.#timer = undefined
-    for (const [one, end] of this.#ends) {
-      const left = end - performance.now()
-      if (left > 0) {
-        this.#timer = setTimeout(this.#look, Math.ceil(left))
-        return
-      }
-      this.#ends.delete(one)
+    const now = performance.now()
+    const over = this.#ends.filter(({ at }) => at <= now)
+    for (const { one } of over) {
+      this.remove(one)
       this.#expired(one)
     }
+    if (this.#ends.length === 0) return
+    const next = Math.min(...this.#ends.map(({ at }) => at))
+    this.#timer ??= setTimeout(this.#look, Math.ceil(next - now))
   }
 }

@@ -45,6 +45,7 @@ export interface Shared {
 }
 
 interface Flight {
+  readonly delivery: Delivery
   readonly startedAt: number
   giveUp: () => void
 }
@@ -66,10 +67,9 @@ export class Endpoint implements Account {
   #sender: MessageSender | undefined
   /** Held by whoever reads deliveries from the store to change them. */
   readonly lock = Semaphore.makeUnsafe(1)
-  readonly #flights = new Map<Delivery, Flight>()
+  /** What is under way, in the order in which it began: few, and an array for the reason of `Numbered.ts`. */
+  readonly #flights: Array<Flight> = []
   #lastDurationMs = Number.POSITIVE_INFINITY
-  /** Whom a message is under way about. */
-  readonly #busy = new Set<string>()
 
   constructor(environment: string, webhook: Webhook, tally: Tally, shared: Shared) {
     this.number = webhook.since
@@ -92,7 +92,7 @@ export class Endpoint implements Account {
   }
 
   get inFlight(): number {
-    return this.#flights.size
+    return this.#flights.length
   }
 
   /** Its definition, as it is from now on. */
@@ -138,21 +138,28 @@ export class Endpoint implements Account {
     for (let at = 0; at < ready.length; at++) {
       const { urgent, user } = ready[at]!
       if (!may && !urgent) return -1
-      if ((may || mayUrgent) && (user === "" || !this.#busy.has(user))) return at
+      if ((may || mayUrgent) && !this.#isBusy(user)) return at
     }
     return -1
   }
 
+  /** Whether a message about the user is under way. */
+  #isBusy(user: string): boolean {
+    if (user === "") return false
+    for (const { delivery } of this.#flights) if (delivery.user === user) return true
+    return false
+  }
+
   /** Whether everything is answered soon, as far as one can tell. */
   #isQuick(now: number): boolean {
-    const [oldest] = this.#flights.values()
+    const [oldest] = this.#flights
     const waited = oldest === undefined ? 0 : now - oldest.startedAt
     return Math.max(this.#lastDurationMs, waited) <= limits.webhookQuickMs
   }
 
   /** An endpoint that takes long for what is under way counts as failing until it answers. */
   #standing(now: number): Standing {
-    const [oldest] = this.#flights.values()
+    const [oldest] = this.#flights
     const slow = oldest !== undefined && now - oldest.startedAt > limits.webhookSlowMs
     return slow ? "failing" : this.breaker.standing
   }
@@ -166,10 +173,9 @@ export class Endpoint implements Account {
 
   #send(delivery: Delivery, now: number): void {
     const at = this.#shared.wallNow()
-    if (delivery.user !== "") this.#busy.add(delivery.user)
     this.#sender ??= this.#shared.makeSender(this.#webhook.url)
-    const flight: Flight = { startedAt: now, giveUp: nothing }
-    this.#flights.set(delivery, flight)
+    const flight: Flight = { delivery, startedAt: now, giveUp: nothing }
+    this.#flights.push(flight)
     const outgoing = {
       message: delivery.entry!.message(delivery.index),
       timestampSeconds: Math.floor(at / 1_000),
@@ -193,8 +199,8 @@ export class Endpoint implements Account {
   }
 
   #land(delivery: Delivery): void {
-    this.#flights.delete(delivery)
-    this.#busy.delete(delivery.user)
+    const place = this.#flights.findIndex((flight) => flight.delivery === delivery)
+    if (place !== -1) this.#flights.splice(place, 1)
     this.#shared.slots.release()
   }
 
@@ -241,7 +247,7 @@ export class Endpoint implements Account {
   /** What still waits in the sender for a connection goes back to the store: it was not tried. */
   #recallAhead(): void {
     // Attempts begin in their order.
-    for (const [delivery, { giveUp }] of [...this.#flights].slice(limits.webhookConcurrencyMax)) {
+    for (const { delivery, giveUp } of this.#flights.slice(limits.webhookConcurrencyMax)) {
       giveUp()
       this.#land(delivery)
       this.queue.settle(delivery)
@@ -274,7 +280,7 @@ export class Endpoint implements Account {
   }
 
   #giveUp(): void {
-    for (const [delivery, { giveUp }] of [...this.#flights]) {
+    for (const { delivery, giveUp } of [...this.#flights]) {
       giveUp()
       this.#land(delivery)
     }

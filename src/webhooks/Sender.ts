@@ -72,10 +72,9 @@ export class Sender implements MessageSender {
   readonly #deadlines: Deadlines<Attempt>
   /** Connections on which nothing is under way, the one that was used last at the end. */
   readonly #idle: Array<Client> = []
-  readonly #waiting = new Set<Attempt>()
+  /** In order; some may have been given up. Arrays: see `Deadlines.ts`. */
+  readonly #waiting: Array<Attempt> = []
   #underWay = 0
-  /** Something was answered over these connections before. */
-  #answered = false
   #beginning = false
   #closing = false
 
@@ -90,12 +89,10 @@ export class Sender implements MessageSender {
   send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
     // Signed while it waits: a connection that gets free should not wait for that.
     const attempt = new Attempt(requestOf(this.#path, message), this.#ended, settled)
-    const isFree = this.#waiting.size === 0 && this.#underWay < this.#options.connectionsMax
+    const isFree = this.#waiting.length === 0 && this.#underWay < this.#options.connectionsMax
     if (isFree) this.#begin(attempt)
-    else this.#waiting.add(attempt)
-    return () => {
-      if (!this.#waiting.delete(attempt)) attempt.giveUp()
-    }
+    else this.#waiting.push(attempt)
+    return () => attempt.giveUp()
   }
 
   close(): void {
@@ -106,7 +103,8 @@ export class Sender implements MessageSender {
   #begin(attempt: Attempt): void {
     this.#underWay++
     this.#deadlines.add(attempt)
-    attempt.begin(this.#idle.pop() ?? this.#connection(), this.#answered)
+    const idle = this.#idle.pop()
+    attempt.begin(idle ?? this.#connection(), idle !== undefined)
   }
 
   /** There is a connection from the first attempt on. */
@@ -129,12 +127,9 @@ export class Sender implements MessageSender {
     this.#deadlines.remove(attempt)
     this.#underWay--
     if (!isWhole) client.destroy().catch(() => {})
-    else {
-      this.#answered = true
-      if (this.#closing && this.#waiting.size === 0) close(client)
-      else this.#idle.push(client)
-    }
-    if (this.#waiting.size === 0 || this.#beginning) return
+    else if (this.#closing && this.#waiting.length === 0) close(client)
+    else this.#idle.push(client)
+    if (this.#waiting.length === 0 || this.#beginning) return
     this.#beginning = true
     // Others may be given up in the same turn.
     queueMicrotask(this.#beginMore)
@@ -142,12 +137,11 @@ export class Sender implements MessageSender {
 
   readonly #beginMore = (): void => {
     this.#beginning = false
-    for (const attempt of this.#waiting) {
-      if (this.#underWay >= this.#options.connectionsMax) break
-      this.#waiting.delete(attempt)
-      this.#begin(attempt)
+    while (this.#waiting.length > 0 && this.#underWay < this.#options.connectionsMax) {
+      const attempt = this.#waiting.shift()!
+      if (!attempt.done) this.#begin(attempt)
     }
-    if (this.#closing && this.#waiting.size === 0) this.close()
+    if (this.#closing && this.#waiting.length === 0) this.close()
   }
 }
 
@@ -188,7 +182,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   #retryAfter: string | undefined
   #chunks: Array<Buffer> | undefined
   #bytes = 0
-  #done = false
+  /** It is over, or was given up. */
+  done = false
 
   /** When it is over, `ended` is called, then `settled`, unless it was given up. */
   constructor(
@@ -218,7 +213,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   giveUp(): void {
-    if (!this.#done) this.#end(false)
+    if (!this.done) this.#end(false)
   }
 
   // undici takes no handler without it.
@@ -249,7 +244,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    if (this.#done) return
+    if (this.done) return
     const reason = reasonOf(error)
     if (this.#again && this.#status === null && reason === "connection_reset") {
       this.#again = false
@@ -259,7 +254,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   /** A status that is there counts, whatever becomes of the body. `isWhole`: the connection may serve again. */
   finish(error: AttemptError | null, isWhole = false): void {
-    if (this.#done) return
+    if (this.done) return
     const outcome = {
       status: this.#status,
       error: this.#status === null ? (error ?? "invalid_response") : null,
@@ -272,9 +267,10 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #end(isWhole: boolean): void {
-    this.#done = true
+    this.done = true
     this.#chunks = undefined
-    this.#ended(this, this.#client!, isWhole)
+    // It may not have begun.
+    if (this.#client !== undefined) this.#ended(this, this.#client, isWhole)
   }
 }
 

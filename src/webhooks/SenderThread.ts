@@ -10,6 +10,7 @@
  */
 import type { KeyObject } from "node:crypto"
 import { Worker } from "node:worker_threads"
+import { Numbering } from "./Numbered.ts"
 import type { Resolve } from "./Resolver.ts"
 import type { MessageSender, Outcome, OutgoingMessage } from "./Sender.ts"
 import {
@@ -36,8 +37,8 @@ export class SenderThread {
   readonly #options: SenderThreadOptions
   #worker: Worker | undefined
   #orders: Array<SenderOrder> = []
-  readonly #attempts = new Map<number, Settled>()
-  #numbers = 0
+  readonly #attempts = new Numbering<Settled>()
+  #senders = 0
   /** How many threads have ended: what those had open is open no more. */
   #ended = 0
 
@@ -47,7 +48,7 @@ export class SenderThread {
 
   /** A sender of messages to one URL. */
   sender(url: string): MessageSender {
-    const number = ++this.#numbers
+    const number = ++this.#senders
     let openIn: number | undefined
     let keys: ReadonlyArray<KeyObject> | undefined
     return {
@@ -72,18 +73,17 @@ export class SenderThread {
 
   /** Ends the thread, and with it all connections. What is under way has no outcome. */
   async close(): Promise<void> {
-    this.#attempts.clear()
+    this.#attempts.takeAll()
     const worker = this.#worker
     this.#worker = undefined
     await worker?.terminate()
   }
 
   #send(sender: number, message: OutgoingMessage, settled: Settled): () => void {
-    const attempt = ++this.#numbers
-    this.#attempts.set(attempt, settled)
+    const attempt = this.#attempts.add(settled)
     this.#order(["send", sender, attempt, message.message, message.timestampSeconds])
     return () => {
-      if (this.#attempts.delete(attempt)) this.#order(["giveUp", attempt])
+      if (this.#attempts.take(attempt) !== undefined) this.#order(["giveUp", attempt])
     }
   }
 
@@ -123,9 +123,7 @@ export class SenderThread {
       this.#orders = []
       this.#ended++
       onFailure(failure ?? new Error(`The thread that sends webhooks has ended with ${code}`))
-      const attempts = [...this.#attempts.values()]
-      this.#attempts.clear()
-      for (const settled of attempts) settled(lost)
+      for (const settled of this.#attempts.takeAll()) settled(lost)
     })
     // Whoever waits for an outcome says so by other means.
     worker.unref()
@@ -141,11 +139,8 @@ export class SenderThread {
   }
 
   readonly #settle = (attempt: number, outcome: Outcome): void => {
-    const settled = this.#attempts.get(attempt)
     // It may have been given up meanwhile.
-    if (settled === undefined) return
-    this.#attempts.delete(attempt)
-    settled(outcome)
+    this.#attempts.take(attempt)?.(outcome)
   }
 }
 

@@ -7,6 +7,7 @@ import { parentPort, workerData } from "node:worker_threads"
 import { limits } from "../Limits.ts"
 import { AllowedRanges } from "./AddressGuard.ts"
 import { makeConnector } from "./Connector.ts"
+import { Numbered } from "./Numbered.ts"
 import { Sender } from "./Sender.ts"
 import {
   outcomeLength,
@@ -65,7 +66,8 @@ interface Open {
   keys: ReadonlyArray<KeyObject>
 }
 const senders = new Map<number, Open>()
-const attempts = new Map<number, () => void>()
+/** What gives each up. */
+const attempts = new Numbered<() => void>()
 
 const obey = (order: SenderOrder): void => {
   switch (order[0]) {
@@ -73,7 +75,7 @@ const obey = (order: SenderOrder): void => {
       const [, number, attempt, message, timestampSeconds] = order
       const { keys, sender } = senders.get(number)!
       const giveUp = sender.send({ message, timestampSeconds, keys }, (outcome) => {
-        attempts.delete(attempt)
+        attempts.take(attempt)
         const length = pushOutcome(outcomes, attempt, outcome)
         if (attempts.size === 0 || length >= outcomesLength) flush()
         else flushSoon()
@@ -82,8 +84,7 @@ const obey = (order: SenderOrder): void => {
       break
     }
     case "giveUp":
-      attempts.get(order[1])?.()
-      attempts.delete(order[1])
+      attempts.take(order[1])?.()
       break
     case "open":
       senders.set(order[1], { sender: new Sender(order[2], options), keys: [] })
