@@ -20,12 +20,14 @@ export interface ResidencyOptions {
 
 export class Residency {
   readonly #options: ResidencyOptions
+  readonly #touchEveryMs: number
   #newest: AnyActor | undefined
   #oldest: AnyActor | undefined
   size = 0
 
   constructor(options: ResidencyOptions) {
     this.#options = options
+    this.#touchEveryMs = options.idlePassivateMs / 60
   }
 
   /** A new actor takes its place in the order. */
@@ -35,10 +37,10 @@ export class Residency {
     this.size++
   }
 
-  /** The actor was used. Its place is exact to `touchEveryMs`, so that a busy one costs nothing. */
+  /** The actor was used. Its place is exact to a sixtieth of the time that it may be idle, so that a busy one costs nothing. */
   touch(actor: AnyActor): void {
     const now = this.#options.now()
-    if (now - actor.usedAt < touchEveryMs) return
+    if (now - actor.usedAt < this.#touchEveryMs) return
     actor.usedAt = now
     if (actor === this.#newest) return
     this.#unlink(actor)
@@ -100,4 +102,3 @@ export class Residency {
 }
 
 const passivationsPerActivation = 64
-const touchEveryMs = 1_000
