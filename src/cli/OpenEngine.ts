@@ -85,6 +85,7 @@ export const openEngine = (
       retentionMs: config.webhookRetentionMs,
       pendingMax: config.webhookPendingMax,
       logMax: config.webhookLogMax,
+      ...(observers.metrics !== undefined && { metrics: observers.metrics }),
       onBroken,
     }).pipe(
       Effect.provide(Context.add(services, Storage, storage)),

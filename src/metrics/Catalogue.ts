@@ -118,6 +118,24 @@ export const catalogue = {
     "Time since the newest archive that passed its check was made; 0 before the first one.",
   ),
 
+  // Webhooks
+  laurel_webhook_attempts_total: counter(
+    "Attempts to deliver a message that `succeeded`, or that `failed`.",
+    "outcome",
+  ),
+  laurel_webhook_attempts_in_flight: gauge(
+    "Attempts that were begun and have not ended, or wait for their connection.",
+  ),
+  laurel_webhook_deliveries_pending: gauge(
+    "Deliveries that wait for an attempt, as far as they are on disk.",
+  ),
+  laurel_webhook_lag_records: gauge(
+    "Durable records of which no webhooks were made yet; 0 while there is no webhook.",
+  ),
+  laurel_webhook_missed_records_total: counter(
+    "Records that were not in the journal any more when webhooks were to be made of them; the log says which.",
+  ),
+
   // Start
   laurel_recovery_duration_seconds: gauge("Time that recovery took at the last start."),
   laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),

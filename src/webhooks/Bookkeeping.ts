@@ -83,6 +83,12 @@ export class Bookkeeping {
     return this.#pending
   }
 
+  /** The endpoint is gone: what was pending of it is not any more. After `accountOf` does not know it. */
+  forget(account: Account): void {
+    this.#pending -= account.tally.stored.pending
+    this.#accounts.delete(account)
+  }
+
   /** How many deliveries are to be written. */
   get unwritten(): number {
     return this.#dirty.size
@@ -243,15 +249,21 @@ export class Bookkeeping {
       // In front of what is written of them now.
       entries.push(...(yield* this.#store.withoutSucceeded(endpoint, again)))
       const rows: Array<Row> = []
+      // It may be deleted at any pause.
+      const isThere = () => this.#options.accountOf(endpoint) === account
+      let counts = isThere()
       for (const delivery of deliveries) {
         const { status, stored } = delivery
         pushEntries(entries, delivery)
         if (status === "succeeded") rows.push(rowOf(delivery))
         count(account.tally, stored?.status, status)
         count(tally, stored?.status, status)
-        if (status === "pending") this.#pending++
-        if (stored?.status === "pending") this.#pending--
-        if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
+        if (counts && status === "pending") this.#pending++
+        if (counts && stored?.status === "pending") this.#pending--
+        if (++encoded % limits.webhookFlushTurnDeliveries === 0) {
+          yield* nextTurn
+          counts = isThere()
+        }
       }
       entries.push(...blocksOf(endpoint, rows))
     }

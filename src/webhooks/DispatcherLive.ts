@@ -8,6 +8,7 @@ import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
 import { Engine } from "../engine/Engine.ts"
 import type { FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
+import { Metrics } from "../metrics/Metrics.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import { type Broken, Storage } from "../storage/Storage.ts"
 import { AllowedRanges } from "./AddressGuard.ts"
@@ -28,6 +29,7 @@ import type { MessageSender } from "./Sender.ts"
 import { SenderThread } from "./SenderThread.ts"
 import { Slots } from "./Slots.ts"
 import { SteadyTime } from "./SteadyTime.ts"
+import { WebhookMetrics } from "./WebhookMetrics.ts"
 
 export interface WebhookOptions {
   /** Ranges that are allowed though they are not public. */
@@ -45,6 +47,7 @@ export interface WebhookOptions {
   /** Certificates that are trusted instead of the usual ones, in PEM. */
   readonly trusted?: string
   readonly random?: () => number
+  readonly metrics?: Metrics
   /** In place of HTTP. */
   readonly makeSender?: (url: string) => MessageSender
   readonly onBroken: (cause: Broken) => void
@@ -103,9 +106,16 @@ export const make = Effect.fnUntraced(function* (
     ...(options.flushIntervalMs !== undefined && { flushIntervalMs: options.flushIntervalMs }),
   })
   const erasures = new Erasures()
+  const slots = new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax)
+  const metrics = new WebhookMetrics(options.metrics ?? new Metrics(), {
+    pending: () => bookkeeping.pending,
+    inFlight: () => slots.inUse,
+    lagRecords: () => outbox.lagRecords,
+  })
   const shared: Shared = {
     bookkeeping,
-    slots: new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax),
+    slots,
+    metrics,
     memory: { deliveries: 0, bytes: 0 },
     erasures,
     makeSender: options.makeSender ?? (yield* overHttp(options, host, fork)),
@@ -121,9 +131,11 @@ export const make = Effect.fnUntraced(function* (
       fork(disable(engine, endpoint, reason))
     },
   }
-  const registry: Registry = new Registry(engine, shared, ({ number }) =>
-    jobs.add({ kind: "purge", record: number, endpoint: number }),
-  )
+  const registry: Registry = new Registry(engine, shared, (endpoint) => {
+    const { number } = endpoint
+    bookkeeping.forget(endpoint)
+    jobs.add({ kind: "purge", record: number, endpoint: number })
+  })
   // Where it fails the storage is broken, and the process ends.
   const isErased = ({ record }: FeedEntry) =>
     Effect.orElseSucceed(engine.isErased(record), () => false)
@@ -154,10 +166,11 @@ export const make = Effect.fnUntraced(function* (
   const logMax = options.logMax ?? limits.webhookLogMax
   const retention = new Retention({ bookkeeping, store, wallNow, logMax, retentionMs })
   const jobs: Jobs = new Jobs(parts)
-  const outbox = new Outbox({
+  const outbox: Outbox = new Outbox({
     feed,
     registry,
     bookkeeping,
+    metrics,
     now,
     wake,
     addJob: (job) => jobs.add(job),

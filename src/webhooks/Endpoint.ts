@@ -23,6 +23,7 @@ import type { MessageSender, Outcome } from "./Sender.ts"
 import { secretKey } from "./Signature.ts"
 import type { Slots, Standing } from "./Slots.ts"
 import type { Tally } from "./Tally.ts"
+import type { WebhookMetrics } from "./WebhookMetrics.ts"
 
 /** What all endpoints share. */
 export interface Shared {
@@ -30,6 +31,7 @@ export interface Shared {
   readonly slots: Slots
   readonly memory: Memory
   readonly erasures: Erasures
+  readonly metrics: Pick<WebhookMetrics, "attempted">
   readonly makeSender: (url: string) => MessageSender
   readonly schedule: RetrySchedule
   readonly random: () => number
@@ -212,7 +214,9 @@ export class Endpoint implements Account {
     // An answer may repeat what it was sent: the id of somebody who is gone is not kept with it.
     const body = erased || delivery.kind === "user.deleted" ? "" : outcome.body
     delivery.record({ at, durationMs, status, error, body })
-    if (status !== null && status >= 200 && status < 300) this.#succeeded(delivery, at)
+    const succeeded = status !== null && status >= 200 && status < 300
+    this.#shared.metrics.attempted(succeeded)
+    if (succeeded) this.#succeeded(delivery, at)
     else this.#failed(delivery, at, outcome, erased)
     this.#shared.wake(this)
   }

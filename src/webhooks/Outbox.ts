@@ -23,6 +23,7 @@ import { Delivery, placeName, userHash } from "./Delivery.ts"
 import type { Endpoint } from "./Endpoint.ts"
 import type { Job } from "./Job.ts"
 import type { Registry } from "./Registry.ts"
+import type { WebhookMetrics } from "./WebhookMetrics.ts"
 
 export interface OutboxOptions {
   readonly feed: Feed
@@ -43,6 +44,7 @@ export interface OutboxOptions {
     first: number,
     last: number,
   ) => Effect.Effect<ReadonlyMap<string, Delivery>>
+  readonly metrics: Pick<WebhookMetrics, "missed">
   /** How many deliveries may be pending: of one endpoint, and of all. */
   readonly pendingMax: number
   readonly pendingTotalMax: number
@@ -70,9 +72,10 @@ export class Outbox {
     return this.#cursor
   }
 
-  /** Whether it has expanded everything that is durable. */
-  get isCurrent(): boolean {
-    return this.#options.registry.size === 0 || this.#cursor >= this.#options.feed.head
+  /** How many durable records it has not expanded. */
+  get lagRecords(): number {
+    const { feed, registry } = this.#options
+    return registry.size === 0 ? 0 : Math.max(0, feed.head - this.#start + 1)
   }
 
   /**
@@ -145,6 +148,7 @@ export class Outbox {
   }).pipe(
     Effect.catchTag("FeedGone", ({ first }) => {
       const missed = { from: this.#start, until: first - 1 }
+      this.#options.metrics.missed(first - missed.from)
       this.#cursor = first - 1
       return Effect.annotateLogs(
         Effect.logError("The journal of these records is gone: webhooks were not told of them"),

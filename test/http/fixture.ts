@@ -175,6 +175,7 @@ export const startServer = async ({
       DispatcherLive.make({
         ...(options.webhookUrls !== undefined && { allowed: options.webhookUrls.allowed }),
         flushIntervalMs: 5,
+        metrics,
         // No test asks the name servers of this machine.
         resolve: (host) => Promise.reject(new Error(`${host} is unknown`)),
         onBroken: (broken) => errors.push(`broken: ${broken.operation}`),

@@ -81,6 +81,45 @@ describe("Bookkeeping", () => {
       }).pipe(Effect.scoped),
   )
 
+  it.live("counts nothing as pending of an endpoint that is gone, whenever it goes", () =>
+    Effect.gen(function* () {
+      let known = true
+      const account: Account = { number: endpoint, tally: emptyTally() }
+      const bookkeeping = new Bookkeeping({
+        storage: MemoryStorage.make(),
+        accountOf: () => (known ? account : undefined),
+        onWritten: () => {},
+        onBroken: () => {},
+        now: () => 0,
+      })
+      bookkeeping.begin(0, 0)
+      yield* bookkeeping.run
+      let sequence = 0
+      const touch = (count: number) => {
+        for (let more = 0; more < count; more++) {
+          const name = { endpoint, sequence: ++sequence, at: 0, index: 0 }
+          bookkeeping.touch(new Delivery(name, "reward.granted", ""))
+        }
+        bookkeeping.passed(sequence, false)
+      }
+      touch(3)
+      yield* bookkeeping.flushed
+      expect(bookkeeping.pending).toBe(3)
+      touch(3 * limits.webhookFlushTurnDeliveries)
+      const flushed = yield* Effect.forkChild(bookkeeping.flushed, { startImmediately: true })
+      yield* nextTurn
+      expect(bookkeeping.pending).toBeGreaterThan(3)
+      expect(bookkeeping.pending).toBeLessThan(sequence)
+      known = false
+      bookkeeping.forget(account)
+      expect(bookkeeping.pending).toBe(0)
+      yield* Fiber.join(flushed)
+      touch(3)
+      yield* bookkeeping.flushed
+      expect(bookkeeping.pending).toBe(0)
+    }).pipe(Effect.scoped),
+  )
+
   it.live("keeps back what waits in memory to be sent, and the cursor before it, for a while", () =>
     Effect.gen(function* () {
       let now = 0

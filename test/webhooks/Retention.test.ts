@@ -2,11 +2,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import type { MessageSender, Outcome } from "../../src/webhooks/Sender.ts"
 import { reward, sandbox, start as startEngine } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
+import { sampleValue } from "../metrics/exposition.ts"
 import {
   endedLog,
   logOf,
@@ -174,7 +176,7 @@ describe("Deliveries that wait", () => {
 })
 
 describe("Records that are gone before they are expanded", () => {
-  it.live("are named in the log, and the next one is told", () =>
+  it.live("are named in the log and counted, and the next one is told", () =>
     Effect.gen(function* () {
       const state = new MemoryState()
       const first = yield* starting({}, state)
@@ -186,7 +188,8 @@ describe("Records that are gone before they are expanded", () => {
       state.firstSequence += state.records.length - 1
       state.records = state.records.slice(-1)
       const receivers = new VirtualReceivers()
-      const second = yield* startInMemory(state, { makeSender: receivers.senders() })
+      const metrics = new Metrics()
+      const second = yield* startInMemory(state, { makeSender: receivers.senders(), metrics })
       const log = yield* endedLog(second, first.id, 1)
       expect(log.map(({ status }) => status)).toEqual(["succeeded"])
       expect(usersOf({ receivers })).toEqual(["told"])
@@ -194,6 +197,8 @@ describe("Records that are gone before they are expanded", () => {
       const missed = `from=${first.engine.feed.head + 1} until=${sequence - 1}`
       const said = second.logged.find((line) => line.includes("webhooks were not told of them"))
       expect([said, missed]).toEqual([expect.stringContaining(missed), missed])
+      const counted = sampleValue(metrics.text(), "laurel_webhook_missed_records_total")
+      expect(counted).toBe(sequence - 1 - first.engine.feed.head)
       yield* second.close()
     }),
   )

@@ -1,0 +1,35 @@
+/** What the delivery of webhooks says of itself to `Metrics`. */
+import type { Counter, Metrics } from "../metrics/Metrics.ts"
+
+/** What is read when the metrics are asked for. */
+export interface ObservedWebhooks {
+  readonly pending: () => number
+  readonly inFlight: () => number
+  readonly lagRecords: () => number
+}
+
+export class WebhookMetrics {
+  readonly #succeeded: Counter
+  readonly #failed: Counter
+  readonly #missed: Counter
+
+  constructor(metrics: Metrics, { inFlight, lagRecords, pending }: ObservedWebhooks) {
+    this.#succeeded = metrics.counter("laurel_webhook_attempts_total", { outcome: "succeeded" })
+    this.#failed = metrics.counter("laurel_webhook_attempts_total", { outcome: "failed" })
+    this.#missed = metrics.counter("laurel_webhook_missed_records_total")
+    metrics.gauge("laurel_webhook_attempts_in_flight", inFlight)
+    metrics.gauge("laurel_webhook_deliveries_pending", pending)
+    metrics.gauge("laurel_webhook_lag_records", lagRecords)
+  }
+
+  /** An attempt has ended. */
+  attempted(succeeded: boolean): void {
+    if (succeeded) this.#succeeded.increment()
+    else this.#failed.increment()
+  }
+
+  /** So many records are gone before webhooks were made of them. */
+  missed(records: number): void {
+    this.#missed.add(records)
+  }
+}
