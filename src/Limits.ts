@@ -189,8 +189,7 @@ export const limits = {
   erasureMs: 10 * 86_400_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
-  // Feed
-  /** What is kept for those who follow at the head. */
+  // Feed: what is kept for those who follow at the head
   feedRecordsMax: 20_000,
   feedBytesMax: 8 * mebibyte,
   feedReadersMax: 4,
@@ -199,6 +198,7 @@ export const limits = {
 
   // Stored entries
   mapBytes: 16 * 1024 * mebibyte,
+  databaseCheckedBytesMax: 16 * mebibyte,
   writesInFlightMax: 4,
   readChunkEntriesMax: 1_000,
   readChunkMs: 2,

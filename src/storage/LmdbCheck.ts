@@ -1,16 +1,23 @@
 /** What is checked before LMDB opens an environment, and what is said where it must not. */
+import fs from "node:fs"
 import { Effect } from "effect"
-import { checkPages, makeAnew } from "./LmdbPages.ts"
+import { limits } from "../Limits.ts"
+import { checkPages, dataFile, makeAnew } from "./LmdbPages.ts"
 import { nextTurn } from "./nextTurn.ts"
 import { Broken } from "./Storage.ts"
 
-/** Fails where LMDB must not open the environment in `folder`; checks the `whole` of it or only what leads to the rest. */
+/**
+ * Fails where LMDB must not open the environment in `folder`: checks all of it where that takes no time or it is
+ * `mistrusted`, else only what leads to the rest.
+ */
 export const checkDatabase = Effect.fnUntraced(function* (
   folder: string,
-  whole: boolean,
+  mistrusted: boolean,
   onChecking: ((done: number, total: number) => void) | undefined,
 ): Effect.fn.Return<void, Broken> {
   const startedAt = performance.now()
+  const size = fs.statSync(dataFile(folder), { throwIfNoEntry: false })?.size ?? 0
+  const whole = mistrusted || size <= limits.databaseCheckedBytesMax
   const check = checkPages(folder, { whole })
   const step = Effect.try({
     try: () => check.next(),
@@ -28,7 +35,7 @@ export const checkDatabase = Effect.fnUntraced(function* (
   if (fault !== undefined) {
     return yield* new Broken({ operation: "open", cause: new Error(`${fault}. ${makeAnew}`) })
   }
-  if (!whole || pages === 0) return
+  if (!mistrusted || pages === 0) return
   const durationMs = Math.round(performance.now() - startedAt)
   yield* Effect.logInfo(
     "The last end was not in order: the pages of the database were checked",

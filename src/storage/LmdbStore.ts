@@ -10,7 +10,8 @@
  *   after such an answer. A snapshot may use half of the reserve: it is what lets journal segments go.
  * - After an error on its meta page LMDB never answers again, so a write has a deadline.
  * - While it is open the file `in-use` lies beside it. Where one was left behind, or the journal was not closed in order,
- *   all pages are checked before LMDB trusts them (`LmdbPages`); else only the two that lead to all others.
+ *   all pages are checked before LMDB trusts them (`LmdbPages`), and always where they are few; else only the two that
+ *   lead to all others.
  * - A range is read in chunks by seeking anew from the last key: no read transaction outlives a turn of the
  *   event loop, so none pins old pages. A range that changes meanwhile is read as it is when reached. Who reads
  *   a million entries gets them in blocks (`LmdbBlocks.ts`).
