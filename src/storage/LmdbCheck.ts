@@ -6,9 +6,17 @@ import { checkPages, dataFile, makeAnew } from "./LmdbPages.ts"
 import { nextTurn } from "./nextTurn.ts"
 import { Broken } from "./Storage.ts"
 
+const attempt = <A>(run: () => A): Effect.Effect<A, Broken> =>
+  Effect.try({ try: run, catch: (cause) => new Broken({ operation: "open", cause }) })
+
+const isSmall = (folder: string): boolean => {
+  const found = fs.statSync(dataFile(folder), { throwIfNoEntry: false })
+  return found === undefined || found.size <= limits.databaseCheckedBytesMax
+}
+
 /**
- * Fails where LMDB must not open the environment in `folder`: checks all of it where that takes no time or it is
- * `mistrusted`, else only what leads to the rest.
+ * Fails where LMDB must not open the environment in `folder`: checks all of it where it is small or `mistrusted`, else
+ * only what leads to the rest.
  */
 export const checkDatabase = Effect.fnUntraced(function* (
   folder: string,
@@ -16,13 +24,9 @@ export const checkDatabase = Effect.fnUntraced(function* (
   onChecking: ((done: number, total: number) => void) | undefined,
 ): Effect.fn.Return<void, Broken> {
   const startedAt = performance.now()
-  const size = fs.statSync(dataFile(folder), { throwIfNoEntry: false })?.size ?? 0
-  const whole = mistrusted || size <= limits.databaseCheckedBytesMax
+  const whole = mistrusted || (yield* attempt(() => isSmall(folder)))
   const check = checkPages(folder, { whole })
-  const step = Effect.try({
-    try: () => check.next(),
-    catch: (cause) => new Broken({ operation: "open", cause }),
-  })
+  const step = attempt(() => check.next())
   let found = yield* step
   let pages = 0
   while (found.done !== true) {

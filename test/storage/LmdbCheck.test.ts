@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from "node:fs/promises"
+import { readFile, stat, symlink, writeFile } from "node:fs/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { limits } from "../../src/Limits.ts"
@@ -45,12 +45,23 @@ const opens = (folder: string, mistrusted: boolean) =>
   Effect.map(Effect.exit(checkDatabase(folder, mistrusted, undefined)), Exit.isSuccess)
 
 describe("A database that was closed in order", () => {
-  it.live("is checked as a whole where that takes no time", () =>
+  it.live("is checked as a whole where it is small", () =>
     Effect.gen(function* () {
       const small = yield* damaged(1)
       expect([yield* opens(small, false), yield* opens(small, true)]).toEqual([false, false])
       const large = yield* damaged(limits.databaseCheckedBytesMax)
       expect([yield* opens(large, false), yield* opens(large, true)]).toEqual([true, false])
+    }),
+  )
+})
+
+describe("A database that can not be read", () => {
+  it.live("is told as one that can not be opened", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* Effect.promise(() => symlink(dataFile(folder), dataFile(folder)))
+      const error = yield* Effect.flip(checkDatabase(folder, false, undefined))
+      expect(error).toMatchObject({ _tag: "Broken", operation: "open" })
     }),
   )
 })
