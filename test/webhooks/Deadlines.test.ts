@@ -37,4 +37,22 @@ describe("Deadlines", () => {
     vi.advanceTimersByTime(100)
     expect([ended, vi.getTimerCount()]).toEqual([["third"], 0])
   })
+
+  it("end when they should, also where others begin or are over because of one that ends", () => {
+    ended.length = 0
+    const deadlines: Deadlines<string> = new Deadlines(100, (name) => {
+      ended.push(name)
+      if (name !== "first") return
+      deadlines.remove("over with it")
+      deadlines.add("next")
+    })
+    deadlines.add("first")
+    deadlines.add("over with it")
+    vi.advanceTimersByTime(40)
+    deadlines.add("second")
+    vi.advanceTimersByTime(100)
+    expect(ended).toEqual(["first", "second"])
+    vi.advanceTimersByTime(60)
+    expect([ended, vi.getTimerCount()]).toEqual([["first", "second", "next"], 0])
+  })
 })
