@@ -97,7 +97,7 @@ export class Sender implements MessageSender {
 
   close(): void {
     this.#closing = true
-    for (const client of this.#idle.splice(0)) close(client)
+    this.#closeWhenLast()
   }
 
   #begin(attempt: Attempt): void {
@@ -126,9 +126,9 @@ export class Sender implements MessageSender {
   readonly #ended = (attempt: Attempt, client: Client, isWhole: boolean): void => {
     this.#deadlines.remove(attempt)
     this.#underWay--
-    if (!isWhole) client.destroy().catch(() => {})
-    else if (this.#closing && this.#waiting.length === 0) close(client)
-    else this.#idle.push(client)
+    if (isWhole) this.#idle.push(client)
+    else client.destroy().catch(() => {})
+    this.#closeWhenLast()
     if (this.#waiting.length === 0 || this.#beginning) return
     this.#beginning = true
     // Others may be given up in the same turn.
@@ -141,12 +141,15 @@ export class Sender implements MessageSender {
       const attempt = this.#waiting.shift()!
       if (!attempt.done) this.#begin(attempt)
     }
-    if (this.#closing && this.#waiting.length === 0) this.close()
+    this.#closeWhenLast()
+  }
+
+  /** Connections are let go when no attempt waits for one. */
+  #closeWhenLast(): void {
+    if (!this.#closing || this.#waiting.length > 0) return
+    for (const client of this.#idle.splice(0)) client.close().catch(() => {})
   }
 }
-
-/** Lets go of a connection as soon as nothing is under way. */
-const close = (client: Client): void => void client.close().catch(() => {})
 
 type Request = Pick<Dispatcher.DispatchOptions, "path" | "method" | "headers" | "body">
 
