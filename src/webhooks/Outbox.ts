@@ -107,8 +107,9 @@ export class Outbox {
 
   /** Where nothing can have been missed: no webhook is older. */
   get #start(): number {
-    const numbers = [...this.#options.registry].map(({ number }) => number)
-    return Math.max(this.#cursor, Math.min(...numbers)) + 1
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { number } of this.#options.registry) oldest = Math.min(oldest, number)
+    return Math.max(this.#cursor, oldest) + 1
   }
 
   readonly #follow = Effect.gen({ self: this }, function* () {
