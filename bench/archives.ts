@@ -109,7 +109,7 @@ const withLaurel = async <A>(
 const calm = { LAUREL_SNAPSHOT_INTERVAL: "1 hour", LAUREL_ARCHIVE_INTERVAL: "off" }
 const writing = { LAUREL_SNAPSHOT_INTERVAL: "2 seconds", LAUREL_ARCHIVE_INTERVAL: "off" }
 
-/** Measures all lines; about seven minutes, 4 GB of temporary disk. */
+/** Measures all lines; about five minutes, 4 GB of temporary disk. */
 export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
     // Who has filled it holds all users, and has written none: nothing to compare the others with.

@@ -152,7 +152,7 @@ const latency = async (directory: string): Promise<ReadonlyArray<BenchLine>> => 
   }
 }
 
-/** Measures the lines of one receiver; about two minutes. */
+/** Measures the lines of one receiver; about three minutes. */
 export const webhooks = async (): Promise<ReadonlyArray<BenchLine>> => [
   ...(await withTemporaryFolder(deliveries)),
   ...(await withTemporaryFolder(latency)),

@@ -78,7 +78,7 @@ export const recordId = (prefix: RecordPrefix, record: RecordName): string =>
 
 /**
  * What all ids made of a record have in common. They are joined, not concatenated: one string that V8 keeps in pieces,
- * or as a piece of another, makes `JSON.stringify` take twice as long for all that it is part of.
+ * or as a piece of another, takes `JSON.stringify` off its quick path for all that it is part of.
  */
 export const recordDigits = ({ at, sequence }: RecordName): string => {
   if (at !== latestAt) {

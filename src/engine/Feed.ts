@@ -3,9 +3,10 @@
  *
  * - A follower pulls. What it gets is in the journal, also in relaxed durability, in order and without gaps.
  * - Records that become durable while somebody follows are kept in a ring, once for all: whoever is at the
- *   head takes them from there, with the messages that they make, which are kept for a short while. Who has fallen behind it, or begins in the
- *   past, reads the journal, a piece at a time, until it has caught up. So memory is bounded by the ring
- *   and by one piece for each of those who read, at most `feedReadersMax` of them at once.
+ *   head takes them from there, with the messages that they make, which are kept for a short while. Who has
+ *   fallen behind it, or begins in the past, reads the journal, a piece at a time, until it has caught up. So
+ *   memory is bounded by the ring, the newest messages, and one piece for each of those who read, at most
+ *   `feedReadersMax` of them at once.
  * - The journal is not kept for followers: one that is too slow is told that its place is gone (`FeedGone`).
  *   What must not be lost `hold`s the journal.
  *
