@@ -2,6 +2,8 @@
  * Every bound of the service, with its unit in its name. Those an operator may want to change are
  * defaults of settings in `Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
  */
+import { httpLimits } from "./httpLimits.ts"
+
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
@@ -293,49 +295,10 @@ export const limits = {
   /** A process that says nothing for so long is given up. */
   workerSilenceMs: 10 * 60_000,
 
-  // HTTP server
-  headersTimeoutMs: 10_000,
-  requestTimeoutMs: 30_000,
-  keepAliveTimeoutMs: 5_000,
-  connectionsMax: 20_000,
-  connectionsCheckMs: 1_000,
-  lingerMs: 1_000,
-  // Admission control: see `http/Admission.ts`
-  /** A queue stands when so much was asked in each turn of the event loop, over so many connections, and took so long, for so long. */
-  overloadCrowdUnits: 64,
-  overloadConnectionsMin: 256,
-  overloadTurnMs: 25,
-  overloadStandingMs: 100,
-  /** Then a turn takes requests for so long, and so many units in any case. */
-  overloadBudgetMs: 1,
-  overloadTurnUnitsMin: 4,
-  /** How long a turn sends refusals. */
-  overloadRefusalMs: 2,
-  overloadCalmMs: 1_000,
-  /** A request is a unit; one with a body is one more for each of these. */
-  admissionUnitBytes: 16 * kibibyte,
-  /** Requests that wait for their reply, and what is in memory of bodies. */
-  requestsWaitingMax: 10_000,
-  bodiesBytesMax: 256 * mebibyte,
-  /** How long the caller of a reply that is sent in pieces may take nothing of it. */
-  streamStallMs: 30_000,
-  // Streams of messages
-  streamsMax: 2_000,
-  streamsOfEnvironmentMax: 200,
-  /** At once: live, of which all messages fit a stream's queue; and from the journal. */
-  streamHubTakeRecordsMax: 16,
-  streamTakeRecordsMax: 1_000,
-  streamPieceCharactersMax: 256 * kibibyte,
-  streamQueueBytesMax: mebibyte,
-  streamCoalesceMs: 20,
-  streamHeartbeatMs: 15_000,
-  /** How soon a client that was cut off comes back. */
-  streamRetryMs: 1_000,
-  refusedBodyBytesMax: 16 * mebibyte,
-  shutdownGraceMs: 10_000,
-  adminGraceMs: 1_000,
+  ...httpLimits,
+
+  // The process
   signalEchoMs: 500,
-  adminConnectionsMax: 100,
   /** How often a start that takes long says in the log what it is at. */
   startLogEveryMs: 5_000,
   otlpLogsEveryMs: 1_000,
@@ -345,6 +308,4 @@ export const limits = {
   otlpShutdownMs: 2_000,
   /** How often the event loop's delay is looked at. */
   eventLoopSampleMs: 20,
-  /** How long the command line waits for a running server. */
-  adminRequestMs: 40_000,
 } as const

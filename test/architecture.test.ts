@@ -37,7 +37,7 @@ const loadedWith = (file: string, found = new Set<string>()): ReadonlyArray<stri
 /** From the ground up: a room may import itself and the rooms before it. */
 const rooms = ["domain", "metrics", "storage", "engine", "webhooks", "accounts", "http", "cli"]
 /** What every room may import, from the ground up too. */
-const shared = ["Limits.ts", "limitRelations.ts"]
+const shared = ["httpLimits.ts", "Limits.ts", "limitRelations.ts"]
 
 const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 

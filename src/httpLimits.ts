@@ -1,0 +1,49 @@
+/** The bounds of the HTTP server; `Limits.ts` has them with all others. */
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+export const httpLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 5_000,
+  connectionsMax: 20_000,
+  connectionsCheckMs: 1_000,
+  lingerMs: 1_000,
+  // Admission control: see `http/Admission.ts`
+  /** A queue stands when so much was asked in each turn of the event loop, over so many connections, and took so long, for so long. */
+  overloadCrowdUnits: 64,
+  overloadConnectionsMin: 256,
+  overloadTurnMs: 25,
+  overloadStandingMs: 100,
+  /** Then a turn takes requests for so long, and so many units in any case. */
+  overloadBudgetMs: 1,
+  overloadTurnUnitsMin: 4,
+  /** How long a turn sends refusals. */
+  overloadRefusalMs: 2,
+  overloadCalmMs: 1_000,
+  /** A request is a unit; one with a body is one more for each of these. */
+  admissionUnitBytes: 16 * kibibyte,
+  /** Requests that wait for their reply, and what is in memory of bodies. */
+  requestsWaitingMax: 10_000,
+  bodiesBytesMax: 256 * mebibyte,
+  /** How long the caller of a reply that is sent in pieces may take nothing of it. */
+  streamStallMs: 30_000,
+  // Streams of messages
+  streamsMax: 2_000,
+  streamsOfEnvironmentMax: 200,
+  /** At once: live, of which all messages fit a stream's queue; and from the journal. */
+  streamHubTakeRecordsMax: 16,
+  streamTakeRecordsMax: 1_000,
+  streamPieceCharactersMax: 256 * kibibyte,
+  streamQueueBytesMax: mebibyte,
+  streamCoalesceMs: 20,
+  streamHeartbeatMs: 15_000,
+  /** How soon a client that was cut off comes back. */
+  streamRetryMs: 1_000,
+  refusedBodyBytesMax: 16 * mebibyte,
+  shutdownGraceMs: 10_000,
+  adminGraceMs: 1_000,
+  adminConnectionsMax: 100,
+  /** How long the command line waits for a running server. */
+  adminRequestMs: 40_000,
+} as const
