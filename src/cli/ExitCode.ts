@@ -6,7 +6,7 @@
  *     64  usage: the arguments are wrong, or a question has no terminal to be asked at
  *     65  damaged data: the data directory can not be recovered as it is, or an archive fails its check
  *     66  no data: there is no data directory
- *     69  unavailable: an address is in use, or the running server did not answer
+ *     69  unavailable: an address can not be listened on, or the running server did not answer
  *     70  a defect of Laurel
  *     73  the data directory can not be made or written, or there is no space for it
  *     74  the disk failed; what was acknowledged is safe, a restart recovers it

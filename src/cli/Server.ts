@@ -17,7 +17,7 @@ import {
 } from "../engine/archive/Archives.ts"
 import { makeWorkerHost, type WorkerHost } from "../engine/archive/WorkerHost.ts"
 import { serveAdmin } from "../http/AdminServer.ts"
-import { close, listen, type ServeError } from "../http/Listener.ts"
+import { close, listen } from "../http/Listener.ts"
 import { createServer } from "../http/nodeHttp.ts"
 import { newReadiness, Readiness, type ReadinessState } from "../http/Readiness.ts"
 import { listenHttp } from "../http/Server.ts"
@@ -25,7 +25,8 @@ import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { observeProcess } from "../metrics/ProcessMetrics.ts"
 import { Deliveries } from "../webhooks/Deliveries.ts"
-import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
+import { type CommandFailed, refused } from "./ExitCode.ts"
+import { listenFailure } from "./ListenFailure.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
 import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
@@ -63,8 +64,11 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       },
       bounds: { erasureMs: erasureMsOf(config) },
       metrics,
-    }).pipe(Effect.provideService(Readiness, readiness))
-    yield* tryAddress(config.adminHost, config.adminPort)
+    }).pipe(
+      Effect.provideService(Readiness, readiness),
+      Effect.mapError((error) => listenFailure("api", config, error)),
+    )
+    yield* tryAdminAddress(config)
 
     // Before there is any state: see WorkerHost.
     const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
@@ -90,7 +94,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     const admin = yield* Effect.provide(
       serveAdmin({ host: config.adminHost, port: config.adminPort, token, metrics }),
       Context.add(services, Archives, archives),
-    )
+    ).pipe(Effect.mapError((error) => listenFailure("admin", config, error)))
     const url = reachable(api.url)
     yield* keepServerFile(config.dataDirectory, {
       pid: process.pid,
@@ -110,18 +114,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
     if (demoKey !== undefined) yield* Console.log(welcomeText(url, demoKey))
-  }).pipe(
-    Effect.mapError((error) => {
-      switch (error._tag) {
-        case "CommandFailed":
-          return error
-        case "LaurelError":
-          return refused(error)
-        case "ServeError":
-          return commandFailed(exitCodes.unavailable, `${error.message}.`)
-      }
-    }),
-  )
+  }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
 const sentenceOf = (progress: OpenProgress): string => {
   const done = progress.done.toLocaleString("en")
@@ -167,8 +160,11 @@ const keepArchives = Effect.fnUntraced(function* (
 })
 
 /** Listens for a moment; whether the address is free will show again when it is needed. */
-const tryAddress = (host: string, port: number): Effect.Effect<void, ServeError> =>
-  Effect.flatMap(listen(createServer(), { host, port }), close)
+const tryAdminAddress = (config: Config): Effect.Effect<void, CommandFailed> =>
+  listen(createServer(), { host: config.adminHost, port: config.adminPort }).pipe(
+    Effect.flatMap(close),
+    Effect.mapError((error) => listenFailure("admin", config, error)),
+  )
 
 const logDurability = ({ durability }: Config): Effect.Effect<void> =>
   durability === "fsync"

@@ -27,10 +27,9 @@ export interface Address {
   readonly port: number
 }
 
-/** The address can not be listened on. */
+/** The address can not be listened on; `cause` has the code of the operating system or of the resolver. */
 export class ServeError extends Data.TaggedError("ServeError")<{
-  readonly message: string
-  readonly cause: unknown
+  readonly cause: NodeJS.ErrnoException
 }> {}
 
 export interface RequestHandler extends ExchangeOwner {
@@ -101,9 +100,7 @@ export const listen = (
 ): Effect.Effect<Server, ServeError> =>
   Effect.callback((resume) => {
     const failed = (cause: NodeJS.ErrnoException): void => {
-      const reason = cause.code === "EADDRINUSE" ? "it is in use" : cause.message
-      const message = `Can not listen on ${host}:${port}: ${reason}`
-      resume(Effect.fail(new ServeError({ message, cause })))
+      resume(Effect.fail(new ServeError({ cause })))
     }
     server.once("error", failed)
     server.listen({ host, port, backlog: 1024 }, () => {

@@ -37,16 +37,35 @@ describe("A start that can not be", patience, () => {
     expect(await readdir(join(folder, ".."))).toEqual([])
   })
 
-  it("names the address that is in use, and leaves nothing behind", async () => {
+  it("names the port that is in use, what needs it and its setting, and leaves nothing behind", async () => {
     const folder = await temporaryFolder()
     const port = await takenPort()
-    for (const variable of ["LAUREL_PORT", "LAUREL_ADMIN_PORT"]) {
+    for (const [variable, service] of [
+      ["LAUREL_PORT", "the API"],
+      ["LAUREL_ADMIN_PORT", "the admin server"],
+    ] as const) {
       const ended = await run(["serve"], join(folder, "data"), { ...anyPorts, [variable]: port })
       expect(ended).toEqual({
         code: 69,
         stdout: "",
-        stderr: `laurel: Can not listen on 127.0.0.1:${port}: it is in use.\n`,
+        stderr: `laurel: Port ${port} of 127.0.0.1 is in use by another program, and ${service} needs it (${variable}). Stop that program, or set ${variable} to another port; 0 takes any free one.\n`,
       })
+    }
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  it("names the setting of a host that this machine does not have, or that has no address", async () => {
+    const folder = await temporaryFolder()
+    // 192.0.2.0/24 is for documentation: no machine has an address of it.
+    for (const variable of ["LAUREL_HOST", "LAUREL_ADMIN_HOST"]) {
+      const settings = { ...anyPorts, [variable]: "192.0.2.1" }
+      const { code, stderr } = await run(["serve"], join(folder, "data"), settings)
+      expect(code).toBe(69)
+      expect(stderr).toMatch(
+        new RegExp(
+          `^laurel: This machine does not have the address 192\\.0\\.2\\.1, .*\\(${variable}\\)\\. Set ${variable} to an address of this machine.*\\n$`,
+        ),
+      )
     }
     expect(await readdir(folder)).toEqual([])
   })
