@@ -13,7 +13,7 @@ import { levelAt } from "./Level.ts"
 import type { ProjectState } from "./Project.ts"
 import { type Quest, questStatusAt } from "./Quest.ts"
 import { lastDayOf, type StreakDefinition, streakNow } from "./Streak.ts"
-import type { QuestState, UserState } from "./User.ts"
+import { type QuestState, stepCountOf, type UserState } from "./User.ts"
 
 /** A badge that a user has. Times are epoch milliseconds. */
 export interface UserBadge {
@@ -143,7 +143,7 @@ const showQuest = (
             : "in_progress",
     steps: quest.steps.map(({ key, target }) => ({
       key,
-      current: completed ? target : Math.min(state?.steps[key] ?? 0, target),
+      current: completed ? target : Math.min(stepCountOf(state?.steps, key), target),
       target,
     })),
     periodEndsAt: periodEndsAt(quest, zone, now),

@@ -25,6 +25,10 @@ export interface EarnedBadge {
 
 export type StepCounts = { readonly [step: string]: number }
 
+/** How many events count for a step. Its key may be one that every object inherits, such as `constructor`. */
+export const stepCountOf = (steps: StepCounts | undefined, step: string): number =>
+  steps !== undefined && Object.hasOwn(steps, step) ? steps[step]! : 0
+
 /** Where a user stands in a quest. */
 export interface QuestState {
   /** The window that a recurring quest was last touched in, else 0. */

@@ -12,11 +12,14 @@ import type { Webhook } from "../domain/Webhook.ts"
 import { asBuffer } from "../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../storage/Values.ts"
 import type { RecordTexts } from "./RecordTexts.ts"
+import { repairedRecord } from "./repairedSteps.ts"
 
 /** The journal's text of a record. */
 export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
 
-export const decodeRecord = (body: Uint8Array): JournalRecord => JSON.parse(textOf(body))
+export const decodeRecord = (body: Uint8Array): JournalRecord => parseRecord(textOf(body))
+
+const parseRecord = (text: string): JournalRecord => repairedRecord(JSON.parse(text))
 
 const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
 
@@ -43,9 +46,7 @@ export const encodePage = (
 const newline = 10
 
 export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
-  textOf(page)
-    .split("\n")
-    .map((line) => JSON.parse(line))
+  textOf(page).split("\n").map(parseRecord)
 
 const byId = <A extends { readonly id: string }>(things: ReadonlyArray<A>): Map<string, A> =>
   new Map(things.map((thing) => [thing.id, thing]))

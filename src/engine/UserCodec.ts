@@ -15,6 +15,7 @@
 import { type WindowKind, windowKinds } from "../domain/Calendar.ts"
 import { emptyProfile, noWindows, type UserState, type WindowScores } from "../domain/User.ts"
 import { asBuffer, dataViewOf } from "../storage/Keys.ts"
+import { repairedQuests } from "./repairedSteps.ts"
 
 const windowBytes = 20
 const fixedBytes = 29
@@ -129,7 +130,7 @@ export const decodeUser = (value: Uint8Array): UserState => {
     badges: mapOf(rest.badges),
     badgeCounts: mapOf(rest.badgeCounts),
     badgeRecounts: mapOf(rest.badgeRecounts),
-    quests: mapOf(rest.quests),
+    quests: repairedQuests(mapOf(rest.quests)),
     questsCompleted: rest.questsCompleted,
     streaks: mapOf(rest.streaks),
     ruleUses: mapOf(rest.ruleUses),

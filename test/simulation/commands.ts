@@ -55,7 +55,15 @@ export const zones = [
   "Pacific/Pago_Pago",
   "Australia/Lord_Howe",
 ]
-const streakKeys = ["daily", "shop"]
+/** Names that every object inherits, as callers may choose them. */
+export const inheritedNames = [
+  "constructor",
+  "__proto__",
+  "toString",
+  "hasOwnProperty",
+  "valueOf",
+] as const
+const streakKeys = ["daily", "constructor"]
 const day = 86_400_000
 
 const conditions: ReadonlyArray<Condition> = [
@@ -63,6 +71,8 @@ const conditions: ReadonlyArray<Condition> = [
   { path: "cart.total", op: "exists" },
   { path: "tags", op: "contains", value: "new" },
   { path: "kind", op: "in", value: ["a", "b"] },
+  { path: "constructor.name", op: "exists" },
+  { path: "__proto__.amount", op: "gte", value: 2 },
 ]
 
 const where = (random: Random): ReadonlyArray<Condition> =>
@@ -135,8 +145,10 @@ export const randomBadge = ({ now, random, sequence }: Surroundings): Badge => (
   updatedAt: now,
 })
 
+const stepKeys = ["one", "constructor", "__proto__"]
+
 const steps = (random: Random): Quest["steps"] =>
-  ["one", "two", "three"].slice(0, random.integer(0, 3)).map((key) => ({
+  stepKeys.slice(0, random.integer(0, 3)).map((key) => ({
     key,
     action: random.pick(actions),
     where: where(random),
@@ -192,7 +204,7 @@ export const randomSettings = ({
             ]),
           },
           {
-            key: "shop",
+            key: "constructor",
             actions: ["BUY", "QUEST_COMPLETE"],
             freezes: { initial: 2, max: 3, everyDays: random.pick([null, 2, 7]) },
           },
@@ -261,6 +273,8 @@ const metadata = (random: Random): Metadata | undefined =>
         amount: random.pick([0, 1, 1.5, 2.3, 3, 7, "3"]),
         kind: random.pick(["a", "c"]),
         ...(random.chance(0.5) && { cart: { total: 3 } }),
+        ...(random.chance(0.3) && { constructor: { name: "x" } }),
+        ...(random.chance(0.3) && Object.fromEntries([["__proto__", { amount: 2 }]])),
         tags: random.chance(0.5) ? ["new"] : [],
       }
 

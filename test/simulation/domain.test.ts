@@ -6,7 +6,7 @@ import { historyAddsUp, replayEqualsLive, undoneToNothing } from "./properties.t
 import { seeds } from "./random.ts"
 import { stateView } from "./views.ts"
 
-const users = ["ada", "constructor"]
+const users = ["__proto__", "constructor"]
 
 const play = (seed: number, steps: number): DomainRun => {
   const run = new DomainRun(seed)

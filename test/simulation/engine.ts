@@ -18,6 +18,7 @@ import { recordsOf, sandbox, start } from "../engine/fixture.ts"
 import { firstOf, recordOf } from "./answers.ts"
 import {
   beginnings,
+  inheritedNames,
   randomBadge,
   randomCommand,
   randomEdit,
@@ -71,10 +72,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   let now = Date.parse(random.pick(beginnings))
   yield* TestClock.setTime(now)
   let running = yield* open
-  const users = Array.from(
-    { length: 10 },
-    (_, index) => `${["constructor", "u"][index % 2]}${index}`,
-  )
+  const users = [...inheritedNames, ...Array.from({ length: 5 }, (_, index) => `u${index}`)]
   const settled = random.chance(0.6)
   const recurAnew = new Set<string>()
   let sequence = 0

@@ -6,7 +6,7 @@ import type { ProjectState } from "../../src/domain/Project.ts"
 import { questStatusAt } from "../../src/domain/Quest.ts"
 import type { JournalRecord } from "../../src/domain/Record.ts"
 import { lastDayOf, streakNow } from "../../src/domain/Streak.ts"
-import type { Profile, UserState } from "../../src/domain/User.ts"
+import { type Profile, stepCountOf, type UserState } from "../../src/domain/User.ts"
 import { replyOf } from "../../src/domain/UserReply.ts"
 import { badgesOf, countFor, type Place } from "./model/badges.ts"
 import { pointsOf, windowsOf, windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
@@ -59,7 +59,9 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
             steps:
               status === "completed"
                 ? []
-                : quest.steps.map(({ key, target }) => Math.min(target, present?.steps[key] ?? 0)),
+                : quest.steps.map(({ key, target }) =>
+                    Math.min(target, stepCountOf(present?.steps, key)),
+                  ),
           },
         ]
       }),

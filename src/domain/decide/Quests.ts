@@ -5,7 +5,7 @@ import { holds } from "../Condition.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../Errors.ts"
 import { type Quest, questStatusAt } from "../Quest.ts"
 import type { TrackedEvent } from "../Record.ts"
-import type { QuestState, StepCounts } from "../User.ts"
+import { type QuestState, type StepCounts, stepCountOf } from "../User.ts"
 import type { Draft } from "./Draft.ts"
 
 /** The index of the period of a quest that has this local day of the project; 0 when it does not recur. */
@@ -23,7 +23,7 @@ export const questProgress = ({ steps }: Quest, counts: StepCounts): number => {
   let done = 0
   let asked = 0
   for (const { key, target } of steps) {
-    done += Math.min(counts[key] ?? 0, target)
+    done += Math.min(stepCountOf(counts, key), target)
     asked += target
   }
   return asked === 0 ? 0 : done / asked
@@ -51,11 +51,11 @@ export const countSteps = (draft: Draft, entry: ActionEntry, event: TrackedEvent
     const state = standing(before, period)
     if (state !== undefined && state.completedAt !== null) continue
     if (quest.prerequisites.length > 0 && isLocked(draft, quest)) continue
-    let counts = state?.steps ?? noSteps
+    let counts = state?.steps
     let started = state !== undefined
     let matched = false
     for (const { key, target, where } of steps) {
-      const current = (counts[key] ?? 0) + 1
+      const current = stepCountOf(counts, key) + 1
       if (current > target && !isDone(quest, state?.steps)) continue
       if (where.length > 0 && !holds(where, event.metadata)) continue
       matched = true
@@ -79,7 +79,7 @@ export const countSteps = (draft: Draft, entry: ActionEntry, event: TrackedEvent
 
 /** Whether every step has come to its target. */
 const isDone = ({ steps }: Quest, counts: StepCounts = noSteps): boolean =>
-  steps.every(({ key, target }) => (counts[key] ?? 0) >= target)
+  steps.every(({ key, target }) => stepCountOf(counts, key) >= target)
 
 const noSteps: StepCounts = {}
 

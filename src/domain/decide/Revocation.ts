@@ -14,7 +14,7 @@ import { holds } from "../Condition.ts"
 import { type ErrorCode, type LaurelError, laurelError } from "../Errors.ts"
 import type { ProjectState } from "../Project.ts"
 import type { Fact, JournalRecord, Revocation } from "../Record.ts"
-import type { QuestState, UserState } from "../User.ts"
+import { type QuestState, stepCountOf, type UserState } from "../User.ts"
 import { criterionNumber, targetOf } from "./Badges.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
@@ -88,7 +88,7 @@ class Undo {
       case "quest.progressed": {
         const state = this.#quests.get(fact.questId) ?? this.#user.quests.get(fact.questId)
         if (state === undefined || state.period !== fact.period) break
-        const left = (state.steps[fact.step] ?? 0) - 1
+        const left = stepCountOf(state.steps, fact.step) - 1
         const { [fact.step]: _, ...others } = state.steps
         const steps = left > 0 ? { ...others, [fact.step]: left } : others
         this.#quests.set(fact.questId, { ...state, steps })
