@@ -98,16 +98,16 @@ const webAddress: Parse<string | undefined> = (text) => {
 
 /** Header fields as OpenTelemetry writes them: `name=value`, with commas between, values percent-encoded. */
 const headerFields: Parse<Readonly<Record<string, string>>> = (text) => {
-  const fields: Record<string, string> = {}
+  const fields: Array<readonly [string, string]> = []
   for (const part of text === "" ? [] : text.split(",")) {
     const [, name, encoded] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
     const value = encoded === undefined ? undefined : decoded(encoded)
     if (name === undefined || value === undefined || !/^[\x20-\x7e]+$/.test(value)) {
       return Result.fail("must be header fields such as name=value, with commas between")
     }
-    fields[name.toLowerCase()] = value
+    fields.push([name.toLowerCase(), value])
   }
-  return Result.succeed(fields)
+  return Result.succeed(Object.fromEntries(fields))
 }
 
 const decoded = (text: string): string | undefined => {

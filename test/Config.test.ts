@@ -89,6 +89,14 @@ describe("The configuration", () => {
     expect(config.webhookAllowedRanges.includes("10.2.0.1")).toBe(false)
   })
 
+  it("keeps each header field of a collector, also one with a name that objects inherit", () => {
+    const config = configOf({ LAUREL_OTLP_HEADERS: "__proto__=a,constructor=b" })
+    expect(Object.entries(config.otlpHeaders)).toEqual([
+      ["__proto__", "a"],
+      ["constructor", "b"],
+    ])
+  })
+
   it("names every fault at once, a line each, with the variable and its value", () => {
     const faults = faultsOf({
       LAUREL_HOST: "not a host",
