@@ -32,7 +32,7 @@ import { observabilityLayer } from "./Logging.ts"
 import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
 import { keepServerFile, makeToken } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
-import { createDemoKey, welcomeText } from "./Welcome.ts"
+import { createDemoKey, showOrKeep, welcomeText } from "./Welcome.ts"
 
 /** Serves until the first SIGTERM or SIGINT, and then ends in order. */
 export const runServer: Effect.Effect<void, CommandFailed> = Effect.gen(function* () {
@@ -87,6 +87,8 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     readiness.doing = "The data is open; the server is about to be ready."
 
     const demoKey = yield* Effect.provide(createDemoKey, services)
+    const shownKey =
+      demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
     const deliveries = yield* deliver
     yield* Effect.provide(api.takeOver, Context.add(services, Deliveries, deliveries))
     const token = makeToken()
@@ -113,7 +115,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         }),
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
-    if (demoKey !== undefined) yield* Console.log(welcomeText(url, demoKey))
+    if (shownKey !== undefined) yield* Console.log(welcomeText(url, shownKey))
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
 const sentenceOf = (progress: OpenProgress): string => {

@@ -55,7 +55,7 @@ describe("A server without free file descriptors", patience, () => {
   it("goes on answering those who are connected, and takes others once there are some again", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder, {}, "ulimit -n 128")
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     const [early] = await hold(server, 1)
     expect(await ask(early!, key, "before")).toBe("200")
     const idle = await hold(server, 300)
@@ -81,7 +81,7 @@ describe("A server without free file descriptors", patience, () => {
 describe("10,000 idle connections", patience, () => {
   it.skipIf(openFilesMax() < 11_000)("keep nobody else waiting, and cost little", async () => {
     const server = await Server.start(await temporaryFolder(), {}, "ulimit -n 11000")
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     const resident = () =>
       Number(execFileSync("ps", ["-o", "rss=", "-p", String(server.process.pid)])) / 1_024
     const before = resident()
@@ -115,7 +115,7 @@ describe("A data directory that can not be written", patience, () => {
   it("stops the start also when there is data, which stays as it is", async () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)
-    const [key] = await first.stdout.waitFor(/lk_test_\w+/)
+    const key = await first.firstKey()
     await first.request(key, "POST", "/v1/events", event("u"))
     await first.stop()
     execFileSync("chmod", ["-R", "a-w,a+rX", folder])
@@ -152,7 +152,7 @@ describe("A full disk", patience, () => {
       const data = join(folder, "data")
       await mkdir(data)
       const server = await Server.start(data, { LAUREL_SNAPSHOT_INTERVAL: "100 millis" })
-      const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+      const key = await server.firstKey()
       expect((await server.request(key, "POST", "/v1/events", event("before"))).status).toBe(200)
       // What is left is less than the server wants to keep free.
       const ballast = join(folder, "ballast")

@@ -1,19 +1,25 @@
 import { execFile } from "node:child_process"
-import { readdir, stat } from "node:fs/promises"
+import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { exitCodes } from "../../src/cli/ExitCode.ts"
-import { patience, root, run, Server, temporaryFolder } from "./program.ts"
+import { patience, readServerFile, root, run, Server, temporaryFolder } from "./program.ts"
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command])
 
 describe("The first start", patience, () => {
-  it("prints a key and three commands that work as they stand, and only the first start does", async () => {
-    const folder = await temporaryFolder()
+  it("keeps its key in a file where there is no terminal, and prints three commands that work as they stand", async () => {
+    const folder = join(await temporaryFolder(), "Ada's data")
     const first = await Server.start(folder)
     await first.stdout.waitFor(/leaderboard\n/)
+    const file = join(folder, "first-key")
+    expect(await readFile(file, "utf8")).toMatch(/^lk_test_\w{49}\n$/)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(first.stdout.text).toContain(`\n  ${file}\n`)
+    expect(first.stderr.text).toContain(`"file":${JSON.stringify(file)}`)
+    for (const { text } of [first.stdout, first.stderr]) expect(text).not.toContain("lk_test")
     const commands = first.stdout.text.split("\n").filter((line) => /^\s*curl /.test(line))
     expect(commands).toHaveLength(3)
     const replies = []
@@ -25,15 +31,41 @@ describe("The first start", patience, () => {
     expect(replies[2].entries).toMatchObject([{ rank: 1, userId: "ada", xp: 50 }])
     expect(await first.stop()).toBe(0)
 
+    await rm(file)
     const again = await Server.start(folder)
     expect(await again.stop()).toBe(0)
     expect(again.stdout.text).toBe("")
+    expect(await readdir(folder)).not.toContain("first-key")
+  })
+
+  it("shows its key on a terminal, and keeps no file of it", async () => {
+    const folder = await temporaryFolder()
+    // The program's standard output is a terminal: `script` makes one, and prints what the program prints there.
+    const terminal = new Server(folder, {}, `set -- script -qec "$*" /dev/null`)
+    const [, key] = await terminal.stdout.waitFor(/shown only this once:\s+(lk_test_\w{49})\s/)
+    await terminal.stdout.waitFor(/leaderboard\r?\n/)
+    expect(terminal.stdout.text).toContain(`curl -H "Authorization: Bearer ${key}"`)
+    expect(await readdir(folder)).not.toContain("first-key")
+    process.kill((await readServerFile(folder)).pid)
+    expect(await terminal.ended).toBe(0)
+  })
+
+  it("overwrites no file of another first start", async () => {
+    const folder = await temporaryFolder()
+    await writeFile(join(folder, "first-key"), "another")
+    const server = await Server.start(folder)
+    await server.stdout.waitFor(/leaderboard\n/)
+    expect(await server.firstKey()).toBe("another")
+    const names = await readdir(folder)
+    const [name] = names.filter((each) => /^first-key-key_\w+$/.test(each))
+    expect(await readFile(join(folder, name!), "utf8")).toMatch(/^lk_test_\w{49}\n$/)
+    expect(server.stdout.text).toContain(`/${name}\n`)
   })
 
   it("makes a sandbox key of the enterprise tier without a limit", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     const { stdout } = await run(["keys", "list", "--json"], folder)
     expect(JSON.parse(stdout)).toMatchObject([
       {
@@ -50,7 +82,7 @@ describe("The first start", patience, () => {
   it("leaves keys, tokens and secrets out of the log", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder, { LAUREL_LOG_LEVEL: "trace" })
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     await server.request(key, "GET", "/v1/leaderboard")
     await server.request("lk_test_wrong", "GET", "/v1/leaderboard")
     const event = { userId: "u", action: "A", metadata: { card: "known-metadata" } }
@@ -107,12 +139,14 @@ describe("The first start", patience, () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
+      "first-key",
       "journal",
       "live",
       "server.json",
     ])
     await server.stop()
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
+      "first-key",
       "journal",
       "live",
     ])

@@ -147,6 +147,11 @@ export class Server extends Running {
     return server
   }
 
+  /** The key of project `demo`, which a first start without a terminal leaves in a file. */
+  async firstKey(): Promise<string> {
+    return (await readFile(join(this.#directory, "first-key"), "utf8")).trimEnd()
+  }
+
   /** A sandbox key without a limit, made at the admin address as the command line does it, without a process for it. */
   async createKey(project = "shop"): Promise<string> {
     const { adminUrl, token } = await readServerFile(this.#directory)

@@ -10,7 +10,7 @@ describe("A server that is told to stop", patience, () => {
     it(`ends in order on ${signal} with exit code 0, and the next has all data without replay`, async () => {
       const folder = await temporaryFolder()
       const first = await Server.start(folder)
-      const [key] = await first.stdout.waitFor(/lk_test_\w+/)
+      const key = await first.firstKey()
       await first.request(key, "POST", "/v1/rules", { action: "A", reward: { xp: 3 } })
       for (let sent = 0; sent < eventsSent; sent++) {
         const event = { userId: `u${sent % 5}`, action: "A" }
@@ -31,7 +31,7 @@ describe("A server that is told to stop", patience, () => {
   it("lets a request under way finish, and takes no new connection", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     const body = JSON.stringify({ userId: "slow", action: "A" })
     const slow = request(`${server.url}/v1/events`, {
       method: "POST",
@@ -67,7 +67,7 @@ describe("A server that is told to stop", patience, () => {
   it("ends at once on a second signal, and nothing acknowledged is lost", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder, { LAUREL_SHUTDOWN_GRACE: "1 hour" })
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     const event = { userId: "u", action: "A" }
     expect((await server.request(key, "POST", "/v1/events", event)).status).toBe(200)
     // A request whose body never comes would hold the server for an hour.

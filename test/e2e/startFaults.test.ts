@@ -102,7 +102,7 @@ describe("A start that can not be", patience, () => {
   it("is refused while another server has the data directory, which goes on unharmed", async () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)
-    const [key] = await first.stdout.waitFor(/lk_test_\w+/)
+    const key = await first.firstKey()
     const second = await run(["serve"], folder, anyPorts)
     expect(second.code).toBe(75)
     expect(second.stderr).toMatch(

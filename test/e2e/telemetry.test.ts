@@ -33,7 +33,7 @@ describe("With an OpenTelemetry collector configured", patience, () => {
       LAUREL_OTLP_HEADERS: "Authorization=Bearer%20known-secret",
       LAUREL_LOG_LEVEL: "trace",
     })
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
     expect(await server.stop()).toBe(0)
     const of = (path: string) =>
@@ -62,7 +62,7 @@ describe("With an OpenTelemetry collector configured", patience, () => {
       LAUREL_OTLP_HEADERS: "Authorization=known-secret",
       LAUREL_LOG_LEVEL: "trace",
     })
-    const [key] = await server.stdout.waitFor(/lk_test_\w+/)
+    const key = await server.firstKey()
     const { status } = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
     expect(status).toBe(200)
     expect(await server.stop()).toBe(0)
