@@ -172,7 +172,10 @@ export const limits = {
   idBucketIdsMax: 100,
   snapshotTurnIdsMax: 8_192,
   idRunIdsMax: 8_000_000,
-  idempotencyExpiredMax: 1_000,
+  /** Kept answers that are deleted together: so many looked at, so many entries; and looked at in one turn. */
+  expirySliceAnswersMax: 1_000,
+  expirySliceEntriesMax: 5_000,
+  expiryTurnAnswersMax: 50,
   snapshotPendingRecordsMax: 1_000_000,
   /** With what surrounds it, one page of LMDB. Larger than what LMDB should delete often; history is not deleted. */
   historyPageBytesMax: 4_000,

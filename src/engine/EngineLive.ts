@@ -12,6 +12,7 @@ import { Asks, toReply } from "./Asks.ts"
 import { Backfills } from "./Backfills.ts"
 import { BoardWriter } from "./boards/BoardWriter.ts"
 import { BoardReader } from "./boards/ReadBoard.ts"
+import { AnswerExpiry } from "./dedupe/AnswerExpiry.ts"
 import { Engine, type Idempotency, type UserMessage } from "./Engine.ts"
 import { EngineMetrics } from "./EngineMetrics.ts"
 import type { EngineOptions } from "./EngineOptions.ts"
@@ -237,6 +238,8 @@ export const makeEngine = Effect.fnUntraced(function* (
   yield* forkWatched(options.onBroken, knownIds.fill)
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
   yield* forkWatched(options.onBroken, snapshotter.run(snapshotIntervalMs))
+  const expiry = new AnswerExpiry({ storage, now, alone: snapshotter.alone })
+  yield* forkWatched(options.onBroken, expiry.run(snapshotIntervalMs))
   const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
   yield* forkWatched(options.onBroken, residency.run(sweepIntervalMs))
   yield* forkWatched(options.onBroken, windowClock.run)

@@ -4,17 +4,16 @@
  *
  * A key is `running` from the moment its request is accepted until it is answered, `recent` from then until
  * the snapshot has it, and afterwards an entry of the snapshot (`KeptAnswers.ts`). `expiry` lists the entries by
- * the time at which they are forgotten. What is kept of a user who was erased since counts as not there.
+ * the time at which they are deleted (`dedupe/AnswerExpiry.ts`). What is kept of a user who was erased since counts as not there.
  */
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { JournalRecord } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
-import { compositeKey, keyParts } from "../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../storage/Storage.ts"
 import type { Idempotency } from "./Engine.ts"
 import type { Erasures } from "./Erasures.ts"
-import { keptEntries, readKept, recordWithoutErased, removalOf } from "./KeptAnswers.ts"
+import { keptEntries, readKept, recordWithoutErased } from "./KeptAnswers.ts"
 
 /** `fresh`: the caller goes on, and must `release` at the end. Otherwise `record` has the first answer. */
 export type Reservation =
@@ -135,24 +134,6 @@ export class IdempotencyKeys {
       if (rest !== undefined) yield* keptEntries(rest)
     }
   }
-
-  /** What must be removed because its time is over, at most `limit` answers. */
-  readonly expired = Effect.fnUntraced(function* (this: IdempotencyKeys, limit: number) {
-    const { now, storage } = this.#options
-    const range = { from: compositeKey(0), until: compositeKey(now()) }
-    const due = yield* Stream.runCollect(storage.readEntries({ table: "expiry", ...range, limit }))
-    const entries: Array<Entry> = []
-    for (const [dueKey] of due.flat()) {
-      const [, environment, key] = keyParts(dueKey) as [number, string, string]
-      entries.push({ table: "expiry", key: dueKey, value: null })
-      const kept = yield* readKept(storage, environment, key)
-      // The same key may have been used anew since, also in what this snapshot is about to write.
-      if (this.#recent.has(`${environment}\n${key}`)) continue
-      if (kept === undefined || kept.record.at + limits.idempotencyRetentionMs > now()) continue
-      entries.push(...removalOf(kept.record, kept.pieces))
-    }
-    return entries
-  })
 }
 
 const reused = laurelError(

@@ -134,12 +134,20 @@ export const readKept = Effect.fnUntraced(function* (
 const removed = (table: Entry["table"], key: Uint8Array): Entry => ({ table, key, value: null })
 
 /** What removes a kept answer, whose pieces these are. */
-export const removalOf = (
+const removalOf = (
+  record: JournalRecord,
+  pieces: ReadonlyArray<StoredEntry>,
+): ReadonlyArray<Entry> => [
+  ...removalOfAnswer(record, pieces),
+  removed("expiry", expiryKey(record)),
+]
+
+/** The same without the entry of `expiry`. */
+export const removalOfAnswer = (
   record: JournalRecord,
   pieces: ReadonlyArray<StoredEntry>,
 ): ReadonlyArray<Entry> => {
   const entries = pieces.map(([key]) => removed("idempotency", key))
-  entries.push(removed("expiry", expiryKey(record)))
   const { kept, subject } = record
   if (subject.actor === "project" && kept !== undefined) {
     entries.push(removed("batches", compositeKey(subject.environment, kept.key)))

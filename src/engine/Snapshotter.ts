@@ -150,6 +150,10 @@ export class Snapshotter {
     )
   })
 
+  /** Runs `work` while no snapshot is written. */
+  readonly alone = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Semaphore.withPermit(this.#one, work)
+
   /** Takes a snapshot of all that is durable now. Without space, nothing is lost and the next one tries again. */
   readonly take: Effect.Effect<void, StorageError> = Semaphore.withPermit(
     this.#one,
@@ -194,7 +198,6 @@ export class Snapshotter {
       for (const [environment, list] of newIds) {
         yield* ids.write(environment, list, through, add)
       }
-      slice.push(...(yield* idempotency.expired(limits.idempotencyExpiredMax)))
       const { held, now } = self.#options
       const mark = yield* nextMark(self.#mark, { watermark, at: now(), bytes: self.#bytes }, held)
       slice.push(...part.entries, {
