@@ -2,7 +2,7 @@
  * The engine in this process: puts actors, group commit, snapshots, recovery and passivation together and
  * offers them as `Engine`. It owns all state above the storage; nothing of it lives outside this scope.
  */
-import { Clock, Effect, Fiber, Layer, type Scope, Stream } from "effect"
+import { Clock, Effect, Fiber, type Scope, Stream } from "effect"
 import type { Backfill, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
@@ -235,16 +235,18 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   metrics.observe({ actors, commit, environments, residency, snapshotter, report, now })
 
-  yield* forkWatched(options.onBroken, knownIds.fill)
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
-  yield* forkWatched(options.onBroken, snapshotter.run(snapshotIntervalMs))
   const expiry = new AnswerExpiry({ storage, now, alone: snapshotter.alone })
-  yield* forkWatched(options.onBroken, expiry.run(snapshotIntervalMs))
-  const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
-  yield* forkWatched(options.onBroken, residency.run(sweepIntervalMs))
-  yield* forkWatched(options.onBroken, windowClock.run)
-  yield* forkWatched(options.onBroken, ticker.run)
-  yield* forkWatched(options.onBroken, backfills.run)
+  const background = [
+    knownIds.fill,
+    snapshotter.run(snapshotIntervalMs),
+    expiry.run(snapshotIntervalMs),
+    residency.run(options.sweepIntervalMs ?? limits.sweepIntervalMs),
+    windowClock.run,
+    ticker.run,
+    backfills.run,
+  ]
+  for (const work of background) yield* forkWatched(options.onBroken, work)
 
   const askUser = <Command extends UserCommand>(
     environment: string,
@@ -338,14 +340,3 @@ export const makeEngine = Effect.fnUntraced(function* (
     drain,
   })
 })
-
-/** The engine on whatever `Storage` is provided; `drain` runs when the scope closes. */
-export const engineLayer = (options: EngineOptions): Layer.Layer<Engine, StorageError, Storage> =>
-  Layer.effect(
-    Engine,
-    Effect.gen(function* () {
-      const engine = yield* makeEngine(options)
-      yield* Effect.addFinalizer(() => engine.drain)
-      return engine
-    }),
-  )

@@ -1,15 +1,16 @@
 /** What a server says before an engine has taken over, and that nothing is lost on the way. */
+
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { Engine } from "../../src/engine/Engine.ts"
-import { engineLayer } from "../../src/engine/EngineLive.ts"
 import { newReadiness, Readiness } from "../../src/http/Readiness.ts"
 import { listenHttp } from "../../src/http/Server.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Deliveries } from "../../src/webhooks/Deliveries.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
+import { engineLayer } from "../engine/engineLayer.ts"
 import { sampleValue } from "../metrics/exposition.ts"
 import { assertDeclared } from "./contract.ts"
 import { fullKey, TestAccounts } from "./fixture.ts"

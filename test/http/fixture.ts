@@ -7,13 +7,14 @@ import { Clock, Context, Deferred, Effect, Exit, Layer, Logger, References, Scop
 import { Accounts, type Caller, type RateLimitState } from "../../src/accounts/Accounts.ts"
 import type { EnvironmentName, Scope as KeyScope, Tier } from "../../src/domain/Directory.ts"
 import { Engine } from "../../src/engine/Engine.ts"
-import { type EngineOptions, engineLayer } from "../../src/engine/EngineLive.ts"
+import type { EngineOptions } from "../../src/engine/EngineLive.ts"
 import { Readiness, type ReadinessState } from "../../src/http/Readiness.ts"
 import { type ServeOptions, serveHttp } from "../../src/http/Server.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { Deliveries } from "../../src/webhooks/Deliveries.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
+import { engineLayer } from "../engine/engineLayer.ts"
 import { assertDeclared } from "./contract.ts"
 
 /** Keys by their text; counts requests without a clock, so that a limit is a number of requests. */

@@ -7,7 +7,7 @@
  *
  * A slice ends at `expirySliceEntriesMax` deletions, since the answer to one batch takes hundreds of entries.
  */
-import { Effect, Stream } from "effect"
+import { Effect, Schedule, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import { nextTurn } from "../../storage/nextTurn.ts"
@@ -30,12 +30,10 @@ export class AnswerExpiry {
   }
 
   /** Deletes what is due every `intervalMs`. Never ends. Without space it tries again after the next interval. */
-  readonly run = (intervalMs: number): Effect.Effect<never, StorageError> =>
-    Effect.forever(
-      Effect.andThen(
-        Effect.sleep(intervalMs),
-        Effect.catchTag(this.sweep, "NoSpace", () => Effect.void),
-      ),
+  readonly run = (intervalMs: number): Effect.Effect<void, StorageError> =>
+    Effect.sleep(intervalMs).pipe(
+      Effect.andThen(Effect.catchTag(this.sweep, "NoSpace", () => Effect.void)),
+      Effect.repeat(Schedule.forever),
     )
 
   /** Deletes all that is due. */
