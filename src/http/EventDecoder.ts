@@ -15,6 +15,7 @@ import { list } from "./api/Checks.ts"
 import { Event } from "./api/Events.ts"
 import { parseIsoTime } from "./api/IsoTime.ts"
 import { decodeText, parseBody, parseJson } from "./Body.ts"
+import { inputDecoder } from "./InputDecoder.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
 
 /** An event as it was sent; `occurredAt` is epoch milliseconds. */
@@ -63,7 +64,9 @@ export const isPlainEvent = (value: unknown): value is EventJson => {
 }
 
 const strict = { errors: "all", onExcessProperty: "error" } as const
-const decodeEventSchema = SchemaParser.decodeUnknownResult(Event, strict)
+/** Metadata is looked at by itself: the Schema of a record would visit each of its members. */
+const Head = Schema.Struct({ ...Event.fields, metadata: Schema.optionalKey(Schema.Unknown) })
+const decodeHead = inputDecoder<unknown>(Head, strict)
 
 /** The event that `value`, made by `JSON.parse`, is, or its faults; their pointers begin with `root`. */
 export const decodeEvent = (
@@ -72,10 +75,8 @@ export const decodeEvent = (
   faultsMax: number,
 ): Result.Result<EventInput, ReadonlyArray<Fault>> => {
   if (!isPlainEvent(value)) {
-    const decoded = decodeEventSchema(value)
-    if (Result.isFailure(decoded)) {
-      return Result.fail(schemaFaults(decoded.failure, root, faultsMax))
-    }
+    const faults = eventFaults(value, root, faultsMax)
+    if (faults.length > 0) return Result.fail(faults)
   }
   const event = value as EventJson
   return Result.succeed(
@@ -84,6 +85,20 @@ export const decodeEvent = (
       : { ...event, occurredAt: parseIsoTime(event.occurredAt)! },
   )
 }
+
+const eventFaults = (value: unknown, root: string, most: number): ReadonlyArray<Fault> => {
+  const head = decodeHead(value, root, most)
+  const faults = Result.isFailure(head) ? head.failure : []
+  if (faults.length >= most || !isObject(value) || !Object.hasOwn(value, "metadata")) return faults
+  const { metadata } = value as { readonly metadata: unknown }
+  const fault = isObject(metadata) ? metadataFault(metadata) : noObject
+  return fault === undefined ? faults : [...faults, { pointer: `${root}/metadata`, ...fault }]
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const noObject = { code: "invalid_type", detail: "must be an object" } as const
 
 /** The one event of a body. */
 export const decodeEventBody = (body: Buffer): Result.Result<EventInput, LaurelError> => {

@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import type { Accounts } from "../accounts/Accounts.ts"
 import { type Fault, invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
+import { limits } from "../Limits.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { CompiledOperation } from "./Operation.ts"
 
@@ -49,8 +50,10 @@ export class OpenRequest {
 
   /** Those of form first. What is wrong with a place is not told of what is in it, nor twice. */
   #withMore(faults: ReadonlyArray<Fault>, body: Buffer): ReadonlyArray<Fault> {
+    if (faults.length >= limits.faultsMax) return faults.slice(0, limits.faultsMax)
     const more = this.operation.moreFaults(body, this.exchange.caller!)
-    return [...faults, ...more.filter(({ pointer }) => !faults.some(isAround(pointer)))]
+    const others = more.filter(({ pointer }) => !faults.some(isAround(pointer)))
+    return [...faults, ...others].slice(0, limits.faultsMax)
   }
 
   /** Takes what the payload costs beyond what was taken; `false` when that is more than there is. */

@@ -3,7 +3,7 @@
  * request needs: decoders for each part, who may call it, how large a body it takes.
  */
 import type { IncomingHttpHeaders } from "node:http"
-import { Context, type Effect, Result, type Schema, SchemaParser } from "effect"
+import { Context, type Effect, Result, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { Scope } from "../domain/Directory.ts"
@@ -13,9 +13,9 @@ import { limits } from "../Limits.ts"
 import { BodyBytesMax, NoBodyIsEmpty, OpenTo } from "./api/Common.ts"
 import { parseBody } from "./Body.ts"
 import type { HeaderList } from "./Exchange.ts"
+import { inputDecoder } from "./InputDecoder.ts"
 import type { JsonText } from "./JsonText.ts"
 import { parseParams, parseQuery, refuseQuery } from "./RequestParts.ts"
-import { schemaFaults } from "./SchemaFaults.ts"
 import type { StreamedReply } from "./StreamedReply.ts"
 
 /** A decoded request of a known caller. */
@@ -158,11 +158,16 @@ const schemaDecoder = (
   schema: Schema.Top,
   annotations: Context.Context<never>,
   key: ParseOptionsKey,
-) =>
-  SchemaParser.decodeUnknownResult(
-    schema as unknown as Schema.ConstraintDecoder<unknown>,
-    Context.getOrElse(annotations, key as typeof HttpApi.ParamsParseOptions, () => ({})),
+  root: string,
+): ((value: unknown) => Decoded) => {
+  const options = Context.getOrElse(
+    annotations,
+    key as typeof HttpApi.ParamsParseOptions,
+    () => ({}),
   )
+  const decode = inputDecoder<unknown>(schema, options)
+  return (value) => decode(value, root, limits.faultsMax)
+}
 
 const partDecoder = <Raw>(
   schema: Schema.Top | undefined,
@@ -171,11 +176,10 @@ const partDecoder = <Raw>(
   root: string,
   parse: (raw: Raw) => Result.Result<Record<string, string>, ReadonlyArray<Fault>>,
 ): ((raw: Raw) => Decoded) => {
-  const decode = schema === undefined ? undefined : schemaDecoder(schema, annotations, key)
+  const decode = schema === undefined ? undefined : schemaDecoder(schema, annotations, key, root)
   return (raw) => {
     const parsed = parse(raw)
-    if (Result.isFailure(parsed) || decode === undefined) return parsed
-    return Result.mapError(decode(parsed.success), (issue) => schemaFaults(issue, root))
+    return Result.isFailure(parsed) || decode === undefined ? parsed : decode(parsed.success)
   }
 }
 
@@ -187,7 +191,7 @@ const payloadDecoder = (
   const decoders = new Map(
     [...endpoint.payload].map(([mediaType, { schemas }]) => [
       mediaType,
-      schemaDecoder(schemas[0], annotations, HttpApi.PayloadParseOptions),
+      schemaDecoder(schemas[0], annotations, HttpApi.PayloadParseOptions, ""),
     ]),
   )
   return (body, mediaType) => {
@@ -195,9 +199,7 @@ const payloadDecoder = (
     if (decode === undefined) return Result.succeed(undefined)
     const value = parseBody(body)
     if (Result.isFailure(value)) return value
-    return Result.mapError(decode(value.success), (issue) =>
-      invalidRequest(schemaFaults(issue, "")),
-    )
+    return Result.mapError(decode(value.success), invalidRequest)
   }
 }
 

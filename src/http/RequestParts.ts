@@ -70,9 +70,9 @@ export const refuseQuery = (text: string): Parts => {
   if (text === "") return nothing
   const query = parseQuery(text)
   if (Result.isFailure(query)) return query
-  const faults = Object.keys(query.success).map((name) =>
-    fault(`query${pointerStep(name)}`, "unknown_member", "is not known here"),
-  )
+  const faults = Object.keys(query.success)
+    .slice(0, limits.faultsMax)
+    .map((name) => fault(`query${pointerStep(name)}`, "unknown_member", "is not known here"))
   return faults.length === 0 ? query : Result.fail(faults)
 }
 

@@ -18,15 +18,16 @@ export const pointerStep = (key: PropertyKey): string => {
 }
 
 /**
- * The faults of `issue`, at most `most`, at most one for each place. Pointers begin with `root`: nothing for
- * a body, `query` or `path` for those parts of a request.
+ * The faults of `issue` behind those that were `found` before, at most `most` in all, at most one for each place.
+ * Pointers begin with `root`: nothing for a body, `query` or `path` for those parts of a request.
  */
 export const schemaFaults = (
   issue: SchemaIssue.Issue,
   root: string,
   most: number = limits.faultsMax,
+  found: ReadonlyArray<Fault> = [],
 ): ReadonlyArray<Fault> => {
-  const faults = new Map<string, Fault>()
+  const faults = new Map(found.map((fault) => [fault.pointer, fault]))
   collect(issue, root, faults, most)
   return [...faults.values()]
 }

@@ -88,7 +88,7 @@ class Generator {
 describe("the structural check of events", () => {
   const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
 
-  it(`passes only what the Schema accepts (SEED=${seed})`, () => {
+  it(`passes only what the Schema accepts, and the decoder all of it (SEED=${seed})`, () => {
     const generator = new Generator(seed)
     let passed = 0
     let accepted = 0
@@ -97,6 +97,9 @@ describe("the structural check of events", () => {
       const value: unknown = JSON.parse(JSON.stringify(generator.event()))
       const bySchema = Result.isSuccess(accepts(value))
       if (bySchema) accepted++
+      if (Result.isSuccess(decodeEvent(value, "", 100)) !== bySchema) {
+        throw new Error(`The Schema says ${bySchema} of ${JSON.stringify(value)}`)
+      }
       if (!isPlainEvent(value)) continue
       passed++
       if (!bySchema) throw new Error(`Passed, but not accepted: ${JSON.stringify(value)}`)

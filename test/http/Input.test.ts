@@ -153,6 +153,17 @@ describe("an event", () => {
     const long = await post("/v1/events", { userId: "u", action: "A", ["k".repeat(50_000)]: 1 })
     expect(long.json.errors[0].pointer.length).toBeLessThan(110)
   })
+
+  it("tells at most so many over all its parts", async () => {
+    const parameters = Array.from({ length: 3_000 }, (_, i) => `p${i}`).join("&")
+    const members = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`m${i}`, 1]))
+    const { json, status } = await server.call("POST", `/v1/quests?${parameters}`, {
+      body: members,
+      headers: { "idempotency-key": "\u00e9" },
+    })
+    expect(status).toBe(400)
+    expect(json.errors).toHaveLength(limits.faultsMax)
+  })
 })
 
 describe("a body", () => {

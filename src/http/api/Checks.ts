@@ -26,7 +26,7 @@ export const faultCodes = {
 } as const
 export type FaultCode = keyof typeof faultCodes
 
-/** A check that fails with `code` and `message`. */
+/** A check that fails with `code` and `message`; `jsonSchema` is what JSON Schema, and `InputBounds.ts`, can say of it. */
 export const check = <T>(
   code: FaultCode,
   message: string,
@@ -36,6 +36,7 @@ export const check = <T>(
   Schema.makeFilter<T>(holds, {
     faultCode: code,
     message,
+    keywords: jsonSchema,
     toJsonSchema: () => [{ ...jsonSchema }, true],
   })
 
@@ -163,7 +164,7 @@ export const metadata = Schema.Record(Schema.String, Schema.Unknown).check(
       const fault = metadataFault(value)
       return fault === undefined || issue(fault.code, fault.detail)
     },
-    { toJsonSchema: () => [{}, true] },
+    { wholeFault: metadataFault, toJsonSchema: () => [{}, true] },
   ),
 )
 
