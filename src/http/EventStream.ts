@@ -63,13 +63,10 @@ class OpenStream {
     this.#from = options.after?.sequence ?? options.feed.head + 1
     this.#sentAt = now()
     this.#checkedAt = now()
-    options.hub.countStream(options.environment, 1)
   }
 
   close(): void {
-    const { environment, hub } = this.#options
-    if (this.#subscriber !== undefined) hub.detach(this.#subscriber)
-    hub.countStream(environment, -1)
+    if (this.#subscriber !== undefined) this.#options.hub.detach(this.#subscriber)
   }
 
   /** The next piece, which may be empty; `undefined` at the end. */

@@ -26,6 +26,7 @@ import { notReady, Readiness } from "./Readiness.ts"
 import { EventMetrics, RequestMetrics } from "./RequestMetrics.ts"
 import { Starting } from "./Starting.ts"
 import { StreamHub } from "./StreamHub.ts"
+import { type StreamBounds, StreamPlaces } from "./stream/StreamPlaces.ts"
 
 export interface ServeOptions extends Address {
   readonly webhookUrls?: WebhookUrlPolicy
@@ -37,6 +38,7 @@ export interface ServeOptions extends Address {
 
 export type ServerBounds = ListenerBounds &
   AdmissionBounds &
+  StreamBounds &
   Record<"streamStallMs" | "streamHeartbeatMs" | "erasureMs", number>
 
 export interface Served {
@@ -77,8 +79,13 @@ export const listenHttp = Effect.fnUntraced(function* (
     const webhooks = { deliveries: yield* Deliveries, urls }
     const hub = new StreamHub(engine.feed)
     yield* Effect.forkScoped(hub.run)
-    const { feed } = engine
-    const streams = { feed, hub, accounts, heartbeatMs: bounds.streamHeartbeatMs }
+    const streams = {
+      feed: engine.feed,
+      hub,
+      places: new StreamPlaces(bounds),
+      accounts,
+      heartbeatMs: bounds.streamHeartbeatMs,
+    }
     const admission = new Admission(bounds, () => listener.connections)
     const pipeline = new Pipeline({
       router: compileRoutes(

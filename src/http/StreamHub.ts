@@ -87,8 +87,6 @@ export const placeAfter = ({ record }: FeedEntry): MessageName => ({
 
 export class StreamHub {
   readonly #feed: Feed
-  readonly #open = new Map<string, number>()
-  #openCount = 0
   /** Those who are live, by environment. */
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   #count = 0
@@ -100,23 +98,6 @@ export class StreamHub {
 
   constructor(feed: Feed) {
     this.#feed = feed
-  }
-
-  /** How many streams are open, live or behind. */
-  get openCount(): number {
-    return this.#openCount
-  }
-
-  openCountOf(environment: string): number {
-    return this.#open.get(environment) ?? 0
-  }
-
-  /** A stream begins (`1`) or ends (`-1`). */
-  countStream(environment: string, change: 1 | -1): void {
-    this.#openCount += change
-    const count = this.openCountOf(environment) + change
-    if (count === 0) this.#open.delete(environment)
-    else this.#open.set(environment, count)
   }
 
   /** Whether a stream that has everything before `from` misses nothing when it goes on live. */

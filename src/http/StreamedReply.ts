@@ -10,12 +10,16 @@ import { Cause, Data, Effect, Stream } from "effect"
 import type { LaurelError } from "../domain/Errors.ts"
 import type { Exchange, HeaderList } from "./Exchange.ts"
 import type { RunForRequest } from "./Pipeline.ts"
+import type { StreamPlace } from "./stream/StreamPlaces.ts"
 
 export interface StreamedReply {
   readonly contentType: string
   readonly stream: Stream.Stream<string | Uint8Array, LaurelError>
-  /** It has no end of its own: it ends in good order when the server shuts down. */
-  readonly endless?: boolean
+  /**
+   * Of a stream without an end of its own. It ends cleanly when the place is lost, the caller sends no more, or the
+   * server shuts down; the place is given back when the reply has ended, or never began.
+   */
+  readonly place?: StreamPlace
 }
 
 class Stalled extends Data.TaggedError("Stalled") {
@@ -41,10 +45,17 @@ export class Streams {
   }
 
   send(exchange: Exchange, status: number, reply: StreamedReply, headers: HeaderList): void {
-    const { response } = exchange
+    const { request, response } = exchange
+    const { place } = reply
     exchange.last = true
-    if (!exchange.begin(status, reply.contentType, headers)) return
-    if (exchange.request.method === "HEAD") {
+    let begun = false
+    try {
+      begun = exchange.begin(status, reply.contentType, headers)
+    } finally {
+      if (!begun || request.method === "HEAD") place?.leave()
+    }
+    if (!begun) return
+    if (request.method === "HEAD") {
       response.end()
       return
     }
@@ -58,13 +69,14 @@ export class Streams {
       orderly = true
       interrupt()
     }
-    if (reply.endless) this.#endless.add(end)
     response.once("close", interrupt)
+    if (place !== undefined) this.#endless.add(end)
     fiber.addObserver((exit) => {
       this.#endless.delete(end)
       response.off("close", interrupt)
+      place?.leave()
       if (exit._tag === "Success" || (orderly && Cause.hasInterruptsOnly(exit.cause))) {
-        response.end()
+        this.#finish(response)
         return
       }
       const gone = response.destroyed
@@ -78,6 +90,14 @@ export class Streams {
         requestId,
       )
     })
+    place?.begun(end)
+  }
+
+  /** Ends a reply; a caller that does not take the rest in time is cut off. */
+  #finish(response: ServerResponse): void {
+    const cut = setTimeout(() => response.destroy(), this.#stallMs)
+    response.once("close", () => clearTimeout(cut))
+    response.end()
   }
 }
 

@@ -1,9 +1,11 @@
-import { Effect } from "effect"
+import { once } from "node:events"
+import { Effect, Latch } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { messageId, messageKindAt } from "../../src/domain/Message.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { recordsOf } from "../engine/fixture.ts"
+import { sampleValue } from "../metrics/exposition.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { fullKey, startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
 import { openStream, type StreamClient } from "./sse.ts"
@@ -209,6 +211,113 @@ describe("The stream", () => {
     await grant(server, "ada", 1)
     await atLeast(opened, 3)
     for (const client of [...clients, opened]) client.close()
+  })
+
+  it("lets no more in than its cap, however many ask at once and wait for the journal", async () => {
+    const storage = new MemoryState()
+    const asking = 3 * limits.streamsOfEnvironmentMax
+    const gate = Latch.makeUnsafe()
+    let settled = 0
+    /** All have been refused or wait. */
+    const settle = () => {
+      if (++settled === asking) Effect.runSync(Latch.open(gate))
+    }
+    const server = await start({
+      storage,
+      wrapEngine: (engine) => {
+        const { find } = engine.feed
+        const slow = (sequences: ReadonlyArray<number>) =>
+          Effect.andThen(Effect.andThen(Effect.sync(settle), Latch.await(gate)), find(sequences))
+        Object.assign(engine.feed, { find: slow })
+        return engine
+      },
+    })
+    await grant(server, "ada", 1)
+    const lastEventId = journalIds(storage).at(-1)!
+    const open: Array<StreamClient> = []
+    const ask = async () => {
+      const client = await openStream(server.url, fullKey, { lastEventId }).catch(settle)
+      if (client !== undefined) open.push(client)
+    }
+    await Promise.all(Array.from({ length: asking }, ask))
+    expect(open.length).toBe(limits.streamsOfEnvironmentMax)
+    for (const client of open) client.close()
+  })
+
+  it("keeps no place for an opening that was refused, or asked only for its head", async () => {
+    const server = await start({ bounds: { streamsOfEnvironmentMax: 1 } })
+    const headers = { "last-event-id": "evt_1" }
+    for (let time = 0; time < 3; time++) {
+      expect((await server.call("GET", "/v1/stream", { headers })).status).toBe(400)
+      expect((await server.call("HEAD", "/v1/stream")).status).toBe(200)
+    }
+    const client = await openStream(server.url, fullKey)
+    expect((await server.call("GET", "/v1/stream")).status).toBe(409)
+    client.close()
+  })
+
+  it("keeps no place for a caller that left while its place in the journal was looked up", async () => {
+    const reached = Latch.makeUnsafe()
+    const gate = Latch.makeUnsafe()
+    const storage = new MemoryState()
+    const server = await start({
+      storage,
+      bounds: { streamsOfEnvironmentMax: 1 },
+      wrapEngine: (engine) => {
+        const { find } = engine.feed
+        Object.assign(engine.feed, {
+          find: (sequences: ReadonlyArray<number>) =>
+            Effect.andThen(Effect.andThen(Latch.open(reached), Latch.await(gate)), find(sequences)),
+        })
+        return engine
+      },
+    })
+    await grant(server, "ada", 1)
+    const socket = await server.connect()
+    const id = journalIds(storage).at(-1)!
+    socket.write(
+      `GET /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${fullKey}\r\nLast-Event-ID: ${id}\r\n\r\n`,
+    )
+    await Effect.runPromise(Latch.await(reached))
+    socket.resetAndDestroy()
+    await once(socket, "close")
+    // The connection of `grant` stays.
+    const connections = () => sampleValue(server.metrics.text(), "laurel_http_connections")
+    await expect.poll(connections).toBe(1)
+    await Effect.runPromise(Latch.open(gate))
+    ;(await openStream(server.url, fullKey)).close()
+  })
+
+  it("ends the newest of a project's streams when another project has its share to come, and misses nothing", async () => {
+    const storage = new MemoryState()
+    const bounds = { streamsMax: 4, streamsOfEnvironmentMax: 4 }
+    const server = await start({ storage, bounds })
+    const other = server.accounts.addKey("lk_test_other", { environment: "prj_other:sandbox" })
+    const greedy: Array<StreamClient> = []
+    for (let count = 0; count < 4; count++) greedy.push(await openStream(server.url, fullKey))
+    await grant(server, "ada", 1)
+    for (const client of greedy) await atLeast(client, 3)
+    const late = [await openStream(server.url, other), await openStream(server.url, other)]
+    await Promise.all([greedy[3]!.end, greedy[2]!.end])
+    expect(greedy.map(({ response }) => response.complete)).toEqual([false, false, true, true])
+    expect(await openStream(server.url, other).catch(String)).toBe("Error: status 503")
+    const refused = await server.call("GET", "/v1/stream")
+    expect([refused.status, refused.json.code, refused.headers["retry-after"]]).toEqual([
+      503,
+      "overloaded",
+      "30",
+    ])
+    await grant(server, "bob", 1)
+    await grant(server, "carl", 1, other)
+    await Promise.all([atLeast(late[0]!, 3), atLeast(greedy[0]!, 6)])
+    greedy[0]!.close()
+    const resume = () =>
+      openStream(server.url, fullKey, { lastEventId: greedy[3]!.lastId! }).catch(() => undefined)
+    let resumed: StreamClient | undefined
+    while (resumed === undefined) resumed = await resume()
+    await atLeast(resumed, 3)
+    const ids = [...greedy[3]!.messages, ...resumed.messages].map(({ id }) => id)
+    expect(ids).toEqual(greedy[0]!.messages.map(({ id }) => id))
   })
 
   it("waits for a slow reader in the journal and not in memory, and leaves nothing out", async () => {

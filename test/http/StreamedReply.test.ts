@@ -1,4 +1,4 @@
-import { EventEmitter } from "node:events"
+import { EventEmitter, once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { connect } from "node:net"
@@ -12,6 +12,7 @@ import { Pipeline } from "../../src/http/Pipeline.ts"
 import { RequestMetrics } from "../../src/http/RequestMetrics.ts"
 import { Router } from "../../src/http/Router.ts"
 import { type StreamedReply, Streams } from "../../src/http/StreamedReply.ts"
+import { StreamPlace, StreamPlaces } from "../../src/http/stream/StreamPlaces.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import { TestAccounts } from "./fixture.ts"
 
@@ -91,6 +92,13 @@ const ask = async (port: number, { method = "GET", paused = false } = {}) => {
   return { socket, received, closed, until }
 }
 
+const onePlace = () => {
+  const places = new StreamPlaces({ streamsMax: 1, streamsOfEnvironmentMax: 1 })
+  const place = places.take("prj_test:sandbox")
+  if (!(place instanceof StreamPlace)) throw new Error(place.code)
+  return { place, places }
+}
+
 const bodyOf = (reply: string) => reply.slice(reply.indexOf("\r\n\r\n") + 4)
 
 const lastChunk = "0\r\n\r\n"
@@ -128,6 +136,7 @@ describe("A reply in pieces", () => {
       },
       end: () => {
         taken.push("end")
+        response.emit("close")
       },
     })
     const exchange = {
@@ -157,9 +166,11 @@ describe("A reply in pieces", () => {
   it("has only its head for HEAD, and is not made", async () => {
     let made = 0
     const stream = Stream.fromEffectRepeat(Effect.sync(() => `${++made}`))
-    const { port } = await serve({ contentType: "text/plain", stream, endless: true })
+    const { place, places } = onePlace()
+    const { port } = await serve({ contentType: "text/plain", stream, place })
     const { closed, received } = await ask(port, { method: "HEAD" })
     await closed
+    expect(places.count).toBe(0)
     expect(received.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
     expect(bodyOf(received.text)).toBe("")
     expect(made).toBe(0)
@@ -205,11 +216,8 @@ describe("A reply in pieces", () => {
   it("ends in good order with the server when it has no end of its own", async () => {
     const pieces = Effect.runSync(Queue.unbounded<string>())
     const stream = Stream.fromQueue(pieces)
-    const { errors, pipeline, port } = await serve({
-      contentType: "text/plain",
-      stream,
-      endless: true,
-    })
+    const { place, places } = onePlace()
+    const { errors, pipeline, port } = await serve({ contentType: "text/plain", stream, place })
     const { closed, received, until } = await ask(port)
     Queue.offerUnsafe(pieces, "one")
     await until("one")
@@ -217,6 +225,35 @@ describe("A reply in pieces", () => {
     await closed
     expect(received.text.endsWith(lastChunk)).toBe(true)
     expect(errors).toEqual([])
+    expect(places.count).toBe(0)
+  })
+
+  it("is cut when it has lost its place and its caller does not take what was sent", async () => {
+    const { place, places } = onePlace()
+    const stalled = Latch.makeUnsafe(false)
+    const stream = Stream.concat(
+      Stream.make("piece"),
+      Stream.fromEffect(Effect.andThen(Latch.open(stalled), Effect.never)),
+    )
+    const response = Object.assign(new EventEmitter(), {
+      destroyed: false,
+      write: () => true,
+      end: () => {},
+      destroy: () => response.emit("close"),
+    })
+    const exchange = { response, request: { method: "GET" }, begin: () => true }
+    const streams = new Streams((effect) => Effect.runFork(effect), 20)
+    streams.send(
+      exchange as unknown as Exchange,
+      200,
+      { contentType: "text/plain", stream, place },
+      [],
+    )
+    await Effect.runPromise(Latch.await(stalled))
+    const cut = once(response, "close")
+    place.evict()
+    expect(places.count).toBe(0)
+    await cut
   })
 
   it("goes on during a shutdown when it has an end", async () => {

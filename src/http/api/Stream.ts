@@ -79,7 +79,7 @@ export const Stream = HttpApiGroup.make("stream")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Follow the messages",
-          description: `The messages of the key's project and environment as Server-Sent Events, in order, as soon as they are durable. After a break, send the last \`id\` as \`Last-Event-ID\`: the stream goes on behind it without a gap, as long as the journal is kept. An \`id\` without data comes every ${limits.streamHeartbeatMs / 1_000} seconds in which nothing else does, and tells how far the stream is; clients for Server-Sent Events remember it by themselves. The stream ends when the key is revoked and when the server shuts down.`,
+          description: `The messages of the key's project and environment as Server-Sent Events, in order, as soon as they are durable. After a break, send the last \`id\` as \`Last-Event-ID\`: the stream goes on behind it without a gap, as long as the journal is kept. An \`id\` without data comes every ${limits.streamHeartbeatMs / 1_000} seconds in which nothing else does, and tells how far the stream is; clients for Server-Sent Events remember it by themselves. An environment has at most ${limits.streamsOfEnvironmentMax} streams, and all of them together have ${limits.streamsMax}: when all places are taken, the environment with the most streams gives one up for an environment with fewer, so that all get a fair share. The stream ends when it gave up its place, when the key is revoked, and when the server shuts down.`,
         }),
       ),
   )

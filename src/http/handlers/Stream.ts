@@ -4,15 +4,16 @@ import { invalidRequest, laurelError } from "../../domain/Errors.ts"
 import { type MessageName, messageNameOf } from "../../domain/Message.ts"
 import { kindsOf } from "../../domain/MessageKind.ts"
 import type { Feed } from "../../engine/Feed.ts"
-import { limits } from "../../Limits.ts"
 import type { Stream } from "../api/Stream.ts"
 import { eventStream } from "../EventStream.ts"
 import type { Handlers } from "../Interpreter.ts"
 import type { StreamHub } from "../StreamHub.ts"
+import { StreamPlace, type StreamPlaces } from "../stream/StreamPlaces.ts"
 
 export interface StreamParts {
   readonly feed: Feed
   readonly hub: StreamHub
+  readonly places: StreamPlaces
   readonly accounts: Accounts["Service"]
   readonly heartbeatMs: number
 }
@@ -22,25 +23,29 @@ export const streamHandlers = ({
   feed,
   heartbeatMs,
   hub,
+  places,
 }: StreamParts): Handlers<typeof Stream> => ({
   open: {
     handle: ({ caller, headers, query }) =>
       Effect.gen(function* () {
         const { environment } = caller
-        if (hub.openCountOf(environment) >= limits.streamsOfEnvironmentMax) {
-          return yield* Effect.fail(tooManyHere)
-        }
-        if (hub.openCount >= limits.streamsMax) return yield* Effect.fail(tooMany)
         const id = headers["last-event-id"]
         const after = id === undefined ? undefined : messageNameOf(String(id))
         if (id !== undefined && after === undefined) return yield* Effect.fail(unknownId)
-        if (after !== undefined && !(yield* isKept(feed, after))) return yield* Effect.fail(gone)
+        const place = places.take(environment)
+        if (!(place instanceof StreamPlace)) return yield* Effect.fail(place)
+        if (after !== undefined) {
+          const kept = Effect.flatMap(isKept(feed, after), (is) =>
+            is ? Effect.void : Effect.fail(gone),
+          )
+          yield* Effect.onError(kept, () => Effect.sync(() => place.leave()))
+        }
         const kinds = kindsOf(query.events?.split(",") ?? ["*"])
         const mayGoOn = () => accounts.isInForce(caller)
         return {
           contentType: "text/event-stream",
           stream: eventStream({ feed, hub, environment, kinds, after, mayGoOn, heartbeatMs }),
-          endless: true,
+          place,
         }
       }),
   },
@@ -63,8 +68,3 @@ const gone = laurelError(
   "gone",
   "What came after this message is not kept any more. Open the stream without Last-Event-ID, and read what you need anew.",
 )
-const tooManyHere = laurelError(
-  "quota_exceeded",
-  `An environment has at most ${limits.streamsOfEnvironmentMax} streams at once.`,
-)
-const tooMany = laurelError("overloaded", "Too many streams are open.", { retryAfterSeconds: 30 })
