@@ -158,7 +158,9 @@ export const limits = {
   recordSlabBytes: 4 * mebibyte,
   recordSlabsFreeMax: 32,
   commitPendingBytesMax: 64 * mebibyte,
+  /** How long a write may take, counted in steps; a step in which the process stood still does not count. */
   commitDeadlineMs: 30_000,
+  runningStepMs: 1_000,
   noSpaceRetryMs: 250,
   stalledAnswerMs: 5_000,
   freeSpaceBytesMin: 64 * mebibyte,

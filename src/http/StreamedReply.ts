@@ -8,6 +8,7 @@
 import type { ServerResponse } from "node:http"
 import { Cause, Data, Effect, Stream } from "effect"
 import type { LaurelError } from "../domain/Errors.ts"
+import { timeoutOfRunning } from "../storage/runningTime.ts"
 import type { Exchange, HeaderList } from "./Exchange.ts"
 import type { RunForRequest } from "./Pipeline.ts"
 import type { StreamPlace } from "./stream/StreamPlaces.ts"
@@ -111,10 +112,7 @@ const write = (
     // The end of the connection is about to interrupt this.
     if (response.destroyed) return Effect.never
     if (piece.length === 0 || response.write(piece)) return Effect.void
-    return Effect.timeoutOrElse(drained(response), {
-      duration: stallMs,
-      orElse: () => Effect.fail(new Stalled()),
-    })
+    return timeoutOfRunning(drained(response), stallMs, () => Effect.fail(new Stalled()))
   })
 
 const drained = (response: ServerResponse): Effect.Effect<void> =>

@@ -1,9 +1,11 @@
 /**
  * A write that has reached the disk can not be taken back: it runs to its end whatever becomes of its
- * caller, and one that does not end within `commitDeadlineMs` has an unknown outcome.
+ * caller, and one that does not end within `commitDeadlineMs` has an unknown outcome. Only time counts in which the process
+ * ran: after a standstill the disk's answer may be there already.
  */
 import { Effect, Fiber } from "effect"
 import { limits } from "../Limits.ts"
+import { timeoutOfRunning } from "./runningTime.ts"
 import { Broken, type StorageError } from "./Storage.ts"
 
 /**
@@ -18,13 +20,10 @@ export const withDeadline = <A>(
   Effect.flatMap(
     Effect.forkDetach(write, { startImmediately: true, uninterruptible: true }),
     (fiber) =>
-      Effect.timeoutOrElse(Effect.interruptible(Fiber.join(fiber)), {
-        duration: limits.commitDeadlineMs,
-        orElse: () => {
-          const cause = new Error(`no answer from the disk for ${limits.commitDeadlineMs} ms`)
-          const broken = new Broken({ operation, cause })
-          onExpired(broken)
-          return Effect.fail(broken)
-        },
+      timeoutOfRunning(Effect.interruptible(Fiber.join(fiber)), limits.commitDeadlineMs, () => {
+        const cause = new Error(`no answer from the disk for ${limits.commitDeadlineMs} ms`)
+        const broken = new Broken({ operation, cause })
+        onExpired(broken)
+        return Effect.fail(broken)
       }),
   )

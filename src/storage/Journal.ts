@@ -7,7 +7,7 @@
  *   metadata to write. The next segment is prepared while the current one fills.
  * - One append at a time. It runs to its end whatever becomes of its caller.
  * - No space: the file is cut back to the last good batch and the same append may be repeated. Any other
- *   error, and an append that takes longer than `commitDeadlineMs`, leaves the outcome unknown: from then
+ *   error, and an append that takes longer than `commitDeadlineMs` of running time, leaves the outcome unknown: from then
  *   on everything fails with `Broken`. After a failed flush the page cache can not be trusted, so a flush
  *   is never repeated.
  * - A new segment's name is durable before its first batch counts.

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { limits } from "../../src/Limits.ts"
 import { Deadlines } from "../../src/webhooks/Deadlines.ts"
 
 describe("Deadlines", () => {
@@ -36,6 +37,35 @@ describe("Deadlines", () => {
     deadlines.add("third")
     vi.advanceTimersByTime(100)
     expect([ended, vi.getTimerCount()]).toEqual([["third"], 0])
+  })
+
+  it("do not count the time in which the process stood still", () => {
+    ended.length = 0
+    const deadlines = make()
+    deadlines.add("first")
+    vi.advanceTimersByTime(50)
+    const step = limits.runningStepMs
+    // Time passes, and no timer fires.
+    const before = performance.now()
+    const stood = vi.spyOn(performance, "now").mockReturnValue(before + 50 + step)
+    vi.advanceTimersByTime(50)
+    expect(ended).toEqual([])
+    stood.mockReturnValue(before + 50 + 2 * step)
+    vi.advanceTimersByTime(step)
+    expect(ended).toEqual(["first"])
+    stood.mockRestore()
+  })
+
+  it("count a timer that is a little late", () => {
+    ended.length = 0
+    const deadlines = make()
+    deadlines.add("first")
+    const late = vi
+      .spyOn(performance, "now")
+      .mockReturnValue(performance.now() + 100 + limits.runningStepMs - 1)
+    vi.advanceTimersByTime(100)
+    expect(ended).toEqual(["first"])
+    late.mockRestore()
   })
 
   it("end when they should, also where others begin or are over because of one that ends", () => {
