@@ -309,6 +309,12 @@ export const limits = {
   otlpLogsEveryMs: 1_000,
   otlpLogsBatchMax: 1_000,
   otlpMetricsEveryMs: 15_000,
+  /** How long one export may take, with all of its tries. */
+  otlpExportMs: 10_000,
+  otlpRetryMs: 1_000,
+  otlpRetriesMax: 3,
+  /** Exports that wait for the collector; what comes beyond is lost, and counted. */
+  otlpExportsUnderWayMax: 4,
   /** How long the end of the process may take to export what is left. */
   otlpShutdownMs: 2_000,
   /** How often the event loop's delay is looked at. */

@@ -1,15 +1,16 @@
 /**
  * Logs and metrics for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
- * configured. A collector that does not answer costs nothing but what it misses: after a few tries the exporter
- * lets go of what it has and waits a minute.
+ * configured. A collector that does not answer costs nothing but what it misses, which `Collector` counts.
  */
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
 import * as OtlpLogger from "effect/observability/OtlpLogger"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import { limits } from "../Limits.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
+import { Collector } from "./Collector.ts"
 
 export interface TelemetryOptions {
   /** The collector's base URL; `/v1/logs` and `/v1/metrics` are appended. */
@@ -22,7 +23,9 @@ export interface TelemetryOptions {
 export const telemetryLayer = (
   { endpoint, headers }: TelemetryOptions,
   metrics: Metrics,
+  client: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer,
 ): Layer.Layer<never> => {
+  const collector = new Collector(metrics)
   const base = endpoint.replace(/\/+$/, "")
   const common = {
     headers,
@@ -43,8 +46,14 @@ export const telemetryLayer = (
     }),
   ).pipe(
     Layer.provide([
-      OtlpSerialization.layerProtobuf,
-      FetchHttpClient.layer,
+      Layer.effect(
+        OtlpSerialization.OtlpSerialization,
+        Effect.map(OtlpSerialization.OtlpSerialization, (protobuf) => collector.noting(protobuf)),
+      ).pipe(Layer.provide(OtlpSerialization.layerProtobuf)),
+      Layer.effect(
+        HttpClient.HttpClient,
+        Effect.map(HttpClient.HttpClient, (sender) => collector.sendingBy(sender)),
+      ).pipe(Layer.provide(client)),
       Layer.succeedContext(metrics.context),
     ]),
   ) as Layer.Layer<never>

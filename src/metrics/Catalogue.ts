@@ -136,6 +136,16 @@ export const catalogue = {
     "Records that were not in the journal any more when webhooks were to be made of them; the log says which.",
   ),
 
+  // Telemetry
+  laurel_otlp_exports_total: counter(
+    "Exports to the OpenTelemetry collector, by signal (`logs`, `metrics`), that `succeeded`, or that `failed`; only with `LAUREL_OTLP_ENDPOINT`.",
+    "signal",
+    "outcome",
+  ),
+  laurel_otlp_lost_log_lines_total: counter(
+    "Log lines of failed exports, which the OpenTelemetry collector did not get; only with `LAUREL_OTLP_ENDPOINT`.",
+  ),
+
   // Start
   laurel_recovery_duration_seconds: gauge("Time that recovery took at the last start."),
   laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),

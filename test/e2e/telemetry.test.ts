@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { patience, readServerFile, Server, temporaryFolder } from "./program.ts"
 
 /** An OpenTelemetry collector that keeps what it is sent. Strings stand in Protobuf as they are. */
 const startCollector = async () => {
@@ -17,12 +17,14 @@ const startCollector = async () => {
     })
   })
   await new Promise<void>((listening) => collector.listen(0, "127.0.0.1", listening))
-  onTestFinished(() => {
-    collector.close()
-    collector.closeAllConnections()
-  })
+  const stop = () =>
+    new Promise<void>((stopped) => {
+      collector.close(() => stopped())
+      collector.closeAllConnections()
+    })
+  onTestFinished(stop)
   const { port } = collector.address() as AddressInfo
-  return { endpoint: `http://127.0.0.1:${port}/base/`, received }
+  return { endpoint: `http://127.0.0.1:${port}/base/`, received, stop }
 }
 
 describe("With an OpenTelemetry collector configured", patience, () => {
@@ -54,10 +56,11 @@ describe("With an OpenTelemetry collector configured", patience, () => {
     expect(server.stderr.text).not.toContain("known-secret")
   })
 
-  it("a server runs as well when nobody is there", async () => {
-    const { endpoint } = await startCollector()
-    const gone = endpoint.replace(/:\d+/, ":9")
-    const server = await Server.start(await temporaryFolder(), {
+  it("a server runs as well when nobody is there, and says so once, in its log and its metrics", async () => {
+    const { endpoint: gone, stop } = await startCollector()
+    await stop()
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder, {
       LAUREL_OTLP_ENDPOINT: gone,
       LAUREL_OTLP_HEADERS: "Authorization=known-secret",
       LAUREL_LOG_LEVEL: "trace",
@@ -65,7 +68,12 @@ describe("With an OpenTelemetry collector configured", patience, () => {
     const key = await server.firstKey()
     const { status } = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
     expect(status).toBe(200)
+    await server.stderr.waitFor(/collector does not take.*"cause":"ECONNREFUSED"/)
+    const { adminUrl } = await readServerFile(folder)
+    const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
+    expect(metrics).toMatch(/laurel_otlp_lost_log_lines_total [1-9]/)
     expect(await server.stop()).toBe(0)
+    expect(server.stderr.text.match(/OpenTelemetry collector/g)).toHaveLength(1)
     expect(server.stderr.text).toContain('"message":"Stopped"')
     expect(server.stderr.text).not.toContain("known-secret")
   })

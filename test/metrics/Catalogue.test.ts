@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { Collector } from "../../src/cli/Collector.ts"
 import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
 import { catalogue, type MetricKind } from "../../src/metrics/Catalogue.ts"
 import { observeProcess } from "../../src/metrics/ProcessMetrics.ts"
@@ -19,6 +20,7 @@ describe("The catalogue of metrics", () => {
     try {
       await server.call("POST", "/v1/events", { body: { userId: "u", action: "A" } })
       new ArchiveMetrics(server.metrics, undefined)
+      new Collector(server.metrics)
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),
       )
