@@ -15,7 +15,7 @@ import { isInUse } from "../storage/DirectoryLock.ts"
 import { DiskError } from "../storage/Disk.ts"
 import * as DurableStorage from "../storage/DurableStorage.ts"
 import { makeAnew } from "../storage/LmdbPages.ts"
-import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"
+import { type Broken, Damaged, Storage, type StorageError } from "../storage/Storage.ts"
 import { DamagedValue } from "../storage/Values.ts"
 import type { Deliveries } from "../webhooks/Deliveries.ts"
 import * as DispatcherLive from "../webhooks/DispatcherLive.ts"
@@ -94,15 +94,22 @@ export const openEngine = (
     return { services, recovered, deliver, source: { ...opened, since } }
   }).pipe(Effect.mapError((error) => openFailure(config.dataDirectory, error)))
 
-/** A value of the database is not what was written. */
-const isDamage = ({ cause }: Broken): boolean => cause instanceof DamagedValue
+/** Stored bytes are not what was written: a restart would come upon them again. */
+const isDamage = ({ cause }: Broken): boolean => cause instanceof Damaged
+
+const wordsOf = (broken: Broken): string => {
+  if (broken.cause instanceof DamagedValue) {
+    return `The database is damaged. The process ends. ${makeAnew}`
+  }
+  return isDamage(broken)
+    ? "The journal is damaged. The process ends. The next start says up to which record the journal is whole, and what to do"
+    : "The disk failed. The process ends; a restart recovers what was acknowledged"
+}
 
 const logBroken = (broken: Broken): Effect.Effect<void> =>
-  Effect.logFatal(
-    isDamage(broken)
-      ? `The database is damaged. The process ends. ${makeAnew}`
-      : "The disk failed. The process ends; a restart recovers what was acknowledged",
-  ).pipe(Effect.annotateLogs({ operation: broken.operation, cause: String(broken.cause) }))
+  Effect.logFatal(wordsOf(broken)).pipe(
+    Effect.annotateLogs({ operation: broken.operation, cause: String(broken.cause) }),
+  )
 
 /** Why a data directory could not be opened, for the operator. */
 const openFailure = (directory: string, error: StorageError): CommandFailed => {
@@ -120,7 +127,7 @@ const openFailure = (directory: string, error: StorageError): CommandFailed => {
       `Can not use the data directory ${directory}: ${words}`,
     )
   }
-  const more = isDamage(error) ? `. ${makeAnew}` : ""
+  const more = error.cause instanceof DamagedValue ? `. ${makeAnew}` : ""
   return commandFailed(
     exitCodes.damagedData,
     `The data directory ${directory} is damaged: ${words}${more}`,

@@ -10,11 +10,11 @@
  * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
-import { type Clock, Effect, Result, Semaphore } from "effect"
+import { Cause, type Clock, Effect, Result, Semaphore } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { JournalRecord, Kept, Subject } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
-import { Broken, type Storage } from "../storage/Storage.ts"
+import { type Broken, type Storage, toBroken } from "../storage/Storage.ts"
 import {
   type Actor,
   type AnyActor,
@@ -175,7 +175,7 @@ export class ActorSystem {
     })
     this.#options.run(
       Effect.catchCause(fiber, (cause) =>
-        Effect.sync(() => this.#options.onBroken(new Broken({ operation: "run an actor", cause }))),
+        Effect.sync(() => this.#options.onBroken(toBroken("run an actor", Cause.squash(cause)))),
       ),
     )
   }

@@ -17,7 +17,7 @@
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
-import { Broken, Storage } from "../storage/Storage.ts"
+import { type Broken, Storage, toBroken } from "../storage/Storage.ts"
 import type { RecordTexts } from "./RecordTexts.ts"
 
 export type Durability = "fsync" | "relaxed"
@@ -207,10 +207,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     Effect.catchCause((cause) =>
       Effect.sync(() => {
         if (Cause.hasInterruptsOnly(cause)) return
-        const error = Cause.squash(cause)
-        options.onBroken(
-          error instanceof Broken ? error : new Broken({ operation: "commit", cause: error }),
-        )
+        options.onBroken(toBroken("commit", Cause.squash(cause)))
       }),
     ),
     Effect.forkScoped,

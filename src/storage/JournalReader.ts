@@ -6,11 +6,11 @@
  * `journalReadBytes` in memory at a time.
  */
 import { Effect, Option, type Scope, Stream } from "effect"
-import { type Disk, DiskError } from "./Disk.ts"
+import type { Disk } from "./Disk.ts"
 import { batchRecords } from "./Frames.ts"
 import type { Segment } from "./Segment.ts"
 import { SegmentReader } from "./SegmentReader.ts"
-import { Broken, type StoredRecord } from "./Storage.ts"
+import { type Broken, Damaged, type StoredRecord, toBroken } from "./Storage.ts"
 
 /** The durable part of one segment. */
 export interface SegmentExtent {
@@ -21,7 +21,7 @@ export interface SegmentExtent {
 
 type Chunk = ReadonlyArray<StoredRecord>
 
-const broken = (cause: unknown) => new Broken({ operation: "read", cause })
+const broken = (cause: unknown) => toBroken("read", cause)
 
 const readSegment = (
   disk: Disk,
@@ -51,14 +51,11 @@ const readSegment = (
       }
       return [[records], ended ? Option.none<number>() : Option.some(0)] as const
     })
-    return Stream.paginate(0, () => Effect.mapError(next, toBroken))
-  }).pipe(Effect.mapError(toBroken))
-
-const toBroken = (error: Broken | DiskError): Broken =>
-  error instanceof DiskError ? broken(error) : error
+    return Stream.paginate(0, () => Effect.mapError(next, broken))
+  }).pipe(Effect.mapError(broken))
 
 const damaged = (segment: Segment, position: number) =>
-  broken(new Error(`The journal is damaged at byte ${position} of ${segment.path}`))
+  broken(new Damaged(`The journal is damaged at byte ${position} of ${segment.path}`))
 
 /** The records from `sequence` on that `extents`, which follow one another, hold. */
 export const readExtents = (

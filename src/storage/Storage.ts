@@ -28,6 +28,13 @@ export class Broken extends Data.TaggedError("Broken")<{
 }
 export type StorageError = NoSpace | Broken
 
+/** Stored bytes are not what was written, in words that name them: the cause of a `Broken` that a restart does not mend. */
+export class Damaged extends Error {}
+
+/** An error, by which `operation` failed, as the storage's own: itself where it is one already. */
+export const toBroken = (operation: string, error: unknown): Broken =>
+  error instanceof Broken ? error : new Broken({ operation, cause: error })
+
 /**
  * Consecutive records, `firstSequence` the number of the first. `frames` holds `count` frames, each a
  * 32-bit little-endian length and that many bytes. The caller leaves the memory alone until the append ends.

@@ -10,7 +10,7 @@ import { crc32 } from "node:zlib"
 import { Effect } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"
 import { asBuffer, keyParts } from "./Keys.ts"
-import { Broken, type Table } from "./Storage.ts"
+import { Broken, Damaged, type Table } from "./Storage.ts"
 
 const formatVersion = 1
 const checksumBytes = 4
@@ -94,8 +94,8 @@ export const openValue = (value: Uint8Array): Uint8Array | string => {
     : read(wholeBody(bytes))
 }
 
-/** A value is not what was written, in words that name it. */
-export class DamagedValue extends Error {}
+/** A value of the database is damaged. */
+export class DamagedValue extends Damaged {}
 
 /** The same, where a value that is wrong ends the operation. */
 export const decodeValue = (value: Uint8Array, place: Place): Effect.Effect<Uint8Array, Broken> => {

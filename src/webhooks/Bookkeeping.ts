@@ -17,7 +17,7 @@
 import { Cause, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
-import { Broken, type Entry, type Storage } from "../storage/Storage.ts"
+import { type Broken, type Entry, type Storage, toBroken } from "../storage/Storage.ts"
 import type { Delivery } from "./Delivery.ts"
 import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
 import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
@@ -320,9 +320,6 @@ export class Bookkeeping {
 
   #broken(cause: Cause.Cause<unknown>): void {
     if (Cause.hasInterruptsOnly(cause)) return
-    const error = Cause.squash(cause)
-    this.#options.onBroken(
-      error instanceof Broken ? error : new Broken({ operation: "write deliveries", cause: error }),
-    )
+    this.#options.onBroken(toBroken("write deliveries", Cause.squash(cause)))
   }
 }

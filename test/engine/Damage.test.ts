@@ -1,0 +1,73 @@
+/** A value that is damaged under a running engine is reported as damage, with its name, whoever reads it. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { limits } from "../../src/Limits.ts"
+import { rangeOf } from "../../src/storage/Keys.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { Damaged, type Table } from "../../src/storage/Storage.ts"
+import { event, type Fixture, once, reward, sandbox, startInMemory } from "./fixture.ts"
+
+const hour = 3_600_000
+const seldom = { sweepIntervalMs: hour, clockCheckMs: hour, snapshotIntervalMs: hour }
+
+/** Flips a bit in the middle of each value of a table. */
+const damage = (state: MemoryStorage.MemoryState, table: Table): void => {
+  const values = state.table(table)
+  for (const [key, value] of values.entries({ table, ...rangeOf(new Uint8Array()) })) {
+    const damaged = Uint8Array.from(value)
+    damaged[value.length >> 1]! ^= 1
+    values.set(key, damaged)
+  }
+}
+
+/** A new engine over what an earlier one has stored: a user with an id and a kept answer, cold. */
+const restarted = Effect.gen(function* () {
+  const state = new MemoryStorage.MemoryState()
+  const first = yield* startInMemory({ state }, seldom)
+  yield* first.engine.askUser(sandbox, event("u1", "TAP", { id: "e1" }))
+  yield* first.engine.askUser(sandbox, reward("u1", 1), once("k1"))
+  yield* first.close()
+  return { state, ...(yield* startInMemory({ state }, seldom)) }
+})
+
+const reported = Effect.fnUntraced(function* ({ broken }: Fixture) {
+  while (broken.length === 0) yield* nextTurn
+  return broken[0]!
+})
+
+describe("A damaged value that is found after the start", () => {
+  it.effect("by an actor that is loaded is reported by its name", () =>
+    Effect.gen(function* () {
+      const running = yield* restarted
+      damage(running.state, "users")
+      yield* Effect.forkChild(running.engine.askUser(sandbox, reward("u1", 1)))
+      const { cause } = yield* reported(running)
+      expect(cause).toBeInstanceOf(Damaged)
+      expect(String(cause)).toContain('The value ["prj_1:sandbox","u1"] of table users is damaged')
+    }),
+  )
+
+  it.effect("by the look-up of an id is reported by its name", () =>
+    Effect.gen(function* () {
+      const running = yield* restarted
+      damage(running.state, "history")
+      yield* Effect.forkChild(running.engine.askUser(sandbox, event("u1", "TAP", { id: "e1" })))
+      const { cause } = yield* reported(running)
+      expect(cause).toBeInstanceOf(Damaged)
+      expect(String(cause)).toMatch(/The value \S+ of table history is damaged/)
+    }),
+  )
+
+  it.effect("in the background is reported by its name", () =>
+    Effect.gen(function* () {
+      const running = yield* restarted
+      damage(running.state, "idempotency")
+      yield* TestClock.adjust(limits.idempotencyRetentionMs + hour)
+      const { cause } = yield* reported(running)
+      expect(cause).toBeInstanceOf(Damaged)
+      expect(String(cause)).toMatch(/The value \S+"k1"\S* of table idempotency is damaged/)
+    }),
+  )
+})
