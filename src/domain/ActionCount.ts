@@ -3,17 +3,19 @@
  * taken back does not count, and what takes it back comes before it in this direction.
  */
 import type { Criterion } from "./Badge.ts"
-import { holds } from "./Condition.ts"
+import { compileWhere, type Where } from "./Condition.ts"
 import type { JournalRecord } from "./Record.ts"
 
 export class ActionCount {
   current = 0
-  readonly #criteria: Extract<Criterion, { readonly kind: "action_count" }>
+  readonly #action: string
+  readonly #where: Where
   /** Sequences of events that were taken back and not come to yet. */
   readonly #revoked = new Set<number>()
 
   constructor(criteria: Extract<Criterion, { readonly kind: "action_count" }>) {
-    this.#criteria = criteria
+    this.#action = criteria.action
+    this.#where = compileWhere(criteria.where)
   }
 
   /** Whether events that were not come to yet were taken back. */
@@ -28,7 +30,6 @@ export class ActionCount {
       return
     }
     if (cause.kind !== "event" || this.#revoked.delete(sequence)) return
-    const { action, where } = this.#criteria
-    if (cause.action === action && holds(where, cause.metadata)) this.current++
+    if (cause.action === this.#action && this.#where(cause.metadata)) this.current++
   }
 }

@@ -1,22 +1,45 @@
 /**
- * The definitions of an environment, by what an event can reach them with: so that an event costs what it
- * matches, however many definitions there are. Derived from a `ProjectState`, made when it is first asked
+ * The definitions of an environment, by the action and the metadata of the events that concern them: so that an event
+ * costs what it can match, however many definitions there are. Derived from a `ProjectState`, made when it is first asked
  * for and kept as long as the state.
  */
 import type { Badge, Criterion } from "./Badge.ts"
+import type { Condition } from "./Condition.ts"
+import { Matcher } from "./Matcher.ts"
 import type { ProjectState } from "./Project.ts"
 import type { Quest, QuestStep } from "./Quest.ts"
+import type { Metadata } from "./Record.ts"
 import type { Rule } from "./Rule.ts"
+import { SharedConditions } from "./SharedConditions.ts"
 import type { StreakDefinition } from "./Streak.ts"
 
 type CountCriterion = Extract<Criterion, { readonly kind: "action_count" }>
 
-/** What an action can concern, each list in the order of creation. */
-export interface ActionEntry {
+/** Steps of one quest. */
+export interface StepsOfQuest {
+  readonly quest: Quest
+  readonly steps: ReadonlyArray<QuestStep>
+}
+
+export interface CountingBadge {
+  readonly badge: Badge
+  readonly criteria: CountCriterion
+}
+
+/** The definitions that an event concerns, each list in the order of creation. */
+export interface Matching {
   readonly rules: ReadonlyArray<Rule>
-  readonly steps: ReadonlyArray<{ readonly quest: Quest; readonly steps: ReadonlyArray<QuestStep> }>
-  readonly badges: ReadonlyArray<{ readonly badge: Badge; readonly criteria: CountCriterion }>
+  readonly steps: ReadonlyArray<StepsOfQuest>
+  readonly badges: ReadonlyArray<CountingBadge>
+  /** What it took to find them, as `SharedConditions.work`, and 1 for each definition that was gone through. */
+  readonly work: number
+}
+
+/** What an action can concern. */
+export interface ActionEntry {
   readonly streaks: ReadonlyArray<StreakDefinition>
+  /** Of the definitions of the action, those whose conditions hold for an event's metadata. */
+  readonly matching: (metadata: Metadata | undefined) => Matching
 }
 
 /** Badges of one kind of criterion by target, lowest first. */
@@ -34,11 +57,60 @@ export interface ActionIndex {
   readonly streakThresholds: ReadonlyMap<string, Thresholds>
 }
 
-class Entry {
+interface QuestWithStep {
+  readonly quest: Quest
+  readonly step: QuestStep
+}
+
+class Entry implements ActionEntry {
   readonly rules: Array<Rule> = []
-  readonly steps: Array<{ readonly quest: Quest; readonly steps: Array<QuestStep> }> = []
-  readonly badges: Array<{ readonly badge: Badge; readonly criteria: CountCriterion }> = []
+  readonly steps: Array<QuestWithStep> = []
+  readonly badges: Array<CountingBadge> = []
   streaks: ReadonlyArray<StreakDefinition> = []
+  /** Made for the first event: when definitions are made one after the other, most indexes see no event of most actions. */
+  #match: ActionEntry["matching"] | undefined
+
+  matching(metadata: Metadata | undefined): Matching {
+    this.#match ??= this.#compile()
+    return this.#match(metadata)
+  }
+
+  #compile(): ActionEntry["matching"] {
+    const { badges, rules, steps } = this
+    const isOpen = ({ where }: { readonly where: ReadonlyArray<Condition> }) => where.length === 0
+    if (
+      rules.every(isOpen) &&
+      steps.every(({ step }) => isOpen(step)) &&
+      badges.every(({ criteria }) => isOpen(criteria))
+    ) {
+      const work = rules.length + steps.length + badges.length
+      const all: Matching = { rules, steps: byQuest(steps), badges, work }
+      return () => all
+    }
+    const conditions = new SharedConditions()
+    const ofRules = new Matcher(rules, ({ where }) => where, conditions)
+    const ofSteps = new Matcher(steps, ({ step }) => step.where, conditions)
+    const ofBadges = new Matcher(badges, ({ criteria }) => criteria.where, conditions)
+    return (metadata) => {
+      conditions.begin(metadata)
+      const rules = ofRules.matching()
+      const steps = byQuest(ofSteps.matching())
+      const badges = ofBadges.matching()
+      conditions.end()
+      return { rules, steps, badges, work: conditions.work }
+    }
+  }
+}
+
+/** The steps of each quest together; those of one quest follow one another. */
+const byQuest = (steps: ReadonlyArray<QuestWithStep>): ReadonlyArray<StepsOfQuest> => {
+  const quests: Array<{ readonly quest: Quest; readonly steps: Array<QuestStep> }> = []
+  for (const { quest, step } of steps) {
+    const last = quests.at(-1)
+    if (last?.quest === quest) last.steps.push(step)
+    else quests.push({ quest, steps: [step] })
+  }
+  return quests
 }
 
 const build = (project: ProjectState): ActionIndex => {
@@ -54,12 +126,7 @@ const build = (project: ProjectState): ActionIndex => {
   for (const rule of project.rules.values()) if (rule.enabled) of(rule.action).rules.push(rule)
   for (const quest of project.quests.values()) {
     if (quest.set !== "published") continue
-    for (const step of quest.steps) {
-      const { steps } = of(step.action)
-      const last = steps.at(-1)
-      if (last?.quest === quest) last.steps.push(step)
-      else steps.push({ quest, steps: [step] })
-    }
+    for (const step of quest.steps) of(step.action).steps.push({ quest, step })
   }
   const crossed = new Map<string, Array<Badge>>()
   for (const badge of project.badges.values()) {
@@ -85,9 +152,11 @@ const build = (project: ProjectState): ActionIndex => {
   for (const [name, badges] of crossed) {
     if (name.startsWith("streak ")) streakThresholds.set(name.slice(7), thresholds(badges))
   }
+  const other = new Entry()
+  other.streaks = anyAction
   return {
     byAction,
-    other: { ...new Entry(), streaks: anyAction },
+    other,
     thresholds: {
       xp: thresholds(crossed.get("xp")),
       level: thresholds(crossed.get("level")),

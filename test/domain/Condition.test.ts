@@ -3,11 +3,14 @@ import {
   type Condition,
   type ConditionOperator,
   type ConditionValue,
-  holds,
+  compileWhere,
 } from "../../src/domain/Condition.ts"
 import type { Metadata } from "../../src/domain/Record.ts"
 import { satisfies } from "../simulation/model/conditions.ts"
 import { Random, seeds } from "../simulation/random.ts"
+
+const holds = (conditions: ReadonlyArray<Condition>, metadata: Metadata | undefined): boolean =>
+  compileWhere(conditions)(metadata)
 
 const metadata: Metadata = {
   amount: 20,

@@ -1,11 +1,10 @@
 /** Which badges a decision earns by their criteria. */
 import { Result } from "effect"
-import { type ActionEntry, crossedBy, type Thresholds } from "../ActionIndex.ts"
+import { type CountingBadge, crossedBy, type Thresholds } from "../ActionIndex.ts"
 import type { Badge } from "../Badge.ts"
-import { holds } from "../Condition.ts"
 import { type LaurelError, laurelError } from "../Errors.ts"
 import type { ProjectState } from "../Project.ts"
-import type { Backfill, TrackedEvent } from "../Record.ts"
+import type { Backfill } from "../Record.ts"
 import type { UserState } from "../User.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
@@ -13,9 +12,8 @@ import { type Decision, Draft } from "./Draft.ts"
  * Counts the event for the badges that count actions, and gives those whose target it reaches. Who has a badge
  * is counted on: when an event is taken back, those after it may still be enough.
  */
-export const countAction = (draft: Draft, { badges }: ActionEntry, event: TrackedEvent): void => {
+export const countAction = (draft: Draft, badges: ReadonlyArray<CountingBadge>): void => {
   for (const { badge, criteria } of badges) {
-    if (criteria.where.length > 0 && !holds(criteria.where, event.metadata)) continue
     const current = (draft.user?.badgeCounts.get(badge.id) ?? 0) + 1
     draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
     // As with balances: who is past a target that was lowered has it from a backfill.

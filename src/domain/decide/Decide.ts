@@ -75,9 +75,11 @@ const decideEvent = (
     const refusal = completeByEvent(draft, command)
     if (refusal !== undefined) return Result.fail(refusal)
   } else {
-    applyRules(draft, entry, command)
-    countSteps(draft, entry, command)
-    countAction(draft, entry, command)
+    const { badges, rules, steps, work } = entry.matching(command.metadata)
+    draft.work += work
+    applyRules(draft, rules, command)
+    countSteps(draft, steps)
+    countAction(draft, badges)
   }
   extendStreaks(draft, entry, command, (key, before, after) =>
     awardStreakBadges(draft, key, before, after),

@@ -1,7 +1,6 @@
 /** How events move quests on, and how time ends them. */
-import type { ActionEntry } from "../ActionIndex.ts"
+import type { StepsOfQuest } from "../ActionIndex.ts"
 import { windowOfDay, type Zone } from "../Calendar.ts"
-import { holds } from "../Condition.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../Errors.ts"
 import { type Quest, questStatusAt } from "../Quest.ts"
 import type { TrackedEvent } from "../Record.ts"
@@ -40,9 +39,9 @@ const standing = (state: QuestState | undefined, period: number): QuestState | u
     ? undefined
     : state
 
-/** Counts the event for every step that it satisfies, of quests that are open to the user. */
-export const countSteps = (draft: Draft, entry: ActionEntry, event: TrackedEvent): void => {
-  for (const { quest, steps } of entry.steps) {
+/** Counts the event for the steps whose conditions it satisfies, of quests that are open to the user. */
+export const countSteps = (draft: Draft, satisfied: ReadonlyArray<StepsOfQuest>): void => {
+  for (const { quest, steps } of satisfied) {
     if (questStatusAt(quest, draft.now) !== "active") continue
     if (quest.startsAt !== null && draft.occurredAt < quest.startsAt) continue
     const period = openPeriod(draft, quest)
@@ -54,10 +53,9 @@ export const countSteps = (draft: Draft, entry: ActionEntry, event: TrackedEvent
     let counts = state?.steps
     let started = state !== undefined
     let matched = false
-    for (const { key, target, where } of steps) {
+    for (const { key, target } of steps) {
       const current = stepCountOf(counts, key) + 1
       if (current > target && !isDone(quest, state?.steps)) continue
-      if (where.length > 0 && !holds(where, event.metadata)) continue
       matched = true
       if (current > target) continue
       if (!started) start(draft, quest, period, before)

@@ -10,7 +10,7 @@
  */
 import { Result } from "effect"
 import { windowKinds } from "../Calendar.ts"
-import { holds } from "../Condition.ts"
+import { compileWhere } from "../Condition.ts"
 import { type ErrorCode, type LaurelError, laurelError } from "../Errors.ts"
 import type { ProjectState } from "../Project.ts"
 import type { Fact, JournalRecord, Revocation } from "../Record.ts"
@@ -111,7 +111,8 @@ class Undo {
     for (const [badgeId, upTo] of badgeRecounts) {
       const criteria = this.#draft.project.badges.get(badgeId)?.criteria
       if (upTo < sequence || criteria?.kind !== "action_count") continue
-      if (criteria.action !== cause.action || !holds(criteria.where, cause.metadata)) continue
+      if (criteria.action !== cause.action) continue
+      if (!compileWhere(criteria.where)(cause.metadata)) continue
       this.#countLess(badgeId)
     }
   }

@@ -1,16 +1,15 @@
 /** What an event's rules give, within their limits. */
 import { limits } from "../../Limits.ts"
-import type { ActionEntry } from "../ActionIndex.ts"
 import { firstDayOf, windowOfDay, type Zone } from "../Calendar.ts"
-import { holds, valueAt } from "../Condition.ts"
+import { valueAt } from "../Condition.ts"
 import type { Metadata, TrackedEvent } from "../Record.ts"
 import type { Gives, LimitPeriod, Rule } from "../Rule.ts"
 import type { RuleUse } from "../User.ts"
 import type { Draft } from "./Draft.ts"
 
-export const applyRules = (draft: Draft, { rules }: ActionEntry, event: TrackedEvent): void => {
+/** `rules` are those whose conditions hold for the event. */
+export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
-    if (rule.where.length > 0 && !holds(rule.where, event.metadata)) continue
     const period = rule.limit === null ? 0 : periodAt(rule.limit.per, draft.zone, draft.occurredAt)
     if (rule.limit !== null || rule.cooldownSeconds !== null) {
       const use = draft.user?.ruleUses.get(rule.id)

@@ -1,0 +1,104 @@
+/**
+ * The conditions of all definitions of one action, each of them once, however many definitions have it. For an event,
+ * between `begin` and `end`, a path is looked up at most once, and a condition is evaluated at most once.
+ */
+import { type Condition, type Test, testOf, valueAtNames } from "./Condition.ts"
+import type { Metadata } from "./Record.ts"
+
+/** A path, and what the event of this number has there. */
+export interface SharedPath {
+  readonly names: ReadonlyArray<string>
+  readonly conditions: Map<Condition["op"], Map<unknown, SharedCondition>>
+  event: number
+  found: unknown
+}
+
+/** A condition, and whether it holds for the event of this number. */
+export interface SharedCondition {
+  readonly condition: Condition
+  readonly path: SharedPath
+  /** Made when it is first needed: with an equality in front, that may be never. */
+  test: Test | undefined
+  /** How many definitions have it. */
+  uses: number
+  event: number
+  holds: boolean
+}
+
+export class SharedConditions {
+  /**
+   * What was done for the event so far: 1 for each condition evaluated, and 1 more for every 64 units of what a
+   * `contains` looked through.
+   */
+  work = 0
+  readonly #paths = new Map<string, SharedPath>()
+  readonly #looked: Array<SharedPath> = []
+  #event = 0
+  #metadata: Metadata | undefined
+
+  /** The one condition that is the same as this one, for one more definition. */
+  share(condition: Condition): SharedCondition {
+    const { op, value } = condition
+    const path = this.path(condition.path)
+    let sameOperator = path.conditions.get(op)
+    if (sameOperator === undefined) {
+      sameOperator = new Map()
+      path.conditions.set(op, sameOperator)
+    }
+    const key = op === "in" ? JSON.stringify(value) : value
+    let shared = sameOperator.get(key)
+    if (shared === undefined) {
+      shared = { condition, path, test: undefined, uses: 0, event: 0, holds: false }
+      sameOperator.set(key, shared)
+    }
+    shared.uses++
+    return shared
+  }
+
+  path(path: string): SharedPath {
+    let shared = this.#paths.get(path)
+    if (shared === undefined) {
+      shared = { names: path.split("."), conditions: new Map(), event: 0, found: undefined }
+      this.#paths.set(path, shared)
+    }
+    return shared
+  }
+
+  /** The next event. */
+  begin(metadata: Metadata | undefined): void {
+    this.#event++
+    this.#metadata = metadata
+    this.work = 0
+  }
+
+  /** Keeps nothing of the event in memory. */
+  end(): void {
+    this.#metadata = undefined
+    for (const path of this.#looked) path.found = undefined
+    this.#looked.length = 0
+  }
+
+  valueAt(path: SharedPath): unknown {
+    if (path.event !== this.#event) {
+      path.event = this.#event
+      path.found = valueAtNames(this.#metadata, path.names)
+      this.#looked.push(path)
+    }
+    return path.found
+  }
+
+  holds(shared: SharedCondition): boolean {
+    if (shared.event !== this.#event) {
+      shared.event = this.#event
+      const found = this.valueAt(shared.path)
+      this.work++
+      if (shared.condition.op === "contains") this.work += lengthOf(found) >>> 6
+      shared.test ??= testOf(shared.condition)
+      shared.holds = shared.test(found)
+    }
+    return shared.holds
+  }
+}
+
+const lengthOf = (found: unknown): number =>
+  typeof found === "string" || Array.isArray(found) ? found.length : 0
