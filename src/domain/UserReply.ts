@@ -137,7 +137,7 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
   let badges: Outcome["badges"] = nothing
   let badgesRevoked: Outcome["badgesRevoked"] = nothing
   let streaks: Outcome["streaks"] = nothing
-  let quests: Outcome["quests"] = nothing
+  let quests: Map<string, QuestChange> | undefined
   for (const fact of record.facts) {
     switch (fact.kind) {
       case "xp.earned":
@@ -162,14 +162,14 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
         ;({ xp, points, level: after } = fact)
         break
       case "badge.earned":
-        badges = [...badges, { id: fact.badgeId, name: fact.name, earnedAt: record.at }]
+        badges = added(badges, { id: fact.badgeId, name: fact.name, earnedAt: record.at })
         break
       case "badge.revoked":
-        badgesRevoked = [...badgesRevoked, { id: fact.badgeId, name: fact.name }]
+        badgesRevoked = added(badgesRevoked, { id: fact.badgeId, name: fact.name })
         break
       case "streak.extended": {
         const { current, key, streak } = fact
-        streaks = [...streaks, { key, current, best: streak.best }]
+        streaks = added(streaks, { key, current, best: streak.best })
         break
       }
       case "quest.progressed":
@@ -200,7 +200,7 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
       badgesRevoked.length === 0
         ? badgesRevoked
         : badgesRevoked.filter(({ id }) => badges.every((badge) => badge.id !== id)),
-    quests,
+    quests: quests === undefined ? nothing : [...quests.values()],
     streaks,
   }
 }
@@ -208,17 +208,25 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
 /** Shared by all who have nothing to tell of a kind. */
 const nothing: ReadonlyArray<never> = []
 
-/** One entry a quest: the last that the record says of it. */
+/** The list with one more; a list that is not shared grows, since a record may have thousands. */
+const added = <A>(list: ReadonlyArray<A>, one: A): ReadonlyArray<A> => {
+  if (list === nothing) return [one]
+  ;(list as Array<A>).push(one)
+  return list
+}
+
+/** One entry a quest: the last that the record says of it, in that order. */
 const changed = (
-  quests: ReadonlyArray<QuestChange>,
+  quests: Map<string, QuestChange> | undefined,
   { questId, title }: QuestRef,
   status: QuestChange["status"],
   progress: number,
   alreadyCompleted = false,
-): ReadonlyArray<QuestChange> => [
-  ...quests.filter((quest) => quest.questId !== questId),
-  { questId, title, status, progress, alreadyCompleted },
-]
+): Map<string, QuestChange> => {
+  const changes = quests ?? new Map<string, QuestChange>()
+  changes.delete(questId)
+  return changes.set(questId, { questId, title, status, progress, alreadyCompleted })
+}
 
 const shortfallOf = (record: JournalRecord): RevocationReply["shortfall"] => {
   for (const fact of record.facts) {

@@ -16,10 +16,26 @@ import {
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
 const none: ReadonlyMap<string, any> = new Map()
 
-/** A state while a record is folded in; its parts are copied when they are first changed. */
+/** A state while a record is folded in. */
 type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
 
-const fold = (state: Folding, fact: Fact, record: JournalRecord): void => {
+type MapPart = "badges" | "badgeCounts" | "badgeRecounts" | "quests" | "streaks" | "ruleUses"
+
+/**
+ * A part to change, copied from `before` when the record first changes it: a record may have thousands of facts of
+ * one kind.
+ */
+const own = <Part extends MapPart>(
+  state: Folding,
+  before: UserState,
+  part: Part,
+): UserState[Part] extends ReadonlyMap<string, infer A> ? Map<string, A> : never => {
+  // biome-ignore lint/suspicious/noExplicitAny: the parts hold values of different types
+  if (state[part] === before[part]) state[part] = new Map<string, any>(before[part]) as never
+  return state[part] as never
+}
+
+const fold = (state: Folding, before: UserState, fact: Fact, record: JournalRecord): void => {
   switch (fact.kind) {
     case "user.created":
       state.createdAt = record.at
@@ -45,47 +61,47 @@ const fold = (state: Folding, fact: Fact, record: JournalRecord): void => {
       break
     case "rule.used": {
       const use = ruleUse(state.ruleUses.get(fact.ruleId), fact)
-      state.ruleUses = new Map(state.ruleUses).set(fact.ruleId, use)
+      own(state, before, "ruleUses").set(fact.ruleId, use)
       break
     }
     case "badge.counted":
-      state.badgeCounts = new Map(state.badgeCounts).set(fact.badgeId, fact.current)
+      own(state, before, "badgeCounts").set(fact.badgeId, fact.current)
       if (record.cause.kind === "backfill") {
         const upTo = record.cause.countedUpTo ?? 0
-        state.badgeRecounts = new Map(state.badgeRecounts).set(fact.badgeId, upTo)
+        own(state, before, "badgeRecounts").set(fact.badgeId, upTo)
       }
       break
     case "badge.earned": {
       const { badgeId, target } = fact
       const badge = { earnedAt: record.at, ...(target !== undefined && { target }) }
-      state.badges = new Map(state.badges).set(badgeId, badge)
+      own(state, before, "badges").set(badgeId, badge)
       break
     }
     case "badge.revoked":
-      state.badges = without(state.badges, fact.badgeId)
+      own(state, before, "badges").delete(fact.badgeId)
       break
     case "streak.extended":
     case "streak.counted":
     case "streak.broken":
-      state.streaks = new Map(state.streaks).set(fact.key, fact.streak)
+      own(state, before, "streaks").set(fact.key, fact.streak)
       break
     case "quest.started":
     case "quest.progressed":
     case "quest.completed":
     case "quest.expired":
     case "quest.reverted":
-      foldQuest(state, fact, record.at)
+      foldQuest(state, own(state, before, "quests"), fact, record.at)
       break
   }
 }
 
 const foldQuest = (
   state: Folding,
+  quests: Map<string, QuestState>,
   fact: Extract<Fact, { readonly period: number; readonly questId: string }>,
   at: number,
 ): void => {
-  const before = state.quests.get(fact.questId) ?? notStarted
-  const quests = new Map(state.quests)
+  const before = quests.get(fact.questId) ?? notStarted
   switch (fact.kind) {
     case "quest.started": {
       const { times } = before
@@ -117,7 +133,6 @@ const foldQuest = (
       break
     }
   }
-  state.quests = quests
 }
 
 const notStarted: QuestState = {
@@ -127,12 +142,6 @@ const notStarted: QuestState = {
   completedAt: null,
   expired: false,
   times: 0,
-}
-
-const without = <A>(map: ReadonlyMap<string, A>, key: string): ReadonlyMap<string, A> => {
-  const rest = new Map(map)
-  rest.delete(key)
-  return rest
 }
 
 const credited = (
@@ -201,7 +210,7 @@ export const applyUser = (
     createdAt: before.createdAt,
     updatedAt: record.facts.length === 0 ? before.updatedAt : record.at,
   }
-  for (const fact of record.facts) fold(state, fact, record)
+  for (const fact of record.facts) fold(state, before, fact, record)
   return state
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
+import { vi } from "vitest"
 import { applyUser } from "../../src/domain/applyUser.ts"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
 import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
@@ -177,5 +178,66 @@ describe("replyOf", () => {
     const { record } = run(emptyProject, undefined, grant(1))
     const other = { ...record, subject: { actor: "directory" } } as const
     expect(() => replyOf(other, false)).toThrow("answers no command")
+  })
+})
+
+describe("A record with thousands of facts", () => {
+  const count = 2_000
+  const ids = Array.from({ length: count }, (_, n) => `id${n}`)
+
+  /** How many entries are copied from map to map, and looked at by `filter`, while `work` runs. */
+  const copiedDuring = (work: () => void): number => {
+    let copied = 0
+    class CountedMap<K, V> extends Map<K, V> {
+      constructor(entries?: Iterable<readonly [K, V]>) {
+        super(entries)
+        copied += this.size
+      }
+    }
+    const filter = vi.spyOn(Array.prototype, "filter")
+    vi.stubGlobal("Map", CountedMap)
+    try {
+      work()
+    } finally {
+      vi.unstubAllGlobals()
+      for (const list of filter.mock.contexts) copied += (list as ReadonlyArray<unknown>).length
+      filter.mockRestore()
+    }
+    return copied
+  }
+
+  it("copies each part of the state once, and makes its reply in one pass", () => {
+    const project = projectWith(
+      ...ids.map((id): Fact => {
+        const limit = { times: 5, per: "day" } as const
+        const reward = { xp: 1 }
+        return { kind: "rule.created", rule: ruleWith({ id, action: "A", reward, limit }) }
+      }),
+      ...ids.map((id): Fact => {
+        const steps = [{ key: "s", action: "A", where: [], target: 3 }]
+        return { kind: "quest.created", quest: questWith({ id, steps }) }
+      }),
+    )
+    const command = { kind: "event", action: "A" } as const
+    let user: UserState | undefined
+    for (let sequence = 1; sequence <= 2; sequence++) {
+      const { cause, facts } = Result.getOrThrow(decideUser(user, project, command, now))
+      const record: JournalRecord = {
+        sequence,
+        at: now,
+        subject: { actor: "user", environment: "p:sandbox", userId: "u1" },
+        cause,
+        facts,
+      }
+      const before = user
+      const copied = copiedDuring(() => {
+        user = applyUser(before, record)
+        expect(replyOf(record, false)).toMatchObject({ quests: { length: count } })
+      })
+      // Of what was there: the uses of rules, and the quests. Periods of a use are filtered, a few each.
+      expect(copied).toBeLessThan(2 * count + 4 * count)
+    }
+    expect(user?.ruleUses.size).toBe(count)
+    expect(user?.quests.size).toBe(count)
   })
 })
