@@ -250,7 +250,6 @@ export const limits = {
   webhookLoadMax: 256,
   webhookLoadTurnDeliveries: 32,
   webhookBlockMax: 256,
-  /** Between two attempts. */
   webhookPauseMsMax: 7 * 86_400_000,
   webhookRetryAfterMsMax: 86_400_000,
   /** Deliveries are written this often, or when so many wait; what waits in memory to be sent, after so long. */
@@ -268,6 +267,7 @@ export const limits = {
   webhookSweepIntervalMs: 600_000,
   webhookRecoverPendingMax: 10_000,
   webhookJobBatch: 250,
+  webhookEraseGatherMs: 1_000,
   /** For so long in one turn of the event loop endpoints are looked at. */
   webhookTurnMs: 2,
   webhookRestartMs: 1_000,

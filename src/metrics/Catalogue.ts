@@ -132,6 +132,12 @@ export const catalogue = {
   laurel_webhook_lag_records: gauge(
     "Durable records of which no webhooks were made yet; 0 while there is no webhook.",
   ),
+  laurel_webhook_erasure_pages_total: counter(
+    "Pages of deliveries that were searched for erased users; one search serves all erasures that wait when it begins.",
+  ),
+  laurel_webhook_erasures_waiting: gauge(
+    "Erasures of users whose deliveries are still to be searched.",
+  ),
   laurel_webhook_missed_records_total: counter(
     "Records that were not in the journal any more when webhooks were to be made of them; the log says which.",
   ),

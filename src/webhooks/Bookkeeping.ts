@@ -14,7 +14,7 @@
  *   since no more than `webhookUnwrittenMax` deliveries may be unwritten.
  * - Numbers are counted from what is written (`Delivery.stored`), so they are right after every crash.
  */
-import { Cause, Effect, type Scope } from "effect"
+import { Cause, Effect, type Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import { type Broken, type Entry, type Storage, toBroken } from "../storage/Storage.ts"
@@ -24,6 +24,7 @@ import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
 import { type Job, jobKey } from "./Job.ts"
 import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
 import { copyOf, count, type Tally, tallyKey } from "./Tally.ts"
+import { Young } from "./Young.ts"
 
 /** Whose numbers are kept. */
 export interface Account {
@@ -48,7 +49,7 @@ export class Bookkeeping {
   readonly #store: DeliveryStore
   #dirty = new Set<Delivery>()
   /** Those that were expanded not long ago and wait in memory, in the order of the journal. */
-  readonly #young = new Set<Delivery>()
+  readonly #young = new Young()
   /** The next flush writes those, too. */
   #all = false
   #accounts = new Set<Account>()
@@ -59,7 +60,10 @@ export class Bookkeeping {
   #pending = 0
   #cursor = 0
   #cursorWritten = 0
+  #reached = 0
   #reachedWritten = 0
+  /** Held by a write, and by those who must not read beside one. */
+  readonly #writing = Semaphore.makeUnsafe(1)
   #cursorWrittenAt = 0
   #changed = false
   #onChange: (() => void) | undefined
@@ -71,11 +75,41 @@ export class Bookkeeping {
     this.#store = new DeliveryStore(options.storage)
   }
 
-  /** Begins behind this record, with so many deliveries pending in all. */
-  begin(cursor: number, pending: number): void {
+  /**
+   * Begins behind the record `cursor`, with `pending` deliveries pending in all. `reached`: the last record of which the
+   * store may have deliveries; until the cursor is there again, it stays as it is in the store.
+   */
+  begin(cursor: number, reached: number, pending: number): void {
     this.#cursor = cursor
     this.#cursorWritten = cursor
+    this.#reached = reached
+    this.#reachedWritten = reached
     this.#pending = pending
+  }
+
+  /**
+   * Runs `work` between two writes: all that it reads from the store, and what it asks the queues without a pause after
+   * reading, is of one moment. Without it a delivery can be read as it was before a write, and be gone from its
+   * queue after it. `work` must not wait for a write.
+   */
+  betweenWrites<A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Semaphore.withPermit(this.#writing, work)
+  }
+
+  /** Whether the endpoint still exists. */
+  isThere(account: Account): boolean {
+    return this.#options.accountOf(account.number) === account
+  }
+
+  /** Writes entries in a transaction of their own; within `betweenWrites`. Without space it waits for some. */
+  writeNow(entries: ReadonlyArray<Entry>): Effect.Effect<void, Broken> {
+    const { storage } = this.#options
+    return Effect.catchTag(storage.writeEntries(entries), "NoSpace", () =>
+      Effect.andThen(
+        Effect.sleep(limits.noSpaceRetryMs),
+        Effect.suspend(() => this.writeNow(entries)),
+      ),
+    )
   }
 
   /** How many deliveries of all endpoints are pending, as far as they are written. */
@@ -101,8 +135,7 @@ export class Bookkeeping {
 
   /** The oldest record that is expanded only in memory. */
   get oldestYoung(): number | undefined {
-    const [oldest] = this.#young
-    return oldest?.sequence
+    return this.#young.oldest
   }
 
   /** A delivery was made or has changed. */
@@ -192,7 +225,9 @@ export class Bookkeeping {
       const pressing = this.#waiting.length > 0 || this.#dirty.size >= limits.webhookFlushDeliveries
       if (!pressing) yield* Effect.timeoutOption(this.#many, interval)
       this.#busy = true
-      yield* this.#flush
+      // Whoever touched the last delivery is in the middle of a record: its others and the cursor belong to the same write.
+      yield* Effect.yieldNow
+      yield* this.betweenWrites(this.#flush)
       this.#busy = false
     }
   }).pipe(
@@ -223,9 +258,12 @@ export class Bookkeeping {
     const jobs = this.#jobs
     const entries = this.#others
     const waiting = this.#waiting
-    const reached = this.#cursor
-    this.#setAside(dirty)
-    const cursor = Math.min(reached, (this.oldestYoung ?? Number.POSITIVE_INFINITY) - 1)
+    const passed = this.#cursor
+    const reached = Math.max(this.#reached, passed)
+    if (this.#all) this.#young.takeAll(dirty)
+    else this.#young.setAside(dirty, this.#options.now() - limits.webhookYoungMs)
+    this.#all = false
+    const cursor = Math.min(passed, (this.oldestYoung ?? Number.POSITIVE_INFINITY) - 1)
     this.#changed = false
     this.#dirty = new Set()
     this.#accounts = new Set()
@@ -239,7 +277,10 @@ export class Bookkeeping {
       const account = this.#options.accountOf(endpoint)
       if (account !== undefined) accounts.add(account)
     }
-    for (const account of accounts) tallies.set(account, copyOf(account.tally))
+    for (const account of accounts) {
+      // One that is gone must not come back.
+      if (this.isThere(account)) tallies.set(account, copyOf(account.tally))
+    }
     let encoded = 0
     for (const [endpoint, deliveries] of groups) {
       const account = this.#options.accountOf(endpoint)
@@ -250,11 +291,12 @@ export class Bookkeeping {
       entries.push(...(yield* this.#store.withoutSucceeded(endpoint, again)))
       const rows: Array<Row> = []
       // It may be deleted at any pause.
-      const isThere = () => this.#options.accountOf(endpoint) === account
-      let counts = isThere()
+      let counts = this.isThere(account)
       for (const delivery of deliveries) {
         const { status, stored } = delivery
         pushEntries(entries, delivery)
+        // It is written as it is now, also where it has changed since this write began.
+        this.#dirty.delete(delivery)
         if (status === "succeeded") rows.push(rowOf(delivery))
         count(account.tally, stored?.status, status)
         count(tally, stored?.status, status)
@@ -262,7 +304,7 @@ export class Bookkeeping {
         if (counts && stored?.status === "pending") this.#pending--
         if (++encoded % limits.webhookFlushTurnDeliveries === 0) {
           yield* nextTurn
-          counts = isThere()
+          counts = this.isThere(account)
         }
       }
       entries.push(...blocksOf(endpoint, rows))
@@ -280,8 +322,9 @@ export class Bookkeeping {
     if (cursor !== this.#cursorWritten) entries.push(jsonEntry("outbox", cursorKey, cursor))
     const isAhead = cursor < reached && reached !== this.#reachedWritten
     if (isAhead) entries.push(jsonEntry("outbox", reachedKey, reached))
-    yield* this.#written(entries)
+    yield* this.writeNow(entries)
     this.#cursorWritten = cursor
+    this.#reached = reached
     if (isAhead) this.#reachedWritten = reached
     this.#cursorWrittenAt = this.#options.now()
     // What has changed while it was written is told after the next write.
@@ -290,33 +333,6 @@ export class Bookkeeping {
     this.#roomy = []
     for (const resume of [...waiting, ...roomy]) resume()
   })
-
-  /** Takes out of `dirty` what need not be written yet, and adds what has been kept back for long enough. */
-  #setAside(dirty: Set<Delivery>): void {
-    const before = this.#options.now() - limits.webhookYoungMs
-    for (const delivery of this.#all ? [] : dirty) {
-      if (!delivery.isNew || delivery.entry === undefined || delivery.stored !== undefined) continue
-      if (delivery.status !== "pending") continue
-      dirty.delete(delivery)
-      this.#young.add(delivery)
-    }
-    for (const delivery of this.#young) {
-      if (!this.#all && delivery.dueAt > before) break
-      this.#young.delete(delivery)
-      dirty.add(delivery)
-    }
-    this.#all = false
-  }
-
-  #written(entries: ReadonlyArray<Entry>): Effect.Effect<void, Broken> {
-    const { storage } = this.#options
-    return Effect.catchTag(storage.writeEntries(entries), "NoSpace", () =>
-      Effect.andThen(
-        Effect.sleep(limits.noSpaceRetryMs),
-        Effect.suspend(() => this.#written(entries)),
-      ),
-    )
-  }
 
   #broken(cause: Cause.Cause<unknown>): void {
     if (Cause.hasInterruptsOnly(cause)) return

@@ -110,6 +110,15 @@ export class Delivery implements DeliveryName, DeliveryState {
     this.last = result
   }
 
+  /** Takes out what receivers have answered, also of `earlier` attempts, which the store has. */
+  blank(earlier: EarlierAttempts): void {
+    const empty = (result: AttemptResult): AttemptResult => ({ ...result, body: "" })
+    if (this.last !== null) this.last = empty(this.last)
+    this.earlier = [...earlier.filter(([, { body }]) => body !== ""), ...this.earlier].map(
+      ([number, result]) => [number, empty(result)],
+    )
+  }
+
   /** It is to be sent, once more where it was before. */
   renew(dueAt: number): void {
     this.status = "pending"

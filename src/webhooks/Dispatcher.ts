@@ -15,6 +15,7 @@ import type { Feed, FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken } from "../storage/Storage.ts"
+import { placeName } from "./Delivery.ts"
 import type { DeliveryStore, DuePlace } from "./DeliveryStore.ts"
 import type { Endpoint } from "./Endpoint.ts"
 import type { Erasures } from "./Erasures.ts"
@@ -236,13 +237,18 @@ export class Dispatcher {
     for (const place of stray) {
       if (places.length < wanted && !queue.has(place)) places.push(place)
     }
-    const deliveries = yield* store.pending(number, places)
+    const dueAt = new Map(places.map((place) => [placeName(place), place.dueAt]))
+    // What was put off after that was read is not due.
+    const deliveries = (yield* store.pending(number, places)).filter(
+      (delivery) => dueAt.get(delivery.place) === delivery.dueAt,
+    )
     const sequences = new Set(deliveries.map(({ sequence }) => sequence))
     const entries = yield* feed.find([...sequences].sort((one, other) => one - other))
     let looked = 0
     for (const delivery of deliveries) {
       if (++looked % limits.webhookLoadTurnDeliveries === 0) yield* nextTurn
       const { at, index, kind, sequence } = delivery
+      if (queue.has(delivery)) continue
       const entry = entries.get(sequence)
       if (
         entry === undefined ||

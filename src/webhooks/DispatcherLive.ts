@@ -17,6 +17,7 @@ import { type Deliveries, deliveriesOf, endsWhenBroken } from "./Deliveries.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import { Dispatcher } from "./Dispatcher.ts"
 import type { Endpoint, Shared } from "./Endpoint.ts"
+import { Eraser } from "./Eraser.ts"
 import { Erasures } from "./Erasures.ts"
 import { Jobs } from "./Jobs.ts"
 import { disable, redeliver } from "./Orders.ts"
@@ -111,6 +112,7 @@ export const make = Effect.fnUntraced(function* (
     pending: () => bookkeeping.pending,
     inFlight: () => slots.inUse,
     lagRecords: () => outbox.lagRecords,
+    erasuresWaiting: () => eraser.waiting,
   })
   const shared: Shared = {
     bookkeeping,
@@ -139,8 +141,10 @@ export const make = Effect.fnUntraced(function* (
   // Where it fails the storage is broken, and the process ends.
   const isErased = ({ record }: FeedEntry) =>
     Effect.orElseSucceed(engine.isErased(record), () => false)
+  const eraser: Eraser = new Eraser({ registry, bookkeeping, store, erasures, now, metrics })
   const parts = {
     engine,
+    eraser,
     registry,
     bookkeeping,
     store,
@@ -183,8 +187,6 @@ export const make = Effect.fnUntraced(function* (
     pendingTotalMax: limits.webhookPendingTotalMax,
   })
 
-  const cursor = yield* store.cursor
-  outbox.begin(cursor, yield* store.reached)
   yield* feed.onProjectRecord(({ facts, subject }) => {
     if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
       return
@@ -195,9 +197,12 @@ export const make = Effect.fnUntraced(function* (
     })
   })
   yield* registry.load(store)
+  const cursor = (yield* store.cursor) ?? 0
+  const reached = (yield* store.reached) ?? 0
+  yield* outbox.begin(cursor, reached)
   let pending = 0
   for (const { tally } of registry) pending += tally.stored.pending
-  bookkeeping.begin(cursor ?? 0, pending)
+  bookkeeping.begin(cursor, reached, pending)
   yield* bookkeeping.run
   yield* feed.hold(neededFrom(registry, store, outbox, bookkeeping))
   for (const number of yield* store.endpoints) {
@@ -206,7 +211,10 @@ export const make = Effect.fnUntraced(function* (
       jobs.add({ kind: "purge", record: number, endpoint: number })
     }
   }
-  for (const job of yield* store.jobs) jobs.run(job)
+  for (const job of yield* store.jobs) {
+    // The outbox asks again for what records ask for that it has still to expand: not before what they tell of is made.
+    if (job.kind === "purge" || job.record <= cursor) jobs.run(job)
+  }
   yield* Effect.forkScoped(supervised("The outbox", outbox.run))
   yield* Effect.forkScoped(dispatcher.retire)
   yield* Effect.forkScoped(

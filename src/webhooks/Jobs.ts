@@ -9,18 +9,12 @@ import type { Engine } from "../engine/Engine.ts"
 import type { FeedEntry } from "../engine/Feed.ts"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
-import type { Broken, Entry } from "../storage/Storage.ts"
+import type { Broken } from "../storage/Storage.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
-import {
-  attemptKey,
-  Delivery,
-  type DeliveryStatus,
-  deliveryStatuses,
-  placeName,
-} from "./Delivery.ts"
+import { Delivery, placeName } from "./Delivery.ts"
 import type { DeliveryStore } from "./DeliveryStore.ts"
-import { jsonEntry } from "./deliveryEntries.ts"
 import type { Endpoint } from "./Endpoint.ts"
+import type { Eraser } from "./Eraser.ts"
 import type { Erasures } from "./Erasures.ts"
 import type { Job } from "./Job.ts"
 import { isFor, userOf } from "./Outbox.ts"
@@ -35,6 +29,7 @@ export interface JobsOptions {
   readonly bookkeeping: Bookkeeping
   readonly store: DeliveryStore
   readonly erasures: Erasures
+  readonly eraser: Eraser
   readonly now: () => number
   readonly wake: (endpoint: Endpoint) => void
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
@@ -88,8 +83,12 @@ export class Jobs {
     switch (job.kind) {
       case "purge":
         return this.#purge(job)
-      case "erase":
-        return this.#erase(job)
+      case "erase": {
+        const { eraser, erasures } = this.#options
+        return Effect.tap(eraser.erase(job), () =>
+          Effect.sync(() => erasures.remove(job.user, job.record)),
+        )
+      }
       case "recover":
         return Semaphore.withPermit(this.#recovering, this.#recover(job))
     }
@@ -97,6 +96,8 @@ export class Jobs {
 
   readonly #purge = Effect.fnUntraced(function* (this: Jobs, { endpoint }: JobOf<"purge">) {
     const { bookkeeping, store } = this.#options
+    // A write under way may have deliveries of it.
+    yield* bookkeeping.flushed
     for (const table of ["due", "deliveries", "attempts"] as const) {
       while (true) {
         const keys = yield* store.keysOf(table, endpoint, limits.webhookJobBatch)
@@ -147,79 +148,33 @@ export class Jobs {
     const [first = 0, last = 0] = [entries[0], entries.at(-1)].map(
       (entry) => entry?.record.sequence,
     )
-    const stored = yield* store.between(endpoint.number, first, last)
-    for (const entry of entries) {
-      const { record } = entry
-      const { subject } = record
-      if (record.sequence > until || subject.actor === "directory") continue
-      if (subject.environment !== endpoint.environment || (yield* isErased(entry))) continue
-      for (let index = 0; index < record.facts.length; index++) {
-        const kind = messageKindAt(record, index)
-        const asked = kind !== undefined && endpoint.kinds.has(kind)
-        const place = { sequence: record.sequence, index }
-        if (!asked || !isFor(endpoint, entry, index) || endpoint.queue.has(place)) continue
-        const found = stored.get(placeName(place))
-        if (found === undefined || found.status === "failed" || found.status === "dropped") {
+    const missed: Array<{ readonly delivery: Delivery; readonly entry: FeedEntry }> = []
+    const look = Effect.map(store.between(endpoint.number, first, last), (stored) => {
+      for (const entry of entries) {
+        const { record } = entry
+        const { subject } = record
+        if (record.sequence > until || subject.actor === "directory") continue
+        if (subject.environment !== endpoint.environment) continue
+        for (let index = 0; index < record.facts.length; index++) {
+          const kind = messageKindAt(record, index)
+          const asked = kind !== undefined && endpoint.kinds.has(kind)
+          const place = { sequence: record.sequence, index }
+          if (!asked || !isFor(endpoint, entry, index) || endpoint.queue.has(place)) continue
+          const found = stored.get(placeName(place))
+          if (found !== undefined && found.status !== "failed" && found.status !== "dropped") {
+            continue
+          }
           const name = { endpoint: endpoint.number, at: record.at, ...place }
           const delivery = found ?? new Delivery(name, kind, userOf(entry))
-          delivery.renew(now())
-          endpoint.queue.offer(delivery, entry)
+          missed.push({ delivery, entry })
         }
       }
+    })
+    yield* bookkeeping.betweenWrites(look)
+    for (const { delivery, entry } of missed) {
+      if (yield* isErased(entry)) continue
+      delivery.renew(now())
+      endpoint.queue.offer(delivery, entry)
     }
-  })
-
-  readonly #erase = Effect.fnUntraced(function* (this: Jobs, job: JobOf<"erase">) {
-    const { bookkeeping, erasures, registry } = this.#options
-    for (const endpoint of registry.of(job.environment)) {
-      yield* Semaphore.withPermit(endpoint.lock, this.#eraseOf(endpoint))
-    }
-    yield* bookkeeping.flushed
-    erasures.remove(job.user, job.record)
-  })
-
-  readonly #eraseOf = Effect.fnUntraced(function* (this: Jobs, endpoint: Endpoint) {
-    const { bookkeeping, erasures, store } = this.#options
-    for (const delivery of [...endpoint.queue.ready]) {
-      if (erasures.has(delivery)) endpoint.queue.drop(delivery, "erased")
-    }
-    // What is under way may end after the job.
-    for (const delivery of endpoint.queue.live) {
-      if (erasures.has(delivery)) delivery.erased = true
-    }
-    yield* bookkeeping.flushed
-    for (const status of deliveryStatuses) {
-      let from = { sequence: 0, index: 0 }
-      while (true) {
-        const page = yield* store.oldest(endpoint.number, status, limits.webhookJobBatch, from)
-        for (const delivery of page) {
-          const concerned = erasures.has(delivery) && !endpoint.queue.has(delivery)
-          if (concerned) yield* this.#eraseOne(endpoint, delivery, status)
-        }
-        const last = page.at(-1)
-        if (last === undefined) break
-        from = { sequence: last.sequence, index: last.index + 1 }
-        yield* nextTurn
-      }
-    }
-  })
-
-  readonly #eraseOne = Effect.fnUntraced(function* (
-    this: Jobs,
-    endpoint: Endpoint,
-    delivery: Delivery,
-    status: DeliveryStatus,
-  ) {
-    const { bookkeeping, store } = this.#options
-    if (delivery.last !== null) delivery.last = { ...delivery.last, body: "" }
-    const entries: Array<Entry> = []
-    for (const [at, attempt] of (yield* store.earlierAttempts(delivery)).entries()) {
-      if (attempt.body === "") continue
-      const key = attemptKey(delivery, at + 1)
-      entries.push(jsonEntry("attempts", key, { ...attempt, body: "" }))
-    }
-    bookkeeping.write(entries)
-    if (status === "pending") endpoint.queue.drop(delivery, "erased")
-    else bookkeeping.touch(delivery)
   })
 }

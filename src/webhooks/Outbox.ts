@@ -5,8 +5,8 @@
  *
  * Of a user who was erased since, the messages before that are not made, however far behind it is.
  *
- * After a crash, records that were expanded already are expanded once more; where some of their deliveries may
- * have been written (`reached`), each is looked for in the store first.
+ * After a crash, records that were expanded already are expanded once more, without the deliveries that the store has of
+ * them (up to `reached`). Which those are is read before anything is sent: later they move between the tables.
  *
  * An endpoint gets the messages of records after the one that created it, of the kinds that it asks for when
  * they are expanded, as long as it is enabled. Beyond `pendingMax` pending ones it is full: what comes then
@@ -56,8 +56,9 @@ export class Outbox {
   #cursor = 0
   /** Up to here deliveries may have been written before. */
   #reached = 0
-  /** By endpoint, what it had of those at the start: when each was decided, by place. */
-  readonly #written = new Map<number, ReadonlyMap<string, number>>()
+  /** By endpoint, what the store has of those, by place. */
+  readonly #written = new Map<number, ReadonlyMap<string, Written>>()
+  #hasRun = false
   #wanted: (() => void) | undefined
   readonly #touched = new Set<Endpoint>()
   /** Deliveries of this turn of the event loop. */
@@ -79,13 +80,22 @@ export class Outbox {
   }
 
   /**
-   * Goes on behind `cursor`, the last record that was expanded for good; `undefined`: with the first webhook that there is.
-   * Of records up to `reached` some deliveries may be there.
+   * Begins behind `cursor`, the last record that was expanded for good; 0: with the first webhook. Of records up to
+   * `reached` some deliveries may be there. Nothing is written meanwhile.
    */
-  begin(cursor: number | undefined, reached: number | undefined): void {
-    this.#cursor = cursor ?? 0
-    this.#reached = reached ?? 0
-  }
+  readonly begin = Effect.fnUntraced(function* (this: Outbox, cursor: number, reached: number) {
+    this.#cursor = cursor
+    this.#reached = reached
+    for (const endpoint of this.#options.registry) {
+      const first = Math.max(cursor, endpoint.number) + 1
+      if (first > reached) continue
+      const found = yield* this.#options.stored(endpoint, first, reached)
+      const written = [...found.values()].map(
+        ({ at, place, stored }) => [place, { at, stored: stored! }] as const,
+      )
+      this.#written.set(endpoint.number, new Map(written))
+    }
+  })
 
   /** There may be webhooks now. */
   wake(): void {
@@ -99,10 +109,19 @@ export class Outbox {
   })
 
   readonly run = Effect.gen({ self: this }, function* () {
+    if (this.#hasRun) yield* this.#beginAgain
+    this.#hasRun = true
     while (true) {
       yield* this.#isWanted
       if (this.#options.registry.size > 0) yield* Effect.scoped(this.#follow)
     }
+  })
+
+  /** After a failure: of the record in which it failed, some deliveries may be made. */
+  readonly #beginAgain = Effect.suspend(() => {
+    const { bookkeeping } = this.#options
+    const begun = this.begin(this.#cursor, Math.max(this.#reached, this.#cursor + 1))
+    return Effect.andThen(bookkeeping.flushed, bookkeeping.betweenWrites(begun))
   })
 
   /** Where nothing can have been missed: no webhook is older. */
@@ -120,20 +139,20 @@ export class Outbox {
       for (const entry of entries) {
         const { sequence, subject } = entry.record
         const asked = subject.actor !== "directory" && isAbout(entry)
+        // An erasure that is carried out twice does no harm.
+        const atOnce = asked && subject.actor === "project"
         if (asked) yield* this.#obey(entry, subject.environment)
         let dropped = false
         if (subject.actor !== "directory" && registry.has(subject.environment)) {
           // The newest record can not be of somebody who was erased since.
           const isErased = sequence < feed.head && (yield* this.#options.isErased(entry))
           if (!isErased) {
-            const isNew = sequence > this.#reached
-            if (isNew && this.#written.size > 0) this.#written.clear()
-            const known = isNew ? undefined : yield* this.#known(entry, subject.environment)
-            dropped = this.#expand(entry, subject.environment, known)
+            if (sequence > this.#reached && this.#written.size > 0) this.#written.clear()
+            dropped = this.#expand(entry, subject.environment)
           }
         }
         this.#cursor = sequence
-        bookkeeping.passed(sequence, asked || dropped)
+        bookkeeping.passed(sequence, atOnce || dropped)
         if (bookkeeping.unwritten >= limits.webhookUnwrittenMax) {
           this.#wakeTouched()
           yield* bookkeeping.room
@@ -194,33 +213,10 @@ export class Outbox {
     }
   })
 
-  /** The deliveries of a record that were written before, by endpoint and fact. */
-  readonly #known = Effect.fnUntraced(function* (
-    this: Outbox,
-    { record }: FeedEntry,
-    environment: string,
-  ) {
-    const { registry, stored } = this.#options
-    const { at, sequence } = record
-    const known = new Set<string>()
-    for (const endpoint of registry.of(environment)) {
-      let written = this.#written.get(endpoint.number)
-      if (written === undefined) {
-        const found = yield* stored(endpoint, sequence, this.#reached)
-        written = new Map([...found.values()].map((one) => [one.place, one.at]))
-        this.#written.set(endpoint.number, written)
-      }
-      for (let index = 0; index < record.facts.length; index++) {
-        const isThere = written.get(placeName({ sequence, index })) === at
-        if (isThere) known.add(knownName(endpoint, index))
-      }
-    }
-    return known
-  })
-
-  /** Makes the deliveries of one record, but for those that are `known`. Whether some were dropped. */
-  #expand(entry: FeedEntry, environment: string, known: ReadonlySet<string> | undefined): boolean {
+  /** Makes the deliveries of one record, but for those that the store has. Whether some were dropped. */
+  #expand(entry: FeedEntry, environment: string): boolean {
     const { record } = entry
+    const { sequence } = record
     const { now, registry } = this.#options
     let user: string | undefined
     let dropped = false
@@ -229,7 +225,11 @@ export class Outbox {
       if (kind === undefined) continue
       for (const endpoint of registry.askingFor(environment, kind)) {
         if (!isFor(endpoint, entry, index)) continue
-        if (known?.has(knownName(endpoint, index))) continue
+        const written =
+          this.#written.size === 0
+            ? undefined
+            : this.#written.get(endpoint.number)?.get(placeName({ sequence, index }))
+        if (written?.at === record.at) continue
         if (this.#isFull(endpoint)) {
           dropped = true
           endpoint.tally.ended.dropped++
@@ -237,8 +237,10 @@ export class Outbox {
           continue
         }
         user ??= userOf(entry)
-        const name = { endpoint: endpoint.number, sequence: record.sequence, at: record.at, index }
+        const name = { endpoint: endpoint.number, sequence, at: record.at, index }
         const delivery = new Delivery(name, kind, user)
+        // The journal was cut before the record that stood there: this delivery takes the place of its.
+        delivery.stored = written?.stored
         delivery.dueAt = now()
         delivery.isNew = true
         delivery.urgent = kind === "webhook.test"
@@ -258,7 +260,11 @@ export class Outbox {
   }
 }
 
-const knownName = ({ number }: Endpoint, index: number): string => `${number}.${index}`
+/** What the store has of a delivery: when its record was decided, and under which keys it is. */
+interface Written {
+  readonly at: number
+  readonly stored: NonNullable<Delivery["stored"]>
+}
 
 /** Whether a record changes webhooks or what is known of their deliveries. */
 const isAbout = ({ record }: FeedEntry): boolean => {

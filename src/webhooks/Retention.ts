@@ -10,8 +10,10 @@ import type { Broken } from "../storage/Storage.ts"
 import type { Bookkeeping } from "./Bookkeeping.ts"
 import type { DeliveryStatus } from "./Delivery.ts"
 import type { DeliveryStore } from "./DeliveryStore.ts"
+import { jsonEntry } from "./deliveryEntries.ts"
 import type { Endpoint } from "./Endpoint.ts"
 import type { RecordName } from "./SucceededLog.ts"
+import { tallyKey } from "./Tally.ts"
 
 export interface RetentionOptions {
   readonly bookkeeping: Bookkeeping
@@ -46,12 +48,11 @@ export class Retention {
       for (const status of ended) {
         let excess = endpoint.tally.stored[status] - logMax
         while (excess > 0) {
-          // What may be expanded again must be known to have been sent.
           const removed = yield* this.#remove(
             endpoint,
             status,
             Math.min(excess, limits.webhookFlushDeliveries),
-            ({ sequence }) => sequence <= bookkeeping.cursorWritten,
+            (record) => this.#isPassed(record),
           )
           if (removed === 0) break
           excess -= removed
@@ -66,21 +67,24 @@ export class Retention {
     const { bookkeeping, retentionMs, store, wallNow } = this.#options
     const before = wallNow() - retentionMs
     const isOld = ({ at }: { readonly at: number }) => at < before
+    const mayGo = (record: RecordName) => isOld(record) && this.#isPassed(record)
+    /** Whether there may be more. */
+    const expire = Effect.gen(function* () {
+      const oldest = yield* store.oldest(endpoint.number, "pending", limits.webhookJobBatch)
+      const old = oldest.filter(isOld)
+      const waiting = old.filter((delivery) => !endpoint.queue.has(delivery))
+      for (const delivery of waiting) endpoint.queue.drop(delivery, "expired")
+      // What is in memory is looked at when it is sent.
+      return waiting.length > 0 && waiting.length === old.length
+    })
     const swept = Effect.gen({ self: this }, function* () {
       yield* bookkeeping.flushed
       for (const status of ended) {
-        const removed = this.#remove(endpoint, status, limits.webhookFlushDeliveries, isOld)
+        const removed = this.#remove(endpoint, status, limits.webhookFlushDeliveries, mayGo)
         while ((yield* removed) > 0);
       }
-      while (true) {
-        const oldest = yield* store.oldest(endpoint.number, "pending", limits.webhookJobBatch)
-        const old = oldest.filter(isOld)
-        const waiting = old.filter((delivery) => !endpoint.queue.has(delivery))
-        for (const delivery of waiting) endpoint.queue.drop(delivery, "expired")
-        yield* bookkeeping.flushed
-        // What is in memory is looked at when it is sent.
-        if (waiting.length === 0 || waiting.length < old.length) break
-      }
+      while (yield* bookkeeping.betweenWrites(expire)) yield* bookkeeping.flushed
+      yield* bookkeeping.flushed
     })
     return Semaphore.withPermit(endpoint.lock, swept)
   }
@@ -94,13 +98,24 @@ export class Retention {
     mayGo: (record: RecordName) => boolean,
   ) {
     const { bookkeeping, store } = this.#options
-    const { count, entries } = yield* store.removal(endpoint.number, status, most, mayGo)
-    if (count === 0) return 0
-    endpoint.tally.stored[status] -= count
-    bookkeeping.touchAccount(endpoint)
-    bookkeeping.write(entries)
-    yield* bookkeeping.settledFlushed
-    yield* nextTurn
-    return count
+    const { number, tally } = endpoint
+    const removal = Effect.gen(function* () {
+      const { count, entries } = yield* store.removal(number, status, most, mayGo)
+      if (count === 0 || !bookkeeping.isThere(endpoint)) return 0
+      // What is in memory may count what belongs to the next write.
+      const stored = yield* store.tally(number)
+      stored.stored[status] -= count
+      yield* bookkeeping.writeNow([...entries, jsonEntry("endpoints", tallyKey(number), stored)])
+      tally.stored[status] -= count
+      return count
+    })
+    const removed = yield* bookkeeping.betweenWrites(removal)
+    if (removed > 0) yield* nextTurn
+    return removed
   })
+
+  /** Of records that may be expanded again, it must be known what was sent. */
+  #isPassed({ sequence }: RecordName): boolean {
+    return sequence <= this.#options.bookkeeping.cursorWritten
+  }
 }

@@ -6,17 +6,22 @@ export interface ObservedWebhooks {
   readonly pending: () => number
   readonly inFlight: () => number
   readonly lagRecords: () => number
+  readonly erasuresWaiting: () => number
 }
 
 export class WebhookMetrics {
   readonly #succeeded: Counter
   readonly #failed: Counter
   readonly #missed: Counter
+  readonly #erasurePages: Counter
 
-  constructor(metrics: Metrics, { inFlight, lagRecords, pending }: ObservedWebhooks) {
+  constructor(metrics: Metrics, observed: ObservedWebhooks) {
+    const { erasuresWaiting, inFlight, lagRecords, pending } = observed
     this.#succeeded = metrics.counter("laurel_webhook_attempts_total", { outcome: "succeeded" })
     this.#failed = metrics.counter("laurel_webhook_attempts_total", { outcome: "failed" })
     this.#missed = metrics.counter("laurel_webhook_missed_records_total")
+    this.#erasurePages = metrics.counter("laurel_webhook_erasure_pages_total")
+    metrics.gauge("laurel_webhook_erasures_waiting", erasuresWaiting)
     metrics.gauge("laurel_webhook_attempts_in_flight", inFlight)
     metrics.gauge("laurel_webhook_deliveries_pending", pending)
     metrics.gauge("laurel_webhook_lag_records", lagRecords)
@@ -26,6 +31,11 @@ export class WebhookMetrics {
   attempted(succeeded: boolean): void {
     if (succeeded) this.#succeeded.increment()
     else this.#failed.increment()
+  }
+
+  /** A page of deliveries was searched for erased users. */
+  erasureWalked(): void {
+    this.#erasurePages.increment()
   }
 
   /** So many records are gone before webhooks were made of them. */

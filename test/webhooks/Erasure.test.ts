@@ -165,9 +165,9 @@ describe("An erased user", () => {
           ),
         ),
       )
+      const log = yield* logOf(started, webhooks[1]!.webhook.id)
       yield* started.close()
       expect(yield* left).toEqual([])
-      const log = yield* logOf(started, webhooks[1]!.webhook.id)
       expect(log.some(({ reason, status }) => status === "dropped" && reason === "erased")).toBe(
         true,
       )
