@@ -1,5 +1,5 @@
 /**
- * The reference: `/openapi.json`, and a page that shows it. The page's script is the Scalar reader that Effect
+ * The reference: `/openapi.json`, a page that shows it, and `/`, which leads there. The page's script is the Scalar reader that Effect
  * ships, taken out of the page that Effect makes and served as one file that browsers keep. The page may
  * not load anything from elsewhere: its content security policy sees to it.
  */
@@ -9,6 +9,7 @@ import { gzip } from "node:zlib"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { type HttpApi, type HttpApiGroup, HttpApiScalar, OpenApi } from "effect/http-api"
+import manifest from "../../package.json" with { type: "json" }
 import type { PlainHandler, PlainReply } from "./Interpreter.ts"
 
 interface Script {
@@ -34,11 +35,30 @@ export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constrai
       body: document,
     })
     return new Map([
+      ["/", showEntrance],
       ["/openapi.json", openapi],
       ["/docs", page],
       ["/docs/reference.js", reader],
     ])
   })
+
+const entrance = JSON.stringify({
+  name: manifest.name,
+  version: manifest.version,
+  reference: "/docs",
+  openapi: "/openapi.json",
+})
+
+/** Redirects a browser to the reference, and names it to other clients. */
+const showEntrance: PlainHandler = ({ accept }) =>
+  /\btext\/html\b/.test(String(accept ?? ""))
+    ? {
+        status: 302,
+        contentType: "text/plain; charset=utf-8",
+        body: "See /docs\n",
+        headers: ["Location", "/docs", "Vary", "Accept"],
+      }
+    : { status: 200, contentType: "application/json", body: entrance, headers: ["Vary", "Accept"] }
 
 /** The reader tries whether it may use eval, which browsers report, and does without. */
 const contentSecurityPolicy = [

@@ -228,6 +228,25 @@ describe("/openapi.json", () => {
   })
 })
 
+describe("/", () => {
+  it("redirects a browser to the reference", async () => {
+    const reply = await get("/", { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" })
+    expect(reply.status).toBe(302)
+    expect(reply.headers.location).toBe("/docs")
+  })
+
+  it("names the reference to other clients", async () => {
+    const reply = await get("/", { accept: "*/*" })
+    expect(reply.status).toBe(200)
+    expect(reply.json).toEqual({
+      name: "laurel",
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      reference: "/docs",
+      openapi: "/openapi.json",
+    })
+  })
+})
+
 describe("/docs", () => {
   it("loads nothing from elsewhere", async () => {
     const page = await get("/docs")
