@@ -115,7 +115,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         }),
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
-    if (shownKey !== undefined) yield* Console.log(welcomeText(url, shownKey))
+    yield* Console.log(welcomeText(url, shownKey))
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
 const sentenceOf = (progress: OpenProgress): string => {

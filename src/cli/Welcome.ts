@@ -78,8 +78,22 @@ export const showOrKeep = (
   )
 }
 
-/** The text for a person; each of its three commands works as it stands. */
-export const welcomeText = (url: string, shown: ShownKey): string => {
+/**
+ * The text that a start prints for a person. The first start adds the key and three commands, each of which works as it
+ * stands; without a key to show, the command that makes one follows.
+ */
+export const welcomeText = (url: string, shown?: ShownKey): string =>
+  `
+Laurel runs at ${url}, with its reference at ${url}/docs.
+
+${shown === undefined ? makeKeyText : firstStartText(url, shown)}`
+
+const makeKeyText = `Create a key:
+
+  npm run --silent laurel -- keys create --project NAME --environment sandbox
+`
+
+const firstStartText = (url: string, shown: ShownKey): string => {
   const [about, line, bearer] =
     "text" in shown
       ? ["is shown only this once", shown.text, shown.text]
@@ -90,14 +104,11 @@ export const welcomeText = (url: string, shown: ShownKey): string => {
         ]
   const request = `curl -H "Authorization: Bearer ${bearer}"`
   const post = `${request} -H "Content-Type: application/json"`
-  return `
-Laurel runs at ${url}, with its reference at ${url}/docs.
-
-This is the first start: project "demo" was created. The key of its sandbox ${about}:
+  return `This is the first start: project "demo" was created. The key of its sandbox ${about}:
 
   ${line}
 
-Say what earns xp, send an event, read the leaderboard:
+Create a rule that earns xp, send an event, read the leaderboard:
 
   ${post} -d '{"action":"LESSON_DONE","reward":{"xp":50}}' ${url}/v1/rules
   ${post} -d '{"userId":"ada","action":"LESSON_DONE"}' ${url}/v1/events
