@@ -288,8 +288,7 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
   const faults: Array<string> = []
   const all: { readonly [name: string]: Setting<unknown> } = settings
   for (const [name, { fallback, parse, secret, variable }] of Object.entries(all)) {
-    const given = environment[variable]?.trim()
-    const text = given === undefined || given === "" ? fallback : given
+    const text = givenText(variable, environment) ?? fallback
     const parsed = parse(text)
     if (Result.isSuccess(parsed)) values[name] = parsed.success
     else if (secret) faults.push(`${variable} ${parsed.failure}.`)
@@ -305,6 +304,15 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
       .sort()
       .map((variable) => `${variable} is no setting and has no effect; is it misspelt?`),
   }
+}
+
+/** Whether `environment` sets it, so that its value is not the default. */
+export const isGiven = (name: keyof Config, environment: Environment = process.env): boolean =>
+  givenText(settings[name].variable, environment) !== undefined
+
+const givenText = (variable: string, environment: Environment): string | undefined => {
+  const text = environment[variable]?.trim()
+  return text === "" ? undefined : text
 }
 
 /** The folder of archives. */

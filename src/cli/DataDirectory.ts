@@ -4,14 +4,13 @@
  */
 import path from "node:path"
 import { Effect, Schema, type Scope } from "effect"
-import { archivesIn, type Config } from "../Config.ts"
-import { type ListedArchive, listArchives } from "../storage/ArchiveCatalog.ts"
+import type { Config } from "../Config.ts"
 import { settleSwap } from "../storage/ArchiveSwap.ts"
 import { isInUse, lockDirectory } from "../storage/DirectoryLock.ts"
 import { isMissing } from "../storage/Disk.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import type { Asked } from "./AdminRequest.ts"
-import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes, noData, refused } from "./ExitCode.ts"
 import { diskFailure } from "./JobWords.ts"
 import { readServerFile, type ServerFile } from "./ServerFile.ts"
 
@@ -63,14 +62,6 @@ export const requireData = (directory: string): Effect.Effect<void, CommandFaile
   nodeDisk.list(path.join(directory, "journal")).pipe(
     Effect.asVoid,
     Effect.mapError((error) =>
-      isMissing(error) || error.code === "ENOTDIR"
-        ? commandFailed(exitCodes.noData, `There is no data in ${directory}.`)
-        : diskFailure(error),
+      isMissing(error) || error.code === "ENOTDIR" ? noData(directory) : diskFailure(error),
     ),
   )
-
-/** The configured archives, oldest first. */
-export const archivesOf = (
-  config: Config,
-): Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed> =>
-  Effect.mapError(listArchives(nodeDisk, archivesIn(config)), diskFailure)

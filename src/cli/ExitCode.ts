@@ -5,7 +5,7 @@
  *      1  refused: what was asked for is not possible, and nothing was changed
  *     64  usage: the arguments are wrong, or a question has no terminal to be asked at
  *     65  damaged data: the data directory can not be recovered as it is, or an archive fails its check
- *     66  no data: there is no data directory
+ *     66  no data: there is no data directory, or the folder of archives is none
  *     69  unavailable: an address can not be listened on, or the running server did not answer
  *     70  a defect of Laurel
  *     73  the data directory can not be made or written, or there is no space for it
@@ -14,7 +14,9 @@
  *     78  configuration: a setting is wrong
  *    128  and the signal's number: ended at once by a second signal
  */
+import path from "node:path"
 import { Data } from "effect"
+import { isGiven } from "../Config.ts"
 import type { ErrorCode, LaurelError } from "../domain/Errors.ts"
 
 export const exitCodes = {
@@ -52,3 +54,11 @@ const exitCodesByError: Partial<Record<ErrorCode, number>> = {
 /** A refusal of the engine as the end of a command. */
 export const refused = ({ code, detail }: LaurelError): CommandFailed =>
   commandFailed(exitCodesByError[code] ?? exitCodes.refused, detail)
+
+/** The end of a command that finds no data in `directory`. */
+export const noData = (directory: string): CommandFailed => {
+  const unset = isGiven("dataDirectory")
+    ? ""
+    : " LAUREL_DATA_DIR is not set: set it to the data directory of the server."
+  return commandFailed(exitCodes.noData, `There is no data in ${path.resolve(directory)}.${unset}`)
+}

@@ -5,12 +5,12 @@
  */
 import fs from "node:fs/promises"
 import path from "node:path"
-import { Context, Effect } from "effect"
+import { Console, Context, Effect } from "effect"
 import { ApiKeys } from "../accounts/ApiKeys.ts"
 import type { LaurelError } from "../domain/Errors.ts"
 import { type AdminClient, makeAdminClient } from "./AdminClient.ts"
 import type { AdminUnavailable } from "./AdminRequest.ts"
-import { type CommandFailed, commandFailed, exitCodes, refused } from "./ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes, noData, refused } from "./ExitCode.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
 import { readServerFile } from "./ServerFile.ts"
@@ -28,10 +28,16 @@ export const withKeys = <A>(
     const server = yield* readServerFile(directory)
     const offline = Effect.scoped(
       Effect.gen(function* () {
-        if (!makes) yield* requireData(directory)
+        const isThere = yield* hasData(directory)
+        if (!isThere && !makes) return yield* noData(directory)
         // The engine is most of the program, and not needed beside a server.
         const { openEngine } = yield* Effect.promise(() => import("./OpenEngine.ts"))
         const { services } = yield* openEngine(config)
+        if (!isThere) {
+          yield* Console.error(
+            `There was no data in ${path.resolve(directory)}: a new data directory was made. A server knows the key only if this is its LAUREL_DATA_DIR.`,
+          )
+        }
         return yield* use(Context.get(services, ApiKeys))
       }),
     )
@@ -56,8 +62,10 @@ export const withKeys = <A>(
     Effect.provide(loggingLayer()),
   )
 
-const requireData = (directory: string): Effect.Effect<void, CommandFailed> =>
-  Effect.tryPromise({
-    try: () => fs.access(path.join(directory, "journal")),
-    catch: () => commandFailed(exitCodes.noData, `There is no data in ${directory}.`),
-  })
+const hasData = (directory: string): Effect.Effect<boolean> =>
+  Effect.promise(() =>
+    fs.access(path.join(directory, "journal")).then(
+      () => true,
+      () => false,
+    ),
+  )

@@ -25,12 +25,13 @@ import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { observeProcess } from "../metrics/ProcessMetrics.ts"
 import { Deliveries } from "../webhooks/Deliveries.ts"
+import { leaveArchiveSettings } from "./ArchiveSettings.ts"
 import { type CommandFailed, refused } from "./ExitCode.ts"
 import { listenFailure } from "./ListenFailure.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
 import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
-import { keepServerFile, makeToken } from "./ServerFile.ts"
+import { keepServerFile, makeToken, realPath } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
 import { createDemoKey, showOrKeep, welcomeText } from "./Welcome.ts"
 
@@ -98,12 +99,14 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       Context.add(services, Archives, archives),
     ).pipe(Effect.mapError((error) => listenFailure("admin", config, error)))
     const url = reachable(api.url)
+    yield* leaveArchiveSettings(config)
     yield* keepServerFile(config.dataDirectory, {
       pid: process.pid,
       url,
       adminUrl: reachable(admin.url),
       token,
       startedAt: new Date().toISOString(),
+      directory: yield* Effect.promise(() => realPath(config.dataDirectory)),
     })
     yield* Effect.acquireRelease(
       Effect.sync(() => {

@@ -16,6 +16,8 @@ const Content = Schema.Struct({
   adminUrl: Schema.String,
   token: Schema.String,
   startedAt: Schema.String,
+  /** The data directory without links: a copy of it has the file of another directory's server. */
+  directory: Schema.optionalKey(Schema.String),
 })
 export type ServerFile = typeof Content.Type
 
@@ -46,13 +48,19 @@ export const keepServerFile = (
     () => Effect.promise(() => fs.rm(fileIn(directory), { force: true })),
   )
 
-/** The file of a server whose process is there; `undefined` without one. */
+/** The file of a server of `directory` whose process is there; `undefined` without one. */
 export const readServerFile = (directory: string): Effect.Effect<ServerFile | undefined> =>
   Effect.promise(async () => {
     const text = await fs.readFile(fileIn(directory), "utf8").catch(() => undefined)
     const content = Option.getOrUndefined(decode(text))
-    return content !== undefined && isAlive(content.pid) ? content : undefined
+    if (content === undefined || !isAlive(content.pid)) return undefined
+    const { directory: its } = content
+    return its === undefined || its === (await realPath(directory)) ? content : undefined
   })
+
+/** Where `directory` is without links; its absolute path where it does not exist. */
+export const realPath = (directory: string): Promise<string> =>
+  fs.realpath(directory).catch(() => path.resolve(directory))
 
 const isAlive = (pid: number): boolean => {
   try {

@@ -1,7 +1,7 @@
 /** `laurel snapshots create` */
 import { Clock, Console, Effect, Schema } from "effect"
 import { Command } from "effect/cli"
-import { archivesIn, type Config } from "../Config.ts"
+import type { Config } from "../Config.ts"
 import { JobFailed, type JobFailureKind, type JobProgress } from "../engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../engine/archive/WorkerHost.ts"
 import { bytesOf, pruneArchives } from "../storage/ArchiveCatalog.ts"
@@ -9,6 +9,7 @@ import { type Manifest, Manifest as ManifestSchema } from "../storage/ArchiveMan
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { type Asked, decoded, strange, streamAdmin } from "./AdminRequest.ts"
 import { amountOf, bytesText, countText } from "./Amounts.ts"
+import { type ArchiveSettings, archiveSettings } from "./ArchiveSettings.ts"
 import { besideOrAlone } from "./DataDirectory.ts"
 import { diskFailure, jobFailure, withProgressBar } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
@@ -51,14 +52,16 @@ const createBeside = (server: ServerFile, progress: Progress): Asked<Manifest | 
     return archive ?? (yield* strange("it ended before the archive was made"))
   })
 
-const createAlone = Effect.fnUntraced(function* (config: Config, progress: Progress) {
+const createAlone = Effect.fnUntraced(function* (
+  config: Config,
+  { folder: archives, retention }: ArchiveSettings,
+  progress: Progress,
+) {
   const host = yield* makeWorkerHost({ background: false })
-  const archives = archivesIn(config)
   const at = yield* Clock.currentTimeMillis
   const directory = config.dataDirectory
   const wish = { directory, archives, at, reason: "request", gentle: false } as const
   const manifest = yield* Effect.mapError(host.run("archive", wish, { progress }), jobFailure)
-  const retention = { hourly: config.archivesHourly, daily: config.archivesDaily }
   yield* Effect.mapError(pruneArchives(nodeDisk, archives, retention), diskFailure)
   return manifest
 })
@@ -69,11 +72,12 @@ export const createSnapshot = Command.make(
   Effect.fnUntraced(
     function* ({ json }) {
       const config = yield* loadConfig
+      const settings = yield* archiveSettings(config)
       const manifest = yield* withProgressBar((progress) =>
         besideOrAlone<Manifest | JobFailed>(
           config,
           (server) => createBeside(server, progress),
-          createAlone(config, progress),
+          createAlone(config, settings, progress),
         ),
       )
       if (manifest instanceof JobFailed) return yield* jobFailure(manifest)

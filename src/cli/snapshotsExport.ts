@@ -14,7 +14,8 @@ import { makeWorkerHost } from "../engine/archive/WorkerHost.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { type Asked, askAdmin, decoded } from "./AdminRequest.ts"
 import { amountOf, countText } from "./Amounts.ts"
-import { archivesOf, besideOrAlone, PositionReply } from "./DataDirectory.ts"
+import { archiveSettings, archivesOf } from "./ArchiveSettings.ts"
+import { besideOrAlone, PositionReply } from "./DataDirectory.ts"
 import { commandFailed, exitCodes } from "./ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
@@ -81,7 +82,8 @@ export const exportSnapshot = Command.make(
         if (Option.isSome(given.archive)) {
           const id = given.archive.value
           return Effect.gen(function* () {
-            const found = (yield* archivesOf(config)).find((listed) => listed.id === id)
+            const archives = yield* archivesOf(config, yield* archiveSettings(config))
+            const found = archives.find((listed) => listed.id === id)
             if (found === undefined) {
               return yield* commandFailed(exitCodes.refused, `There is no archive ${id}.`)
             }

@@ -1,13 +1,12 @@
 /** `laurel snapshots list` */
 import path from "node:path"
 import { Console, Effect, Result } from "effect"
-import { Command } from "effect/cli"
-import { archivesIn } from "../Config.ts"
+import { Command, Flag } from "effect/cli"
 import { bytesOf, type ListedArchive } from "../storage/ArchiveCatalog.ts"
 import { replacedIn } from "../storage/ArchiveSwap.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { bytesText, countText, timeText } from "./Amounts.ts"
-import { archivesOf } from "./DataDirectory.ts"
+import { archiveSettings, archivesOf } from "./ArchiveSettings.ts"
 import { diskFailure } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
@@ -83,16 +82,28 @@ const columns: ReadonlyArray<Column<ArchiveDetails>> = [
   { title: "ID", align: "left", text: ({ id }) => id },
 ]
 
+const folders = Flag.Boolean("folders").pipe(
+  Flag.withDescription(
+    "Print only the folder of each archive, for scripts; its last part is the id",
+  ),
+  Flag.withDefault(false),
+)
+
 export const listSnapshots = Command.make(
   "list",
-  { json },
+  { folders, json },
   Effect.fnUntraced(
-    function* ({ json }) {
+    function* ({ folders, json }) {
       const config = yield* loadConfig
-      const archives = (yield* archivesOf(config)).map(detailsOf)
+      const settings = yield* archiveSettings(config)
+      const archives = (yield* archivesOf(config, settings)).map(detailsOf)
+      if (folders) {
+        for (const { folder } of archives) yield* Console.log(folder)
+        return
+      }
       if (json) return yield* Console.log(JSON.stringify(archives))
       if (archives.length > 0) yield* Console.log(formatTable(columns, archives))
-      else yield* Console.error(`There are no archives in ${archivesIn(config)}.`)
+      else yield* Console.error(`There are no archives in ${settings.folder}.`)
       const { dataDirectory } = config
       const replaced = yield* Effect.mapError(replacedIn(nodeDisk, dataDirectory), diskFailure)
       for (const name of replaced) {

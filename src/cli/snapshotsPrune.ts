@@ -1,11 +1,10 @@
 /** `laurel snapshots prune` */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { archivesIn } from "../Config.ts"
 import { expiredOf, pruneArchives } from "../storage/ArchiveCatalog.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { amountOf } from "./Amounts.ts"
-import { archivesOf } from "./DataDirectory.ts"
+import { archiveSettings, archivesOf } from "./ArchiveSettings.ts"
 import { diskFailure } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
@@ -22,13 +21,12 @@ export const pruneSnapshots = Command.make(
   Effect.fnUntraced(
     function* ({ dryRun, json }) {
       const config = yield* loadConfig
-      const retention = { hourly: config.archivesHourly, daily: config.archivesDaily }
+      const settings = yield* archiveSettings(config)
+      const { folder, retention } = settings
+      const archives = yield* archivesOf(config, settings)
       const removed = dryRun
-        ? expiredOf(yield* archivesOf(config), retention)
-        : yield* Effect.mapError(
-            pruneArchives(nodeDisk, archivesIn(config), retention),
-            diskFailure,
-          )
+        ? expiredOf(archives, retention)
+        : yield* Effect.mapError(pruneArchives(nodeDisk, folder, retention), diskFailure)
       if (json) return yield* Console.log(JSON.stringify(removed))
       for (const id of removed) yield* Console.log(id)
       const { daily, hourly } = retention
@@ -40,6 +38,6 @@ export const pruneSnapshots = Command.make(
   ),
 ).pipe(
   Command.withDescription(
-    "Remove the archives that LAUREL_ARCHIVE_HOURLY and LAUREL_ARCHIVE_DAILY let go, as the server does after each new one; those that failed a check stay",
+    "Remove the archives that LAUREL_ARCHIVE_HOURLY and LAUREL_ARCHIVE_DAILY let go, as the server does after each new one; where they are not set, the server's own settings count. Those that failed a check stay",
   ),
 )

@@ -13,7 +13,8 @@ import { parseIsoTime } from "../http/api/IsoTime.ts"
 import { installDraft, replacedIn } from "../storage/ArchiveSwap.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { amountOf, countText, timeText } from "./Amounts.ts"
-import { archivesOf, holdDirectory, requireData } from "./DataDirectory.ts"
+import { archiveSettings, archivesOf } from "./ArchiveSettings.ts"
+import { holdDirectory, requireData } from "./DataDirectory.ts"
 import { commandFailed, exitCodes } from "./ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
@@ -111,9 +112,12 @@ const restore = Effect.fnUntraced(function* (
   yes: boolean,
 ) {
   const directory = config.dataDirectory
+  const settings = yield* archiveSettings(config)
+  // Before the folder is made: a wrong LAUREL_DATA_DIR leaves nothing behind.
+  yield* archivesOf(config, settings)
   yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
   yield* holdDirectory(directory)
-  const archives = yield* archivesOf(config)
+  const archives = yield* archivesOf(config, settings)
   const journal = path.join(directory, "journal")
   const project = projectName === undefined ? undefined : yield* findProject(directory, projectName)
   const plan = yield* withProgressBar((progress) =>

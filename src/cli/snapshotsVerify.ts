@@ -9,7 +9,8 @@ import { writeVerification } from "../storage/ArchiveCatalog.ts"
 import { nodeDisk } from "../storage/NodeDisk.ts"
 import { type Asked, askAdmin, decoded } from "./AdminRequest.ts"
 import { countText, timeText } from "./Amounts.ts"
-import { archivesOf, besideOrAlone, PositionReply } from "./DataDirectory.ts"
+import { archiveSettings, archivesOf } from "./ArchiveSettings.ts"
+import { besideOrAlone, PositionReply } from "./DataDirectory.ts"
 import { commandFailed, exitCodes } from "./ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "./JobWords.ts"
 import { loadConfig } from "./LoadConfig.ts"
@@ -48,7 +49,9 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
 })
 
 const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string) {
-  const archive = (yield* archivesOf(config)).find((listed) => listed.id === id)
+  const archive = (yield* archivesOf(config, yield* archiveSettings(config))).find(
+    (listed) => listed.id === id,
+  )
   if (archive === undefined) {
     return yield* commandFailed(
       exitCodes.refused,

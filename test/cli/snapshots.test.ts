@@ -1,4 +1,4 @@
-import { appendFile } from "node:fs/promises"
+import { appendFile, readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -14,12 +14,27 @@ describe("Archives on the command line", () => {
       const folder = yield* temporaryFolder
       const run = (...args: ReadonlyArray<string>) => runCommand(["snapshots", ...args], folder)
       const nothing = join(folder, "nothing")
-      for (const command of ["create", "verify"]) {
-        const { code, stderr } = yield* runCommand(["snapshots", command], nothing)
+      for (const command of [
+        ["create"],
+        ["list"],
+        ["list", "--json"],
+        ["verify"],
+        ["verify", "x"],
+        ["prune"],
+        ["restore", "x", "--yes"],
+        ["export", join(folder, "x"), "--archive", "x"],
+      ]) {
+        const { code, stderr } = yield* runCommand(["snapshots", ...command], nothing)
         expect([code, stderr]).toEqual([66, `laurel: There is no data in ${nothing}.\n`])
       }
-      expect((yield* runCommand(["snapshots", "list", "--json"], nothing)).stdout).toBe("[]\n")
-      expect((yield* runCommand(keysCreate, folder)).code).toBe(0)
+      expect(yield* Effect.promise(() => readdir(folder))).toEqual([])
+      const created = yield* runCommand(keysCreate, folder)
+      expect(created.code).toBe(0)
+      expect(created.stderr).toContain(
+        `There was no data in ${folder}: a new data directory was made.`,
+      )
+      expect((yield* runCommand(keysCreate, folder)).stderr).not.toContain("new data directory")
+      expect(yield* run("list", "--json")).toEqual({ code: 0, stdout: "[]\n", stderr: "" })
       const ids: Array<string> = []
       for (const _ of [1, 2]) ids.push(JSON.parse((yield* run("create", "--json")).stdout).id)
 
@@ -78,7 +93,7 @@ describe("Archives on the command line", () => {
         stderr: "laurel: There is no project x.\n",
       })
       const exported = yield* run("export", file, "--archive", ids[1]!, "--json")
-      expect(JSON.parse(exported.stdout)).toMatchObject({ file, sequence: 2 })
+      expect(JSON.parse(exported.stdout)).toMatchObject({ file, sequence: 3 })
       expect((yield* run("export", file)).code).toBe(1)
       expect(yield* run("import", file)).toMatchObject({
         code: 1,
@@ -86,7 +101,7 @@ describe("Archives on the command line", () => {
       })
       const copy = yield* temporaryFolder
       const again = yield* runCommand(["snapshots", "import", file, "--json"], copy)
-      expect(JSON.parse(again.stdout)).toMatchObject({ sequence: 2, counts: { keys: 1 } })
+      expect(JSON.parse(again.stdout)).toMatchObject({ sequence: 3, counts: { keys: 2 } })
       yield* Effect.promise(() => appendFile(file, "{\n"))
       const empty = yield* temporaryFolder
       const bad = yield* runCommand(["snapshots", "import", file], empty)

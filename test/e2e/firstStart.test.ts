@@ -144,6 +144,7 @@ describe("The first start", patience, () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
+      "archives.json",
       "first-key",
       "journal",
       "live",
@@ -151,6 +152,7 @@ describe("The first start", patience, () => {
     ])
     await server.stop()
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
+      "archives.json",
       "first-key",
       "journal",
       "live",

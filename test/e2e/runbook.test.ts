@@ -80,6 +80,11 @@ describe("The runbook", patience, () => {
         ({ userId, xp }: { userId: string; xp: number }) => `${userId} ${xp}`,
       )
     await tap("ada")
+    const young = await commands("Is it good")
+    expect(young).toEqual({
+      code: 0,
+      output: expect.stringMatching(/^live is good.*\n.*record.*\n$/),
+    })
     const created = await commands("Before anything risky")
     expect(created).toMatchObject({ code: 0, output: expect.stringMatching(/^[-\dT.]+Z-\d+\n/) })
     const ten = await tap("bob")
