@@ -18,6 +18,9 @@ export const httpLimits = {
   /** Then a turn takes requests for so long, and so many units in any case. */
   overloadBudgetMs: 1,
   overloadTurnUnitsMin: 4,
+  /** Beyond that, units that a turn divides equally among the environments that ask, and for how many turns each keeps them. */
+  overloadSharedUnits: 32,
+  overloadShareTurnsMax: 8,
   /** How long a turn sends refusals. */
   overloadRefusalMs: 2,
   overloadCalmMs: 1_000,

@@ -1,6 +1,6 @@
 /**
  * Admission control: when more is asked than can be answered, what is taken stays quick and the rest is refused
- * at once, before its key is looked at and its body is read.
+ * at once, before its body is read. What is contended is shared fairly among environments (`FairShares.ts`).
  *
  * The queue of this server stands in the sockets: all that came while one turn of the event loop ran is read in
  * the next. So the length of the turns is the time that requests wait. After CoDel (RFC 8289), as folly has it
@@ -12,14 +12,18 @@
  * - Up to `overloadConnectionsMin` connections, nobody is refused for this reason: the queue can not be longer than
  *   they are many. Else callers who ask again at once could keep a server refusing that could answer them all.
  * - `overloadTurnUnitsMin` units a turn are always taken. A unit is a request; large bodies are several.
+ * - While a queue stands, keys are looked up before the decision, since an environment that asks for less than its share
+ *   is not refused: a connection remembers its key, and an unknown one costs a hash, a tenth of its refusal. Requests
+ *   without a key in force have no share.
  * - A slow disk makes no long turns: requests wait for the commit and cost nothing meanwhile. How many may wait is
  *   bounded by `requestsWaitingMax`, and what is in memory of bodies by `bodiesBytesMax`, however long turns are.
  *
- * Cost: some comparisons a request, and one `setImmediate` a turn with requests.
+ * Cost: some comparisons and counters a request, and one `setImmediate` a turn with requests.
  */
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import { limits } from "../Limits.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
+import { FairShares, type Share, type ShareBounds } from "./FairShares.ts"
 import { Refusals } from "./Refusals.ts"
 import { eventLoop, type Turns } from "./Turns.ts"
 
@@ -36,7 +40,8 @@ export type AdmissionBounds = Record<
   | "requestsWaitingMax"
   | "bodiesBytesMax",
   number
->
+> &
+  ShareBounds
 
 /** Why requests are refused: a queue stands, too many wait, too much is in memory of bodies. */
 export const overloadReasons = ["queue", "waiting", "bodies"] as const
@@ -46,6 +51,7 @@ export class Admission {
   readonly #bounds: AdmissionBounds
   readonly #connections: () => number
   readonly #turns: Turns
+  readonly shares: FairShares
   /** On their way. */
   readonly refusals: Refusals
   readonly refused: Record<OverloadReason, number> = { queue: 0, waiting: 0, bodies: 0 }
@@ -72,30 +78,63 @@ export class Admission {
     this.#bounds = bounds
     this.#connections = connections
     this.#turns = turns
+    this.shares = new FairShares(bounds)
     this.refusals = new Refusals(bounds.overloadRefusalMs, turns)
   }
 
-  /** Takes a request whose body has, or will have, so many bytes; or says why not. */
-  refusal(bodyBytes: number): LaurelError | undefined {
+  /**
+   * Takes a request whose body has, or will have, so many bytes; or says why not. `shareOf` finds the share of the
+   * environment that asks, `undefined` for none; it is called only while a queue stands.
+   */
+  refusal<Asker>(
+    bodyBytes: number,
+    asker: Asker,
+    shareOf: (asker: Asker) => Share | undefined,
+  ): LaurelError | undefined {
     const now = this.#turns.now()
     if (this.#turnStartedAt === undefined) this.#beginTurn(now)
     const units = 1 + Math.floor(bodyBytes / limits.admissionUnitBytes)
     this.#askedUnits += units
-    const reason = this.#reason(now, units, bodyBytes)
-    if (reason !== undefined) return this.#refuse(reason)
+    if (this.waiting >= this.#bounds.requestsWaitingMax) return this.#refuse("waiting")
+    if (this.bodiesBytes + bodyBytes > this.#bounds.bodiesBytesMax) return this.#refuse("bodies")
+    if (this.#standsQueue(now) && !this.#mayPass(now, units, shareOf(asker))) {
+      this.#refusedAt = now
+      return this.#refuse("queue")
+    }
     this.#takenUnits += units
     return undefined
   }
 
+  /** Once it is known who asks: why an environment may not have one more request with a body of so many bytes. */
+  shareRefusal(share: Share, bodyBytes: number): LaurelError | undefined {
+    if (share.waiting >= this.#bounds.requestsWaitingMax - this.waiting) {
+      return this.#refuse("waiting")
+    }
+    return this.#mayHold(share, bodyBytes) ? undefined : this.#refuse("bodies")
+  }
+
+  /** A request begins to wait for its reply, until `answered`. */
+  wait(share: Share): void {
+    share.waiting++
+    this.waiting++
+  }
+
+  answered(share: Share): void {
+    share.waiting--
+    this.waiting--
+  }
+
   /** A piece of a body arrived: it is kept in memory until `release`, or refused. */
-  hold(bytes: number): LaurelError | undefined {
-    if (this.bodiesBytes + bytes > this.#bounds.bodiesBytesMax) return this.#refuse("bodies")
+  hold(share: Share, bytes: number): LaurelError | undefined {
+    if (!this.#mayHold(share, bytes)) return this.#refuse("bodies")
+    share.bodiesBytes += bytes
     this.bodiesBytes += bytes
     return undefined
   }
 
   /** A body, or what had arrived of it, is not in memory any more. */
-  release(bytes: number): void {
+  release(share: Share, bytes: number): void {
+    share.bodiesBytes -= bytes
     this.bodiesBytes -= bytes
   }
 
@@ -113,20 +152,31 @@ export class Admission {
     return overloaded
   }
 
-  #reason(now: number, units: number, bodyBytes: number): OverloadReason | undefined {
-    const bounds = this.#bounds
-    if (this.waiting >= bounds.requestsWaitingMax) return "waiting"
-    if (this.bodiesBytes + bodyBytes > bounds.bodiesBytesMax) return "bodies"
-    if (!this.overloaded) {
-      if (this.#longTurns < longTurnsMin) return undefined
-      if (now - this.#longSince < bounds.overloadStandingMs) return undefined
-      this.overloaded = true
-      this.#refusedAt = now
-    }
-    if (now - this.#turnStartedAt! < bounds.overloadBudgetMs) return undefined
-    if (this.#takenUnits + units <= bounds.overloadTurnUnitsMin) return undefined
+  #mayHold(share: Share, bytes: number): boolean {
+    return (
+      bytes === 0 || share.bodiesBytes + bytes <= this.#bounds.bodiesBytesMax - this.bodiesBytes
+    )
+  }
+
+  #standsQueue(now: number): boolean {
+    if (this.overloaded) return true
+    if (this.#longTurns < longTurnsMin) return false
+    if (now - this.#longSince < this.#bounds.overloadStandingMs) return false
+    this.overloaded = true
     this.#refusedAt = now
-    return "queue"
+    return true
+  }
+
+  /** Behind a queue: in order of arrival up to the budget of a turn, then by shares. */
+  #mayPass(now: number, units: number, share: Share | undefined): boolean {
+    const { overloadBudgetMs, overloadTurnUnitsMin } = this.#bounds
+    const early =
+      now - this.#turnStartedAt! < overloadBudgetMs ||
+      this.#takenUnits + units <= overloadTurnUnitsMin
+    if (share === undefined) return early
+    if (!early) return this.shares.take(share, this.turn, units)
+    this.shares.charge(share, this.turn, units)
+    return true
   }
 
   #beginTurn(now: number): void {

@@ -6,6 +6,7 @@ import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { Accounts, Caller } from "../accounts/Accounts.ts"
 import { laurelError } from "../domain/Errors.ts"
+import type { FairShares, Share } from "./FairShares.ts"
 import { bearerKey } from "./RequestParts.ts"
 
 /** The same for a key that is missing, malformed, unknown or revoked. */
@@ -14,30 +15,39 @@ export const unauthorized = laurelError(
   "Send an API key that is in force as `Authorization: Bearer <key>`.",
 )
 
-interface Remembered {
+/** Who asks, and what its environment holds. */
+export interface Known {
+  readonly caller: Caller
+  readonly share: Share
+}
+
+interface Remembered extends Known {
   readonly header: string
   readonly version: number
-  readonly caller: Caller
 }
 
 export class Authentication {
   readonly #accounts: Accounts["Service"]
+  readonly #shares: FairShares
   readonly #remembered = new WeakMap<Socket, Remembered>()
 
-  constructor(accounts: Accounts["Service"]) {
+  constructor(accounts: Accounts["Service"], shares: FairShares) {
     this.#accounts = accounts
+    this.#shares = shares
   }
 
-  /** The caller of a request; `undefined` when its key is not in force. */
-  callerOf({ headers, socket }: IncomingMessage): Caller | undefined {
+  /** Who sends a request; `undefined` when its key is not in force. */
+  of({ headers, socket }: IncomingMessage): Known | undefined {
     const header = headers.authorization
     if (header === undefined) return undefined
     const { version } = this.#accounts
     const remembered = this.#remembered.get(socket)
-    if (remembered?.header === header && remembered.version === version) return remembered.caller
+    if (remembered?.header === header && remembered.version === version) return remembered
     const key = bearerKey(header)
     const caller = key === undefined ? undefined : this.#accounts.authenticate(key)
-    if (caller !== undefined) this.#remembered.set(socket, { header, version, caller })
-    return caller
+    if (caller === undefined) return undefined
+    const known = { header, version, caller, share: this.#shares.of(caller.environment) }
+    this.#remembered.set(socket, known)
+    return known
   }
 }

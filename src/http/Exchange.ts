@@ -8,6 +8,7 @@ import type { Caller, RateLimitState } from "../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../domain/Errors.ts"
 import { problemContentType } from "./api/Problems.ts"
 import { discardBody, hasBody } from "./Body.ts"
+import type { Share } from "./FairShares.ts"
 import { requestIdOf } from "./Ids.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
 import type { OperationMetrics } from "./RequestMetrics.ts"
@@ -45,6 +46,10 @@ export class Exchange {
   inFlight = false
   /** Its body is being read. */
   reading = false
+  /** What its environment holds, once it is known who asks. */
+  share: Share | undefined = undefined
+  /** Its operation runs: it is counted among the requests of its share that wait. */
+  waiting = false
   /** What is in memory of its body. */
   bodyBytes = 0
   /** In which turn of the event loop it was admitted. */

@@ -4,7 +4,6 @@
  * which there are most, do without), which nobody interrupts when the caller goes away, since what it asked for may be
  * under way already.
  */
-import type { IncomingMessage } from "node:http"
 import { Cause, Effect, type Fiber, Result } from "effect"
 import type { Accounts } from "../accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
@@ -14,18 +13,15 @@ import { Admission } from "./Admission.ts"
 import { Authentication, unauthorized } from "./Authentication.ts"
 import { announcedBytes, bodyTooLarge, hasBody, readBody } from "./Body.ts"
 import type { Exchange } from "./Exchange.ts"
+import type { Share } from "./FairShares.ts"
 import type { HttpRoute, PlainReply } from "./Interpreter.ts"
 import { JsonText } from "./JsonText.ts"
 import type { RequestHandler } from "./Listener.ts"
+import { acceptable, acceptedMediaType, unsupportedMediaType } from "./MediaTypes.ts"
 import { OpenRequest, rateLimited } from "./OpenRequest.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "./Operation.ts"
 import type { RequestMetrics } from "./RequestMetrics.ts"
-import {
-  idempotencyKey,
-  idempotencyKeyFault,
-  idempotencyOf,
-  parseMediaType,
-} from "./RequestParts.ts"
+import { idempotencyKey, idempotencyKeyFault, idempotencyOf } from "./RequestParts.ts"
 import type { Router } from "./Router.ts"
 import { type StreamedReply, Streams } from "./StreamedReply.ts"
 
@@ -64,10 +60,10 @@ export class Pipeline implements RequestHandler {
     const { accounts, metrics, router, run, streamStallMs } = parts
     this.#router = router
     this.#accounts = accounts
-    this.#authentication = new Authentication(accounts)
     this.#run = run
     this.#metrics = metrics
     this.#admission = parts.admission ?? new Admission(limits, () => 0)
+    this.#authentication = new Authentication(accounts, this.#admission.shares)
     this.#streams = new Streams(run, streamStallMs)
   }
 
@@ -86,7 +82,10 @@ export class Pipeline implements RequestHandler {
     if (!exchange.inFlight) return
     exchange.inFlight = false
     this.inFlight--
-    this.#admission.release(exchange.bodyBytes)
+    const { share } = exchange
+    if (share === undefined) return
+    this.#admission.release(share, exchange.bodyBytes)
+    if (exchange.waiting) this.#admission.answered(share)
   }
 
   /** Answers a request; never throws. */
@@ -153,12 +152,15 @@ export class Pipeline implements RequestHandler {
     if (!this.#hasPlace(exchange, bodyBytes)) return
     exchange.inFlight = true
     this.inFlight++
-    const caller = this.#authentication.callerOf(exchange.request)
-    if (caller === undefined) {
+    const known = this.#authentication.of(exchange.request)
+    if (known === undefined) {
       exchange.refuse(unauthorized)
       return
     }
+    const { caller, share } = known
     exchange.caller = caller
+    exchange.share = share
+    if (!this.#hasShare(exchange, share, bodyBytes)) return
     // What an operation with a cost of its own takes is known when its body is; until then, only look.
     const state = this.#accounts.consume(caller, operation.cost === undefined ? 1 : 0)
     exchange.rateLimit = state
@@ -184,16 +186,29 @@ export class Pipeline implements RequestHandler {
   #hasPlace(exchange: Exchange, bodyBytes: number): boolean {
     const admission = this.#admission
     if (exchange.turn !== 0 && exchange.turn === admission.turn) return true
-    const refusal = admission.refusal(bodyBytes)
+    const refusal = admission.refusal(bodyBytes, exchange, this.#shareOf)
     exchange.turn = admission.turn
+    return this.#settle(exchange, refusal)
+  }
+
+  readonly #shareOf = ({ request, share }: Exchange): Share | undefined =>
+    share ?? this.#authentication.of(request)?.share
+
+  /** Whether its environment may have one more request; if not, it was refused. */
+  #hasShare(exchange: Exchange, share: Share, bodyBytes: number): boolean {
+    return this.#settle(exchange, this.#admission.shareRefusal(share, bodyBytes))
+  }
+
+  #settle(exchange: Exchange, refusal: LaurelError | undefined): boolean {
     if (refusal === undefined) return true
-    admission.refusals.add(() => exchange.refuse(refusal))
+    this.#admission.refusals.add(() => exchange.refuse(refusal))
     return false
   }
 
   #withBody(open: OpenRequest): void {
     const { exchange, operation } = open
     const { request } = exchange
+    const share = exchange.share!
     const mediaType = acceptedMediaType(request, operation)
     if (mediaType === undefined) {
       const header = operation.method === "PATCH" ? "Accept-Patch" : "Accept-Post"
@@ -207,7 +222,7 @@ export class Pipeline implements RequestHandler {
     exchange.askForBody()
     exchange.reading = true
     const room = (bytes: number): LaurelError | undefined => {
-      const refusal = this.#admission.hold(bytes)
+      const refusal = this.#admission.hold(share, bytes)
       if (refusal === undefined) exchange.bodyBytes += bytes
       return refusal
     }
@@ -216,7 +231,9 @@ export class Pipeline implements RequestHandler {
       try {
         if (Result.isFailure(body)) open.refuse(body.failure)
         // One that took its time finds out again whether there is a place.
-        else if (this.#hasPlace(exchange, 0)) this.#withPayload(open, body.success, mediaType)
+        else if (this.#hasPlace(exchange, 0) && this.#hasShare(exchange, share, 0)) {
+          this.#withPayload(open, body.success, mediaType)
+        }
       } catch (defect) {
         this.#failed(exchange, Cause.die(defect))
       }
@@ -247,16 +264,15 @@ export class Pipeline implements RequestHandler {
     const { headers } = exchange.request
     const caller = exchange.caller!
     const request = { params, query, payload, caller, idempotency, headers }
-    this.#admission.waiting++
+    this.#admission.wait(exchange.share!)
+    exchange.waiting = true
     if (operation.handleWithCallback !== undefined && idempotency === undefined) {
       operation.handleWithCallback(request, { requestId: exchange.requestId }, (answer) => {
-        this.#admission.waiting--
         this.#answer(exchange, operation, answer)
       })
       return
     }
     this.#run(operation.handle(request), exchange.requestId).addObserver((exit) => {
-      this.#admission.waiting--
       const reason = exit._tag === "Success" ? undefined : exit.cause.reasons[0]
       if (exit._tag === "Success") this.#answer(exchange, operation, () => exit.value)
       else if (reason?._tag === "Fail") this.#answer(exchange, operation, () => reason.error)
@@ -313,22 +329,7 @@ export class Pipeline implements RequestHandler {
   }
 }
 
-const acceptedMediaType = (
-  { headers }: IncomingMessage,
-  { mediaTypes }: CompiledOperation,
-): string | undefined => {
-  const encoding = headers["content-encoding"]
-  if (encoding !== undefined && encoding !== "identity") return undefined
-  const header = headers["content-type"]
-  if (header === undefined) return undefined
-  if (mediaTypes.has(header)) return header
-  const { charset, essence } = parseMediaType(header)
-  return mediaTypes.has(essence) && charset === "utf-8" ? essence : undefined
-}
-
 const noBody = Buffer.alloc(0)
-
-const acceptable = ({ mediaTypes }: CompiledOperation): string => [...mediaTypes].join(", ")
 
 const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
   retryAfterSeconds: 5,
@@ -341,9 +342,3 @@ const internalError = laurelError(
 
 const insufficientScope = (scope: string): LaurelError =>
   laurelError("insufficient_scope", `A key with the scope ${scope} may not do this.`)
-
-const unsupportedMediaType = (operation: CompiledOperation): LaurelError =>
-  laurelError(
-    "unsupported_media_type",
-    `Send the body as ${acceptable(operation)}, in UTF-8, without a content encoding.`,
-  )

@@ -85,24 +85,6 @@ const bearer = /^bearer +([\x21-\x7e]+) *$/i
 export const bearerKey = (header: string | undefined): string | undefined =>
   header === undefined ? undefined : bearer.exec(header)?.[1]
 
-export interface MediaType {
-  /** In lower case, without parameters. */
-  readonly essence: string
-  /** In lower case, `utf-8` if not given. */
-  readonly charset: string
-}
-
-/** What a `Content-Type` header says. */
-export const parseMediaType = (header: string): MediaType => {
-  const [essence = "", ...parameters] = header.toLowerCase().split(";")
-  let charset = "utf-8"
-  for (const parameter of parameters) {
-    const [name = "", value = ""] = parameter.split("=")
-    if (name.trim() === "charset") charset = value.trim().replace(/^"(.*)"$/, "$1")
-  }
-  return { essence: essence.trim(), charset }
-}
-
 const printable = /^[\x20-\x7e]{1,255}$/
 
 /** What is wrong with an `Idempotency-Key`, or `undefined`. */
