@@ -170,6 +170,12 @@ const settings = {
     duration(100, 86_400_000),
     "time between snapshots; longer means less writing and a longer recovery",
   ),
+  clockJumpMsMax: setting(
+    "LAUREL_CLOCK_JUMP_MAX",
+    `${limits.clockJumpMsMax / 86_400_000} days`,
+    duration(3_600_000, 36_500 * 86_400_000),
+    "how far the machine's clock may jump ahead, also since the newest record; one further ahead is taken for wrong",
+  ),
   archiveIntervalMs: setting(
     "LAUREL_ARCHIVE_INTERVAL",
     `${limits.archiveIntervalMs / 3_600_000} hour`,

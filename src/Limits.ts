@@ -137,6 +137,13 @@ export const limits = {
   boardSliceEntriesMax: 100,
   /** How often the clock is looked at, in case it was set. */
   clockCheckMs: 60_000,
+  /** A jump of the machine's clock is believed at once up to the first, once it has stood for the second, and up to the third. */
+  clockStepMs: 5 * 60_000,
+  clockJumpStandsMs: 60_000,
+  clockJumpMsMax: 31 * 86_400_000,
+  /** Time goes on so fast while the machine's clock is behind, which is told from so much on. */
+  clockSlewRate: 0.9,
+  clockBehindToldMs: 1_000,
   windowClosesConcurrentMax: 64,
   windowCloseRetryMs: 1_000,
   /** Users whose due time has come are looked at in groups of so many, with a pause after each. */

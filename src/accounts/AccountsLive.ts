@@ -4,7 +4,7 @@
  * whose outcome was unknown (the disk was full) may come true later: a look every second sees it then.
  */
 import { randomBytes, randomUUIDv7 } from "node:crypto"
-import { Clock, Context, Effect, Layer, Semaphore } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
 import { type ApiKey, type DirectoryState, tierRequestsPerMinute } from "../domain/Directory.ts"
 import type { LaurelError } from "../domain/Errors.ts"
 import type { IdPrefix } from "../domain/Ids.ts"
@@ -47,8 +47,7 @@ const keyDetails = (directory: DirectoryState, key: ApiKey, now: number): KeyDet
 
 export const make = Effect.gen(function* () {
   const engine = yield* Engine
-  const clock = yield* Clock.Clock
-  const now = () => clock.currentTimeMillisUnsafe()
+  const { now } = engine
   const changing = yield* Semaphore.make(1)
   const rateLimits = new RateLimits()
   let directory = yield* engine.readDirectory

@@ -11,7 +11,7 @@
  *     73  the data directory can not be made or written, or there is no space for it
  *     74  the disk failed; what was acknowledged is safe, a restart recovers it
  *     75  the data directory is in use by another process
- *     78  configuration: a setting is wrong
+ *     78  configuration: a setting is wrong, or the machine's clock
  *    128  and the signal's number: ended at once by a second signal
  */
 import path from "node:path"

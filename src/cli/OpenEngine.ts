@@ -2,14 +2,18 @@
  * Everything below HTTP over a data directory: storage, engine, accounts; and what it means for the process
  * when one of them fails.
  */
-import { Context, Effect, type Scope } from "effect"
+import { Clock, Context, Effect, type Scope } from "effect"
 import type { Accounts } from "../accounts/Accounts.ts"
 import * as AccountsLive from "../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../accounts/ApiKeys.ts"
 import type { Config } from "../Config.ts"
+import { isoTime } from "../domain/isoTime.ts"
 import { Engine } from "../engine/Engine.ts"
 import { makeEngine } from "../engine/EngineLive.ts"
 import { type RecoveryProgress, type RecoveryReport, readMark } from "../engine/Recovery.ts"
+import type { SnapshotMark } from "../engine/SnapshotMark.ts"
+import { refusedAtStart } from "../engine/time/Clock.ts"
+import { readLatestTime } from "../engine/time/latestTime.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
 import { isInUse } from "../storage/DirectoryLock.ts"
 import { DiskError } from "../storage/Disk.ts"
@@ -34,6 +38,8 @@ export interface ArchiveSource
   extends Pick<DurableStorage.OpenedStorage, "position" | "forgetDeadReaders"> {
   /** Since when there is data, epoch milliseconds; `undefined`: there is none yet. */
   readonly since: number | undefined
+  /** What archives are dated with, epoch milliseconds. */
+  readonly now: () => number
 }
 
 /** What an opening is at: the pages of the database that were checked, or its recovery. */
@@ -58,7 +64,9 @@ export const openEngine = (
       onChecking: (done, total) => observers.onRecovering?.({ stage: "pages", done, total }),
     })
     const { storage } = opened
-    const since = (yield* readMark(storage)).journal[0]?.at
+    const mark = yield* readMark(storage)
+    const since = mark.journal[0]?.at
+    yield* believeClock(storage, mark, config.clockJumpMsMax)
     const context = yield* Effect.context<never>()
     const onBroken = (broken: Broken) => {
       Effect.runSyncWith(context)(logBroken(broken))
@@ -70,6 +78,7 @@ export const openEngine = (
       durability: config.durability,
       snapshotIntervalMs: config.snapshotIntervalMs,
       residentUsersMax: config.residentUsersMax,
+      clockJumpMsMax: config.clockJumpMsMax,
       ...observers,
       onRecovered: (report) => {
         recovered = report
@@ -91,8 +100,29 @@ export const openEngine = (
       Effect.provide(Context.add(services, Storage, storage)),
       Effect.mapError((error) => openFailure(config.dataDirectory, error)),
     )
-    return { services, recovered, deliver, source: { ...opened, since } }
-  }).pipe(Effect.mapError((error) => openFailure(config.dataDirectory, error)))
+    return { services, recovered, deliver, source: { ...opened, since, now: engine.now } }
+  }).pipe(
+    Effect.mapError((error) =>
+      error._tag === "CommandFailed" ? error : openFailure(config.dataDirectory, error),
+    ),
+  )
+
+/** Fails where the machine's clock is further ahead of the newest record than is believed: nothing is dated by it. */
+const believeClock = Effect.fnUntraced(function* (
+  storage: Storage["Service"],
+  mark: SnapshotMark,
+  jumpMsMax: number,
+): Effect.fn.Return<void, Broken | CommandFailed> {
+  const latest = yield* readLatestTime(storage, mark, jumpMsMax)
+  const wall = yield* Clock.currentTimeMillis
+  if (latest === undefined || refusedAtStart(latest, wall, jumpMsMax) === 0) return
+  const days = Math.floor((wall - latest) / 86_400_000)
+  return yield* commandFailed(
+    exitCodes.configuration,
+    `The machine's clock says ${isoTime(wall)}, but the newest record is of ${isoTime(latest)}, ${days} days before. Nothing was changed.`,
+    `If the clock is wrong, set it. If it is right, start once with LAUREL_CLOCK_JUMP_MAX="${days + 1} days".`,
+  )
+})
 
 /** Stored bytes are not what was written: a restart would come upon them again. */
 const isDamage = ({ cause }: Broken): boolean => cause instanceof Damaged

@@ -142,7 +142,7 @@ const logProgress = (readiness: ReadinessState): Effect.Effect<never> =>
 const keepArchives = Effect.fnUntraced(function* (
   config: Config,
   host: WorkerHost,
-  { forgetDeadReaders, position, since }: ArchiveSource,
+  { forgetDeadReaders, now, position, since }: ArchiveSource,
   metrics: Metrics,
 ) {
   const folder = archivesIn(config)
@@ -154,11 +154,12 @@ const keepArchives = Effect.fnUntraced(function* (
     host,
     position,
     forgetDeadReaders,
-    metrics: new ArchiveMetrics(metrics, yield* newestAt),
+    now,
+    metrics: new ArchiveMetrics(metrics, yield* newestAt, now),
   })
   const { archiveIntervalMs: intervalMs } = config
   if (intervalMs !== null) {
-    const schedule = { intervalMs, newestAt, since: since ?? Date.now() }
+    const schedule = { intervalMs, newestAt, now, since: since ?? now() }
     yield* Effect.forkScoped(archiveOnSchedule(archives, schedule))
   }
   return archives

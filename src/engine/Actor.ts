@@ -10,7 +10,7 @@
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
-import type { Clock, Effect, Result } from "effect"
+import type { Effect, Result } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
@@ -110,12 +110,12 @@ export class Actor<State, Command> {
   }
 
   /** Why the mailbox takes nothing at the moment. */
-  refusal(clock: Clock.Clock): LaurelError | undefined {
+  refusal(now: () => number): LaurelError | undefined {
     if (this.unanswered >= limits.mailboxMessagesMax) {
       return laurelError("overloaded", "This mailbox is full.", { retryAfterSeconds: 1 })
     }
     if (this.downUntil > 0) {
-      const waitMs = this.downUntil - clock.currentTimeMillisUnsafe()
+      const waitMs = this.downUntil - now()
       if (waitMs > 0) return failedTooOften(waitMs)
       this.downUntil = 0
     }

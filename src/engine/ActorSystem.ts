@@ -10,7 +10,7 @@
  * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
-import { Cause, type Clock, Effect, Result, Semaphore } from "effect"
+import { Cause, Effect, Result, Semaphore } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { JournalRecord, Kept, Subject } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
@@ -42,7 +42,8 @@ export interface CommitEntry {
 
 export interface ActorSystemOptions {
   readonly storage: Storage["Service"]
-  readonly clock: Clock.Clock
+  /** Epoch milliseconds that never go back. */
+  readonly now: () => number
   readonly knownIds: KnownIds
   readonly commit: () => GroupCommit<CommitEntry>
   readonly pending: PendingRecords
@@ -66,7 +67,6 @@ export class ActorSystem {
   /** Ends when all that was appended by now is durable. */
   readonly #committed: Effect.Effect<void>
   readonly #activations = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
-  #lastAt = 0
   #whenIdle: (() => void) | undefined
   /** Commands accepted and not answered yet, of all actors. */
   unanswered = 0
@@ -75,28 +75,17 @@ export class ActorSystem {
 
   constructor(options: ActorSystemOptions) {
     this.#options = options
-    const { clock, commit, metrics, pending, storage } = options
+    const { commit, metrics, now, pending, storage } = options
     const committed = Effect.callback<void>((resume) =>
       commit().afterCommit(() => resume(Effect.void)),
     )
     this.#committed = committed
     const watermark = () => pending.watermark
-    this.#supervisor = new Supervisor({ storage, clock, watermark, committed, metrics })
-  }
-
-  /** Epoch milliseconds that never go back, whatever the clock does. */
-  now(): number {
-    this.#lastAt = Math.max(this.#lastAt, this.#options.clock.currentTimeMillisUnsafe())
-    return this.#lastAt
-  }
-
-  /** Time can not be earlier than a record that was found in the journal. */
-  observe(at: number): void {
-    this.#lastAt = Math.max(this.#lastAt, at)
+    this.#supervisor = new Supervisor({ storage, now, watermark, committed, metrics })
   }
 
   accept<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
-    const refusal = this.#options.refusal() ?? actor.refusal(this.#options.clock)
+    const refusal = this.#options.refusal() ?? actor.refusal(this.#options.now)
     if (refusal !== undefined) {
       this.#options.metrics.refused(refusal)
       envelope.refused(refusal)
@@ -253,7 +242,7 @@ export class ActorSystem {
     const commit = this.#options.commit()
     const { idempotency } = envelope
     try {
-      const at = this.now()
+      const at = this.#options.now()
       const decided = actor.kind.decide(actor.state, envelope.command, at, found)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
       if (refused !== undefined && idempotency === undefined) {

@@ -134,5 +134,7 @@ export class Engine extends Context.Service<
     readonly feed: Feed
     /** Refuses new commands, and ends when all that were accepted are durable and snapshotted. */
     readonly drain: Effect.Effect<void>
+    /** The time, epoch milliseconds: that of records, which never goes back (`time/Clock.ts`). */
+    readonly now: () => number
   }
 >()("engine/Engine") {}

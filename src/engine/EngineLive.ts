@@ -2,7 +2,7 @@
  * The engine in this process: puts actors, group commit, snapshots, recovery and passivation together and
  * offers them as `Engine`. It owns all state above the storage; nothing of it lives outside this scope.
  */
-import { Clock, Effect, Fiber, type Scope, Stream } from "effect"
+import { Effect, Fiber, type Scope, Stream } from "effect"
 import type { Backfill, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
@@ -33,6 +33,7 @@ import { overloaded, shuttingDown, storageUnavailable } from "./refusals.ts"
 import { makeSimulate } from "./Simulation.ts"
 import { Snapshotter } from "./Snapshotter.ts"
 import { Ticker } from "./Ticker.ts"
+import { openClock } from "./time/openClock.ts"
 import { UserHistory } from "./UserHistory.ts"
 import { UserList } from "./UserList.ts"
 import { WindowClock } from "./WindowClock.ts"
@@ -43,18 +44,20 @@ export const makeEngine = Effect.fnUntraced(function* (
   options: EngineOptions,
 ): Effect.fn.Return<Engine["Service"], StorageError, Storage | Scope.Scope> {
   const storage = yield* Storage
-  const clock = yield* Clock.Clock
   const scope = yield* Effect.scope
   const context = yield* Effect.context<never>()
   const runFork = Effect.runForkWith(context)
-  const now = () => clock.currentTimeMillisUnsafe()
   let closing = false
   let commit!: GroupCommit<CommitEntry>
   const metrics = new EngineMetrics(options.metrics ?? new Metrics())
+  const mark = yield* readMark(storage)
+  const jumpMsMax = options.clockJumpMsMax ?? limits.clockJumpMsMax
+  const clock = yield* openClock(storage, mark, jumpMsMax, metrics)
+  const { now } = clock
 
   const environments = new Environments({
     domain: options.domain ?? domain,
-    now: () => actors.now(),
+    now,
     sooner: () => ticker.sooner(),
     settingsChanged: (environment) => windowClock.changed(environment),
   })
@@ -62,7 +65,6 @@ export const makeEngine = Effect.fnUntraced(function* (
   const erasures = new Erasures()
   const next = () => commit.nextSequence
   const idempotency = new IdempotencyKeys({ storage, now, erasures, next })
-  const mark = yield* readMark(storage)
   const pending = new PendingRecords(mark.watermark)
   const ids = yield* IdIndex.open(storage)
   const feed = new Feed({
@@ -115,7 +117,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   })
   const actors = new ActorSystem({
     storage,
-    clock,
+    now,
     knownIds,
     commit: () => commit,
     pending,
@@ -157,12 +159,12 @@ export const makeEngine = Effect.fnUntraced(function* (
     return actor
   }
 
-  const boardWriter = new BoardWriter({ storage, environments, now: () => actors.now() })
+  const boardWriter = new BoardWriter({ storage, environments, now })
   const clockCheckMs = options.clockCheckMs ?? limits.clockCheckMs
   const windowClock = new WindowClock({
     clockCheckMs,
     environments,
-    now: () => actors.now(),
+    now,
     afterCommit: (callback) => commit.afterCommit(callback),
     accept: (actor, envelope) => actors.accept(actor, envelope),
   })
@@ -171,7 +173,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   const ticker = new Ticker({
     clockCheckMs,
     environments,
-    now: () => actors.now(),
+    now,
     peek: ({ id, users }, userId) => {
       const actor = users.get(userId)
       return actor?.loaded ? Effect.succeed(actor.state) : readColdUser(storage, id, userId)
@@ -199,7 +201,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     pending,
     userActor,
     replayed: (actor, record, hash) => {
-      actors.observe(record.at)
+      clock.observe(record.at)
       if (hash !== undefined) knownIds.replayed(hash)
       environments.durable(record)
       idempotency.committed(record)
@@ -284,14 +286,14 @@ export const makeEngine = Effect.fnUntraced(function* (
     environmentOf: (id) => environments.of(id),
     readUser,
     durableSequence: () => commit.durableSequence,
-    now: () => actors.now(),
+    now,
     broken,
   })
 
   const userList = new UserList(storage)
   const boardReader = new BoardReader({
     storage,
-    now: () => actors.now(),
+    now,
     readUser,
     broken,
   })
@@ -337,6 +339,7 @@ export const makeEngine = Effect.fnUntraced(function* (
       Effect.sync(() => environments.of(environment).boards.allTime.rankOf(userId)),
     feed,
     reserve: (environment, asked) => asks.reserve(environment, asked),
+    now,
     drain,
   })
 })

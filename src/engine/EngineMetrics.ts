@@ -7,6 +7,7 @@ import type { GroupCommit } from "./GroupCommit.ts"
 import type { RecoveryReport } from "./Recovery.ts"
 import type { Residency } from "./Residency.ts"
 import type { Snapshotter } from "./Snapshotter.ts"
+import type { EngineClock } from "./time/Clock.ts"
 
 /** The parts of an engine that are read when the metrics are asked for. */
 export interface ObservedEngine {
@@ -32,6 +33,7 @@ export class EngineMetrics {
   readonly #snapshotFailures: Counter
   readonly #activations: Counter
   readonly #failures: Counter
+  readonly #clockJumps: Counter
   readonly #refusals = new Map<string, Counter>()
 
   constructor(metrics: Metrics) {
@@ -43,6 +45,7 @@ export class EngineMetrics {
     this.#snapshotFailures = metrics.counter("laurel_snapshot_failures_total")
     this.#activations = metrics.counter("laurel_actor_activations_total")
     this.#failures = metrics.counter("laurel_actor_failures_total")
+    this.#clockJumps = metrics.counter("laurel_clock_jumps_refused_total")
     for (const code of ["overloaded", "storage_unavailable", "shutting_down"])
       this.#refusalsOf(code)
   }
@@ -75,6 +78,15 @@ export class EngineMetrics {
   /** A command made its actor fail. */
   actorFailed(): void {
     this.#failures.increment()
+  }
+
+  /** The machine's clock jumped ahead and is not believed. */
+  clockJumpRefused(): void {
+    this.#clockJumps.increment()
+  }
+
+  observeClock(clock: EngineClock): void {
+    this.#metrics.gauge("laurel_clock_ahead_seconds", () => clock.aheadMs / 1_000)
   }
 
   /** From now on the engine is asked for all that it knows anyway. */

@@ -15,6 +15,8 @@ export interface EngineOptions {
   readonly idlePassivateMs?: number
   readonly sweepIntervalMs?: number
   readonly clockCheckMs?: number
+  /** The longest jump ahead of the machine's clock, also since the newest record, that may be believed. */
+  readonly clockJumpMsMax?: number
   readonly idFilterBytes?: number
   /** The storage can not be trusted any more: the process must end at once. */
   readonly onBroken: (cause: Broken) => void

@@ -159,7 +159,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
           failure._tag === "NoSpace" ? Effect.succeed(failure) : Effect.fail(failure),
       })
       if (error === undefined) break
-      const now = clock.currentTimeMillisUnsafe()
+      const now = Number(clock.monotonicTimeNanosUnsafe()) / 1e6
       if (stalledSince === undefined) {
         stalledSince = now
         stalled = true

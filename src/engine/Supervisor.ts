@@ -4,7 +4,7 @@
  * with a growing pause. After `actorRestartsMax` in `actorRestartWindowMs` the actor refuses everything for that
  * long.
  */
-import { Cause, type Clock, Effect } from "effect"
+import { Cause, Effect } from "effect"
 import { limits } from "../Limits.ts"
 import type { Broken, Storage } from "../storage/Storage.ts"
 import type { Actor, AnyActor, LogAnnotations } from "./Actor.ts"
@@ -13,7 +13,8 @@ import { rebuildActor } from "./Rebuild.ts"
 
 export interface SupervisorOptions {
   readonly storage: Storage["Service"]
-  readonly clock: Clock.Clock
+  /** Epoch milliseconds that never go back. */
+  readonly now: () => number
   /** Everything up to this sequence is in the snapshot. */
   readonly watermark: () => number
   /** Ends when all that was appended so far is durable. */
@@ -41,14 +42,14 @@ export class Supervisor {
     defect: unknown,
     annotations: LogAnnotations,
   ) {
-    const { clock, committed, metrics } = this.#options
+    const { committed, metrics } = this.#options
     metrics.actorFailed()
     // As a cause, since of a bare error the log would have no stack.
     const cause = Cause.die(defect)
     yield* Effect.logError("An actor failed; its state is rebuilt from disk", cause).pipe(
       Effect.annotateLogs({ ...annotations, actor: actor.subject.actor }),
     )
-    const now = clock.currentTimeMillisUnsafe()
+    const now = this.#options.now()
     if (now - actor.restartedAt > limits.actorRestartWindowMs) actor.restarts = 0
     actor.restartedAt = now
     actor.restarts++

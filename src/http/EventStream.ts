@@ -30,7 +30,7 @@ export const eventStream = (options: EventStreamOptions): Stream.Stream<string> 
   Stream.unwrap(
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
-      const open = new OpenStream(options, () => clock.currentTimeMillisUnsafe())
+      const open = new OpenStream(options, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
       yield* Effect.addFinalizer(() => Effect.sync(() => open.close()))
       const pieces = Stream.paginate(undefined, () =>
         Effect.map(open.next, (piece) =>

@@ -107,6 +107,12 @@ export const catalogue = {
   laurel_snapshot_age_seconds: gauge(
     "Time since the last snapshot; 0 before the first one. None is taken while nothing changes.",
   ),
+  laurel_clock_ahead_seconds: gauge(
+    "By how much the machine's clock is ahead of the time that is used: above 0 it has jumped ahead and is not believed, below 0 it is behind the newest time of the data.",
+  ),
+  laurel_clock_jumps_refused_total: counter(
+    "Jumps ahead of the machine's clock that were not believed, or not at once.",
+  ),
   laurel_snapshot_pending_records: gauge("Durable records that are not in a snapshot yet."),
 
   // Archives

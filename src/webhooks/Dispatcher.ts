@@ -25,7 +25,8 @@ export interface DispatcherOptions {
   readonly store: DeliveryStore
   readonly erasures: Erasures
   readonly now: () => number
-  readonly wallNow: () => number
+  /** The time that records are dated with, epoch milliseconds. */
+  readonly recordNow: () => number
   /** The longest that a delivery waits for its next attempt. */
   readonly longestPauseMs: number
   readonly retentionMs: number
@@ -209,7 +210,7 @@ export class Dispatcher {
     this: Dispatcher,
     endpoint: Endpoint,
   ): Effect.fn.Return<void, Broken> {
-    const { erasures, feed, isErased, longestPauseMs, now, retentionMs, store, wallNow } =
+    const { erasures, feed, isErased, longestPauseMs, now, retentionMs, store, recordNow } =
       this.#options
     const { number, queue } = endpoint
     const until = now() + 1
@@ -256,7 +257,7 @@ export class Dispatcher {
         messageKindAt(entry.record, index) !== kind
       ) {
         queue.drop(delivery, "gone")
-      } else if (at < wallNow() - retentionMs) queue.drop(delivery, "expired")
+      } else if (at < recordNow() - retentionMs) queue.drop(delivery, "expired")
       else if (erasures.has(delivery) || (yield* isErased(entry))) queue.drop(delivery, "erased")
       else queue.keep(delivery, entry)
     }

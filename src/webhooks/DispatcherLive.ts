@@ -66,7 +66,8 @@ export const make = Effect.fnUntraced(function* (
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const { onBroken } = options
   const store = new DeliveryStore(storage)
-  const { now } = new SteadyTime(clock)
+  const { now } = new SteadyTime(clock, engine.now)
+  /** For signatures, which receivers hold against their own clock. */
   const wallNow = () => clock.currentTimeMillisUnsafe()
   const schedule = options.schedule ?? defaultSchedule
   const retentionMs = options.retentionMs ?? limits.webhookRetentionMs
@@ -160,7 +161,7 @@ export const make = Effect.fnUntraced(function* (
     store,
     erasures,
     now,
-    wallNow,
+    recordNow: engine.now,
     longestPauseMs: longestPause(schedule),
     retentionMs,
     isErased,
@@ -168,7 +169,7 @@ export const make = Effect.fnUntraced(function* (
     onBroken,
   })
   const logMax = options.logMax ?? limits.webhookLogMax
-  const retention = new Retention({ bookkeeping, store, wallNow, logMax, retentionMs })
+  const retention = new Retention({ bookkeeping, store, now: engine.now, logMax, retentionMs })
   const jobs: Jobs = new Jobs(parts)
   const outbox: Outbox = new Outbox({
     feed,

@@ -18,7 +18,8 @@ import { tallyKey } from "./Tally.ts"
 export interface RetentionOptions {
   readonly bookkeeping: Bookkeeping
   readonly store: DeliveryStore
-  readonly wallNow: () => number
+  /** The time that records are dated with, epoch milliseconds. */
+  readonly now: () => number
   readonly logMax: number
   readonly retentionMs: number
 }
@@ -64,8 +65,8 @@ export class Retention {
 
   /** Removes what is too old, and drops what has waited too long. */
   sweep(endpoint: Endpoint): Effect.Effect<void, Broken> {
-    const { bookkeeping, retentionMs, store, wallNow } = this.#options
-    const before = wallNow() - retentionMs
+    const { bookkeeping, retentionMs, store, now } = this.#options
+    const before = now() - retentionMs
     const isOld = ({ at }: { readonly at: number }) => at < before
     const mayGo = (record: RecordName) => isOld(record) && this.#isPassed(record)
     /** Whether there may be more. */

@@ -8,14 +8,18 @@ interface Sleeper {
 
 export class RunningClock implements Clock.Clock {
   #ahead: number
+  #skipped = 0
   readonly #sleepers = new Set<Sleeper>()
 
   constructor(now: string) {
     this.#ahead = Date.parse(now) - Date.now()
   }
 
+  /** Time that is skipped has passed; a time before is that of a clock that was set back. */
   set(now: string): void {
+    const before = this.#ahead
     this.#ahead = Date.parse(now) - Date.now()
+    this.#skipped += Math.max(0, this.#ahead - before)
     for (const sleeper of this.#sleepers) {
       if (sleeper.until <= this.currentTimeMillisUnsafe()) sleeper.wake()
     }
@@ -30,7 +34,7 @@ export class RunningClock implements Clock.Clock {
   }
 
   monotonicTimeNanosUnsafe(): bigint {
-    return process.hrtime.bigint()
+    return process.hrtime.bigint() + BigInt(Math.round(this.#skipped)) * 1_000_000n
   }
 
   readonly currentTimeMillis = Effect.sync(() => this.currentTimeMillisUnsafe())

@@ -19,7 +19,7 @@ describe("The catalogue of metrics", () => {
     const server = await startServer()
     try {
       await server.call("POST", "/v1/events", { body: { userId: "u", action: "A" } })
-      new ArchiveMetrics(server.metrics, undefined)
+      new ArchiveMetrics(server.metrics, undefined, Date.now)
       new Collector(server.metrics)
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),

@@ -7,7 +7,7 @@ export class ArchiveMetrics {
   #newestAt: number | undefined
 
   /** Registers them; `newestAt` is when the newest good archive was made, epoch milliseconds like `now`. */
-  constructor(metrics: Metrics, newestAt: number | undefined, now: () => number = Date.now) {
+  constructor(metrics: Metrics, newestAt: number | undefined, now: () => number) {
     this.#newestAt = newestAt
     this.#made = metrics.counter("laurel_archives_total", { outcome: "made" })
     this.#failed = metrics.counter("laurel_archives_total", { outcome: "failed" })

@@ -3,7 +3,7 @@
  * long happens in a process of its own; one that fails is reported and leaves everything as it was, the older
  * archives included: nothing is thinned out before there is a new one.
  */
-import { Cause, Clock, Context, Effect, Semaphore } from "effect"
+import { Cause, Context, Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
 import { isGood, listArchives, pruneArchives } from "../../storage/ArchiveCatalog.ts"
 import type { Manifest } from "../../storage/ArchiveManifest.ts"
@@ -37,13 +37,16 @@ export interface ArchivesOptions {
   readonly host: WorkerHost
   readonly position: () => JournalPosition
   readonly forgetDeadReaders: Effect.Effect<void>
+  /** What archives are dated with, epoch milliseconds. */
+  readonly now: () => number
   readonly metrics?: ArchiveMetrics
   /** For tests: what happens at each step of a job. */
   readonly onStep?: (step: Step) => Effect.Effect<void>
 }
 
 export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
-  const { archives, directory, forgetDeadReaders, host, metrics, position, retention } = options
+  const { archives, directory, forgetDeadReaders, host, metrics, now, position, retention } =
+    options
   const one = Semaphore.makeUnsafe(1)
 
   const asked = (step: Step): Effect.Effect<unknown> =>
@@ -72,7 +75,7 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
     reason,
   }: CreateOptions): Effect.fn.Return<Manifest, JobFailed> {
     const startedAt = performance.now()
-    const at = yield* Clock.currentTimeMillis
+    const at = now()
     const listener = { asked, ...(progress !== undefined && { progress }) }
     const wish = { directory, archives, at, reason, gentle: host.background }
     const manifest = yield* host.run("archive", wish, listener).pipe(
@@ -113,6 +116,8 @@ export const newestArchiveAt = (folder: string): Effect.Effect<number | undefine
 
 export interface ScheduleOptions {
   readonly intervalMs: number
+  /** What archives are dated with, epoch milliseconds. */
+  readonly now: () => number
   /** When the newest archive was made, epoch milliseconds. */
   readonly newestAt: Effect.Effect<number | undefined>
   /** Since when there is data; what the first archive is due by. */
@@ -125,16 +130,15 @@ export interface ScheduleOptions {
  */
 export const archiveOnSchedule = Effect.fnUntraced(function* (
   service: Archives["Service"],
-  { intervalMs, newestAt, since }: ScheduleOptions,
+  { intervalMs, newestAt, now, since }: ScheduleOptions,
 ) {
   let newest = (yield* newestAt) ?? since
   while (true) {
-    const now = yield* Clock.currentTimeMillis
-    // A clock that went back must not put it off.
-    yield* Effect.sleep(Math.min(Math.max(0, newest + intervalMs - now), intervalMs))
+    // An archive that is dated in the future must not put it off.
+    yield* Effect.sleep(Math.min(Math.max(0, newest + intervalMs - now()), intervalMs))
     // One may have been asked for meanwhile.
     const latest = (yield* newestAt) ?? newest
-    if (latest > newest && latest <= (yield* Clock.currentTimeMillis)) {
+    if (latest > newest && latest <= now()) {
       newest = latest
       continue
     }

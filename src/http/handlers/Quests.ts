@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
 import { laurelError } from "../../domain/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/isoTime.ts"
@@ -26,7 +26,7 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
     handle: ({ caller, query: { status, ...query } }) =>
       Effect.zipWith(
         engine.readProject(caller.environment),
-        Clock.currentTimeMillis,
+        Effect.sync(engine.now),
         ({ quests }, now) => {
           const page = pageOf(query)
           const { items, total } = pageItems(quests.values(), page, (quest) =>
@@ -48,7 +48,7 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
           completed: 0,
           inProgress: 0,
         }
-        const shown = showQuest(quest, yield* Clock.currentTimeMillis)
+        const shown = showQuest(quest, engine.now())
         return { body: { ...shown, counts: { inProgress, completed } } }
       }),
   },

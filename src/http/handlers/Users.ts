@@ -1,4 +1,4 @@
-import { Clock, Effect, Result, SchemaParser } from "effect"
+import { Effect, Result, SchemaParser } from "effect"
 import { canonicalTimeZone } from "../../domain/Calendar.ts"
 import { revocationNotFound } from "../../domain/decide/Revocation.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
@@ -38,7 +38,7 @@ export const userHandlers = (
       user: readUser(environment, userId),
       project: engine.readProject(environment),
       rank: engine.readRank(environment, userId),
-      now: Clock.currentTimeMillis,
+      now: Effect.sync(engine.now),
     })
   const show = (environment: string, userId: string) =>
     Effect.zipWith(
@@ -79,7 +79,7 @@ export const userHandlers = (
       handle: ({ caller: { environment }, params: { id: userId } }) =>
         Effect.gen(function* () {
           yield* engine.askUser(environment, { userId, command: { kind: "erasure" } })
-          const erasedBy = (yield* Clock.currentTimeMillis) + erasureMs
+          const erasedBy = engine.now() + erasureMs
           return { body: undefined, headers: ["Laurel-Erased-By", isoTime(erasedBy)] }
         }),
     },

@@ -1,4 +1,4 @@
-import { Clock, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { type Fault, invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/isoTime.ts"
@@ -161,8 +161,8 @@ export const webhookHandlers = ({
       handle: ({ caller, idempotency, params, payload }) => {
         const since = Date.parse(payload.since)
         const command = { kind: "recoverWebhook", webhookId: params.id, since } as const
-        const prepared = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          since > now ? Effect.fail(inFuture) : Effect.succeed(command),
+        const prepared = Effect.suspend(() =>
+          since > engine.now() ? Effect.fail(inFuture) : Effect.succeed(command),
         )
         const asked = askPrepared(engine, caller, prepared, idempotency)
         return Effect.map(asked, ({ replayed, reply }) => {

@@ -97,7 +97,7 @@ describe("An archive", () => {
           if (step === dieAt) process.kill(await workerOf(process.pid), "SIGKILL")
         })
       const metrics = new Metrics()
-      const archiveMetrics = new ArchiveMetrics(metrics, undefined)
+      const archiveMetrics = new ArchiveMetrics(metrics, undefined, Date.now)
       const first = yield* running({ directory, host, onStep, metrics: archiveMetrics })
       yield* found(first.engine)
       yield* busy(first.engine, users)

@@ -33,7 +33,9 @@ const scheduled = Effect.fnUntraced(function* (
       }),
   })
   const newestAt = Effect.sync(() => newest)
-  const schedule = { intervalMs: 60 * minute, newestAt, since: start - 10 * minute }
+  const clock = yield* Clock.Clock
+  const now = () => clock.currentTimeMillisUnsafe()
+  const schedule = { intervalMs: 60 * minute, newestAt, now, since: start - 10 * minute }
   yield* Effect.forkScoped(archiveOnSchedule(service, schedule), { startImmediately: true })
   const pass = Effect.fnUntraced(function* (minutes: number) {
     for (let n = 0; n < minutes; n++) yield* TestClock.adjust(minute)

@@ -53,6 +53,7 @@ export const running = Effect.fnUntraced(function* (options: RunningOptions) {
   const folder = path.join(directory, "archive")
   const archives = makeArchives({
     ...opened,
+    now: engine.now,
     directory,
     archives: folder,
     retention: { hourly: 24, daily: 7 },

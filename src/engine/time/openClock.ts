@@ -1,0 +1,63 @@
+/** The clock of an engine over its data: where it begins, what it says in the log and to the metrics. */
+import { Clock, Effect } from "effect"
+import type { Broken, Storage } from "../../storage/Storage.ts"
+import type { EngineMetrics } from "../EngineMetrics.ts"
+import type { SnapshotMark } from "../SnapshotMark.ts"
+import { type ClockStep, EngineClock } from "./Clock.ts"
+import { readLatestTime } from "./latestTime.ts"
+
+/** Makes the clock; it begins at the newest time of the data. */
+export const openClock = Effect.fnUntraced(function* (
+  storage: Storage["Service"],
+  mark: SnapshotMark,
+  jumpMsMax: number,
+  metrics: EngineMetrics,
+): Effect.fn.Return<EngineClock, Broken> {
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const clock = new EngineClock({
+    clock: yield* Clock.Clock,
+    latest: yield* readLatestTime(storage, mark, jumpMsMax),
+    jumpMsMax,
+    onStep: (step) => {
+      if (step.kind === "refused") metrics.clockJumpRefused()
+      run(logStep(step))
+    },
+  })
+  metrics.observeClock(clock)
+  return clock
+})
+
+const logStep = (step: ClockStep): Effect.Effect<void> => {
+  switch (step.kind) {
+    case "refused":
+      return Effect.annotateLogs(Effect.logError(step.untilAllowed ? tooFar : jumped), {
+        aheadSeconds: seconds(step.aheadMs),
+      })
+    case "believed":
+      return Effect.annotateLogs(
+        Effect.logWarning("The machine's clock has stood by its jump ahead and is followed again"),
+        { aheadSeconds: seconds(step.aheadMs) },
+      )
+    case "withdrawn":
+      return Effect.annotateLogs(
+        Effect.logWarning(
+          "The machine's clock is back from its jump ahead, which nothing followed",
+        ),
+        { aheadSeconds: seconds(step.aheadMs) },
+      )
+    case "behind":
+      return Effect.annotateLogs(
+        Effect.logWarning(
+          "The machine's clock is behind the newest time of the data. Time goes on a tenth slower until the clock has caught up",
+        ),
+        { behindSeconds: seconds(step.behindMs) },
+      )
+  }
+}
+
+const jumped =
+  "The machine's clock has jumped ahead. Time goes on without it until the jump has stood for a minute"
+const tooFar =
+  "The machine's clock has jumped ahead too far to be believed. Time goes on without it. If the clock is right, start once with a larger LAUREL_CLOCK_JUMP_MAX"
+
+const seconds = (ms: number): number => Math.round(ms / 1_000)

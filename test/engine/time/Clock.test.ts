@@ -1,0 +1,191 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { type ClockStep, EngineClock } from "../../../src/engine/time/Clock.ts"
+import { limits } from "../../../src/Limits.ts"
+import { steppedClock } from "./steppedClock.ts"
+
+const start = Date.parse("2026-11-22T12:00:00Z")
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+const stands = limits.clockJumpStandsMs
+
+/** A clock over the machine's, which is set `ahead` of noon; `latest` is that of the newest record. */
+const running = Effect.fnUntraced(function* ({
+  latest,
+  jumpMsMax = limits.clockJumpMsMax,
+}: {
+  readonly latest?: number
+  readonly jumpMsMax?: number
+} = {}) {
+  yield* TestClock.setTime(start)
+  const { clock, step } = yield* steppedClock
+  const steps: Array<ClockStep> = []
+  const engine = new EngineClock({
+    clock,
+    latest,
+    jumpMsMax,
+    onStep: (one) => steps.push(one),
+  })
+  return { now: engine.now, engine, step, steps }
+})
+
+describe("The engine's clock", () => {
+  it.effect("follows the machine's as long as nobody sets that", () =>
+    Effect.gen(function* () {
+      const { now, steps } = yield* running()
+      for (const passed of [0, 1, 999, hour, 40 * day]) {
+        yield* TestClock.adjust(passed)
+        expect(now()).toBe((yield* steppedClock).clock.currentTimeMillisUnsafe())
+      }
+      expect(steps).toEqual([])
+    }),
+  )
+
+  it.effect("goes on while the machine's clock is behind, and meets it in the end", () =>
+    Effect.gen(function* () {
+      const { engine, now, step, steps } = yield* running()
+      step(-hour)
+      expect(now()).toBe(start)
+      yield* TestClock.adjust(hour)
+      expect(now()).toBe(start + limits.clockSlewRate * hour)
+      expect(steps).toEqual([{ kind: "behind", behindMs: hour }])
+      expect(engine.aheadMs).toBe(-limits.clockSlewRate * hour)
+      yield* TestClock.adjust(9 * hour)
+      expect(now()).toBe(start + 9 * hour)
+      expect(engine.aheadMs).toBe(0)
+      step(-hour)
+      expect(now()).toBe(start + 9 * hour)
+      expect(steps.length).toBe(2)
+    }),
+  )
+
+  it.effect("says nothing of a clock that was set back by less than a second", () =>
+    Effect.gen(function* () {
+      const { now, step, steps } = yield* running()
+      step(1 - limits.clockBehindToldMs)
+      now()
+      expect(steps).toEqual([])
+      step(-1)
+      now()
+      expect(steps).toEqual([{ kind: "behind", behindMs: limits.clockBehindToldMs }])
+    }),
+  )
+
+  it.effect("believes a small jump ahead at once, and a larger one not", () =>
+    Effect.gen(function* () {
+      const small = yield* running()
+      small.step(limits.clockStepMs)
+      expect(small.now()).toBe(start + limits.clockStepMs)
+      const large = yield* running()
+      large.step(limits.clockStepMs + 1)
+      expect(large.now()).toBe(start)
+      const aheadMs = limits.clockStepMs + 1
+      expect(large.steps).toEqual([{ kind: "refused", aheadMs, untilAllowed: false }])
+    }),
+  )
+
+  it.effect("has nothing of one wrong reading, and goes on meanwhile", () =>
+    Effect.gen(function* () {
+      const { now, step, steps } = yield* running()
+      step(365 * day)
+      expect(now()).toBe(start)
+      yield* TestClock.adjust(minute)
+      expect(now()).toBe(start + minute)
+      step(-365 * day)
+      yield* TestClock.adjust(minute)
+      expect(now()).toBe(start + 2 * minute)
+      expect(steps.map(({ kind }) => kind)).toEqual(["refused", "withdrawn"])
+    }),
+  )
+
+  it.effect("believes a jump ahead that has stood, as that of a machine that was suspended", () =>
+    Effect.gen(function* () {
+      const { engine, now, step, steps } = yield* running()
+      step(8 * hour)
+      now()
+      yield* TestClock.adjust(stands - 1)
+      expect(now()).toBe(start + stands - 1)
+      expect(engine.aheadMs).toBe(8 * hour)
+      yield* TestClock.adjust(1)
+      expect(now()).toBe(start + stands + 8 * hour)
+      expect(steps).toEqual([
+        { kind: "refused", aheadMs: 8 * hour, untilAllowed: false },
+        { kind: "believed", aheadMs: 8 * hour },
+      ])
+    }),
+  )
+
+  it.effect("lets each jump stand for itself", () =>
+    Effect.gen(function* () {
+      const { now, step, steps } = yield* running()
+      step(hour)
+      now()
+      yield* TestClock.adjust(stands - 1)
+      step(hour)
+      now()
+      yield* TestClock.adjust(stands - 1)
+      expect(now()).toBe(start + 2 * stands - 2)
+      yield* TestClock.adjust(1)
+      expect(now()).toBe(start + 2 * stands - 1 + 2 * hour)
+      expect(steps.map(({ kind }) => kind)).toEqual(["refused", "refused", "believed"])
+    }),
+  )
+
+  it.effect("never believes a jump beyond what is allowed, however long it stands", () =>
+    Effect.gen(function* () {
+      for (const [jump, believed] of [
+        [limits.clockJumpMsMax, true],
+        [limits.clockJumpMsMax + 1, false],
+      ] as const) {
+        const { now, step, steps } = yield* running()
+        step(jump)
+        now()
+        yield* TestClock.adjust(30 * minute)
+        expect(now()).toBe(start + 30 * minute + (believed ? jump : 0))
+        expect(steps[0]).toEqual({ kind: "refused", aheadMs: jump, untilAllowed: !believed })
+      }
+    }),
+  )
+
+  describe("at the start", () => {
+    it.effect(
+      "begins at the newest record where the machine's clock is behind it, and says so",
+      () =>
+        Effect.gen(function* () {
+          const { now, steps } = yield* running({ latest: start + hour })
+          expect(now()).toBe(start + hour)
+          expect(steps).toEqual([{ kind: "behind", behindMs: hour }])
+          yield* TestClock.adjust(10 * hour)
+          expect(now()).toBe(start + 10 * hour)
+        }),
+    )
+
+    it.effect("believes the machine's clock as far as is allowed since the newest record", () =>
+      Effect.gen(function* () {
+        const allowed = yield* running({ latest: start - limits.clockJumpMsMax })
+        expect([allowed.now(), allowed.steps]).toEqual([start, []])
+        const latest = start - limits.clockJumpMsMax - 1
+        const refused = yield* running({ latest })
+        expect(refused.now()).toBe(latest)
+        yield* TestClock.adjust(hour)
+        expect(refused.now()).toBe(latest + hour)
+        const aheadMs = limits.clockJumpMsMax + 1
+        expect(refused.steps).toEqual([{ kind: "refused", aheadMs, untilAllowed: true }])
+        const more = yield* running({ latest, jumpMsMax: limits.clockJumpMsMax + 1 })
+        expect(more.now()).toBe(start)
+      }),
+    )
+  })
+
+  it.effect("is never before a record that was seen", () =>
+    Effect.gen(function* () {
+      const { engine, now } = yield* running()
+      engine.observe(start + 5)
+      expect(now()).toBe(start + 5)
+      engine.observe(start)
+      expect(now()).toBe(start + 5)
+    }),
+  )
+})

@@ -1,0 +1,91 @@
+/** The times of records while the machine's clock is set, also between two runs. */
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { event, recordsOf, reward, rule, sandbox, startInMemory } from "../fixture.ts"
+import { steppedClock } from "./steppedClock.ts"
+
+const start = Date.parse("2026-11-22T12:00:00Z")
+const hour = 3_600_000
+const year = 365 * 24 * hour
+const seldom = { sweepIntervalMs: hour, snapshotIntervalMs: hour, clockCheckMs: hour }
+
+/** Engines, one after another over one state, on a machine whose clock is stepped. */
+const machine = Effect.gen(function* () {
+  yield* TestClock.setTime(start)
+  const { clock, step } = yield* steppedClock
+  const state = new MemoryStorage.MemoryState()
+  const boot = Effect.suspend(() => startInMemory({ state }, seldom)).pipe(
+    Effect.provideService(Clock.Clock, clock),
+  )
+  const times = () => recordsOf(state).map(({ at }) => at - start)
+  return { boot, state, step, times }
+})
+
+describe("Records", () => {
+  for (const how of [undefined, "kill"] as const) {
+    it.effect(
+      `are in the order of their times after ${how === "kill" ? "a crash" : "an orderly end"} and a clock that was set back`,
+      () =>
+        Effect.gen(function* () {
+          const { boot, step, times } = yield* machine
+          const first = yield* boot
+          yield* TestClock.adjust(hour)
+          yield* first.engine.askUser(sandbox, reward("u1", 1))
+          yield* first.close(how)
+          step(-hour)
+          const second = yield* boot
+          yield* second.engine.askUser(sandbox, reward("u1", 1))
+          yield* TestClock.adjust(hour)
+          yield* second.engine.askUser(sandbox, reward("u1", 1))
+          expect(times()).toEqual([hour, hour, hour + limits.clockSlewRate * hour])
+          expect(second.broken).toEqual([])
+        }),
+    )
+  }
+
+  it.effect("that are all in the snapshot leave their time to the next run", () =>
+    Effect.gen(function* () {
+      const { boot, step } = yield* machine
+      const first = yield* boot
+      yield* first.engine.askUser(sandbox, reward("u1", 1))
+      yield* TestClock.adjust(10 * hour)
+      yield* first.engine.askUser(sandbox, reward("u1", 1))
+      yield* first.close()
+      step(-20 * hour)
+      const second = yield* boot
+      expect(second.engine.now()).toBe(start + 10 * hour)
+    }),
+  )
+
+  it.effect("have nothing of a reading a year ahead, while it lasts or after it", () =>
+    Effect.gen(function* () {
+      const { boot, step, times } = yield* machine
+      const { engine } = yield* boot
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      step(year)
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      yield* TestClock.adjust(2 * hour)
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      step(-year)
+      yield* TestClock.adjust(hour)
+      yield* engine.askUser(sandbox, reward("u1", 1))
+      expect(times()).toEqual([0, 0, 2 * hour, 3 * hour])
+    }),
+  )
+
+  it.effect("take events of now from callers while the machine's clock is wrong", () =>
+    Effect.gen(function* () {
+      const { boot, step } = yield* machine
+      const { engine } = yield* boot
+      yield* engine.askProject(sandbox, rule("TAP", 1))
+      for (const ms of [year, -year, -year]) {
+        step(ms)
+        const tapped = event("u1", "TAP", { occurredAt: start })
+        expect((yield* engine.askUser(sandbox, tapped)).reply.xp.earned).toBe(1)
+      }
+    }),
+  )
+})
