@@ -95,6 +95,9 @@ export const limits = {
   residentUsersMax: 200_000,
   /** How many more may be resident while the snapshot that makes room is written. */
   residentUsersOverrunMax: 20_000,
+  /** How long a batch waits for room, in line with so many others. */
+  batchRoomWaitMs: 20_000,
+  batchesWaitingMax: 1_000,
   idlePassivateMs: 10 * 60_000,
   /** Room for about 22 million callers' ids at one needless look-up in a hundred. */
   idFilterBytes: 32 * mebibyte,

@@ -5,8 +5,9 @@
  *   and is all that anybody outside is shown. States are immutable, so both can share their parts.
  * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
  *   actor is warm, linked into the order of use (`Residency`).
- * - `latest` and `newest` lead to its records that are not in the snapshot yet (`PendingRecords`). As long as there is a
- *   durable one of these, `durable` has changed since the last snapshot: such an actor is never passivated.
+ * - `latest` and `newest` lead to its records that are not in the snapshot yet (`PendingRecords`). An actor is evicted
+ *   only when the snapshot has everything up to `appended`: its value on disk is then its whole state, whether or not
+ *   somebody still waits for an answer.
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
@@ -48,6 +49,8 @@ export interface ActorKind<State, Command> {
   readonly duplicateKey: (command: Command) => string | undefined
   /** The sequence of the earlier record that the command is about; `undefined` where there is none. Such a command has a `duplicateKey`. */
   readonly referenceOf: (command: Command) => number | undefined
+  /** The sequence of the latest record, durable or not, that a decision of this actor rests on; 0 for none. */
+  readonly restsOn: (actor: Actor<State, Command>) => number
   /** Called when a record is durable, in order. */
   readonly committed: (actor: Actor<State, Command>, record: JournalRecord) => void
 }
@@ -84,7 +87,9 @@ export class Actor<State, Command> {
   next = 0
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
-  /** The sequence of the latest record, 0 for none. */
+  /** The sequence of the latest record that was appended, 0 for none. Never reset, also not by an erasure. */
+  appended = 0
+  /** The sequence of the latest record that its own next commands may find, 0 for none. */
   latest = 0
   /** The sequence of the latest durable one. */
   newest = 0
@@ -122,11 +127,12 @@ export class Actor<State, Command> {
     return undefined
   }
 
-  /** The actor begins with this state, which is durable. */
-  load(state: State): void {
+  /** The actor begins with `durable`, and ahead of that with `state`. */
+  load(durable: State, state: State = durable): void {
     this.state = state
-    this.durable = state
+    this.durable = durable
     this.loaded = true
+    this.crashed = false
   }
 
   /** Its own next commands see nothing of what it had before. */

@@ -6,15 +6,17 @@
  * waited for (loading a cold actor, looking up an old id, a restart) the actor has a fiber until its mailbox
  * is empty again, and whatever arrives meanwhile queues there. `apply` runs before the record is appended:
  * a defect there can not reach the journal. The answer goes out when the record is durable (`committed`).
+ * Refusals and duplicates go out when what they rest on is durable, mostly at once. With a full disk nobody waits
+ * longer than `stalledAnswerMs`.
  *
  * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
-import { Cause, Effect, Result, Semaphore } from "effect"
+import { Cause, Effect, Result } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
-import type { JournalRecord, Kept, Subject } from "../domain/Record.ts"
+import type { JournalRecord, Kept, Subject, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
-import { type Broken, type Storage, toBroken } from "../storage/Storage.ts"
+import { type Broken, toBroken } from "../storage/Storage.ts"
 import {
   type Actor,
   type AnyActor,
@@ -23,30 +25,28 @@ import {
   failedTooOften,
   type LogAnnotations,
 } from "./Actor.ts"
+import { Answers, type CommitEntry } from "./Answers.ts"
+import type { Room } from "./BatchRoom.ts"
 import { encodeRecord } from "./Codec.ts"
 import type { Idempotency } from "./Engine.ts"
 import type { EngineMetrics } from "./EngineMetrics.ts"
+import type { Environments, UserActor } from "./Environments.ts"
 import type { GroupCommit } from "./GroupCommit.ts"
-import { readActorValue } from "./History.ts"
+import type { IdempotencyKeys } from "./Idempotency.ts"
 import type { KnownIds } from "./KnownIds.ts"
-import type { PendingRecords } from "./PendingRecords.ts"
+import type { LoadParts } from "./loadActor.ts"
+import type { Residency } from "./Residency.ts"
+import { storageUnavailable } from "./refusals.ts"
 import { Supervisor } from "./Supervisor.ts"
 
-/** What the journal's commit hands back: the actor's state after the record, and who waits. */
-export interface CommitEntry {
-  readonly actor: AnyActor
-  readonly record: JournalRecord
-  readonly state: unknown
-  envelope: AnyEnvelope | undefined
-}
-
-export interface ActorSystemOptions {
-  readonly storage: Storage["Service"]
+export interface ActorSystemOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   readonly knownIds: KnownIds
+  readonly idempotency: IdempotencyKeys
+  readonly residency: Residency
+  readonly environments: Environments
   readonly commit: () => GroupCommit<CommitEntry>
-  readonly pending: PendingRecords
   /** An actor's durable record with this sequence. */
   readonly findRecord: (
     subject: Subject,
@@ -54,8 +54,6 @@ export interface ActorSystemOptions {
   ) => Effect.Effect<JournalRecord | undefined, Broken>
   /** Why nothing may be accepted at the moment. */
   readonly refusal: () => LaurelError | undefined
-  /** Called before a cold actor is loaded: makes room, or says why there is none. */
-  readonly admit: (actor: AnyActor) => LaurelError | undefined
   readonly onBroken: (cause: Broken) => void
   readonly run: (effect: Effect.Effect<void>) => void
   readonly metrics: EngineMetrics
@@ -64,85 +62,92 @@ export interface ActorSystemOptions {
 export class ActorSystem {
   readonly #options: ActorSystemOptions
   readonly #supervisor: Supervisor
-  /** Ends when all that was appended by now is durable. */
-  readonly #committed: Effect.Effect<void>
-  readonly #activations = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
-  #whenIdle: (() => void) | undefined
-  /** Commands accepted and not answered yet, of all actors. */
-  unanswered = 0
-  /** Actors that wait for their state from disk. */
-  activating = 0
+  /** Ends when all that was appended by now is durable: true; or when the disk has been full for too long: false. */
+  readonly #committed: Effect.Effect<boolean>
+  readonly answers: Answers
 
   constructor(options: ActorSystemOptions) {
     this.#options = options
-    const { commit, metrics, now, pending, storage } = options
-    const committed = Effect.callback<void>((resume) =>
-      commit().afterCommit(() => resume(Effect.void)),
+    this.#committed = Effect.callback((resume) =>
+      options.commit().afterCommit({
+        committed: () => resume(Effect.succeed(true)),
+        stalled: () => {
+          resume(Effect.succeed(false))
+          return false
+        },
+      }),
     )
-    this.#committed = committed
-    const watermark = () => pending.watermark
-    this.#supervisor = new Supervisor({ storage, now, watermark, committed, metrics })
+    this.#supervisor = new Supervisor(options)
+    this.answers = new Answers({ commit: options.commit, onUnused: (actor) => this.#leave(actor) })
+  }
+
+  /** Actors that wait for their state from disk. */
+  get activating(): number {
+    return this.#supervisor.loading
   }
 
   accept<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
-    const refusal = this.#options.refusal() ?? actor.refusal(this.#options.now)
-    if (refusal !== undefined) {
-      this.#options.metrics.refused(refusal)
-      envelope.refused(refusal)
+    const refusal = this.#options.refusal()
+    if (refusal === undefined) this.#receive(actor, envelope)
+    else this.#turnAway(envelope, refusal)
+  }
+
+  /**
+   * `accept` for a user, whose actor is made where there is none: not before it is known that there is room, so that what
+   * is refused leaves nothing. A batch that has its `room` is not refused half-way.
+   */
+  acceptForUser(
+    environmentId: string,
+    userId: string,
+    envelope: Envelope<UserCommand>,
+    room?: Room,
+  ): void {
+    const { environments, refusal, residency } = this.#options
+    const refused = room === undefined ? refusal() : undefined
+    if (refused !== undefined) {
+      this.#turnAway(envelope, refused)
       return
     }
-    actor.unanswered++
-    this.unanswered++
+    const environment = environments.of(environmentId)
+    let actor: UserActor | undefined = residency.use(environment, userId)
+    if (actor === undefined) {
+      const full = room === undefined ? residency.admit() : undefined
+      if (full !== undefined) {
+        this.#turnAway(envelope, full)
+        return
+      }
+      actor = residency.add(environment, userId, room)
+    }
+    this.#receive(actor, envelope)
+  }
+
+  /** A command is refused before an actor has it. */
+  #turnAway(envelope: AnyEnvelope, refusal: LaurelError): void {
+    this.#options.metrics.refused(refusal)
+    envelope.refused(refusal)
+  }
+
+  #receive<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
+    const refusal = actor.refusal(this.#options.now)
+    if (refusal !== undefined) {
+      this.#turnAway(envelope, refusal)
+      return
+    }
+    this.answers.taken(actor)
     if (actor.running || !actor.loaded || actor.crashed) {
       actor.mailbox.push(envelope)
-      if (!actor.running) {
-        this.#fork(actor, actor.crashed ? this.#supervisor.rebuild(actor) : this.#activate(actor))
-      }
+      if (!actor.running) this.#fork(actor, this.#load(actor))
       return
     }
     const wait = this.#take(actor, envelope)
     if (wait !== undefined) this.#fork(actor, wait)
+    else if (actor.unanswered === 0) this.#leave(actor)
   }
 
-  /** The record is durable: its state may be seen and its caller answered. */
-  committed({ actor, envelope, record, state }: CommitEntry): void {
-    actor.durable = state
-    actor.kind.committed(actor, record)
-    if (envelope === undefined) return
-    this.#settle(actor)
-    if (record.kept?.error === undefined) envelope.answered(record, false)
-    else envelope.refused(record.kept.error)
-  }
-
-  /** The caller has waited too long for the commit, whose outcome it is not told. */
-  abandon(entry: CommitEntry): void {
-    const { actor, envelope } = entry
-    if (envelope === undefined) return
-    entry.envelope = undefined
-    this.#settle(actor)
-    envelope.refused(
-      laurelError(
-        "storage_unavailable",
-        "The outcome is unknown: repeat the request with the same id or Idempotency-Key.",
-        { retryAfterSeconds: 5 },
-      ),
-    )
-  }
-
-  #settle(actor: AnyActor): void {
-    actor.unanswered--
-    if (--this.unanswered === 0) this.#whenIdle?.()
-  }
-
-  /** Ends when no command waits for its answer; the caller sees to it that none is accepted. */
-  readonly idle = Effect.callback<void>((resume) => {
-    if (this.unanswered === 0) resume(Effect.void)
-    else this.#whenIdle = () => resume(Effect.void)
-  })
-
-  #refuse(actor: AnyActor, envelope: AnyEnvelope, error: LaurelError): void {
-    this.#settle(actor)
-    envelope.refused(error)
+  /** Keeps no actor of which no user was made. */
+  #leave(actor: AnyActor): void {
+    const isVacant = actor.state === undefined && actor.unanswered === 0 && !actor.crashed
+    if (isVacant && actor.restarts === 0) this.#options.residency.release(actor)
   }
 
   /** The actor's fiber: waits for `first`, then empties the mailbox. */
@@ -161,6 +166,7 @@ export class ActorSystem {
         if (wait !== undefined) yield* wait
       }
       actor.running = false
+      self.#leave(actor)
     })
     this.#options.run(
       Effect.catchCause(fiber, (cause) =>
@@ -183,12 +189,12 @@ export class ActorSystem {
     if (reference !== undefined) return this.#takeReferring(actor, envelope, key, reference)
     const first = this.#options.knownIds.firstOf(actor, key)
     if (first === undefined) return this.#handle(actor, envelope, key)
-    if (!Effect.isEffect(first)) return this.#answerDuplicate(actor, envelope, first)
+    if (!Effect.isEffect(first)) return this.answers.duplicate(actor, envelope, first)
     return Effect.flatMap(first, (record) => {
       const wait =
         record === undefined
           ? this.#handle(actor, envelope, key)
-          : this.#answerDuplicate(actor, envelope, record)
+          : this.answers.duplicate(actor, envelope, record)
       return wait ?? Effect.void
     })
   }
@@ -199,7 +205,10 @@ export class ActorSystem {
     envelope: Envelope<Command>,
     prepare: Effect.Effect<Command, Broken>,
   ) {
-    yield* this.#committed
+    if (!(yield* this.#committed)) {
+      this.answers.refuse(actor, envelope, storageUnavailable)
+      return
+    }
     const command = yield* prepare
     const wait = this.#handle(actor, { ...envelope, command }, undefined)
     if (wait !== undefined) yield* wait
@@ -221,17 +230,6 @@ export class ActorSystem {
     if (wait !== undefined) yield* wait
   })
 
-  #answerDuplicate<Command>(
-    actor: AnyActor,
-    envelope: Envelope<Command>,
-    first: JournalRecord,
-  ): undefined {
-    this.#options.commit().afterCommit(() => {
-      this.#settle(actor)
-      envelope.answered(first, true)
-    })
-  }
-
   /** One command, in one turn. What it returns must be waited for: the actor failed and restarts. */
   #handle<State, Command>(
     actor: Actor<State, Command>,
@@ -246,9 +244,7 @@ export class ActorSystem {
       const decided = actor.kind.decide(actor.state, envelope.command, at, found)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
       if (refused !== undefined && idempotency === undefined) {
-        // The refusal may rest on what is not durable yet.
-        commit.afterCommit(() => this.#refuse(actor, envelope, refused))
-        return undefined
+        return this.answers.refuseWhenDurable(actor, envelope, refused, storageUnavailable)
       }
       const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
       const { subject } = actor
@@ -260,11 +256,16 @@ export class ActorSystem {
       const state = actor.kind.apply(actor.state, record)
       const encoded = encodeRecord(record)
       if (encoded.length > limits.recordBytesMax) {
-        this.#refuse(actor, envelope, laurelError("body_too_large", "The record is too large."))
+        this.answers.refuse(
+          actor,
+          envelope,
+          laurelError("body_too_large", "The record is too large."),
+        )
         return undefined
       }
       const { knownIds, pending } = this.#options
       commit.append(encoded, { actor, record, state, envelope })
+      if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state
       const duplicateKey = refused === undefined ? key : undefined
       const hash = duplicateKey === undefined ? undefined : knownIds.add(actor, duplicateKey)
@@ -272,40 +273,26 @@ export class ActorSystem {
       if (cause.kind === "erasure") knownIds.erase(actor, sequence)
       return undefined
     } catch (error) {
-      this.#refuse(actor, envelope, internalError)
+      this.answers.refuse(actor, envelope, internalError)
       return this.#restart(actor, error, envelope.annotations)
     }
   }
 
-  #activate<State, Command>(actor: Actor<State, Command>): Effect.Effect<void, Broken> {
-    return Effect.suspend(() => {
-      const refusal = this.#options.admit(actor)
-      if (refusal !== undefined) {
-        this.#refuseAll(actor, refusal)
-        return Effect.void
-      }
-      this.activating++
-      return Semaphore.withPermit(
-        this.#activations,
-        Effect.map(readActorValue(this.#options.storage, actor.subject), (value) => {
-          actor.load(value === undefined ? actor.kind.empty : actor.kind.decode(value))
-          this.#options.metrics.activated()
-        }),
-      ).pipe(Effect.ensuring(Effect.sync(() => this.activating--)))
+  #load(actor: AnyActor): Effect.Effect<void, Broken> {
+    return Effect.map(this.#supervisor.load(actor), () => {
+      if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
+      else this.#options.metrics.activated()
     })
   }
 
-  #refuseAll(actor: AnyActor, error: LaurelError): void {
-    const waiting = actor.mailbox.slice(actor.next)
-    actor.mailbox = []
-    actor.next = 0
-    for (const envelope of waiting) this.#refuse(actor, envelope, error)
-  }
-
-  #restart(actor: AnyActor, defect: unknown, annotations: LogAnnotations): Effect.Effect<void> {
+  #restart(
+    actor: AnyActor,
+    defect: unknown,
+    annotations: LogAnnotations,
+  ): Effect.Effect<void, Broken> {
     return Effect.map(this.#supervisor.restart(actor, defect, annotations), () => {
       // Nothing is wrong with those that wait.
-      if (actor.crashed) this.#refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
+      if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
     })
   }
 }

@@ -6,8 +6,8 @@ import { type ReplyTo, replyOf, type UserReply } from "../domain/UserReply.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Actor, Envelope, LogAnnotations } from "./Actor.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
+import type { BatchRoom, Room } from "./BatchRoom.ts"
 import type { Answer, Idempotency, UserMessage } from "./Engine.ts"
-import type { UserActor } from "./Environments.ts"
 import type { IdempotencyKeys, Reservation } from "./Idempotency.ts"
 
 /** `duplicate`: the record is an earlier one's with the same id; `replayed`: of the same Idempotency-Key. */
@@ -17,30 +17,46 @@ export interface Answered {
   readonly replayed: boolean
 }
 
+/** Gives a command to its actor. */
+export type HandOn<Command> = (envelope: Envelope<Command>) => void
+
 export class Asks {
   readonly #actors: ActorSystem
+  readonly #batches: BatchRoom
   readonly #idempotency: IdempotencyKeys
   readonly #onBroken: (cause: Broken) => void
 
   constructor(
     actors: ActorSystem,
+    batches: BatchRoom,
     idempotency: IdempotencyKeys,
     onBroken: (cause: Broken) => void,
   ) {
     this.#actors = actors
+    this.#batches = batches
     this.#idempotency = idempotency
     this.#onBroken = onBroken
   }
 
-  /** `prepare` as in `Envelope`. `actor` is found when the command is on its way, so that it can not be passivated before. */
-  one<State, Command>(
-    actor: () => Actor<State, Command>,
+  /** To a user's actor, which is found, or made, when the command is on its way. */
+  toUser(environment: string, userId: string): HandOn<UserCommand> {
+    return (envelope) => this.#actors.acceptForUser(environment, userId, envelope)
+  }
+
+  /** To an actor that is always there. */
+  to<State, Command>(actor: () => Actor<State, Command>): HandOn<Command> {
+    return (envelope) => this.#actors.accept(actor(), envelope)
+  }
+
+  /** `prepare` as in `Envelope`. */
+  one<Command>(
+    handOn: HandOn<Command>,
     command: Command,
     idempotency?: Idempotency,
     prepare?: Effect.Effect<Command, Broken>,
   ): Effect.Effect<Answered, LaurelError> {
     return Effect.callback((resume) => {
-      this.#actors.accept(actor(), {
+      handOn({
         command,
         prepare,
         idempotency,
@@ -60,12 +76,12 @@ export class Asks {
 
   /** As `Engine.askUserWithCallback`. */
   withCallback<Command extends UserCommand>(
-    actor: UserActor,
-    command: Command,
+    environment: string,
+    { command, userId }: UserMessage<Command>,
     annotations: LogAnnotations,
     done: (outcome: ReplyTo<Command> | LaurelError) => void,
   ): void {
-    this.#actors.accept(actor, {
+    this.#actors.acceptForUser(environment, userId, {
       command,
       idempotency: undefined,
       annotations,
@@ -75,9 +91,9 @@ export class Asks {
   }
 
   /** Once per Idempotency-Key: an earlier answer, or the command's own. */
-  once<State, Command>(
+  once<Command>(
     environment: string,
-    actor: () => Actor<State, Command>,
+    handOn: HandOn<Command>,
     command: Command,
     idempotency: Idempotency,
   ): Effect.Effect<Answered, LaurelError> {
@@ -85,17 +101,28 @@ export class Asks {
       if (reservation.fresh) {
         // A caller that goes away must not free the key while its command runs.
         return Effect.uninterruptible(
-          Effect.ensuring(this.one(actor, command, idempotency), Effect.sync(reservation.release)),
+          Effect.ensuring(this.one(handOn, command, idempotency), Effect.sync(reservation.release)),
         )
       }
       return Effect.succeed({ record: reservation.record, duplicate: false, replayed: true })
     })
   }
 
+  /** Many at once, when there is room for all; fails, and has done nothing, when there is none for too long. */
+  batch<Command extends UserCommand>(
+    environment: string,
+    messages: ReadonlyArray<UserMessage<Command>>,
+  ): Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>, LaurelError> {
+    return this.#batches.enter(environment, messages, (room) =>
+      this.many(environment, messages, room),
+    )
+  }
+
   /** Many at once; one that is refused does not touch the rest. Outcomes are in the order of `messages`. */
   many<Command extends UserCommand>(
+    environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
-    actorOf: (userId: string) => UserActor,
+    room?: Room,
   ): Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>> {
     return Effect.callback((resume) => {
       const gathered = new Gathered(messages.length, (outcomes) =>
@@ -103,8 +130,10 @@ export class Asks {
       )
       const annotations = annotationsHere()
       messages.forEach(({ command, userId }, index) => {
-        this.#actors.accept(actorOf(userId), new OneOfMany(gathered, index, command, annotations))
+        const envelope = new OneOfMany(gathered, index, command, annotations)
+        this.#actors.acceptForUser(environment, userId, envelope, room)
       })
+      room?.leave()
     })
   }
 

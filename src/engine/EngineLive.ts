@@ -7,16 +7,18 @@ import type { Backfill, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"
-import { ActorSystem, type CommitEntry } from "./ActorSystem.ts"
+import { ActorSystem } from "./ActorSystem.ts"
+import type { CommitEntry } from "./Answers.ts"
 import { Asks, toReply } from "./Asks.ts"
 import { Backfills } from "./Backfills.ts"
+import { BatchRoom } from "./BatchRoom.ts"
 import { BoardWriter } from "./boards/BoardWriter.ts"
 import { BoardReader } from "./boards/ReadBoard.ts"
 import { AnswerExpiry } from "./dedupe/AnswerExpiry.ts"
 import { Engine, type Idempotency, type UserMessage } from "./Engine.ts"
 import { EngineMetrics } from "./EngineMetrics.ts"
 import type { EngineOptions } from "./EngineOptions.ts"
-import { domain, Environments, newDirectory, type UserActor } from "./Environments.ts"
+import { domain, Environments, newDirectory } from "./Environments.ts"
 import { Erasures } from "./Erasures.ts"
 import { Feed } from "./Feed.ts"
 import { forkWatched } from "./forkWatched.ts"
@@ -81,6 +83,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     first: (write) => boardWriter.write(write),
     idempotency,
     begins: () => environments.beginSnapshot(),
+    onEnded: () => batches.changed(),
     erasures,
     isThere: (environment, userId) => environments.isThere(environment, userId),
     held: feed.held,
@@ -90,16 +93,14 @@ export const makeEngine = Effect.fnUntraced(function* (
     sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
     metrics,
   })
-  const residentUsersMax = options.residentUsersMax ?? limits.residentUsersMax
   const residency = new Residency({
-    residentUsersMax,
+    residentUsersMax: options.residentUsersMax ?? limits.residentUsersMax,
+    residentUsersOverrunMax: options.residentUsersOverrunMax ?? limits.residentUsersOverrunMax,
     idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,
     now,
     watermark: () => pending.watermark,
-    forget: ({ subject }) => {
-      if (subject.actor === "user")
-        environments.of(subject.environment).users.delete(subject.userId)
-    },
+    environments,
+    onCrowded: () => snapshotter.request(),
   })
   const history = new UserHistory({
     storage,
@@ -115,29 +116,27 @@ export const makeEngine = Effect.fnUntraced(function* (
     erasures,
     pending,
   })
+  const refusal = () => {
+    if (closing) return shuttingDown
+    if (commit.stalled) return storageUnavailable
+    const full = !commit.accepting || snapshotter.pending >= limits.snapshotPendingRecordsMax
+    return full ? overloaded : undefined
+  }
   const actors = new ActorSystem({
     storage,
     now,
     knownIds,
+    idempotency,
+    residency,
+    environments,
+    erasures,
     commit: () => commit,
     pending,
     findRecord: (subject, sequence) =>
       subject.actor === "user" && sequence > erasures.aheadOf(subject)
         ? history.find(subject.environment, subject.userId, sequence)
         : Effect.succeed(undefined),
-    refusal: () => {
-      if (closing) return shuttingDown
-      if (commit.stalled) return storageUnavailable
-      const full = !commit.accepting || snapshotter.pending >= limits.snapshotPendingRecordsMax
-      return full ? overloaded : undefined
-    },
-    admit: () => {
-      if (residency.makeRoom()) return undefined
-      // What is in the way awaits a snapshot. Until it is there, memory may run over.
-      snapshotter.request()
-      const most = residentUsersMax + limits.residentUsersOverrunMax
-      return residency.size > most ? overloaded : undefined
-    },
+    refusal,
     onBroken: options.onBroken,
     run: (effect) => {
       const fiber = runFork(effect)
@@ -145,19 +144,6 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
     metrics,
   })
-
-  const userActor = (environmentId: string, userId: string): UserActor => {
-    const environment = environments.of(environmentId)
-    let actor = environment.users.get(userId)
-    if (actor === undefined) {
-      actor = environment.newUser(userId)
-      environment.users.set(userId, actor)
-      residency.add(actor)
-    } else {
-      residency.touch(actor)
-    }
-    return actor
-  }
 
   const boardWriter = new BoardWriter({ storage, environments, now })
   const clockCheckMs = options.clockCheckMs ?? limits.clockCheckMs
@@ -168,7 +154,8 @@ export const makeEngine = Effect.fnUntraced(function* (
     afterCommit: (callback) => commit.afterCommit(callback),
     accept: (actor, envelope) => actors.accept(actor, envelope),
   })
-  const asks = new Asks(actors, idempotency, options.onBroken)
+  const batches = new BatchRoom({ actors, residency, environments, refusal, metrics })
+  const asks = new Asks(actors, batches, idempotency, options.onBroken)
   const broken = (cause: Broken) => asks.broken(cause)
   const ticker = new Ticker({
     clockCheckMs,
@@ -178,7 +165,7 @@ export const makeEngine = Effect.fnUntraced(function* (
       const actor = users.get(userId)
       return actor?.loaded ? Effect.succeed(actor.state) : readColdUser(storage, id, userId)
     },
-    askUsers: ({ id }, messages) => asks.many(messages, (userId) => userActor(id, userId)),
+    askUsers: ({ id }, messages) => asks.many(id, messages),
   })
 
   const backfills = new Backfills({
@@ -187,7 +174,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     environments,
     askUser: (environment, { command, userId }, prepare) =>
       Effect.map(
-        asks.one(() => userActor(environment, userId), command, undefined, prepare),
+        asks.one(asks.toUser(environment, userId), command, undefined, prepare),
         toReply<Backfill>,
       ),
     askProject: (environment, command) => askProject(environment, command),
@@ -199,7 +186,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     directory,
     mark,
     pending,
-    userActor,
+    userActor: (...user) => residency.ensure(...user),
     replayed: (actor, record, hash) => {
       clock.observe(record.at)
       if (hash !== undefined) knownIds.replayed(hash)
@@ -216,9 +203,12 @@ export const makeEngine = Effect.fnUntraced(function* (
     durability: options.durability ?? "fsync",
     texts: pending.texts,
     onBroken: options.onBroken,
-    onWritten: (...written) => metrics.batchCommitted(...written),
+    onWritten: (...written) => {
+      metrics.batchCommitted(...written)
+      batches.changed()
+    },
     onStalled: (entries) => {
-      for (const entry of entries) actors.abandon(entry)
+      for (const entry of entries) actors.answers.abandon(entry)
     },
     onCommitted: (entries) => {
       for (const entry of entries) {
@@ -229,7 +219,7 @@ export const makeEngine = Effect.fnUntraced(function* (
         if (record.cause.kind === "erasure") erasures.committed(actor, record.sequence)
         feed.committed(record, pending.texts.bytesOf(record.sequence))
         options.onCommitted?.(record)
-        actors.committed(entry)
+        actors.answers.committed(entry)
         backfills.committed(record)
       }
     },
@@ -243,7 +233,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     knownIds.fill,
     snapshotter.run(snapshotIntervalMs),
     expiry.run(snapshotIntervalMs),
-    residency.run(options.sweepIntervalMs ?? limits.sweepIntervalMs),
+    residency.run(options.sweepIntervalMs ?? limits.sweepIntervalMs, () => batches.changed()),
     windowClock.run,
     ticker.run,
     backfills.run,
@@ -255,18 +245,18 @@ export const makeEngine = Effect.fnUntraced(function* (
     { command, userId }: UserMessage<Command>,
     asked?: Idempotency,
   ) => {
-    const actor = () => userActor(environment, userId)
+    const user = asks.toUser(environment, userId)
     const answered =
-      asked === undefined ? asks.one(actor, command) : asks.once(environment, actor, command, asked)
+      asked === undefined ? asks.one(user, command) : asks.once(environment, user, command, asked)
     return Effect.map(answered, toReply<Command>)
   }
 
   const askProject: Engine["Service"]["askProject"] = (environment, command, asked) => {
-    const actor = () => environments.of(environment).project
+    const project = asks.to(() => environments.of(environment).project)
     const answered =
       asked === undefined || asked.reserved
-        ? asks.one(actor, command, asked)
-        : asks.once(environment, actor, command, asked)
+        ? asks.one(project, command, asked)
+        : asks.once(environment, project, command, asked)
     return Effect.map(answered, ({ record, replayed }) => ({ reply: record, replayed }))
   }
 
@@ -300,8 +290,12 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   const drain = Effect.gen(function* () {
     closing = true
-    yield* actors.idle
-    yield* Effect.callback<void>((resume) => commit.afterCommit(() => resume(Effect.void)))
+    batches.changed()
+    yield* actors.answers.idle
+    if (!(yield* commit.settled)) {
+      yield* Effect.logError("The disk is still full: what is not in the journal yet is given up")
+      return
+    }
     yield* snapshotter.take.pipe(
       Effect.catchTag("NoSpace", () => Effect.logError("No space for the last snapshot")),
       Effect.catchTag("Broken", (cause) => Effect.sync(() => options.onBroken(cause))),
@@ -310,15 +304,16 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   return Engine.of({
     askUser,
-    askUserWithCallback: (environment, { command, userId }, ...rest) =>
-      asks.withCallback(userActor(environment, userId), command, ...rest),
+    askUserWithCallback: (...asked) => asks.withCallback(...asked),
     simulate,
-    askUsers: (environment, messages) =>
-      asks.many(messages, (userId) => userActor(environment, userId)),
+    askUsers: (environment, messages) => asks.batch(environment, messages),
     askProject,
     askDirectory: (command) =>
       Effect.map(
-        asks.one(() => directory, command),
+        asks.one(
+          asks.to(() => directory),
+          command,
+        ),
         ({ record }) => record,
       ),
     readUser,

@@ -65,9 +65,9 @@ export class EngineMetrics {
     this.#snapshotFailures.increment()
   }
 
-  /** A command was not taken into a mailbox. */
-  refused({ code }: LaurelError): void {
-    this.#refusalsOf(code).increment()
+  /** A command, or a batch of them, was not taken into a mailbox. */
+  refused({ code }: LaurelError, commands = 1): void {
+    this.#refusalsOf(code).add(commands)
   }
 
   /** An actor's state was read from disk. */
@@ -111,7 +111,7 @@ export class EngineMetrics {
       { state: "cold" },
     )
     metrics.gauge("laurel_actors_activating", () => actors.activating)
-    metrics.gauge("laurel_commands_unanswered", () => actors.unanswered)
+    metrics.gauge("laurel_commands_unanswered", () => actors.answers.unanswered)
     metrics.readCounter("laurel_journal_records_total", () => commit.durableSequence)
     metrics.gauge(
       "laurel_journal_lag_records",

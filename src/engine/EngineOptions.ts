@@ -12,6 +12,7 @@ export interface EngineOptions {
   readonly snapshotIntervalMs?: number
   readonly snapshotSliceEntriesMax?: number
   readonly residentUsersMax?: number
+  readonly residentUsersOverrunMax?: number
   readonly idlePassivateMs?: number
   readonly sweepIntervalMs?: number
   readonly clockCheckMs?: number

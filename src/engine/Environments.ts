@@ -12,7 +12,7 @@ import { applyProject, emptyProject, type ProjectState } from "../domain/Project
 import type { JournalRecord, UserCommand } from "../domain/Record.ts"
 import { duplicateKey, type UserState } from "../domain/User.ts"
 import type { Entry } from "../storage/Storage.ts"
-import { Actor, type ActorKind } from "./Actor.ts"
+import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Agenda, dueSecond } from "./Agenda.ts"
 import { Boards } from "./boards/Boards.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "./Codec.ts"
@@ -75,6 +75,7 @@ export class Environment {
       sequenceOf: (state) => state?.sequence ?? 0,
       duplicateKey,
       referenceOf: (command) => (command.kind === "revocation" ? command.sequence : undefined),
+      restsOn: ({ appended }) => Math.max(appended, this.project.appended),
       committed: (actor, record) => this.#userCommitted(actor, record),
     }
   }
@@ -144,6 +145,8 @@ const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
   return false
 }
 
+const ownRecords = ({ appended }: AnyActor): number => appended
+
 const projectKind: ProjectActor["kind"] = {
   decide: (state, command, now) =>
     Result.map(decideProject(state, command, now), (facts) => ({ cause: request, facts })),
@@ -154,6 +157,7 @@ const projectKind: ProjectActor["kind"] = {
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
   referenceOf: () => undefined,
+  restsOn: ownRecords,
   committed: () => {},
 }
 
@@ -167,6 +171,7 @@ export const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
   sequenceOf: (state) => state.sequence,
   duplicateKey: () => undefined,
   referenceOf: () => undefined,
+  restsOn: ownRecords,
   committed: () => {},
 }
 

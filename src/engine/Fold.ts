@@ -50,6 +50,7 @@ export const foldRecords = Effect.fnUntraced(function* (
     first: (write) => boards.write(write),
     idempotency,
     begins: () => environments.beginSnapshot(),
+    onEnded: () => {},
     erasures,
     isThere: (environment, userId) => environments.isThere(environment, userId),
     held: Effect.succeed(0),

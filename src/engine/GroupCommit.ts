@@ -7,8 +7,8 @@
  *   stand in ends (`RecordTexts`); what is not yet durable stays below `commitPendingBytesMax`, which callers check with
  *   `accepting`.
  * - No space: the batch stays at the head and is tried again until it goes through; nothing else is taken
- *   meanwhile (`stalled`). After `stalledAnswerMs` the waiting callers are told, by `onStalled`, that the
- *   outcome is unknown; their records still go to the disk.
+ *   meanwhile (`stalled`). After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to
+ *   `onCommitted`, and the waiters hear of the stall: nobody waits longer for a full disk. The records still go to the disk.
  * - Any other failure: `onBroken`, and nothing is committed any more. The process must end.
  * - Relaxed durability hands a batch to `onCommitted` before the flush.
  *
@@ -21,6 +21,14 @@ import { type Broken, Storage, toBroken } from "../storage/Storage.ts"
 import type { RecordTexts } from "./RecordTexts.ts"
 
 export type Durability = "fsync" | "relaxed"
+
+/** Who waits for what was appended before. */
+export interface CommitWaiter {
+  /** All of it is committed. */
+  readonly committed: () => void
+  /** The disk has been full for too long. Returns whether to wait on: then the next retry calls again. */
+  readonly stalled: () => boolean
+}
 
 export interface GroupCommit<Entry> {
   /** The sequence that the next append gets. */
@@ -35,10 +43,12 @@ export interface GroupCommit<Entry> {
   readonly pendingBytes: number
   /** Queues the record whose text is `encoded`; returns its sequence. */
   readonly append: (encoded: string, entry: Entry) => number
-  /** Calls back when everything appended so far is durable; at once if it is. */
-  readonly afterCommit: (callback: () => void) => void
+  /** Calls the waiter when everything appended so far is durable; at once if it is. */
+  readonly afterCommit: (waiter: CommitWaiter) => void
   /** Ends when all that was handed to `onCommitted` is in the journal: at once, but for relaxed durability. */
   readonly written: Effect.Effect<void>
+  /** Ends when everything appended so far is in the journal: true; or when the disk has been full for too long: false. */
+  readonly settled: Effect.Effect<boolean>
 }
 
 export interface GroupCommitOptions<Entry> {
@@ -46,7 +56,7 @@ export interface GroupCommitOptions<Entry> {
   /** Where the texts of records stay; the next one there is the one after the last of the storage. */
   readonly texts: RecordTexts
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
-  /** The callers of these entries have waited too long for space. Called again as long as they wait. */
+  /** The callers of these entries, which are not durable, have waited too long for space. Called again as long as they wait. */
   readonly onStalled: (entries: ReadonlyArray<Entry>) => void
   readonly onBroken: (cause: Broken) => void
   /** A batch is in the journal. */
@@ -56,14 +66,15 @@ export interface GroupCommitOptions<Entry> {
 class Batch<Entry> {
   readonly firstSequence: number
   readonly entries: Array<Entry> = []
-  readonly callbacks: Array<() => void> = []
+  waiters: Array<CommitWaiter> = []
   /** What its frames take. */
   bytes = 0
   /** As soon as it is sealed. */
   frames: Buffer | undefined
   /** It was handed to `onCommitted`. */
   announced = false
-  readonly whenWritten: Array<() => void> = []
+  /** Those who wait until it is in the journal. */
+  writtenWaiters: Array<CommitWaiter> = []
 
   constructor(firstSequence: number) {
     this.firstSequence = firstSequence
@@ -90,6 +101,10 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     sealed.push(collecting)
     collecting = new Batch(texts.nextSequence)
   }
+
+  /** The batch of the latest record that is not in the journal. */
+  const latest = () =>
+    collecting.entries.length > 0 ? collecting : (sealed[sealed.length - 1] ?? flushing)
 
   const commit: GroupCommit<Entry> = {
     get nextSequence() {
@@ -121,15 +136,26 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       }
       return sequence
     },
-    afterCommit(callback) {
-      const last =
-        collecting.entries.length > 0 ? collecting : (sealed[sealed.length - 1] ?? flushing)
-      if (last === undefined || last.announced) callback()
-      else last.callbacks.push(callback)
+    afterCommit(waiter) {
+      const last = latest()
+      if (last === undefined || last.announced) waiter.committed()
+      else last.waiters.push(waiter)
     },
     written: Effect.callback((resume) => {
-      if (flushing?.announced) flushing.whenWritten.push(() => resume(Effect.void))
-      else resume(Effect.void)
+      const committed = () => resume(Effect.void)
+      if (flushing?.announced) flushing.writtenWaiters.push({ committed, stalled: () => true })
+      else committed()
+    }),
+    settled: Effect.callback((resume) => {
+      const last = latest()
+      if (last === undefined) return resume(Effect.succeed(true))
+      last.writtenWaiters.push({
+        committed: () => resume(Effect.succeed(true)),
+        stalled: () => {
+          resume(Effect.succeed(false))
+          return false
+        },
+      })
     }),
   }
 
@@ -142,7 +168,16 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     batch.announced = true
     durableSequence = batch.firstSequence + batch.entries.length - 1
     options.onCommitted(batch.entries)
-    for (const callback of batch.callbacks) callback()
+    for (const waiter of batch.waiters) waiter.committed()
+  }
+
+  /** The disk has been full for too long. */
+  const tellOfStall = (batch: Batch<Entry>) => {
+    if (!batch.announced) {
+      options.onStalled(batch.entries)
+      batch.waiters = batch.waiters.filter((waiter) => waiter.stalled())
+    }
+    batch.writtenWaiters = batch.writtenWaiters.filter((waiter) => waiter.stalled())
   }
 
   const append = Effect.fnUntraced(function* (batch: Batch<Entry>) {
@@ -168,7 +203,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
         )
       }
       if (now - stalledSince >= limits.stalledAnswerMs) {
-        for (const waiting of [batch, ...sealed, collecting]) options.onStalled(waiting.entries)
+        for (const waiting of [batch, ...sealed, collecting]) tellOfStall(waiting)
       }
       yield* Effect.sleep(limits.noSpaceRetryMs)
     }
@@ -199,9 +234,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       options.onWritten?.(flushing.entries.length, flushing.bytes, durationMs)
       pendingBytes -= flushing.bytes
       if (options.durability === "fsync") announce(flushing)
-      const { whenWritten } = flushing
+      const { writtenWaiters } = flushing
       flushing = undefined
-      for (const callback of whenWritten) callback()
+      for (const waiter of writtenWaiters) waiter.committed()
     }
   }).pipe(
     Effect.catchCause((cause) =>

@@ -2,9 +2,11 @@
  * Idempotency keys: the first answer to a request is its record, kept for `idempotencyRetentionMs`. The
  * promise is written in the same record as what the request did (`Kept`), so no crash can separate them.
  *
- * A key is `running` from the moment its request is accepted until it is answered, `recent` from then until
- * the snapshot has it, and afterwards an entry of the snapshot (`KeptAnswers.ts`). `expiry` lists the entries by
- * the time at which they are deleted (`dedupe/AnswerExpiry.ts`). What is kept of a user who was erased since counts as not there.
+ * A key is `running` from the moment its request is accepted until its record is durable, or the request ends without
+ * one; `recent` from then until the snapshot has the record, and afterwards an entry of the snapshot (`KeptAnswers.ts`).
+ * A caller who is answered before the commit, because the disk is full, frees nothing.
+ * `expiry` lists the entries by the time at which they are deleted (`dedupe/AnswerExpiry.ts`). What is kept of a user who
+ * was erased since counts as not there.
  */
 import { Effect } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
@@ -34,6 +36,8 @@ interface Running {
   readonly fingerprint: string
   /** The sequence of the next record when it began. */
   readonly since: number
+  /** Its record is on the way to the disk: only the commit ends it. */
+  appended: boolean
 }
 
 export class IdempotencyKeys {
@@ -72,9 +76,11 @@ export class IdempotencyKeys {
             : reused,
         )
       }
-      self.#running.set(name, { fingerprint, since: self.#options.next() })
+      const started = { fingerprint, since: self.#options.next(), appended: false }
+      self.#running.set(name, started)
       const release = () => {
-        self.#running.delete(name)
+        // Once it is committed, the name may be that of another request.
+        if (!started.appended && self.#running.get(name) === started) self.#running.delete(name)
       }
       const kept = yield* Effect.onError(
         Effect.suspend(() => {
@@ -96,10 +102,18 @@ export class IdempotencyKeys {
     })
   }
 
-  /** A record that keeps an answer is durable. */
+  /** A record that keeps an answer was appended. */
+  appended(record: JournalRecord): void {
+    const running = this.#running.get(nameOf(record) ?? "")
+    if (running !== undefined) running.appended = true
+  }
+
+  /** A record is durable. */
   committed(record: JournalRecord): void {
-    if (record.kept === undefined || record.subject.actor === "directory") return
-    this.#recent.set(`${record.subject.environment}\n${record.kept.key}`, record)
+    const name = nameOf(record)
+    if (name === undefined) return
+    this.#recent.set(name, record)
+    this.#running.delete(name)
   }
 
   /** The snapshot has everything up to this sequence. */
@@ -135,6 +149,12 @@ export class IdempotencyKeys {
     }
   }
 }
+
+/** Under which a record's answer is kept; `undefined`: it keeps none. */
+const nameOf = ({ kept, subject }: JournalRecord): string | undefined =>
+  kept === undefined || subject.actor === "directory"
+    ? undefined
+    : `${subject.environment}\n${kept.key}`
 
 const reused = laurelError(
   "idempotency_key_reused",

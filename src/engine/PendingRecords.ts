@@ -47,6 +47,7 @@ export class PendingRecords {
     this.#links[at] = 2 * toOlder + Number(hash !== undefined)
     this.#hashes[at] = hash ?? 0
     actor.latest = sequence
+    actor.appended = sequence
   }
 
   /** The actor's record before this one; a sequence up to the watermark, or 0: it is not pending. */
@@ -63,9 +64,14 @@ export class PendingRecords {
 
   /** The actor's durable records after `after` and up to `through`, oldest first. */
   durableOf(actor: AnyActor, after: number, through: number): ReadonlyArray<number> {
+    return this.backFrom(actor.newest, after, through)
+  }
+
+  /** An actor's records from `last` backwards, those after `after` and up to `through`, oldest first. */
+  backFrom(last: number, after: number, through: number = last): ReadonlyArray<number> {
     const sequences: Array<number> = []
     const end = Math.max(after, this.#watermark)
-    for (let sequence = actor.newest; sequence > end; sequence = this.olderOf(sequence)) {
+    for (let sequence = last; sequence > end; sequence = this.olderOf(sequence)) {
       if (sequence <= through) sequences.push(sequence)
     }
     return sequences.reverse()

@@ -54,6 +54,8 @@ export interface SnapshotterOptions {
   readonly idempotency: IdempotencyKeys
   /** Called when one begins, in the turn in which its watermark is set. */
   readonly begins: () => SnapshotPart
+  /** A snapshot stands, and those whom it has may be evicted. */
+  readonly onEnded: () => void
   readonly erasures: Erasures
   /** Whether a user has a state, as far as it is durable. */
   readonly isThere: (environment: string, userId: string) => boolean
@@ -212,6 +214,7 @@ export class Snapshotter {
       part.ended()
       ids.ended()
       erasures.ended(erased, idempotency.runningSince)
+      self.#options.onEnded()
     }).pipe(
       Effect.onError(() =>
         Effect.sync(() => {

@@ -18,14 +18,15 @@ import { limits } from "../Limits.ts"
 import type { AnyEnvelope } from "./Actor.ts"
 import { Alarm } from "./Alarm.ts"
 import type { Environment, ProjectActor } from "./Environments.ts"
+import type { CommitWaiter } from "./GroupCommit.ts"
 
 export interface WindowClockOptions {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment>
   readonly now: () => number
-  /** Calls back when everything appended so far is durable. */
-  readonly afterCommit: (callback: () => void) => void
+  /** Calls the waiter when everything appended so far is durable. */
+  readonly afterCommit: (waiter: CommitWaiter) => void
   readonly accept: (actor: ProjectActor, envelope: AnyEnvelope) => void
 }
 
@@ -92,7 +93,7 @@ export class WindowClock {
     return Effect.callback((resume) => {
       const { settings } = project.state
       const at = now()
-      afterCommit(() => {
+      const closeNow = () => {
         if (project.state.settings !== settings) return resume(this.#close(environment))
         const zone = zoneOf(settings.timezone)
         const windows: Array<{ window: WindowKind; index: number; total: number }> = []
@@ -110,7 +111,9 @@ export class WindowClock {
           answered: () => resume(Effect.succeed(true)),
           refused: () => resume(Effect.succeed(false)),
         })
-      })
+      }
+      // No caller waits.
+      afterCommit({ committed: closeNow, stalled: () => true })
     })
   }
 }

@@ -114,11 +114,13 @@ describe("The metrics of the engine", () => {
         { metrics, domain: { ...domain, decideUser: explosive } },
       )
       const refused = (code: string) => value("laurel_mailbox_refusals_total", { code })
-      const many = Array.from({ length: limits.mailboxMessagesMax + 2 }, () => reward("u1", 1))
+      const many = Array.from({ length: limits.mailboxMessagesMax }, () => reward("u1", 1))
       const asked = yield* Effect.forkChild(engine.askUsers(sandbox, many), {
         startImmediately: true,
       })
-      expect(refused("overloaded")).toBe(2)
+      yield* Effect.flip(engine.askUser(sandbox, reward("u1", 1)))
+      yield* Effect.flip(engine.askUsers(sandbox, [reward("u1", 1), reward("u1", 1)]))
+      expect(refused("overloaded")).toBe(3)
       yield* Effect.flip(engine.askUser(sandbox, event("u2", "A")))
       expect(value("laurel_actor_failures_total")).toBe(1)
       yield* Latch.open(gate)

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
-import { type Durability, makeGroupCommit } from "../../src/engine/GroupCommit.ts"
+import {
+  type CommitWaiter,
+  type Durability,
+  makeGroupCommit,
+} from "../../src/engine/GroupCommit.ts"
 import { RecordTexts } from "../../src/engine/RecordTexts.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
@@ -10,6 +14,9 @@ import { type Broken, Storage } from "../../src/storage/Storage.ts"
 interface Entry {
   readonly name: string
 }
+
+/** Waits also when the disk is full for long. */
+const patient = (committed: () => void): CommitWaiter => ({ committed, stalled: () => true })
 
 const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const gate = yield* Latch.make(true)
@@ -33,7 +40,7 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
     onBroken: (cause) => broken.push(cause),
   }).pipe(Effect.provideService(Storage, storage))
   const settled = Effect.callback<void>((resume) => {
-    commit.afterCommit(() => resume(Effect.void))
+    commit.afterCommit(patient(() => resume(Effect.void)))
   })
   const append = (encoded: string, name: string) => commit.append(encoded, { name })
   return { append, batches, broken, commit, committed, gate, settled, state, texts }
@@ -75,9 +82,11 @@ describe("Group commit", () => {
     Effect.gen(function* () {
       const { commit } = yield* open()
       let called = false
-      commit.afterCommit(() => {
-        called = true
-      })
+      commit.afterCommit(
+        patient(() => {
+          called = true
+        }),
+      )
       expect(called).toBe(true)
     }),
   )
@@ -123,9 +132,11 @@ describe("Group commit", () => {
       yield* settled
       while (batches.length === 0) yield* nextTurn
       let called = false
-      commit.afterCommit(() => {
-        called = true
-      })
+      commit.afterCommit(
+        patient(() => {
+          called = true
+        }),
+      )
       expect(called).toBe(true)
       yield* Latch.open(gate)
     }),

@@ -30,6 +30,7 @@ describe("A snapshot", () => {
         erasures,
         isThere: () => true,
         begins: () => ({ entries: [], ended: () => {}, failed: () => {} }),
+        onEnded: () => {},
         held: Effect.succeed(Number.POSITIVE_INFINITY),
         heartbeat: () => {},
         now: () => 0,
