@@ -81,7 +81,9 @@ export const eventHandlers = (
     })
     return Effect.flatMap(engine.askUsers(environment, messages), (answers) => {
       const [first] = answers
-      // Where nothing could be taken at all, the whole request should be asked again.
+      // The caller of a batch whose outcome is unknown must not take 200 for it.
+      const unknown = answers.find(isUnknown)
+      if (unknown !== undefined) return Effect.fail(unknown)
       return first !== undefined && answers.every(isOurFailure)
         ? Effect.fail(first as LaurelError)
         : Effect.succeed(batchReply(batch, answers))
@@ -174,6 +176,10 @@ const trackMessage = (
  */
 const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
+
+/** The disk was full for too long; what the event did may become durable later. */
+const isUnknown = (answer: EventReply | LaurelError): answer is LaurelError =>
+  "_tag" in answer && answer.code === "storage_unavailable"
 
 const isOurFailure = (answer: EventReply | LaurelError): boolean =>
   "_tag" in answer && errorKinds[answer.code].status >= 500

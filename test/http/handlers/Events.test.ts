@@ -1,0 +1,63 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Caller } from "../../../src/accounts/Accounts.ts"
+import { type LaurelError, laurelError } from "../../../src/domain/Errors.ts"
+import type { EventReply } from "../../../src/domain/UserReply.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { eventHandlers } from "../../../src/http/handlers/Events.ts"
+import type { JsonText } from "../../../src/http/JsonText.ts"
+import type { OperationReply } from "../../../src/http/Operation.ts"
+import { EventMetrics } from "../../../src/http/RequestMetrics.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
+
+const applied: EventReply = {
+  kind: "event",
+  eventId: "evt_0mi8",
+  userId: "u1",
+  action: "A",
+  duplicate: false,
+  occurredAt: 0,
+  receivedAt: 0,
+  xp: { earned: 0, total: 0 },
+  points: { earned: 0, total: 0 },
+  level: { before: 1, after: 1 },
+  badges: [],
+  badgesRevoked: [],
+  quests: [],
+  streaks: [],
+}
+
+/** The answer to a batch of which the engine answers each event in this way. */
+const answerTo = (answers: ReadonlyArray<EventReply | LaurelError>) => {
+  const engine = { askUsers: () => Effect.succeed(answers) } as unknown as Engine["Service"]
+  const metrics = new EventMetrics(new Metrics(), () => 0)
+  const { handle } = eventHandlers(engine, metrics).trackBatch
+  const payload = { root: "/events", events: answers.map(() => ({ userId: "u1", action: "A" })) }
+  const caller = { environment: "prj_1:sandbox" } as Caller
+  return handle({
+    caller,
+    payload,
+    params: undefined,
+    query: undefined,
+    idempotency: undefined,
+  } as never)
+}
+
+describe("A batch of which a part was begun", () => {
+  it.effect("is answered as a whole when the outcome of an event is unknown", () =>
+    Effect.gen(function* () {
+      const unknown = laurelError("storage_unavailable", "The outcome is unknown.", {
+        retryAfterSeconds: 5,
+      })
+      expect(yield* Effect.flip(answerTo([applied, unknown, applied]))).toEqual(unknown)
+    }),
+  )
+
+  it.effect("is answered event by event when an actor failed", () =>
+    Effect.gen(function* () {
+      const failed = laurelError("internal_error", "Nothing was changed.")
+      const reply = (yield* answerTo([applied, failed])) as OperationReply<unknown>
+      expect((reply.body as JsonText<object>).parse()).toMatchObject({ accepted: 1, rejected: 1 })
+    }),
+  )
+})
