@@ -145,6 +145,12 @@ const logLevel: Parse<LogLevel.LogLevel> = (text) =>
 const settings = {
   host: setting("LAUREL_HOST", "127.0.0.1", host, "address that the API listens on"),
   port: setting("LAUREL_PORT", "8080", wholeNumber(0, 65_535), "its port; 0 takes any free one"),
+  keepAliveMs: setting(
+    "LAUREL_KEEP_ALIVE",
+    `${limits.keepAliveTimeoutMs / 1_000} seconds`,
+    duration(1_000, 3_600_000),
+    "how long an idle connection is kept open; longer than a proxy in front keeps its own",
+  ),
   adminHost: setting(
     "LAUREL_ADMIN_HOST",
     "127.0.0.1",

@@ -5,7 +5,8 @@ const mebibyte = 1024 * kibibyte
 export const httpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
-  keepAliveTimeoutMs: 5_000,
+  /** How long an idle connection is kept: longer than proxies keep theirs, so that none sends into a closing one. */
+  keepAliveTimeoutMs: 65_000,
   connectionsMax: 20_000,
   connectionsCheckMs: 1_000,
   lingerMs: 1_000,

@@ -22,6 +22,7 @@ describe("The configuration", () => {
     expect(rest).toEqual({
       host: "127.0.0.1",
       port: 8080,
+      keepAliveMs: 65_000,
       adminHost: "127.0.0.1",
       adminPort: 8081,
       dataDirectory: "./snapshots",
@@ -199,7 +200,7 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      its port")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(24)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(25)
   })
 
   it("stands in the README with the same variables", () => {

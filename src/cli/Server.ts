@@ -63,7 +63,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         allowed: config.webhookAllowedRanges,
         requireHttps: config.webhookRequireHttps,
       },
-      bounds: { erasureMs: erasureMsOf(config) },
+      bounds: { erasureMs: erasureMsOf(config), keepAliveTimeoutMs: config.keepAliveMs },
       metrics,
     }).pipe(
       Effect.provideService(Readiness, readiness),

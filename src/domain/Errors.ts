@@ -40,10 +40,12 @@ export const errorKinds = {
   rate_limited: { status: 429, title: "Too many requests" },
   headers_too_large: { status: 431, title: "The header fields are too large" },
   internal_error: { status: 500, title: "Something went wrong here" },
+  transfer_coding_not_supported: { status: 501, title: "The transfer coding is not supported" },
   overloaded: { status: 503, title: "Too much is waiting already" },
   storage_unavailable: { status: 503, title: "The storage takes no writes at the moment" },
   starting: { status: 503, title: "The server is starting" },
   shutting_down: { status: 503, title: "The server is shutting down" },
+  http_version_not_supported: { status: 505, title: "The HTTP version is not supported" },
 } as const
 
 export type ErrorCode = keyof typeof errorKinds

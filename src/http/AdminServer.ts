@@ -19,7 +19,7 @@ import { type Metrics, prometheusContentType } from "../metrics/Metrics.ts"
 import { createArchive } from "./AdminArchives.ts"
 import { parseBody, readBody } from "./Body.ts"
 import { Exchange } from "./Exchange.ts"
-import { close, listen, type ServeError } from "./Listener.ts"
+import { close, letHalfClose, listen, type ServeError } from "./Listener.ts"
 import { createServer } from "./nodeHttp.ts"
 import { bearerKey } from "./RequestParts.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
@@ -115,6 +115,7 @@ const createAdminServer = (
     },
     handle,
   )
+  letHalfClose(server)
   server.maxConnections = limits.adminConnectionsMax
   return server
 }

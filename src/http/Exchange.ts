@@ -11,6 +11,7 @@ import { discardBody, hasBody } from "./Body.ts"
 import type { Share } from "./FairShares.ts"
 import { requestIdOf } from "./Ids.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
+import { originForm } from "./RequestHead.ts"
 import type { OperationMetrics } from "./RequestMetrics.ts"
 
 /** Names and values in turn. */
@@ -58,7 +59,6 @@ export class Exchange {
   rateLimit: RateLimitState | undefined = undefined
   /** The connection ends with this reply. */
   last = false
-  #bodyAskedFor = false
   readonly #owner: ExchangeOwner
 
   constructor(
@@ -72,7 +72,7 @@ export class Exchange {
     this.response = response
     this.expectsContinue = expectsContinue
     this.requestId = requestIdOf(request.headers["x-request-id"] as string | undefined)
-    const url = request.url ?? ""
+    const url = originForm(request.url ?? "")
     const question = url.indexOf("?")
     this.path = question === -1 ? url : url.slice(0, question)
     this.queryText = question === -1 ? "" : url.slice(question + 1)
@@ -127,14 +127,12 @@ export class Exchange {
   /** Tells the caller that it may send its body, if it waits for that. */
   askForBody(): void {
     if (this.expectsContinue) this.response.writeContinue()
-    this.#bodyAskedFor = true
   }
 
   refuse(error: LaurelError, more: HeaderList = none): void {
     const { request } = this
     if (!request.complete && hasBody(request)) {
-      // A caller that was not told to go on may send its body or may not: what comes next is uncertain.
-      if (this.expectsContinue && !this.#bodyAskedFor) this.last = true
+      // Where the caller was not asked for its body, what it sends next is uncertain: Node ends the connection by itself.
       discardBody(request)
     }
     const body = problemBody(error, this.path, this.requestId)

@@ -55,6 +55,7 @@ export class Listener {
       requireHostHeader: false,
     })
     this.server = server
+    letHalfClose(server)
     server.maxConnections = bounds.connectionsMax
 
     /** The last request of each connection. */
@@ -92,6 +93,14 @@ export class Listener {
       Effect.sync(() => this.server.closeAllConnections()),
     )
   }
+}
+
+/**
+ * A peer that has sent its request and closes its side (`nc -N`) still gets the replies that are due; then the connection
+ * ends. Node knows this switch of its server, but its types do not.
+ */
+export const letHalfClose = (server: Server): void => {
+  Object.assign(server, { httpAllowHalfOpen: true })
 }
 
 export const listen = (

@@ -10,13 +10,19 @@ import type { Exchange } from "./Exchange.ts"
 import { newRequestId } from "./Ids.ts"
 import { STATUS_CODES } from "./nodeHttp.ts"
 import { problemBody } from "./Problem.ts"
+import { httpVersionNotSupported } from "./RequestHead.ts"
+
+/** What Node's parser says of a connection that it can not read. */
+export interface ParserError extends NodeJS.ErrnoException {
+  readonly reason?: string
+}
 
 /**
  * Ends `socket` because of what the parser said; `latest` is the last request that began on it, if any.
  * Returns the status that the peer was told, if it was told any.
  */
 export const refuseConnection = (
-  error: NodeJS.ErrnoException,
+  error: ParserError,
   socket: Socket,
   latest: Exchange | undefined,
 ): number | undefined => {
@@ -26,7 +32,9 @@ export const refuseConnection = (
   }
   if (latest?.request.complete === false) {
     if (latest.response.headersSent) {
-      socket.destroy()
+      // A refusal that was sent before the parser failed gets out; of half a reply the caller must see that it is cut.
+      if (latest.last && latest.response.writableEnded) letLinger(socket)
+      else socket.destroy()
       return undefined
     }
   } else if (latest !== undefined && !latest.response.writableFinished) {
@@ -36,16 +44,25 @@ export const refuseConnection = (
     return undefined
   }
   const path = latest?.request.complete === false ? latest.path : ""
-  const code = codeOf(error.code)
+  const code = codeOf(error)
   socket.end(rawReply(code, path))
-  // The peer may still be sending, or may never read.
-  socket.setTimeout(limits.lingerMs, () => socket.destroy())
-  socket.on("error", () => socket.destroy())
+  letLinger(socket)
   return errorKinds[code].status
 }
 
-const codeOf = (parserCode: string | undefined): ErrorCode => {
-  switch (parserCode) {
+/** The peer of an ended socket may still be sending, or may never read. */
+const letLinger = (socket: Socket): void => {
+  socket.setTimeout(limits.lingerMs, () => socket.destroy())
+  socket.on("error", () => socket.destroy())
+}
+
+/** `reason` is the parser's: other reasons than this one are for a version that is broken, not foreign. */
+const codeOf = ({ code, reason }: ParserError): ErrorCode => {
+  switch (code) {
+    case "HPE_INVALID_VERSION":
+      return reason === "Invalid HTTP version" ? httpVersionNotSupported.code : "malformed_request"
+    case "HPE_PAUSED_H2_UPGRADE":
+      return httpVersionNotSupported.code
     case "HPE_HEADER_OVERFLOW":
       return "headers_too_large"
     case "ERR_HTTP_REQUEST_TIMEOUT":
@@ -58,6 +75,7 @@ const codeOf = (parserCode: string | undefined): ErrorCode => {
 const details: Partial<Record<ErrorCode, string>> = {
   headers_too_large: `All header fields together may have at most ${limits.headerBytesMax} bytes.`,
   request_timeout: "The request did not arrive in time; nothing was changed.",
+  http_version_not_supported: httpVersionNotSupported.detail,
   malformed_request: "The request could not be read; nothing was changed.",
 }
 

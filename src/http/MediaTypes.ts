@@ -10,6 +10,9 @@ interface MediaType {
   readonly charset: string
 }
 
+/** The name, and the one that many clients send instead. */
+const utf8: ReadonlySet<string> = new Set(["utf-8", "utf8"])
+
 /** What a `Content-Type` header says. */
 const parseMediaType = (header: string): MediaType => {
   const [essence = "", ...parameters] = header.toLowerCase().split(";")
@@ -27,12 +30,12 @@ export const acceptedMediaType = (
   { mediaTypes }: CompiledOperation,
 ): string | undefined => {
   const encoding = headers["content-encoding"]
-  if (encoding !== undefined && encoding !== "identity") return undefined
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") return undefined
   const header = headers["content-type"]
   if (header === undefined) return undefined
   if (mediaTypes.has(header)) return header
   const { charset, essence } = parseMediaType(header)
-  return mediaTypes.has(essence) && charset === "utf-8" ? essence : undefined
+  return mediaTypes.has(essence) && utf8.has(charset) ? essence : undefined
 }
 
 /** The media types that an operation takes, for a header field. */

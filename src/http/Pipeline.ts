@@ -20,6 +20,7 @@ import type { RequestHandler } from "./Listener.ts"
 import { acceptable, acceptedMediaType, unsupportedMediaType } from "./MediaTypes.ts"
 import { OpenRequest, rateLimited } from "./OpenRequest.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "./Operation.ts"
+import { headFault } from "./RequestHead.ts"
 import type { RequestMetrics } from "./RequestMetrics.ts"
 import { idempotencyKey, idempotencyKeyFault, idempotencyOf } from "./RequestParts.ts"
 import type { Router } from "./Router.ts"
@@ -100,9 +101,10 @@ export class Pipeline implements RequestHandler {
   #route(exchange: Exchange): void {
     const { path, request } = exchange
     exchange.metrics = this.#metrics.none
-    if (request.httpVersion === "1.1" && request.headers.host === undefined) {
+    const fault = headFault(request)
+    if (fault !== undefined) {
       exchange.last = true
-      exchange.refuse(laurelError("malformed_request", "The Host header field is missing."))
+      exchange.refuse(fault)
       return
     }
     const match = this.#router.find(request.method ?? "", path)
@@ -244,7 +246,7 @@ export class Pipeline implements RequestHandler {
   #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
     const { exchange, operation, params } = open
     const key = operation.method === "POST" ? idempotencyKey(exchange.request) : undefined
-    if (key !== undefined) open.fault(idempotencyKeyFault(key))
+    if (key !== undefined) open.fault(idempotencyKeyFault(exchange.request, key))
     const payload = operation.payload(body, mediaType)
     if (Result.isFailure(payload)) {
       open.refusePayload(payload.failure, body)

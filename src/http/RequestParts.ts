@@ -87,15 +87,17 @@ export const bearerKey = (header: string | undefined): string | undefined =>
 
 const printable = /^[\x20-\x7e]{1,255}$/
 
-/** What is wrong with an `Idempotency-Key`, or `undefined`. */
-export const idempotencyKeyFault = (key: string): Fault | undefined =>
-  printable.test(key)
-    ? undefined
-    : fault(
-        "header/idempotency-key",
-        "invalid_format",
-        `must be 1 to ${limits.idempotencyKeyCharactersMax} printable ASCII characters`,
-      )
+/** What is wrong with the `Idempotency-Key` of a request, or `undefined`. */
+export const idempotencyKeyFault = (request: IncomingMessage, key: string): Fault | undefined => {
+  const pointer = "header/idempotency-key"
+  // Node joins several lines with commas.
+  if (key.includes(",") && (request.headersDistinct["idempotency-key"]?.length ?? 0) > 1) {
+    return fault(pointer, "duplicate", "must be there only once")
+  }
+  if (printable.test(key)) return undefined
+  const words = `must be 1 to ${limits.idempotencyKeyCharactersMax} printable ASCII characters`
+  return fault(pointer, "invalid_format", words)
+}
 
 /** The Idempotency-Key, as it was sent. */
 export const idempotencyKey = ({ headers }: IncomingMessage): string | undefined =>

@@ -71,9 +71,14 @@ export class Streams {
       interrupt()
     }
     response.once("close", interrupt)
-    if (place !== undefined) this.#endless.add(end)
+    if (place !== undefined) {
+      this.#endless.add(end)
+      // Else a caller that closed its side would hold the place until a heartbeat finds it gone.
+      request.socket.once("end", end)
+    }
     fiber.addObserver((exit) => {
       this.#endless.delete(end)
+      if (place !== undefined) request.socket.off("end", end)
       response.off("close", interrupt)
       place?.leave()
       if (exit._tag === "Success" || (orderly && Cause.hasInterruptsOnly(exit.cause))) {
@@ -92,6 +97,7 @@ export class Streams {
       )
     })
     place?.begun(end)
+    if (place !== undefined && request.socket.readableEnded) end()
   }
 
   /** Ends a reply; a caller that does not take the rest in time is cut off. */

@@ -163,7 +163,6 @@ describe("a request id", () => {
 describe("a path", () => {
   it("must be exact; nothing is there else, with a key or without", async () => {
     const paths = [
-      "/",
       "/v1",
       "/v1/",
       "/v2/events",
@@ -171,8 +170,6 @@ describe("a path", () => {
       "/v1/leaderboard/",
       "//v1/leaderboard",
       "/v1//leaderboard",
-      "/v1/users/",
-      "/v1/users//progress",
       "/v1/users/..",
       "/v1/users/./progress",
       "/v1/x/../leaderboard",
@@ -188,6 +185,22 @@ describe("a path", () => {
         const { json, status } = await get(path, key)
         expect([path, status, json.code, json.instance]).toEqual([path, 404, "not_found", path])
       }
+    }
+  })
+
+  it("with an empty parameter is answered as the operation declares it", async () => {
+    const cases = [
+      ["/v1/users/", "path/id"],
+      ["/v1/users//progress", "path/id"],
+      ["/api/v1/users//progress", "path/id"],
+      ["/v1/quests/", "path/id"],
+      ["/v1/webhooks//deliveries", "path/id"],
+    ] as const
+    for (const [path, pointer] of cases) {
+      const { json, status } = await get(path)
+      expect([path, status, json.code]).toEqual([path, 400, "invalid_request"])
+      expect(json.errors).toMatchObject([{ pointer, code: "too_short" }])
+      expect((await get(path, null)).status).toBe(401)
     }
   })
 

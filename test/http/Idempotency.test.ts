@@ -93,6 +93,24 @@ describe("an Idempotency-Key", () => {
     }
   })
 
+  it("is refused when it is sent in two lines, the same or not, but may have a comma", async () => {
+    await start()
+    const send = (lines: string) => {
+      const body = JSON.stringify(reward)
+      return server.raw(
+        `POST /v1/users/u/rewards HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n${lines}\r\n${body}`,
+      )
+    }
+    for (const other of ["k", "l"]) {
+      const reply = await send(`Idempotency-Key: k\r\nidempotency-key: ${other}\r\n`)
+      expect(reply).toMatch(/^HTTP\/1\.1 400 /)
+      const { errors } = JSON.parse(reply.slice(reply.indexOf("\r\n\r\n")))
+      expect(errors).toMatchObject([{ pointer: "header/idempotency-key", code: "duplicate" }])
+    }
+    expect(await send("Idempotency-Key: k, l\r\n")).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await xpOf("u")).toBe(reward.amount)
+  })
+
   it("of a request that is still running answers 409", async () => {
     const reached = Deferred.makeUnsafe<void>()
     const gate = Deferred.makeUnsafe<void>()

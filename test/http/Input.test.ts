@@ -202,7 +202,12 @@ describe("a body", () => {
     const body = { userId: "u", action: "A" }
     const send = (headers: Record<string, string>) =>
       server.call("POST", "/v1/events", { body, headers })
-    for (const type of ["application/json", "Application/JSON; charset=UTF-8"]) {
+    for (const type of [
+      "application/json",
+      "Application/JSON; charset=UTF-8",
+      'application/json; charset="utf8"',
+      "application/json;charset=utf8",
+    ]) {
       expect((await send({ "content-type": type })).status).toBe(200)
     }
     for (const type of ["text/plain", "application/json; charset=latin1", "", "json"]) {
@@ -211,7 +216,9 @@ describe("a body", () => {
       expect(headers["accept-post"]).toBe("application/json")
     }
     expect((await send({ "content-encoding": "gzip" })).status).toBe(415)
-    expect((await send({ "content-encoding": "identity" })).status).toBe(200)
+    for (const coding of ["identity", "Identity"]) {
+      expect((await send({ "content-encoding": coding })).status).toBe(200)
+    }
   })
 })
 

@@ -20,6 +20,13 @@ describe("a router", () => {
     })
   })
 
+  it("takes an empty segment for a parameter, but no dots, and nothing behind a fixed path", () => {
+    expect(router.find("GET", "/users/")).toMatchObject({ rawParams: [""] })
+    expect(router.find("DELETE", "/users//rewards/")).toMatchObject({ rawParams: ["", ""] })
+    expect(router.find("GET", "/users/../progress").kind).toBe("nothing")
+    expect(router.find("GET", "/users/a/progress/").kind).toBe("nothing")
+  })
+
   it("answers HEAD with the route of GET", () => {
     expect(router.find("HEAD", "/users")).toMatchObject({ route: route("GET", "/users") })
   })
@@ -29,7 +36,7 @@ describe("a router", () => {
       kind: "wrongMethod",
       allow: "GET, HEAD, POST",
     })
-    for (const path of ["", "users", "*", "/users/", "//users", "/users/a/", "/users/a/rewards"]) {
+    for (const path of ["", "users", "*", "//users", "/users/a/", "/users/a/rewards"]) {
       expect([path, router.find("GET", path).kind]).toEqual([path, "nothing"])
     }
   })

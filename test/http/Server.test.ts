@@ -48,16 +48,20 @@ const startGated = async (options?: TestServerOptions) => {
 describe("what is not HTTP", () => {
   it.each([
     ["nonsense", "hello\r\n\r\n"],
-    ["a broken version", "GET / HTTP/9.9\r\nHost: x\r\n\r\n"],
+    ["a broken version", "GET / HTTP/1.x\r\nHost: x\r\n\r\n"],
+    ["no version", "GET /healthz\r\n\r\n"],
+    ["no version, but header fields", "GET /healthz\r\nHost: x\r\n\r\n"],
     ["a header without a colon", "GET /healthz HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n"],
     ["a folded header", "GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n"],
     ["a space before the colon", "GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n"],
     ["no host", "GET /healthz HTTP/1.1\r\n\r\n"],
+    ["two different hosts", "GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n"],
+    ["the same host twice", head("Host: x\r\n") + body],
     ["two lengths", head("Content-Length: 5\r\n") + body],
     ["a length that is no number", head("", "5x") + body],
     ["length and chunks at once", `${head("Transfer-Encoding: chunked\r\n")}0\r\n\r\n`],
     ["a broken chunk", `${head("Transfer-Encoding: chunked\r\n", "")}zz\r\n`],
-    ["a coding it does not know", `${head("Transfer-Encoding: gzip\r\n", "")}${body}`],
+    ["chunks inside a coding", `${head("Transfer-Encoding: chunked, gzip\r\n", "")}${body}`],
   ])("is answered with 400 and the end of the connection: %s", async (_, bytes) => {
     await start()
     const { headers, json, status } = parse(await server.raw(bytes))
@@ -67,6 +71,30 @@ describe("what is not HTTP", () => {
     expect(headers).toContain(`X-Request-Id: ${json.requestId}`)
     expect(await eventsOf("u")).toBe(false)
   })
+
+  it.each([
+    ["2.0", "GET /healthz HTTP/2.0\r\nHost: x\r\n\r\n"],
+    ["9.9", "GET /healthz HTTP/9.9\r\nHost: x\r\n\r\n"],
+    ["2, as its clients begin", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ])("is answered with 505 when it is HTTP of another version: %s", async (_, bytes) => {
+    await start()
+    const { headers, json, status } = parse(await server.raw(bytes))
+    expect([status, json.code]).toEqual([505, "http_version_not_supported"])
+    expect(headers).toContain("Connection: close")
+  })
+
+  it.each(["gzip", "gzip, chunked", "identity"])(
+    "is answered with 501 when the body comes in a transfer coding that is not known: %s",
+    async (coding) => {
+      await start()
+      const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+      const bytes = head(`Transfer-Encoding: ${coding}\r\n`, "") + chunks
+      const { headers, json, status } = parse(await server.raw(bytes))
+      expect([status, json.code]).toEqual([501, "transfer_coding_not_supported"])
+      expect(headers).toContain("Connection: close")
+      expect(await eventsOf("u")).toBe(false)
+    },
+  )
 
   it("also when its headers are too large", async () => {
     await start()
@@ -82,6 +110,30 @@ describe("what is not HTTP", () => {
     const reply = await server.raw(`${head("")}${body}garbage\r\n\r\n`)
     expect(parse(reply.slice(0, reply.lastIndexOf("}") + 1)).status).toBe(200)
     expect(await eventsOf("u")).toBe(true)
+  })
+})
+
+describe("a target", () => {
+  it("may be a whole URL, as proxies send it", async () => {
+    await start()
+    const ask = async (target: string) => {
+      const sent = `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer lk_test_full\r\n\r\n`
+      const [head = "", text = ""] = (await server.raw(sent)).split("\r\n\r\n")
+      const isJson = /^Content-Type: .*json/m.test(head)
+      return { status: Number(head.slice(9, 12)), json: isJson ? JSON.parse(text) : undefined }
+    }
+    expect(await ask("http://laurel.example/healthz")).toMatchObject({ status: 200 })
+    expect(await ask("HTTPS://laurel.example:8443/v1/leaderboard?limit=1")).toMatchObject({
+      status: 200,
+      json: { limit: 1 },
+    })
+    expect((await ask("http://laurel.example/nothing?x=1")).json.instance).toBe("/nothing")
+    for (const target of ["http://laurel.example", "http://laurel.example?x=1"]) {
+      expect((await ask(target)).status).toBe((await ask("/")).status)
+    }
+    for (const target of ["ftp://laurel.example/healthz", "http:///healthz", "*"]) {
+      expect((await ask(target)).status).toBe(404)
+    }
   })
 })
 
@@ -143,7 +195,9 @@ describe("a body", () => {
     expect(parse(tooLarge).status).toBe(413)
     // Whether a body follows is uncertain, so the connection ends.
     const unauthorized = head("Expect: 100-continue\r\n").replace("lk_test_full", "lk_test_nobody")
-    expect(parse(await server.raw(unauthorized)).status).toBe(401)
+    const refused = parse(await server.raw(unauthorized))
+    expect(refused.status).toBe(401)
+    expect(refused.headers).toContain("Connection: close")
   })
 
   it("that is refused for its size lets the caller read why, though it still sends", async () => {
@@ -204,6 +258,32 @@ describe("connections", () => {
   it("that are idle are closed after a while", async () => {
     await start({ bounds: { keepAliveTimeoutMs: 30 } })
     expect(await server.raw(head("") + body)).toContain("200 OK")
+  })
+
+  it("are kept for longer than proxies keep theirs, and say for how long", async () => {
+    await start()
+    const { headers } = await server.call("GET", "/healthz")
+    expect(headers["keep-alive"]).toBe("timeout=65")
+  })
+
+  it("of callers that send no more get all replies that are due", async () => {
+    const { gate, reached } = await startGated()
+    const socket = await server.connect()
+    const reply = received(socket)
+    socket.end(head("") + body + head("") + body.replace('"u"', '"v"'))
+    await reached
+    Deferred.doneUnsafe(gate, Effect.void)
+    const text = await reply
+    expect([...text.matchAll(/"userId":"(.)"/g)].map(([, userId]) => userId)).toEqual(["u", "v"])
+    expect(text.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
+  })
+
+  it("of callers that send no more end at once when no reply is due", async () => {
+    await start()
+    const socket = await server.connect()
+    const end = received(socket)
+    socket.end()
+    expect(await end).toBe("")
   })
 
   it("beyond the most are not taken", async () => {
@@ -294,10 +374,11 @@ describe("shutdown", () => {
 })
 
 describe("an address", () => {
-  it("that is taken is told in one line", async () => {
+  it("that is taken fails the start with the cause", async () => {
     await start()
-    await expect(startServer({ port: server.port })).rejects.toThrow(
-      `Can not listen on 127.0.0.1:${server.port}: it is in use`,
-    )
+    await expect(startServer({ port: server.port })).rejects.toMatchObject({
+      _tag: "ServeError",
+      cause: { code: "EADDRINUSE" },
+    })
   })
 })

@@ -7,7 +7,13 @@ import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { recordsOf } from "../engine/fixture.ts"
 import { sampleValue } from "../metrics/exposition.ts"
 import { Random, seeds } from "../simulation/random.ts"
-import { fullKey, startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
+import {
+  fullKey,
+  received,
+  startServer,
+  type TestServer,
+  type TestServerOptions,
+} from "./fixture.ts"
 import { openStream, type StreamClient } from "./sse.ts"
 
 const servers: Array<TestServer> = []
@@ -179,6 +185,24 @@ describe("The stream", () => {
     await client.until(() => client.heartbeats >= 1)
     server.accounts.revoke(key)
     await client.end
+  })
+
+  it("ends when its caller sends no more, before or after it has begun", async () => {
+    const server = await start({ bounds: { streamsOfEnvironmentMax: 1 } })
+    const request = `GET /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${fullKey}\r\n\r\n`
+    for (const early of [true, false]) {
+      const socket = await server.connect()
+      const reply = received(socket)
+      if (early) socket.end(request)
+      else {
+        socket.write(request)
+        await once(socket, "data")
+        socket.end()
+      }
+      const text = await reply
+      expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+      expect(text.endsWith("0\r\n\r\n")).toBe(true)
+    }
   })
 
   it("ends in good order when the server shuts down", async () => {

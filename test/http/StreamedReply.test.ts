@@ -241,7 +241,8 @@ describe("A reply in pieces", () => {
       end: () => {},
       destroy: () => response.emit("close"),
     })
-    const exchange = { response, request: { method: "GET" }, begin: () => true }
+    const request = { method: "GET", socket: new EventEmitter() }
+    const exchange = { response, request, begin: () => true }
     const streams = new Streams((effect) => Effect.runFork(effect), 20)
     streams.send(
       exchange as unknown as Exchange,
