@@ -171,6 +171,8 @@ export const limits = {
   /** How long a write may take, counted in steps; a step in which the process stood still does not count. */
   commitDeadlineMs: 30_000,
   runningStepMs: 1_000,
+  /** How often evidence is left of how far the journal is flushed. */
+  flushedMarkMs: 1_000,
   noSpaceRetryMs: 250,
   stalledAnswerMs: 5_000,
   freeSpaceBytesMin: 64 * mebibyte,

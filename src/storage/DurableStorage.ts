@@ -6,8 +6,10 @@ import path from "node:path"
 import { Effect, Layer, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { settleSwap } from "./ArchiveSwap.ts"
+import { withDeadline } from "./Deadline.ts"
 import { lockDirectory } from "./DirectoryLock.ts"
 import type { Disk, DiskError } from "./Disk.ts"
+import type { Journal } from "./Journal.ts"
 import { openLmdbStore } from "./LmdbStore.ts"
 import { nodeDisk } from "./NodeDisk.ts"
 import { openJournal } from "./OpenJournal.ts"
@@ -52,6 +54,7 @@ export const open = Effect.fnUntraced(function* (
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
     freeSpaceBytesMin,
   })
+  yield* keepFlushedMark(journal)
   const entries = yield* openLmdbStore({
     folder: live,
     freeSpaceBytesMin,
@@ -74,6 +77,33 @@ export const open = Effect.fnUntraced(function* (
     position: () => journal.position,
     forgetDeadReaders: entries.forgetDeadReaders,
   }
+})
+
+/** Marks now, every `flushedMarkMs` and at the end how far the journal is flushed. */
+const keepFlushedMark = Effect.fnUntraced(function* (
+  journal: Journal,
+): Effect.fn.Return<void, never, Scope.Scope> {
+  let isTold = false
+  const told = (cause: DiskError) => {
+    if (isTold) return Effect.void
+    isTold = true
+    return Effect.logWarning("How far the journal is flushed can not be marked").pipe(
+      Effect.annotateLogs({ cause: cause.message }),
+    )
+  }
+  // Detached: a file that is closed under a write would lend its descriptor to another.
+  const marked = withDeadline("mark", Effect.catch(journal.markFlushed, told), () => {})
+  const mark = Effect.ignore(marked)
+  yield* mark
+  yield* Effect.addFinalizer(() => mark)
+  yield* Effect.forkScoped(
+    Effect.gen(function* () {
+      while (true) {
+        yield* Effect.sleep(limits.flushedMarkMs)
+        yield* mark
+      }
+    }),
+  )
 })
 
 /** `open`, where only the verbs are needed. */

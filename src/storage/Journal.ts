@@ -20,6 +20,7 @@ import { limits } from "../Limits.ts"
 import { removeCleanMark, writeCleanMark } from "./CleanMark.ts"
 import { withDeadline } from "./Deadline.ts"
 import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "./Disk.ts"
+import { FlushedMark } from "./FlushedMark.ts"
 import { readExtents } from "./JournalReader.ts"
 import { preparedName, type RecoveredJournal } from "./JournalRecovery.ts"
 import { Segment } from "./Segment.ts"
@@ -66,6 +67,7 @@ export class Journal {
   #marked: boolean
   /** Its last end was in order: it had the mark of that when it was opened. */
   readonly wasClosed: boolean
+  readonly #flushedMark: FlushedMark
   #current: Current | undefined
   /** The segment that takes no more, though it is not full. */
   #closed: Segment | undefined
@@ -82,6 +84,7 @@ export class Journal {
     this.#checksum = recovered.checksum
     this.#marked = recovered.marked
     this.wasClosed = recovered.marked
+    this.#flushedMark = new FlushedMark(options.disk, options.folder)
     this.#current = current
   }
 
@@ -130,6 +133,11 @@ export class Journal {
         yield* this.#settled("prune", this.#disk.syncFolder(this.#options.folder))
       }
     }).pipe(Effect.uninterruptible)
+
+  /** Leaves evidence of what is durable, for a start after a crash. It fails without harm. */
+  readonly markFlushed: OnDisk<void> = Effect.suspend(() =>
+    this.#flushedMark.write(this.#lastSequence),
+  )
 
   /** Ends the journal: waits for the append in flight and, unless it is broken, leaves the clean mark. */
   readonly close: Effect.Effect<void> = Effect.suspend(() =>

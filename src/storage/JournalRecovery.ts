@@ -5,9 +5,11 @@
  * good batch decides:
  *
  * - zeros, or nothing: the end;
- * - other bytes with no valid batch among them, in the last segment: a write that was interrupted. It was
- *   never acknowledged, since that takes a flush. It is cut with a warning and kept in `cut-<time>-<sequence>.bytes`;
- * - anything else, and any such tail after a clean shutdown, is damage: the start stops and nothing is changed.
+ * - other bytes with no valid batch among them, in the last segment: as a rule a write that was interrupted before it was
+ *   flushed, and so not acknowledged. It is cut with a warning and kept in `cut-<time>-<sequence>.bytes`. A batch that was
+ *   acknowledged and damaged later looks the same;
+ * - anything else, any such tail after a clean shutdown, and an end before what was flushed for certain (`FlushedMark`), is
+ *   damage: the start stops and nothing is changed.
  *
  * Memory stays within a few pieces of `journalReadBytes`; the time is that of reading the files once.
  */
@@ -16,6 +18,7 @@ import { Clock, Effect } from "effect"
 import { limits } from "../Limits.ts"
 import { readCleanMark } from "./CleanMark.ts"
 import { type Disk, type DiskError, type DiskFile, withFile } from "./Disk.ts"
+import { acknowledgedMissing, readFlushed } from "./FlushedMark.ts"
 import { Segment } from "./Segment.ts"
 import {
   decodeSegmentHeader,
@@ -32,6 +35,8 @@ export interface Cut {
   readonly path: string
   readonly afterSequence: number
   readonly bytes: number
+  /** The last record that was flushed for certain, and is there; 0: nothing is known. */
+  readonly flushedSequence: number
 }
 
 export interface RecoveredJournal {
@@ -55,6 +60,7 @@ class Recovery {
   #lastSequence = 0
   #checksum = 0
   #cut: Cut | undefined
+  #flushed = 0
 
   constructor(disk: Disk, folder: string) {
     this.#disk = disk
@@ -70,7 +76,7 @@ class Recovery {
         `The journal is damaged at byte ${position} of ${where}, after record ${this.#lastSequence}: ${words}. ` +
           "Nothing was changed. Restore the data directory from an archive; or, to give up every record after " +
           `${this.#lastSequence}, truncate that file to ${position} bytes and move all later segments and the ` +
-          "file clean out of the folder.",
+          "files clean and flushed out of the folder.",
       ),
     })
 
@@ -80,6 +86,7 @@ class Recovery {
     const disk = this.#disk
     const names = yield* disk.list(this.#folder)
     const mark = yield* readCleanMark(disk, this.#folder)
+    this.#flushed = yield* readFlushed(disk, this.#folder)
     const firsts = names.map(sequenceOfName).filter((first) => first !== undefined)
     firsts.sort((left, right) => left - right)
     for (const [index, first] of firsts.entries()) {
@@ -97,6 +104,11 @@ class Recovery {
             `archive; or, to go on with what is there, remove ${path.join(this.#folder, "clean")}.`,
         ),
       })
+    }
+    if (this.#lastSequence < this.#flushed) {
+      const { end, path: where } = this.#segments.at(-1) ?? { end: 0, path: this.#folder }
+      const words = acknowledgedMissing(this.#lastSequence, this.#flushed)
+      return yield* this.#damage(where, end, words)
     }
     if (names.includes(preparedName)) yield* disk.remove(path.join(this.#folder, preparedName))
     // What the last run wrote may not have been flushed; from here on it counts as durable.
@@ -135,6 +147,10 @@ class Recovery {
       }
       if (marked && tail.end > position) {
         return yield* this.#damage(where, position, "it was closed cleanly, and has changed since")
+      }
+      if (this.#lastSequence < this.#flushed) {
+        const words = acknowledgedMissing(this.#lastSequence, this.#flushed)
+        return yield* this.#damage(where, position, words)
       }
       yield* this.#cutTail(segment, position, tail.end, size)
     }
@@ -220,13 +236,14 @@ class Recovery {
         path: path.join(this.#folder, name),
         afterSequence: this.#lastSequence,
         bytes: to - from,
+        flushedSequence: this.#flushed,
       }
       yield* withFile(disk, segment.path, "read", (source) =>
         withFile(disk, this.#cut!.path, "create", (copy) => copyBytes(source, copy, from, to)),
       )
       yield* disk.syncFolder(this.#folder)
       yield* Effect.logWarning(
-        "A write that was interrupted, and never acknowledged, was cut off the journal",
+        "The end of the journal was not whole and was cut off. As a rule that is a write which was interrupted before it was acknowledged. All records up to flushedSequence were acknowledged and are there; whether one after afterSequence was acknowledged and then damaged is not known",
       ).pipe(Effect.annotateLogs({ ...this.#cut }))
     }
     if (from <= segmentHeaderBytes) yield* disk.remove(segment.path)

@@ -8,6 +8,7 @@
 import { Effect } from "effect"
 import { type CleanMark, readCleanMark } from "./CleanMark.ts"
 import { type Disk, type DiskError, type DiskFile, isMissing, withFile } from "./Disk.ts"
+import { acknowledgedMissing, readFlushed } from "./FlushedMark.ts"
 import { Segment } from "./Segment.ts"
 import {
   decodeSegmentHeader,
@@ -20,7 +21,7 @@ import {
 import { SegmentReader } from "./SegmentReader.ts"
 import { inspectTail } from "./SegmentTail.ts"
 
-/** `interrupted`: an unacknowledged write at the very end, which a start cuts off. */
+/** `interrupted`: at the very end, as a rule a write before it was acknowledged; a start cuts it off. */
 export interface JournalFault {
   readonly kind: "interrupted" | "damaged" | "newer"
   readonly path: string
@@ -97,6 +98,7 @@ class Scan<E> {
       isMissing,
       () => Effect.undefined,
     )
+    const flushed = yield* readFlushed(disk, folder)
     const start = Math.max(
       0,
       firsts.findLastIndex((first) => first <= from),
@@ -109,10 +111,14 @@ class Scan<E> {
       const fault = yield* withFile(disk, where, "read", (file) =>
         this.#segment(file, first, index === start, newest, mark !== undefined),
       )
+      if (fault?.kind === "interrupted" && this.#lastSequence < flushed) {
+        const words = acknowledgedMissing(this.#lastSequence, flushed)
+        return this.#end({ ...fault, kind: "damaged", words })
+      }
       if (fault !== undefined) return this.#end(fault)
       if (this.#lastSequence >= this.#until) break
     }
-    return this.#end(this.#lastSequence < this.#until ? this.#unlike(mark) : undefined)
+    return this.#end(this.#lastSequence < this.#until ? this.#unlike(mark, flushed) : undefined)
   }).bind(this)
 
   #end(fault: JournalFault | undefined): JournalEnd {
@@ -125,13 +131,18 @@ class Scan<E> {
     }
   }
 
-  #unlike(mark: CleanMark | undefined): JournalFault | undefined {
+  #unlike(mark: CleanMark | undefined, flushed: number): JournalFault | undefined {
+    const { folder } = this.#options
+    if (this.#lastSequence < flushed) {
+      const words = acknowledgedMissing(this.#lastSequence, flushed)
+      return { kind: "damaged", path: folder, position: 0, words }
+    }
     if (mark === undefined) return undefined
     if (mark.lastSequence === this.#lastSequence && mark.checksum === this.#checksum) {
       return undefined
     }
     const words = `it was closed cleanly after record ${mark.lastSequence}, but ends with record ${this.#lastSequence}`
-    return { kind: "damaged", path: this.#options.folder, position: 0, words }
+    return { kind: "damaged", path: folder, position: 0, words }
   }
 
   readonly #segment = Effect.fnUntraced(function* (
@@ -160,7 +171,7 @@ class Scan<E> {
       return fault(
         "interrupted",
         position,
-        `${tail.end - position} bytes of a write that was never acknowledged`,
+        `${tail.end - position} bytes that are no whole batch, as a rule of a write before it was acknowledged`,
       )
     })
     if (header === "damaged") return yield* atEnd(0)

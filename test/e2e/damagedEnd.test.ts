@@ -1,0 +1,43 @@
+/** The last acknowledged batch is damaged after a crash: that is no write that was interrupted. */
+import { open, readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { readFlushed } from "../../src/storage/FlushedMark.ts"
+import { nodeDisk } from "../../src/storage/NodeDisk.ts"
+import { patience, run, Server, temporaryFolder } from "./program.ts"
+
+describe(
+  "A journal of which the last acknowledged batch is damaged after a crash",
+  patience,
+  () => {
+    it("ends the start with 65, and the check says so too", async () => {
+      const folder = await temporaryFolder()
+      const journal = join(folder, "journal")
+      const server = await Server.start(folder, { LAUREL_SNAPSHOT_INTERVAL: "1 hour" })
+      const key = await server.createKey()
+      const marked = () => Effect.runPromise(readFlushed(nodeDisk, journal))
+      const before = await marked()
+      const sent = { userId: "u1", action: "ACKNOWLEDGED" }
+      expect((await server.request(key, "POST", "/v1/events", sent)).status).toBe(200)
+      while ((await marked()) === before) await setTimeout(50)
+      await server.stop("SIGKILL")
+
+      const [name] = (await readdir(journal)).filter((file) => /^\d+\.segment$/.test(file))
+      const where = join(journal, name!)
+      const at = (await readFile(where)).lastIndexOf("ACKNOWLEDGED")
+      const handle = await open(where, "r+")
+      await handle.write("B", at)
+      await handle.close()
+
+      const damaged =
+        /records up to \d+ were flushed and acknowledged, and the whole batches end with/
+      const second = new Server(folder)
+      expect(await second.ended).toBe(65)
+      expect(second.stderr.text).toMatch(damaged)
+      const checked = await run(["snapshots", "verify", "live"], folder)
+      expect([checked.code, checked.stderr]).toEqual([65, expect.stringMatching(damaged)])
+    })
+  },
+)
