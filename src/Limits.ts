@@ -91,6 +91,11 @@ export const limits = {
 
   // Actors, and lists of users
   mailboxMessagesMax: 16_384,
+  /**
+   * Conditions evaluated, and definitions looked at, in one turn of the event loop; some 5 ms. Beyond it, commands wait
+   * for a later turn (`DecisionTurns`).
+   */
+  decisionTurnWorkMax: 150_000,
   activationsConcurrentMax: 64,
   residentUsersMax: 200_000,
   /** How many more may be resident while the snapshot that makes room is written. */

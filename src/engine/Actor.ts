@@ -12,6 +12,7 @@
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
 import type { Effect, Result } from "effect"
+import type { Meter } from "../domain/decide/Decide.ts"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
@@ -28,13 +29,14 @@ export interface Decision {
 export interface ActorKind<State, Command> {
   /**
    * What `command` does, or why it is refused. Total: a throw is a defect and crashes the actor. `found` is
-   * the record that the command is about (`referenceOf`), if the actor has it.
+   * the record that the command is about (`referenceOf`), if the actor has it; `meter` counts what it costs.
    */
   readonly decide: (
     state: State,
     command: Command,
     now: number,
-    found?: JournalRecord,
+    found: JournalRecord | undefined,
+    meter: Meter,
   ) => Result.Result<Decision, LaurelError>
   readonly apply: (state: State, record: JournalRecord) => State
   /** The state before the first record. */

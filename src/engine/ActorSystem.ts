@@ -26,6 +26,7 @@ import {
   type LogAnnotations,
 } from "./Actor.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
+import { DecisionTurns } from "./actor/DecisionTurns.ts"
 import type { Room } from "./BatchRoom.ts"
 import { encodeRecord } from "./Codec.ts"
 import type { Idempotency } from "./Engine.ts"
@@ -65,6 +66,7 @@ export class ActorSystem {
   /** Ends when all that was appended by now is durable: true; or when the disk has been full for too long: false. */
   readonly #committed: Effect.Effect<boolean>
   readonly answers: Answers
+  readonly turns = new DecisionTurns()
 
   constructor(options: ActorSystemOptions) {
     this.#options = options
@@ -136,7 +138,16 @@ export class ActorSystem {
     this.answers.taken(actor)
     if (actor.running || !actor.loaded || actor.crashed) {
       actor.mailbox.push(envelope)
-      if (!actor.running) this.#fork(actor, this.#load(actor))
+      if (!actor.running) {
+        this.#fork(actor, Effect.andThen(this.#load(actor), this.#turnOf(actor)))
+      }
+      return
+    }
+    const { subject } = actor
+    if (subject.actor === "user" && this.turns.isFull(subject.environment)) {
+      actor.mailbox.push(envelope)
+      actor.running = true
+      this.turns.wait(subject.environment, () => this.#fork(actor, Effect.void))
       return
     }
     const wait = this.#take(actor, envelope)
@@ -164,6 +175,7 @@ export class ActorSystem {
         }
         const wait = self.#take(actor, envelope)
         if (wait !== undefined) yield* wait
+        if (actor.next < actor.mailbox.length) yield* self.#turnOf(actor)
       }
       actor.running = false
       self.#leave(actor)
@@ -173,6 +185,11 @@ export class ActorSystem {
         Effect.sync(() => this.#options.onBroken(toBroken("run an actor", Cause.squash(cause)))),
       ),
     )
+  }
+
+  /** Ends when the actor's next command may be decided; what concerns all users of an environment never waits. */
+  #turnOf({ subject }: AnyActor): Effect.Effect<void> {
+    return subject.actor === "user" ? this.turns.turn(subject.environment) : Effect.void
   }
 
   /** Handles one envelope at once, or returns what has to be waited for until it is handled. */
@@ -241,7 +258,9 @@ export class ActorSystem {
     const { idempotency } = envelope
     try {
       const at = this.#options.now()
-      const decided = actor.kind.decide(actor.state, envelope.command, at, found)
+      const { turns } = this
+      const decided = actor.kind.decide(actor.state, envelope.command, at, found, turns.meter)
+      turns.decided(decided)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
       if (refused !== undefined && idempotency === undefined) {
         return this.answers.refuseWhenDurable(actor, envelope, refused, storageUnavailable)

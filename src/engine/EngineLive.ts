@@ -272,6 +272,7 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   const simulate = makeSimulate({
     domain: options.domain ?? domain,
+    turns: actors.turns,
     knownIds,
     environmentOf: (id) => environments.of(id),
     readUser,
@@ -279,6 +280,8 @@ export const makeEngine = Effect.fnUntraced(function* (
     now,
     broken,
   })
+
+  yield* Effect.addFinalizer(() => Effect.sync(() => actors.turns.close()))
 
   const userList = new UserList(storage)
   const boardReader = new BoardReader({

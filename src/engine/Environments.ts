@@ -66,8 +66,8 @@ export class Environment {
       { ...projectKind, committed: (_, record) => this.#projectCommitted(record) },
     )
     this.#userKind = {
-      decide: (state, command, now, found) =>
-        decideUser(state, this.project.state, command, now, found),
+      decide: (state, command, now, found, meter) =>
+        decideUser(state, this.project.state, command, now, found, meter),
       apply: applyUser,
       empty: undefined,
       decode: decodeUser,

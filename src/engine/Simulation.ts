@@ -4,6 +4,7 @@ import type { LaurelError } from "../domain/Errors.ts"
 import type { JournalRecord, UserCommand } from "../domain/Record.ts"
 import { duplicateKey, type UserState } from "../domain/User.ts"
 import type { Broken } from "../storage/Storage.ts"
+import type { DecisionTurns } from "./actor/DecisionTurns.ts"
 import type { UserMessage } from "./Engine.ts"
 import type { Domain, Environment } from "./Environments.ts"
 import type { KnownIds } from "./KnownIds.ts"
@@ -16,6 +17,7 @@ export interface Simulated {
 
 export interface SimulationParts {
   readonly domain: Domain
+  readonly turns: DecisionTurns
   readonly knownIds: KnownIds
   readonly environmentOf: (id: string) => Environment
   readonly readUser: (
@@ -42,12 +44,14 @@ export const makeSimulate = (parts: SimulationParts) =>
         return { record: first, duplicate: true }
       }
     }
+    yield* parts.turns.turn(environmentId)
     const user = yield* parts.readUser(environmentId, userId)
     const at = parts.now()
+    const { meter } = parts.turns
     const project = environment.project.durable
-    const { cause, facts } = yield* Effect.fromResult(
-      parts.domain.decideUser(user, project, command, at),
-    )
+    const decided = parts.domain.decideUser(user, project, command, at, undefined, meter)
+    parts.turns.decided(decided)
+    const { cause, facts } = yield* Effect.fromResult(decided)
     const subject = { actor: "user", environment: environmentId, userId } as const
     return {
       record: { sequence: parts.durableSequence() + 1, at, subject, cause, facts },

@@ -20,6 +20,12 @@ import { decideRevocation } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
 import { breakStreaks, extendStreaks } from "./Streaks.ts"
 
+/** Counts what decisions cost, whatever they come to. */
+export interface Meter {
+  /** As `Matching.work`. */
+  work: number
+}
+
 /** What `command` does to `user` (`undefined`: never seen) under the definitions of `project`, or why it is refused. */
 export const decideUser = (
   user: UserState | undefined,
@@ -27,10 +33,11 @@ export const decideUser = (
   command: UserCommand,
   now: number,
   found?: JournalRecord,
+  meter?: Meter,
 ): Result.Result<Decision, LaurelError> => {
   switch (command.kind) {
     case "event":
-      return decideEvent(user, project, command, now)
+      return decideEvent(user, project, command, now, meter)
     case "reward":
       return decideReward(user, project, command, now)
     case "revocation":
@@ -66,6 +73,7 @@ const decideEvent = (
   project: ProjectState,
   command: TrackedEvent,
   now: number,
+  meter: Meter | undefined,
 ): Result.Result<Decision, LaurelError> => {
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
@@ -76,7 +84,7 @@ const decideEvent = (
     if (refusal !== undefined) return Result.fail(refusal)
   } else {
     const { badges, rules, steps, work } = entry.matching(command.metadata)
-    draft.work += work
+    if (meter !== undefined) meter.work += work
     applyRules(draft, rules, command)
     countSteps(draft, steps)
     countAction(draft, badges)

@@ -16,8 +16,6 @@ import { noWindows, type UserState } from "../User.ts"
 export interface Decision {
   readonly cause: Cause
   readonly facts: ReadonlyArray<Fact>
-  /** What it took to find the definitions that it concerns (`ActionIndex.ts`). */
-  readonly work?: number
 }
 
 type Summary = "event.tracked" | "reward.granted"
@@ -35,7 +33,6 @@ export class Draft {
   xp: number
   points: number
   questsCompleted: number
-  work = 0
   /** Quests that this decision completes. */
   completed: Set<string> | undefined
   /** Badges that this decision gives. */
@@ -141,7 +138,7 @@ export class Draft {
     if (refusal !== undefined) return Result.fail(refusal)
     const { level } = this.settle()
     this.facts.push({ kind: summary, xp: this.xp, points: this.points, level })
-    return Result.succeed({ cause, facts: this.facts, work: this.work })
+    return Result.succeed({ cause, facts: this.facts })
   }
 }
 

@@ -1,0 +1,112 @@
+/**
+ * How long users' commands may be decided in one turn of the event loop. Once what was decided in a turn took
+ * `decisionTurnWorkMax`, further commands wait for a later turn: those of one environment in the order in which they
+ * came, and the environments in rotation, with the same work for each (deficit round robin). So a batch of events that
+ * thousands of definitions concern gives way after each few of them, and the commands of another environment wait
+ * for one of them, not for the batch.
+ *
+ * Work is counted, not measured: definitions looked at, conditions evaluated, facts. So it does not depend on the
+ * machine. Below the bound a command costs an addition and two comparisons. Commands of an environment that has none
+ * waiting are taken at once, even in a turn in which others waited.
+ */
+import { Effect, Result } from "effect"
+import type { Meter } from "../../domain/decide/Decide.ts"
+import { limits } from "../../Limits.ts"
+
+/** What waits of an environment, and the work that it may still take; negative after a command that took more. */
+interface Line {
+  readonly commands: Array<() => void>
+  credit: number
+}
+
+export class DecisionTurns {
+  readonly #workMax: number
+  /** For the next decision to count what it costs. */
+  readonly meter: Meter = { work: 0 }
+  readonly #atTurnEnd: (callback: () => void) => void
+  /** The work of this turn. */
+  #work = 0
+  #awaitsEnd = false
+  /** By environment, in the order of the rotation. */
+  readonly #waiting = new Map<string, Line>()
+
+  constructor(
+    workMax: number = limits.decisionTurnWorkMax,
+    atTurnEnd: (callback: () => void) => void = setImmediate,
+  ) {
+    this.#workMax = workMax
+    this.#atTurnEnd = atTurnEnd
+  }
+
+  /** Whether a command of this environment has to wait. */
+  isFull(environment: string): boolean {
+    return this.#work >= this.#workMax || (this.#waiting.size > 0 && this.#waiting.has(environment))
+  }
+
+  /** What the meter counted was for this decision; its facts count, too. */
+  decided(decision: Result.Result<{ readonly facts: ReadonlyArray<unknown> }, unknown>): void {
+    const { meter } = this
+    const facts = Result.isSuccess(decision) ? decision.success.facts.length : 0
+    this.#work += meter.work
+    if (facts > usualFacts) this.#work += (facts - usualFacts) * factWork
+    meter.work = 0
+    // Less than that may stay from turn to turn, so that most turns need no call at their end.
+    if (this.#work >= this.#workMax / 8) this.#awaitEnd()
+  }
+
+  /** Calls `decide` in a later turn, when it is the command's time. */
+  wait(environment: string, decide: () => void): void {
+    const line = this.#waiting.get(environment)
+    if (line === undefined) this.#waiting.set(environment, { commands: [decide], credit: 0 })
+    else line.commands.push(decide)
+    this.#awaitEnd()
+  }
+
+  /** Ends when a command of this environment may be decided, mostly at once. */
+  turn(environment: string): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      this.isFull(environment)
+        ? Effect.callback<void>((resume) => this.wait(environment, () => resume(Effect.void)))
+        : Effect.void,
+    )
+  }
+
+  /** Drops what waits: the engine has ended. */
+  close(): void {
+    this.#waiting.clear()
+  }
+
+  #awaitEnd(): void {
+    if (this.#awaitsEnd) return
+    this.#awaitsEnd = true
+    this.#atTurnEnd(this.#nextTurn)
+  }
+
+  readonly #nextTurn = (): void => {
+    this.#awaitsEnd = false
+    let left = this.#workMax
+    for (const [environment, line] of this.#waiting) {
+      line.credit += this.#workMax / 8
+      while (left > 0 && line.credit > 0 && line.commands.length > 0) {
+        this.#work = commandWork
+        line.commands.shift()!()
+        line.credit -= this.#work
+        left -= this.#work
+      }
+      // To the end of the rotation, which comes to it again in this loop.
+      this.#waiting.delete(environment)
+      if (line.commands.length > 0) this.#waiting.set(environment, line)
+      if (left <= 0) break
+    }
+    this.#work = 0
+    if (this.#waiting.size > 0) this.#awaitEnd()
+  }
+}
+
+/** As many facts as most records have count as nothing, so that no usual batch comes near the bound. */
+const usualFacts = 16
+/** Of a fact that is applied, encoded and told, in units of `Matching.work`. */
+const factWork = 25
+
+/** What a command takes beside the work that is counted, in the same units. */
+const commandWork = 250

@@ -1,0 +1,251 @@
+import { Effect, Fiber, Result } from "effect"
+import { describe, expect, it } from "vitest"
+import type { Condition } from "../../../src/domain/Condition.ts"
+import type { TrackedEvent } from "../../../src/domain/Record.ts"
+import { DecisionTurns } from "../../../src/engine/actor/DecisionTurns.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { ruleWith } from "../../domain/definitions.ts"
+import { event, production, rule, sandbox, start, startInMemory } from "../fixture.ts"
+
+/** An event loop of which the test ends the turns. */
+class Loop {
+  calls = 0
+  #atEnd: Array<() => void> = []
+  readonly turns: DecisionTurns
+
+  constructor(workMax: number) {
+    this.turns = new DecisionTurns(workMax, (callback) => {
+      this.calls++
+      this.#atEnd.push(callback)
+    })
+  }
+
+  endTurn(): void {
+    const callbacks = this.#atEnd
+    this.#atEnd = []
+    for (const callback of callbacks) callback()
+  }
+}
+
+describe("Turns of decisions", () => {
+  it("take commands up to the bound on work, and the next ones in the next turn", () => {
+    const { endTurn, turns } = bound(new Loop(1_000))
+    spend(turns, 999)
+    expect(turns.isFull("a")).toBe(false)
+    spend(turns, 1)
+    expect([turns.isFull("a"), turns.isFull("b")]).toEqual([true, true])
+    endTurn()
+    expect(turns.isFull("a")).toBe(false)
+  })
+
+  it("need nothing of the event loop while there is little work", () => {
+    const { loop, turns } = bound(new Loop(1_000))
+    for (let n = 0; n < 12; n++) spend(turns, 10)
+    expect(loop.calls).toBe(0)
+    spend(turns, 10)
+    expect(loop.calls).toBe(1)
+  })
+
+  it("keep the order of an environment's commands, also of those that come while others wait", () => {
+    const { endTurn, turns } = bound(new Loop(1_000))
+    const decided: Array<string> = []
+    const decide = (name: string) => () => {
+      decided.push(name)
+      spend(turns, 1_000)
+    }
+    spend(turns, 1_000)
+    turns.wait("a", decide("a1"))
+    turns.wait("a", decide("a2"))
+    endTurn()
+    expect([decided, turns.isFull("a"), turns.isFull("b")]).toEqual([["a1"], true, false])
+    turns.wait("a", decide("a3"))
+    endTurn()
+    endTurn()
+    expect(decided).toEqual(["a1", "a2", "a3"])
+    expect(turns.isFull("a")).toBe(false)
+  })
+
+  it("give each environment as much work, not as many commands", () => {
+    const { endTurn, turns } = bound(new Loop(10_000))
+    const decided = { dear: 0, cheap: 0 }
+    spend(turns, 10_000)
+    for (let n = 0; n < 100; n++) {
+      turns.wait("dear", () => {
+        decided.dear++
+        spend(turns, 20_000)
+      })
+    }
+    for (let n = 0; n < 100; n++) turns.wait("cheap", () => decided.cheap++)
+    // The cheap ones take the work of two and a half turns; as much goes to the dear ones, and what one takes more.
+    for (let turn = 0; decided.cheap < 100 && turn < 100; turn++) endTurn()
+    expect(decided.cheap).toBe(100)
+    expect(decided.dear).toBeLessThanOrEqual(3)
+    for (let turn = 0; turn < 100; turn++) endTurn()
+    expect(decided.dear).toBe(100)
+  })
+
+  it("drop what waits when they are closed", () => {
+    const { endTurn, turns } = bound(new Loop(10))
+    let decided = 0
+    turns.wait("a", () => decided++)
+    turns.close()
+    endTurn()
+    expect(decided).toBe(0)
+  })
+})
+
+const refused = Result.fail("no")
+
+/** A command was refused, after so much work. */
+const spend = (turns: DecisionTurns, work: number): void => {
+  turns.meter.work = work
+  turns.decided(refused)
+}
+
+const bound = (loop: Loop) => ({ loop, turns: loop.turns, endTurn: () => loop.endTurn() })
+
+describe("The work of a decision", () => {
+  it("is what the meter counted, and that of more facts than most records have", () => {
+    const isFullAfter = (work: number, decision: Parameters<DecisionTurns["decided"]>[0]) => {
+      const { turns } = new Loop(32)
+      turns.meter.work = work
+      turns.decided(decision)
+      expect(turns.meter.work).toBe(0)
+      return turns.isFull("a")
+    }
+    const deciding = (facts: number) => Result.succeed({ facts: new Array(facts) })
+    expect([isFullAfter(31, deciding(16)), isFullAfter(32, deciding(0))]).toEqual([false, true])
+    expect([isFullAfter(6, deciding(17)), isFullAfter(7, deciding(17))]).toEqual([false, true])
+    expect([isFullAfter(31, refused), isFullAfter(32, refused)]).toEqual([false, true])
+  })
+})
+
+const note = "y".repeat(16_000)
+const expensive = (userId: string) => {
+  const command: TrackedEvent = { kind: "event", action: "DEAR", metadata: { note } }
+  return { userId, command }
+}
+
+/** Rules of which one event takes a whole turn. */
+const define = Effect.fnUntraced(function* (engine: Parameters<typeof ask>[0]) {
+  const count = Math.ceil(limits.decisionTurnWorkMax / (note.length / 64))
+  for (let n = 0; n < count; n++) {
+    const where: ReadonlyArray<Condition> = [{ path: "note", op: "contains", value: `x${n}` }]
+    const made = ruleWith({ id: `rul_${n}`, action: "DEAR", where, reward: { xp: 1 } })
+    yield* engine.askProject(sandbox, { kind: "createRule", rule: made })
+  }
+  yield* engine.askProject(production, rule("CHEAP", 1))
+})
+type Engine = Effect.Success<ReturnType<typeof startInMemory>>["engine"]
+const ask = (engine: Engine, users: ReadonlyArray<string>) =>
+  engine.askUsers(sandbox, users.map(expensive))
+
+const names = (count: number) => Array.from({ length: count }, (_, n) => `u${n}`)
+const later = Effect.andThen(nextTurn, nextTurn)
+
+describe("A batch that many definitions concern", () => {
+  for (const [temper, users] of [
+    ["warm", names(30)],
+    ["cold", names(30)],
+    ["one and the same", new Array<string>(30).fill("u0")],
+  ] as const) {
+    it(`of users who are ${temper} lets another environment's event be decided between two of its own`, () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        let running = yield* start(MemoryStorage.make({ state }))
+        yield* define(running.engine)
+        yield* running.engine.askUsers(
+          sandbox,
+          names(30).map((userId) => event(userId, "OTHER")),
+        )
+        yield* running.engine.askUser(production, event("p", "CHEAP"))
+        if (temper === "cold") {
+          yield* running.close()
+          running = yield* start(MemoryStorage.make({ state }))
+          yield* running.engine.askUser(production, event("p", "CHEAP"))
+        }
+        const { committed, engine } = running
+        committed.length = 0
+        const batch = yield* Effect.forkChild(ask(engine, users))
+        yield* later
+        yield* engine.askUser(production, event("p", "CHEAP"))
+        const outcomes = yield* Fiber.join(batch)
+        expect(outcomes.every((outcome) => !("_tag" in outcome))).toBe(true)
+        const order = committed
+          .toSorted((one, other) => one.sequence - other.sequence)
+          .map(({ subject }) => (subject.actor === "user" ? subject.environment : ""))
+        expect(order.filter((id) => id === sandbox)).toHaveLength(30)
+        expect(order.indexOf(production)).toBeLessThan(10)
+        yield* running.close()
+      }).pipe(Effect.runPromise))
+  }
+
+  it("is applied in its order, and before what comes later for the same users", () =>
+    Effect.gen(function* () {
+      const running = yield* startInMemory()
+      const { committed, engine } = running
+      yield* define(engine)
+      const users = Array.from({ length: 20 }, (_, n) => `u${n % 3}`)
+      yield* engine.askUsers(
+        sandbox,
+        ["u0", "u1", "u2"].map((userId) => event(userId, "OTHER")),
+      )
+      committed.length = 0
+      const batch = yield* Effect.forkChild(ask(engine, users))
+      yield* nextTurn
+      yield* engine.askUser(sandbox, event("u1", "LAST"))
+      const outcomes = yield* Fiber.join(batch)
+      const ofUser = (userId: string) =>
+        committed
+          .filter(({ subject }) => subject.actor === "user" && subject.userId === userId)
+          .map(({ cause }) => (cause.kind === "event" ? cause.action : ""))
+      expect(ofUser("u1")).toEqual([...new Array(7).fill("DEAR"), "LAST"])
+      const replies = outcomes.map((outcome) => ("userId" in outcome ? outcome.userId : ""))
+      expect(replies).toEqual(users)
+      yield* running.close()
+    }).pipe(Effect.runPromise))
+
+  it("is wholly applied by a shutdown that comes meanwhile", () =>
+    Effect.gen(function* () {
+      const running = yield* startInMemory()
+      const { committed, engine } = running
+      yield* define(engine)
+      const batch = yield* Effect.forkChild(ask(engine, names(10)))
+      yield* nextTurn
+      yield* running.close()
+      const outcomes = yield* Fiber.join(batch)
+      expect(outcomes.filter((outcome) => "_tag" in outcome)).toEqual([])
+      const dear = committed.filter(
+        ({ cause }) => cause.kind === "event" && cause.action === "DEAR",
+      )
+      expect(dear).toHaveLength(10)
+    }).pipe(Effect.runPromise))
+})
+
+describe("Simulations that many definitions concern", () => {
+  it("let another environment's event be decided between two of them", () =>
+    Effect.gen(function* () {
+      const running = yield* startInMemory()
+      const { engine } = running
+      yield* define(engine)
+      const order: Array<string> = []
+      const simulate = Effect.map(engine.simulate(sandbox, expensive("u")), () =>
+        order.push("simulated"),
+      )
+      const all = yield* Effect.forkChild(
+        Effect.all(
+          Array.from({ length: 20 }, () => simulate),
+          { concurrency: 20 },
+        ),
+      )
+      yield* nextTurn
+      yield* engine.askUser(production, event("p", "CHEAP"))
+      order.push("answered")
+      yield* Fiber.join(all)
+      expect(order).toHaveLength(21)
+      expect(order.indexOf("answered")).toBeLessThan(15)
+      yield* running.close()
+    }).pipe(Effect.runPromise))
+})
