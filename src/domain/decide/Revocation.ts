@@ -5,8 +5,11 @@
  * whose number has fallen below the target by which it was earned, and the level follows.
  *
  * What a backfill counted of the history is taken back too, from before the badge was there. A badge that goes
- * with what gave it and whose criteria are met all the same is earned again at once, by those. A quest that
- * another record completed stays completed, and streaks keep their days.
+ * with what gave it and whose criteria are met all the same is earned again at once, by those.
+ *
+ * What stays: a quest that another record completed; the days of streaks and the badges earned by them, since other
+ * events of a day count for it too and nothing counts these; a cooldown that the event started, for no record has the
+ * one before it; closed windows.
  */
 import { Result } from "effect"
 import { windowKinds } from "../Calendar.ts"

@@ -158,7 +158,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Take back a reward",
           description:
-            "Takes back exactly what the reward gave; level, badges and boards follow. A badge that it gave stays if its own criteria are met. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
+            "Takes back what the reward gave; level, badges and open leaderboards follow. A badge that it gave stays if its own criteria are met. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
         }),
       ),
     HttpApiEndpoint.delete("revokeEvent", "/v1/users/:id/events/:eventId", {
@@ -177,7 +177,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Take back an event",
           description:
-            "Takes back exactly what the event gave: xp, points, badges, steps and completion of quests, uses of limits, and what it counted for badges, also what only a backfill counted; level and boards follow. A badge goes once too little is left for the target by which it was earned; one that the event gave by a rule or a quest stays if its own criteria are met. A quest that another event completed stays completed, and streaks keep their days. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
+            "Takes back what the event gave: xp, points, badges, steps and completion of quests, uses of limits, and what it counted for badges, also what only a backfill counted; level and open leaderboards follow. A badge goes once too little is left for the target by which it was earned; one that the event gave by a rule or a quest stays if its own criteria are met. A quest that another event completed stays completed. Streak days, badges earned by a streak, a cooldown that the event started and closed leaderboard windows stay. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
         }),
       ),
   )

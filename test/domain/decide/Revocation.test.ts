@@ -261,12 +261,38 @@ describe("Undoing an event", () => {
     expect(world.undo(second).reply.badgesRevoked).toEqual([])
   })
 
-  it("keeps the day of a streak", () => {
+  it("keeps streak days, the badges earned by them, and a cooldown; all else is as it was", () => {
     const world = new World()
     const freezes = { initial: 0, max: 0, everyDays: null }
-    world.settings({ streaks: [{ key: "daily", actions: [], freezes }] })
-    world.undo(world.track())
-    expect(world.user?.streaks.get("daily")?.runs).toHaveLength(1)
+    world.settings({ streaks: [{ key: "daily", actions: ["LEARN"], freezes }] })
+    world.badge({ id: "days", criteria: { kind: "streak", streak: "daily", target: 1 } })
+    world.badge({ id: "gift" })
+    world.badge({ id: "xp", criteria: { kind: "xp", target: 120 } })
+    const counted = { kind: "action_count", action: "LEARN", where: [], target: 1 } as const
+    world.badge({ id: "learner", criteria: counted })
+    world.rule({ id: "gives", action: "LEARN", reward: { xp: 110, points: 3, badgeId: "gift" } })
+    const limit = { times: 1, per: "day" } as const
+    world.rule({ id: "limited", action: "LEARN", reward: { xp: 1 }, limit })
+    world.rule({ id: "cools", action: "LEARN", reward: { points: 1 }, cooldownSeconds: 60 })
+    world.quest({ id: "begun", reward: { xp: 0 }, steps: [step("learn", "LEARN", 2)] })
+    world.quest({ id: "done", reward: { xp: 5 }, steps: [step("learn", "LEARN", 1)] })
+    world.grant(10)
+    const before = world.user!
+    const event = world.track("LEARN")
+    expect([...world.user!.badges.keys()].sort()).toEqual(["days", "gift", "learner", "xp"])
+    world.undo(event)
+    const { badgeCounts, badges, ruleUses, streaks, windows } = world.user!
+    const { sequence, scoreSequence, updatedAt } = world.user!
+    expect(world.user).toEqual({
+      ...before,
+      ...{ sequence, scoreSequence, updatedAt },
+      ...{ badgeCounts, badges, ruleUses, streaks, windows },
+    })
+    expect([windows.daily.xp, badgeCounts.get("learner")]).toEqual([10, 0])
+    expect([...badges.keys()]).toEqual(["days"])
+    expect(streaks.get("daily")?.runs).toHaveLength(1)
+    const again = world.track("LEARN").reply
+    expect(again).toMatchObject({ xp: { earned: 116 }, points: { earned: 3 }, streaks: [] })
   })
 })
 
