@@ -1,0 +1,147 @@
+/**
+ * One seeded run of the engine on a machine whose clock is set both ways, by little and by years, while requests with many
+ * Idempotency-Keys come, some again, over orderly ends, kills and days. Held against it: the journal's times, a linear
+ * search in them, and a map of answers.
+ */
+import { expect } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { JournalRecord } from "../../src/domain/Record.ts"
+import { limits } from "../../src/Limits.ts"
+import { rangeOf } from "../../src/storage/Keys.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { once, recordsOf, reward, sandbox, start } from "../engine/fixture.ts"
+import { steppedClock } from "../engine/time/steppedClock.ts"
+import { Random } from "./random.ts"
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+const options = {
+  snapshotIntervalMs: 2 * hour,
+  sweepIntervalMs: 6 * hour,
+  clockCheckMs: hour,
+  residentUsersMax: 4,
+  snapshotSliceEntriesMax: 50,
+}
+
+export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: number) {
+  const random = new Random(seed)
+  yield* TestClock.setTime(Date.parse("2026-11-22T12:00:00Z"))
+  const real = yield* Clock.Clock
+  const { clock, step } = yield* steppedClock
+  const state = new MemoryStorage.MemoryState()
+  const boot = Effect.suspend(() => start(MemoryStorage.make({ state }), options)).pipe(
+    Effect.provideService(Clock.Clock, clock),
+  )
+  let running = yield* boot
+
+  /** By how much the machine's clock is wrong, and was at most while it could be believed. */
+  let wrongMs = 0
+  let believedMs = 0
+  const set = (ms: number) => {
+    step(ms - wrongMs)
+    wrongMs = ms
+  }
+  const believe = () => {
+    believedMs = Math.max(believedMs, wrongMs)
+  }
+
+  /** Every record that ever was: the journal itself forgets. */
+  const records: Array<JournalRecord> = []
+  const follow = () => {
+    const last = records.at(-1)?.sequence ?? 0
+    const latest = real.currentTimeMillisUnsafe() + believedMs
+    for (const record of recordsOf(state)) {
+      if (record.sequence <= last) continue
+      expect(record.at).toBeGreaterThanOrEqual(records.at(-1)?.at ?? 0)
+      expect(record.at).toBeLessThanOrEqual(latest)
+      records.push(record)
+    }
+  }
+
+  const answers = new Map<string, { readonly at: number; readonly reply: unknown }>()
+  let keys = 0
+  const ask = Effect.gen(function* () {
+    const key = keys > 0 && random.chance(0.4) ? `k${random.integer(1, keys)}` : `k${++keys}`
+    const first = answers.get(key)
+    const isKept =
+      first !== undefined && running.engine.now() < first.at + limits.idempotencyRetentionMs
+    const { reply, replayed } = yield* running.engine.askUser(
+      sandbox,
+      reward(`u${random.integer(1, 8)}`, 1),
+      once(key),
+    )
+    expect([key, replayed]).toEqual([key, isKept])
+    if (isKept) return expect(reply).toEqual(first.reply)
+    follow()
+    answers.set(key, { at: records.at(-1)!.at, reply })
+  })
+
+  /** The machine's clock jumps ahead: too far to be believed ever, or not for long enough. */
+  const glitch = Effect.gen(function* () {
+    const before = wrongMs
+    const isFar = random.chance(0.5)
+    const ahead = isFar
+      ? limits.clockJumpMsMax + random.integer(2 * day, 800 * day)
+      : random.integer(limits.clockStepMs + hour, limits.clockJumpMsMax - day)
+    set(before + ahead)
+    for (let asks = random.integer(1, 5); asks > 0; asks--) yield* ask
+    yield* TestClock.adjust(isFar ? random.integer(1, day) : limits.clockJumpStandsMs - 1)
+    yield* ask
+    set(before)
+  })
+
+  const search = Effect.gen(function* () {
+    follow()
+    const first = recordsOf(state)[0]?.sequence ?? 1
+    const at = random.pick(records).at + random.integer(-1, 1)
+    const expected =
+      records.find((record) => record.at >= at && record.sequence >= first)?.sequence ??
+      records.at(-1)!.sequence + 1
+    expect(yield* running.engine.feed.sequenceAt(at)).toBe(expected)
+  })
+
+  for (let n = 0; n < steps; n++) {
+    const kind = random.next()
+    if (kind < 0.35) for (let asks = random.integer(1, 40); asks > 0; asks--) yield* ask
+    else if (kind < 0.5) yield* glitch
+    else if (kind < 0.6) {
+      // As by a hand or a time server: a little ahead, or back by up to a year.
+      set(
+        wrongMs +
+          (random.chance(0.5)
+            ? random.integer(1, limits.clockStepMs)
+            : -random.integer(1, random.pick([minute, hour, 365 * day]))),
+      )
+      believe()
+    } else if (kind < 0.7) {
+      set(0)
+      // Seen, and seen again: it stands.
+      running.engine.now()
+      yield* TestClock.adjust(limits.clockJumpStandsMs)
+      running.engine.now()
+    } else if (kind < 0.8) {
+      yield* running.close(random.chance(0.5) ? "kill" : undefined)
+      if (random.chance(0.3)) yield* TestClock.adjust(random.integer(1, 3 * day))
+      running = yield* boot
+    } else yield* TestClock.adjust(random.pick([1, minute, hour, 5 * hour, 13 * hour, 30 * hour]))
+    if (records.length > 0) yield* search
+    expect(running.broken).toEqual([])
+  }
+
+  // With a clock that is right nothing stays that is not due, however many keys there were.
+  set(0)
+  running.engine.now()
+  yield* TestClock.adjust(limits.clockJumpStandsMs)
+  expect(running.engine.now()).toBeGreaterThanOrEqual(real.currentTimeMillisUnsafe())
+  yield* ask
+  yield* TestClock.adjust(limits.idempotencyRetentionMs / limits.clockSlewRate + 4 * hour)
+  const left = () =>
+    state.table("expiry").entries({ table: "expiry", ...rangeOf(new Uint8Array()) }).length
+  while (left() > 0) yield* nextTurn
+  follow()
+  yield* running.close()
+  return { records: records.length, keys }
+})
