@@ -25,6 +25,7 @@ describe("The configuration", () => {
       keepAliveMs: 65_000,
       adminHost: "127.0.0.1",
       adminPort: 8081,
+      adminHostNames: [],
       dataDirectory: "./snapshots",
       durability: "fsync",
       snapshotIntervalMs: 30_000,
@@ -200,7 +201,7 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      its port")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(25)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(26)
   })
 
   it("stands in the README with the same variables", () => {

@@ -45,6 +45,7 @@ const rankOf = (room: string): number => {
   if (shared.includes(room)) return shared.indexOf(room) - shared.length
   // Config is read where the program is put together: by the command line, and nothing below it.
   if (room === "Config.ts") return rooms.indexOf("cli") - 0.5
+  if (room === "SettingForms.ts") return rooms.indexOf("cli") - 0.75
   return room === "main.ts" ? rooms.length : rooms.indexOf(room)
 }
 

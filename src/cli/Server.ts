@@ -95,7 +95,13 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     const token = makeToken()
     const archives = yield* keepArchives(config, host, source, metrics)
     const admin = yield* Effect.provide(
-      serveAdmin({ host: config.adminHost, port: config.adminPort, token, metrics }),
+      serveAdmin({
+        host: config.adminHost,
+        port: config.adminPort,
+        hostNames: config.adminHostNames,
+        token,
+        metrics,
+      }),
       Context.add(services, Archives, archives),
     ).pipe(Effect.mapError((error) => listenFailure("admin", config, error)))
     const url = reachable(api.url)

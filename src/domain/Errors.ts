@@ -36,6 +36,7 @@ export const errorKinds = {
   gone: { status: 410, title: "It is not kept any more" },
   body_too_large: { status: 413, title: "The body is too large" },
   unsupported_media_type: { status: 415, title: "The content type is not supported" },
+  misdirected_request: { status: 421, title: "The server is not asked under this host name" },
   idempotency_key_reused: { status: 422, title: "The key was used for another request" },
   rate_limited: { status: 429, title: "Too many requests" },
   headers_too_large: { status: 431, title: "The header fields are too large" },

@@ -1,7 +1,7 @@
 /**
  * The admin server: what an operator's command line asks of a running server, on an address of its own that is
  * loopback by default. Every request but that for the metrics needs the token that the server made at its start;
- * a Prometheus could not know it.
+ * a Prometheus could not know it. Whatever is asked, `Host` must be a name of this server (`admin/HostCheck.ts`).
  *
  * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
  * → 204 · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
@@ -15,8 +15,9 @@ import { ApiKeys, KeyRequest } from "../accounts/ApiKeys.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
 import { Archives } from "../engine/archive/Archives.ts"
 import { limits } from "../Limits.ts"
-import { type Metrics, prometheusContentType } from "../metrics/Metrics.ts"
+import { type Metrics, prometheusContentType, type ReadFailure } from "../metrics/Metrics.ts"
 import { createArchive } from "./AdminArchives.ts"
+import { hostCheck } from "./admin/HostCheck.ts"
 import { parseBody, readBody } from "./Body.ts"
 import { Exchange } from "./Exchange.ts"
 import { close, letHalfClose, listen, type ServeError } from "./Listener.ts"
@@ -29,6 +30,8 @@ export interface AdminOptions {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
+  /** Further host names under which it is asked. */
+  readonly hostNames: ReadonlyArray<string>
   readonly token: string
   readonly metrics: Metrics
 }
@@ -48,6 +51,7 @@ export const serveAdmin = (
     const archives = yield* Archives
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const mayEnter = tokenCheck(options.token)
+    const mayAskAs = hostCheck([options.host, ...options.hostNames])
 
     const create = (request: IncomingMessage): Answer =>
       Effect.map(Effect.flatMap(keyRequest(request), keys.create), (created) => ({
@@ -72,11 +76,16 @@ export const serveAdmin = (
       }
     }
 
-    const server = createAdminServer((request, response) => {
-      const exchange = new Exchange(request, response, false)
+    const handle = (exchange: Exchange): void => {
+      const { request } = exchange
+      if (!mayAskAs(request.headers.host)) {
+        exchange.refuse(misdirected)
+        return
+      }
       if (exchange.path === "/metrics" && (request.method === "GET" || request.method === "HEAD")) {
         const noStore = ["Cache-Control", "no-store"]
         exchange.reply(200, prometheusContentType, options.metrics.text(), noStore)
+        for (const failure of options.metrics.takeReadFailures()) runFork(logReadFailure(failure))
         return
       }
       if (asksForArchive(exchange) && mayEnter(request)) {
@@ -88,6 +97,14 @@ export const serveAdmin = (
         onFailure: (cause) => refuse(exchange, cause),
       })
       runFork(answer)
+    }
+    const server = createAdminServer((request, response) => {
+      const exchange = new Exchange(request, response, false)
+      try {
+        handle(exchange)
+      } catch (defect) {
+        runFork(refuse(exchange, Cause.die(defect)))
+      }
     })
     yield* Effect.acquireRelease(listen(server, options), () =>
       Effect.gen(function* () {
@@ -121,8 +138,17 @@ const createAdminServer = (
 }
 
 const unauthorized = laurelError("unauthorized", "Send the token of this server's `server.json`.")
+const misdirected = laurelError(
+  "misdirected_request",
+  "Ask with an IP address, with localhost, or with a name that LAUREL_ADMIN_HOST_NAMES lists.",
+)
 const notFound = laurelError("not_found", "The admin server has no such method and path.")
 const internalError = laurelError("internal_error", "The log has more under the request id.")
+
+const logReadFailure = ({ cause, metric }: ReadFailure): Effect.Effect<void> =>
+  Effect.logError("A metric can not be read", Cause.die(cause)).pipe(
+    Effect.annotateLogs({ metric }),
+  )
 
 const reply = (exchange: Exchange, { body, status }: Reply): void => {
   const noStore = ["Cache-Control", "no-store"]

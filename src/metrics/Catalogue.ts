@@ -163,6 +163,9 @@ export const catalogue = {
   laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),
 
   // Process
+  laurel_metric_read_failures_total: counter(
+    "Times that a metric could not be read and was shown as NaN; the log says which, and why.",
+  ),
   laurel_event_loop_delay_seconds: histogram(
     "How late a timer of 20 ms was: what the event loop keeps everybody waiting.",
     stepSeconds,

@@ -75,9 +75,19 @@ type LabelArguments<Name extends MetricName> = keyof LabelsOf<Name> extends neve
 /** Where they are served, and exported from. */
 export const prometheusContentType = "text/plain; version=0.0.4; charset=utf-8"
 
+/** A metric that could not be read, and what its `read` threw. */
+export interface ReadFailure {
+  readonly metric: MetricName
+  readonly cause: unknown
+}
+
 export class Metrics {
   /** The registry, for those of Effect who read it. */
   readonly context = Context.make(Metric.MetricRegistry, new Map())
+  /** How often a metric could not be read: its value is NaN then, and all others are shown. */
+  readFailures = 0
+  readonly #broken = new Set<MetricName>()
+  #newlyBroken: Array<ReadFailure> = []
 
   /** A counter of its own, to be counted up where things happen. Made once, kept by who counts. */
   counter<Name extends NameOf<"counter">>(name: Name, ...[labels]: LabelArguments<Name>): Counter {
@@ -105,7 +115,7 @@ export class Metrics {
     Metric.registerUnsafe(
       metric,
       this.context,
-      hooksOf(() => ({ value: read() })),
+      hooksOf(() => ({ value: this.#read(name, read) })),
     )
   }
 
@@ -129,12 +139,32 @@ export class Metrics {
     return formatUnsafe(this.context)
   }
 
+  /** The first failure of each metric since the last call, for the log. */
+  takeReadFailures(): ReadonlyArray<ReadFailure> {
+    const failures = this.#newlyBroken
+    this.#newlyBroken = []
+    return failures
+  }
+
+  #read(metric: MetricName, read: () => number): number {
+    try {
+      return read()
+    } catch (cause) {
+      this.readFailures++
+      if (!this.#broken.has(metric)) {
+        this.#broken.add(metric)
+        this.#newlyBroken.push({ metric, cause })
+      }
+      return Number.NaN
+    }
+  }
+
   #registerCounter(name: NameOf<"counter">, labels: object | undefined, read: () => number): void {
     const metric = Metric.counter(name, { ...optionsOf(name, labels), incremental: true })
     Metric.registerUnsafe(
       metric,
       this.context,
-      hooksOf(() => ({ count: read(), incremental: true })),
+      hooksOf(() => ({ count: this.#read(name, read), incremental: true })),
     )
   }
 }

@@ -5,6 +5,7 @@ import type { Metrics } from "./Metrics.ts"
 
 /** Observes this process until the scope closes. */
 export const observeProcess = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> => {
+  metrics.readCounter("laurel_metric_read_failures_total", () => metrics.readFailures)
   metrics.readCounter("process_cpu_seconds_total", () => {
     const { system, user } = process.cpuUsage()
     return (system + user) / 1e6

@@ -1,5 +1,6 @@
+import { connect } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Logger } from "effect"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
 import { Archives } from "../../src/engine/archive/Archives.ts"
@@ -9,6 +10,7 @@ import { serveAdmin } from "../../src/http/AdminServer.ts"
 import { limits } from "../../src/Limits.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import { startInMemory } from "../engine/fixture.ts"
+import { received } from "./fixture.ts"
 
 const token = "the-token"
 
@@ -23,7 +25,8 @@ const startAdmin = Effect.fnUntraced(function* (archives = noArchives) {
   yield* Effect.addFinalizer(() => close("kill"))
   const services = yield* Effect.provideService(AccountsLive.make, Engine, engine)
   const metrics = new Metrics()
-  const { url } = yield* serveAdmin({ host: "127.0.0.1", port: 0, token, metrics }).pipe(
+  const address = { host: "127.0.0.1", port: 0, hostNames: ["laurel"] }
+  const { port, url } = yield* serveAdmin({ ...address, token, metrics }).pipe(
     Effect.provide(services),
     Effect.provideService(Archives, archives),
   )
@@ -39,7 +42,18 @@ const startAdmin = Effect.fnUntraced(function* (archives = noArchives) {
       const text = await reply.text()
       return { status: reply.status, headers: reply.headers, text, body: jsonOf(text) }
     })
-  return { accounts, ask, metrics }
+  /** Asks with the token, under a name of its own choice. */
+  const askAs = (host: string, path: string) =>
+    Effect.promise(async () => {
+      const socket = connect(port, "127.0.0.1")
+      const text = received(socket)
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      )
+      const [head = "", body = ""] = (await text).split("\r\n\r\n")
+      return { status: Number(head.slice(9, 12)), text: body, body: jsonOf(body) }
+    })
+  return { accounts, ask, askAs, metrics }
 })
 
 const jsonOf = (text: string) => {
@@ -102,6 +116,46 @@ describe("The admin server", () => {
       expect((yield* ask("HEAD", "/metrics", undefined, "")).status).toBe(200)
       expect((yield* ask("POST", "/metrics", "{}", "")).status).toBe(401)
       expect((yield* ask("GET", "/metrics/more", undefined, "")).status).toBe(401)
+    }),
+  )
+
+  it.live("refuses names that are not its own, so that no page can read it by DNS rebinding", () =>
+    Effect.gen(function* () {
+      const { askAs } = yield* startAdmin()
+      for (const path of ["/metrics", "/admin/keys", "/admin/archives", "/"]) {
+        const { body, status, text } = yield* askAs("evil.example:8081", path)
+        expect([status, body.code]).toEqual([421, "misdirected_request"])
+        expect(body.detail).toContain("LAUREL_ADMIN_HOST_NAMES")
+        expect(text).not.toContain("laurel_")
+      }
+      for (const host of ["127.0.0.1:8081", "localhost", "laurel:8081"]) {
+        expect((yield* askAs(host, "/metrics")).status).toBe(200)
+        expect((yield* askAs(host, "/admin/position")).status).toBe(200)
+      }
+    }),
+  )
+
+  it.live("tells all other metrics when one can not be read, counts that, and goes on", () =>
+    Effect.gen(function* () {
+      const logs: Array<string> = []
+      const logger = Logger.make((entry) => void logs.push(Logger.formatLogFmt.log(entry)))
+      yield* Effect.gen(function* () {
+        const { ask, metrics } = yield* startAdmin()
+        metrics.counter("laurel_actor_failures_total").add(3)
+        metrics.gauge("laurel_http_connections", () => {
+          throw new Error("the gauge is broken")
+        })
+        for (const failures of [1, 2]) {
+          const { status, text } = yield* ask("GET", "/metrics", undefined, "")
+          expect(status).toBe(200)
+          expect(text).toContain("\nlaurel_http_connections NaN\n")
+          expect(text).toContain("\nlaurel_actor_failures_total 3\n")
+          expect(metrics.readFailures).toBe(failures)
+        }
+        expect(logs).toHaveLength(1)
+        expect(logs[0]).toContain("laurel_http_connections")
+        expect(logs[0]).toContain("the gauge is broken")
+      }).pipe(Effect.provide(Logger.layer([logger])))
     }),
   )
 
