@@ -31,6 +31,17 @@ describe("The texts of pending records", () => {
       expect(texts.nextSequence).toBe(end + 1)
     })
 
+    it(`keep every byte where one just fits behind another, and where it does not (${way})`, () => {
+      const filler = "f".repeat(limits.recordSlabBytes - 100)
+      for (let length = 60; length <= 120; length++) {
+        const texts = new RecordTexts(0)
+        const text = `${"t".repeat(length - 1)}.`
+        add(texts, filler)
+        add(texts, text)
+        expect(texts.textOf(2).toString(), `${length}`).toBe(text)
+      }
+    })
+
     it(`use their memory again, and may be longer than a slab (${way})`, () => {
       const texts = new RecordTexts(0)
       const memory = new Set<ArrayBufferLike>()
