@@ -129,6 +129,18 @@ describe("The folder of archives", () => {
     }),
   )
 
+  it.effect("is listed by time, and by record where the times are the same", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const at = Date.UTC(2026, 10, 21, 9)
+      const ids = [archiveId(at - 1, 12), archiveId(at, 9), archiveId(at, 10), archiveId(at, 11)]
+      for (const n of [2, 0, 3, 1]) {
+        yield* publishArchive(disk, folder, yield* makeDraft(disk, folder, ids[n]!), ids[n]!)
+      }
+      expect((yield* listArchives(disk, folder)).map(({ id }) => id)).toEqual(ids)
+    }),
+  )
+
   it.effect("remembers how the last check of an archive ended", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()
