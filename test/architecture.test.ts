@@ -128,6 +128,23 @@ describe("src/", () => {
     expect(loaded).toContain(join(source, "storage/LmdbPages.ts"))
   })
 
+  it("reads the machine's clock where nothing is dated or timed by it: records have a clock of their own", () => {
+    const readers = files.filter((file) =>
+      /\bDate\.now\b|\bcurrentTimeMillis|new Date\(\)/.test(readFileSync(file, "utf8")),
+    )
+    const outside = readers
+      .map((file) => relative(source, file))
+      .filter((file) => !file.startsWith("cli/"))
+    expect(outside.toSorted()).toEqual([
+      "engine/time/Clock.ts",
+      // The name of a file for people.
+      "storage/JournalRecovery.ts",
+      // Signatures, which receivers hold against their own clocks.
+      "webhooks/DispatcherLive.ts",
+      "webhooks/Signature.ts",
+    ])
+  })
+
   it("has no file longer than 350 lines", () => {
     const long = files
       .map((file) => ({ file, lines: readFileSync(file, "utf8").split("\n").length - 1 }))

@@ -31,6 +31,8 @@ interface Waiting {
   wake: (() => void) | undefined
 }
 
+const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
 /** There is no room now; there may be soon. */
 const noRoom = "no room"
 type Taken = Room | LaurelError | typeof noRoom
@@ -93,9 +95,9 @@ export class BatchRoom {
       const waiting: Waiting = { wake: undefined }
       this.#waiting.push(waiting)
       const again = Effect.gen({ self: this }, function* () {
-        const until = (yield* Clock.currentTimeMillis) + limits.batchRoomWaitMs
+        const until = (yield* monotonicMs) + limits.batchRoomWaitMs
         while (true) {
-          const leftMs = until - (yield* Clock.currentTimeMillis)
+          const leftMs = until - (yield* monotonicMs)
           if (leftMs <= 0) return yield* Effect.fail(overloaded)
           yield* Effect.timeoutOrElse(woken(waiting), {
             duration: leftMs,

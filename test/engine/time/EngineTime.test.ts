@@ -1,9 +1,11 @@
 /** The times of records while the machine's clock is set, also between two runs. */
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { NoSpace } from "../../../src/storage/Storage.ts"
 import { event, recordsOf, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 import { steppedClock } from "./steppedClock.ts"
 
@@ -22,6 +24,26 @@ const machine = Effect.gen(function* () {
   )
   const times = () => recordsOf(state).map(({ at }) => at - start)
   return { boot, state, step, times }
+})
+
+describe("A caller", () => {
+  it.effect("waits no longer for a full disk because the machine's clock was set back", () =>
+    Effect.gen(function* () {
+      const { clock, step } = yield* steppedClock
+      const onAppend = () => Effect.fail(new NoSpace({ operation: "append" }))
+      const { engine } = yield* startInMemory({ onAppend }, seldom).pipe(
+        Effect.provideService(Clock.Clock, clock),
+      )
+      const asked = yield* Effect.forkChild(Effect.flip(engine.askUser(sandbox, reward("u1", 1))), {
+        startImmediately: true,
+      })
+      for (let turn = 0; turn < 10; turn++) yield* nextTurn
+      yield* TestClock.adjust(limits.noSpaceRetryMs)
+      step(-hour)
+      yield* TestClock.adjust(limits.stalledAnswerMs)
+      expect((yield* Fiber.join(asked)).code).toBe("storage_unavailable")
+    }),
+  )
 })
 
 describe("Records", () => {
