@@ -2,7 +2,7 @@
  * Everything below HTTP over a data directory: storage, engine, accounts; and what it means for the process
  * when one of them fails.
  */
-import { Clock, Context, Effect, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, type Scope } from "effect"
 import type { Accounts } from "../accounts/Accounts.ts"
 import * as AccountsLive from "../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../accounts/ApiKeys.ts"
@@ -19,7 +19,7 @@ import { isInUse } from "../storage/DirectoryLock.ts"
 import { DiskError } from "../storage/Disk.ts"
 import * as DurableStorage from "../storage/DurableStorage.ts"
 import { makeAnew } from "../storage/LmdbPages.ts"
-import { type Broken, Damaged, Storage, type StorageError } from "../storage/Storage.ts"
+import { type Broken, Damaged, Defect, Storage, type StorageError } from "../storage/Storage.ts"
 import { DamagedValue } from "../storage/Values.ts"
 import type { Deliveries } from "../webhooks/Deliveries.ts"
 import * as DispatcherLive from "../webhooks/DispatcherLive.ts"
@@ -71,7 +71,7 @@ export const openEngine = (
     const onBroken = (broken: Broken) => {
       Effect.runSyncWith(context)(logBroken(broken))
       // What is on disk is not known any more: not even a snapshot may be written on the way out.
-      process.exit(isDamage(broken) ? exitCodes.damagedData : exitCodes.diskFailed)
+      process.exit(exitCodeOf(broken))
     }
     let recovered!: RecoveryReport
     const engine = yield* makeEngine({
@@ -127,7 +127,15 @@ const believeClock = Effect.fnUntraced(function* (
 /** Stored bytes are not what was written: a restart would come upon them again. */
 const isDamage = ({ cause }: Broken): boolean => cause instanceof Damaged
 
+const exitCodeOf = (broken: Broken): number => {
+  if (isDamage(broken)) return exitCodes.damagedData
+  return broken.cause instanceof Defect ? exitCodes.defect : exitCodes.diskFailed
+}
+
 const wordsOf = (broken: Broken): string => {
+  if (broken.cause instanceof Defect) {
+    return "A defect of Laurel. The process ends; a restart recovers what was acknowledged. Please report what stands with it"
+  }
   if (broken.cause instanceof DamagedValue) {
     return `The database is damaged. The process ends. ${makeAnew}`
   }
@@ -136,10 +144,13 @@ const wordsOf = (broken: Broken): string => {
     : "The disk failed. The process ends; a restart recovers what was acknowledged"
 }
 
-const logBroken = (broken: Broken): Effect.Effect<void> =>
-  Effect.logFatal(wordsOf(broken)).pipe(
-    Effect.annotateLogs({ operation: broken.operation, cause: String(broken.cause) }),
-  )
+const logBroken = (broken: Broken): Effect.Effect<void> => {
+  const { cause, operation } = broken
+  const words = wordsOf(broken)
+  return cause instanceof Defect
+    ? Effect.annotateLogs(Effect.logFatal(words, Cause.die(cause.cause)), { operation })
+    : Effect.annotateLogs(Effect.logFatal(words), { operation, cause: String(cause) })
+}
 
 /** Why a data directory could not be opened, for the operator. */
 const openFailure = (directory: string, error: StorageError): CommandFailed => {

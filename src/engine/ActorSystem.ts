@@ -12,11 +12,11 @@
  * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
-import { Cause, Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import { type LaurelError, laurelError } from "../domain/Errors.ts"
 import type { JournalRecord, Kept, Subject, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
-import { type Broken, toBroken } from "../storage/Storage.ts"
+import { type Broken, brokenBy } from "../storage/Storage.ts"
 import {
   type Actor,
   type AnyActor,
@@ -182,7 +182,7 @@ export class ActorSystem {
     })
     this.#options.run(
       Effect.catchCause(fiber, (cause) =>
-        Effect.sync(() => this.#options.onBroken(toBroken("run an actor", Cause.squash(cause)))),
+        Effect.sync(() => this.#options.onBroken(brokenBy("run an actor", cause))),
       ),
     )
   }

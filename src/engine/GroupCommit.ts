@@ -17,7 +17,7 @@
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
-import { type Broken, Storage, toBroken } from "../storage/Storage.ts"
+import { type Broken, brokenBy, Storage } from "../storage/Storage.ts"
 import type { RecordTexts } from "./RecordTexts.ts"
 
 export type Durability = "fsync" | "relaxed"
@@ -242,7 +242,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     Effect.catchCause((cause) =>
       Effect.sync(() => {
         if (Cause.hasInterruptsOnly(cause)) return
-        options.onBroken(toBroken("commit", Cause.squash(cause)))
+        options.onBroken(brokenBy("commit", cause))
       }),
     ),
     Effect.forkScoped,

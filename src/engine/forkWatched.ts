@@ -1,5 +1,5 @@
 import { Cause, Effect, type Scope } from "effect"
-import { type Broken, type StorageError, toBroken } from "../storage/Storage.ts"
+import { type Broken, brokenBy, type StorageError } from "../storage/Storage.ts"
 
 /** Runs beside the engine; a failure or defect is reported. */
 export const forkWatched = (
@@ -10,7 +10,7 @@ export const forkWatched = (
     Effect.catchCause((cause) =>
       Effect.sync(() => {
         if (!Cause.hasInterruptsOnly(cause)) {
-          onBroken(toBroken("run the engine", Cause.squash(cause)))
+          onBroken(brokenBy("run the engine", cause))
         }
       }),
     ),

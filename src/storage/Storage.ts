@@ -5,7 +5,7 @@
  * Three implementations keep one contract (`test/storage/contract.ts`): `DurableStorage` (segment files and
  * LMDB), `MemoryStorage`, and `FaultyStorage`, which makes any other one fail on demand.
  */
-import { Context, Data, type Effect, type Stream } from "effect"
+import { Cause, Context, Data, type Effect, type Stream } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"
 
 /**
@@ -34,6 +34,16 @@ export class Damaged extends Error {}
 /** An error, by which `operation` failed, as the storage's own: itself where it is one already. */
 export const toBroken = (operation: string, error: unknown): Broken =>
   error instanceof Broken ? error : new Broken({ operation, cause: error })
+
+/** Code has failed that never should; what was acknowledged is on disk. `cause` is what was thrown. */
+export class Defect extends Error {}
+
+/** What ended `operation`, as an error of the storage; what was thrown by code is a `Defect`. */
+export const brokenBy = (operation: string, cause: Cause.Cause<unknown>): Broken => {
+  const error = Cause.squash(cause)
+  if (Cause.hasFails(cause)) return toBroken(operation, error)
+  return toBroken(operation, new Defect(String(error), { cause: error }))
+}
 
 /**
  * Consecutive records, `firstSequence` the number of the first. `frames` holds `count` frames, each a

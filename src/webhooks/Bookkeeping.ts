@@ -17,7 +17,7 @@
 import { Cause, Effect, type Scope, Semaphore } from "effect"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
-import { type Broken, type Entry, type Storage, toBroken } from "../storage/Storage.ts"
+import { type Broken, brokenBy, type Entry, type Storage } from "../storage/Storage.ts"
 import type { Delivery } from "./Delivery.ts"
 import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
 import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
@@ -336,6 +336,6 @@ export class Bookkeeping {
 
   #broken(cause: Cause.Cause<unknown>): void {
     if (Cause.hasInterruptsOnly(cause)) return
-    this.#options.onBroken(toBroken("write deliveries", Cause.squash(cause)))
+    this.#options.onBroken(brokenBy("write deliveries", cause))
   }
 }

@@ -1,5 +1,7 @@
+import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
 import { describe, expect, it } from "vitest"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { patience, root, Server, temporaryFolder } from "./program.ts"
 
 // In blocks of 512 bytes: the journal may grow to 3 MiB, and then its writes fail, not for lack of space.
 const limitFileSize = "ulimit -f 6144"
@@ -35,5 +37,26 @@ describe("A disk that fails under a running server", patience, () => {
       const { body } = await server.request(key, "POST", "/v1/events/batch", batch(number))
       expect(body).toMatchObject({ accepted: 0, duplicates: 500, rejected: 0 })
     }
+  })
+})
+
+/** Loaded before the program: a method of the engine throws. */
+const defective = () => {
+  const where = pathToFileURL(resolve(root, "src/engine/PendingRecords.ts"))
+  const code = `import { PendingRecords } from "${where}"
+    PendingRecords.prototype.release = () => { throw new TypeError("a defect of the test") }`
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }
+}
+
+describe("A defect in the work of a running server", patience, () => {
+  it("ends the process with 70 and its stack, not as a failure of the disk", async () => {
+    const folder = await temporaryFolder()
+    const variables = { ...defective(), LAUREL_SNAPSHOT_INTERVAL: "100 millis" }
+    const server = new Server(folder, variables)
+    expect(await server.ended).toBe(70)
+    expect(server.stderr.text).toMatch(
+      /A defect of Laurel\. The process ends[^\n]+a defect of the test[^\n]+data:text/,
+    )
+    expect(server.stderr.text).not.toContain("The disk failed")
   })
 })
