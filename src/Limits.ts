@@ -12,6 +12,8 @@ export const limits = {
   idCharactersMax: 128,
   metadataBytesMax: 16 * kibibyte,
   metadataDepthMax: 8,
+  /** An event as it is sent, white space and all: alone it is a body, and in a batch it may have as much. */
+  eventBytesMax: 64 * kibibyte,
   batchEventsMax: 1_000,
   batchBodyBytesMax: 8 * mebibyte,
   bodyBytesMax: 64 * kibibyte,

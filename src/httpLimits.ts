@@ -32,6 +32,9 @@ export const httpLimits = {
   bodiesBytesMax: 256 * mebibyte,
   /** How long the caller of a reply that is sent in pieces may take nothing of it. */
   streamStallMs: 30_000,
+  /** How long a turn decodes bodies of batches, all together, and how much of one is parsed in one step. */
+  decodeTurnMs: 5,
+  decodeStepBytes: 16 * kibibyte,
   // Streams of messages
   streamsMax: 2_000,
   streamsOfEnvironmentMax: 200,

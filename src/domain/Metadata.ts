@@ -1,7 +1,10 @@
 /**
  * What is wrong with the metadata of an event or a quest. Walks at most `metadataDepthMax` levels deep, so that nesting
- * can not overflow the stack, and stops at the first fault: at the latest where even the shortest way to write the
- * members so far is beyond `metadataBytesMax`.
+ * can not overflow the stack, and stops at the first fault.
+ *
+ * Most metadata is far below its limit: the walk adds up the most bytes that JSON could need, and what stays within the
+ * limit by that count needs no other. Only else a second walk adds up the fewest, which ends at the latest where even
+ * those are too many; what passes both is written out for an exact count, and is small.
  */
 import { limits } from "../Limits.ts"
 
@@ -25,30 +28,44 @@ const malformed: MetadataFault = {
 
 /** The fault of `metadata`, an object that `JSON.parse` made; `undefined` if it has none. */
 export const metadataFault = (metadata: object): MetadataFault | undefined => {
-  const walk = new Walk()
+  const walk = new Walk(mostBytes)
   walk.object(metadata, 1)
-  if (walk.fault !== undefined) return walk.fault
-  // The walk's count is an upper bound; only what comes near the limit is worth an exact one,
-  // which the walk keeps small: what is written out here can not be longer than some multiple of the limit.
-  if (walk.bytes <= limits.metadataBytesMax) return undefined
-  const exact = new TextEncoder().encode(JSON.stringify(metadata)).length
-  return exact <= limits.metadataBytesMax ? undefined : tooLarge
+  if (walk.fault !== tooLarge) return walk.fault
+  const exact = new Walk(fewestBytes)
+  exact.object(metadata, 1)
+  if (exact.fault !== undefined) return exact.fault
+  const bytes = new TextEncoder().encode(JSON.stringify(metadata)).length
+  return bytes <= limits.metadataBytesMax ? undefined : tooLarge
 }
 
+/**
+ * How many bytes JSON needs for a code unit of text, for a number, `true`, `false` or `null`, and for the brackets of
+ * something: two, or one less, since between values there is a comma less than there are values.
+ */
+interface Weights {
+  readonly brackets: number
+  readonly codeUnit: number
+  readonly scalar: number
+}
+
+const mostBytes: Weights = { brackets: 2, codeUnit: 6, scalar: 26 }
+const fewestBytes: Weights = { brackets: 1, codeUnit: 1, scalar: 1 }
+
 class Walk {
-  /** At most so many bytes, and at least. */
   bytes = 0
-  leastBytes = 0
   fault: MetadataFault | undefined = undefined
+  readonly #weights: Weights
+
+  constructor(weights: Weights) {
+    this.#weights = weights
+  }
 
   object(object: object, depth: number): void {
     if (depth > limits.metadataDepthMax) {
       this.fault = tooDeep
       return
     }
-    this.bytes += 2
-    // Two brackets; between values there is one comma less than there are values.
-    this.leastBytes += 1
+    this.bytes += this.#weights.brackets
     if (Array.isArray(object)) {
       for (const item of object) {
         this.value(item, depth)
@@ -57,7 +74,7 @@ class Walk {
       return
     }
     for (const key in object) {
-      this.leastBytes += 1
+      this.bytes += 1
       this.text(key)
       this.value((object as Record<string, unknown>)[key], depth)
       if (this.fault !== undefined) return
@@ -65,21 +82,15 @@ class Walk {
   }
 
   value(value: unknown, depth: number): void {
-    this.bytes += 2
-    this.leastBytes += 1
+    this.bytes += 1
     if (typeof value === "string") this.text(value)
     else if (typeof value === "object" && value !== null) this.object(value, depth + 1)
-    else {
-      this.bytes += 25
-      this.leastBytes += 1
-    }
-    if (this.leastBytes > limits.metadataBytesMax) this.fault ??= tooLarge
+    else this.bytes += this.#weights.scalar
+    if (this.bytes > limits.metadataBytesMax) this.fault ??= tooLarge
   }
 
   text(text: string): void {
-    // Escaped, one code unit takes six bytes at most.
-    this.bytes += 6 * text.length + 2
-    this.leastBytes += text.length + 2
+    this.bytes += this.#weights.codeUnit * text.length + 2
     if (!text.isWellFormed()) this.fault = malformed
   }
 }

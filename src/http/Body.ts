@@ -67,28 +67,35 @@ const withinBounds = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] === undefined &&
   Number(headers["content-length"] ?? 0) <= limits.refusedBodyBytesMax
 
-const invalidJson = (detail: string) => Result.fail(laurelError("invalid_json", detail))
+const invalidJson = (detail: string): LaurelError => laurelError("invalid_json", detail)
+
+/** Of JSON that is broken at the character with this index, and of JSON that has no end. */
+export const brokenAt = (index: number): LaurelError =>
+  invalidJson(`The JSON is broken at character ${index}.`)
+export const endsEarly = invalidJson("The body ends before its JSON does, or holds something else.")
 
 /** The body as text; anything but UTF-8 is refused. */
 export const decodeText = (body: Buffer): Result.Result<string, LaurelError> =>
-  isUtf8(body) ? Result.succeed(body.toString("utf8")) : invalidJson("The body is not UTF-8.")
+  isUtf8(body) ? Result.succeed(body.toString("utf8")) : Result.fail(notUtf8)
 
-/** The value of a JSON text. Of members with the same name the last one counts. */
-export const parseJson = (text: string): Result.Result<unknown, LaurelError> => {
-  if (text.length === 0) return invalidJson("The body is empty.")
-  if (text.charCodeAt(0) === byteOrderMark) {
-    return invalidJson("The body begins with a byte order mark.")
-  }
+export const notUtf8 = invalidJson("The body is not UTF-8.")
+
+/**
+ * The value of a JSON text. Of members with the same name the last one counts. `place` says where in the body the
+ * character stands that has an index in `text`.
+ */
+export const parseJson = (
+  text: string,
+  place: (index: number) => number = (index) => index,
+): Result.Result<unknown, LaurelError> => {
+  if (text.length === 0) return Result.fail(noBody)
+  if (text.charCodeAt(0) === byteOrderMark) return Result.fail(markedBody)
   try {
     return Result.succeed(JSON.parse(text))
   } catch (error) {
     // The parser's own words quote the text.
     const position = /at position (\d+)/.exec(String(error))?.[1]
-    return invalidJson(
-      position === undefined
-        ? "The body ends before its JSON does, or holds something else."
-        : `The JSON is broken at character ${position}.`,
-    )
+    return Result.fail(position === undefined ? endsEarly : brokenAt(place(Number(position))))
   }
 }
 
@@ -99,3 +106,5 @@ export const parseBody = (body: Buffer): Result.Result<unknown, LaurelError> => 
 }
 
 const byteOrderMark = 0xfeff
+const noBody = invalidJson("The body is empty.")
+const markedBody = invalidJson("The body begins with a byte order mark.")

@@ -5,18 +5,16 @@
  *
  * Metadata is handed on as it was parsed: rebuilding it would cost time and trip over `__proto__`.
  */
-import { Result, Schema, SchemaParser } from "effect"
+import { Result, Schema } from "effect"
 import { type Fault, invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
 import { actionPattern } from "../domain/Ids.ts"
 import { metadataFault } from "../domain/Metadata.ts"
 import type { Metadata } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
-import { list } from "./api/Checks.ts"
 import { Event } from "./api/Events.ts"
 import { parseIsoTime } from "./api/IsoTime.ts"
-import { decodeText, parseBody, parseJson } from "./Body.ts"
+import { parseBody } from "./Body.ts"
 import { inputDecoder } from "./InputDecoder.ts"
-import { schemaFaults } from "./SchemaFaults.ts"
 
 /** An event as it was sent; `occurredAt` is epoch milliseconds. */
 export interface EventInput {
@@ -63,10 +61,10 @@ export const isPlainEvent = (value: unknown): value is EventJson => {
   return required === 2
 }
 
-const strict = { errors: "all", onExcessProperty: "error" } as const
+export const strictInput = { errors: "all", onExcessProperty: "error" } as const
 /** Metadata is looked at by itself: the Schema of a record would visit each of its members. */
 const Head = Schema.Struct({ ...Event.fields, metadata: Schema.optionalKey(Schema.Unknown) })
-const decodeHead = inputDecoder<unknown>(Head, strict)
+const decodeHead = inputDecoder<unknown>(Head, strictInput)
 
 /** The event that `value`, made by `JSON.parse`, is, or its faults; their pointers begin with `root`. */
 export const decodeEvent = (
@@ -114,50 +112,23 @@ export interface BatchInput {
   readonly events: ReadonlyArray<EventInput | LaurelError>
 }
 
+/** Decodes some events of a batch; the result once all are decoded, and then no more steps. */
+export type BatchStep = () => Result.Result<BatchInput, LaurelError> | undefined
+
 export const isRefusal = (event: EventInput | LaurelError): event is LaurelError => "_tag" in event
 
-/** The events of a body: a JSON object with `events`, or a JSON event a line. */
-export const decodeBatchBody = (
-  body: Buffer,
-  mediaType: string,
-): Result.Result<BatchInput, LaurelError> =>
-  mediaType === "application/x-ndjson" ? decodeLines(body) : decodeEnvelope(body)
+/** What is wrong with an event whose JSON is larger than that of a single event may be; it is not parsed. */
+export const tooLargeEvent = (pointer: string): LaurelError =>
+  refusedEvent([{ pointer, code: "too_large", detail: largeEvent }])
 
-const Envelope = Schema.Struct({ events: list(Schema.Unknown, 1, limits.batchEventsMax) })
-const decodeEnvelopeSchema = SchemaParser.decodeUnknownResult(Envelope, strict)
+const largeEvent = `must take at most ${limits.eventBytesMax} bytes as it is sent`
 
-const decodeEnvelope = (body: Buffer): Result.Result<BatchInput, LaurelError> => {
-  const value = parseBody(body)
-  if (Result.isFailure(value)) return Result.fail(value.failure)
-  const decoded = decodeEnvelopeSchema(value.success)
-  if (Result.isFailure(decoded)) {
-    return Result.fail(invalidRequest(schemaFaults(decoded.failure, "")))
-  }
-  const root = "/events"
-  const events = decoded.success.events.map((event, index) => decodeMember(event, root, index))
-  return Result.succeed({ root, events })
-}
-
-const decodeLines = (body: Buffer): Result.Result<BatchInput, LaurelError> => {
-  const text = decodeText(body)
-  if (Result.isFailure(text)) return Result.fail(text.failure)
-  const lines = text.success.split(/\r?\n/, limits.batchEventsMax + 2)
-  if (lines.at(-1) === "") lines.pop()
-  if (lines.length === 0) return wrongCount("too_short", "must have at least 1 line")
-  if (lines.length > limits.batchEventsMax) {
-    return wrongCount("too_long", `must have at most ${limits.batchEventsMax} lines`)
-  }
-  const events = lines.map((line, index) => {
-    const value = parseJson(line)
-    return Result.isFailure(value) ? value.failure : decodeMember(value.success, "", index)
-  })
-  return Result.succeed({ root: "", events })
-}
-
-const wrongCount = (code: string, detail: string) =>
-  Result.fail(invalidRequest([{ pointer: "", code, detail }]))
-
-const decodeMember = (value: unknown, root: string, index: number): EventInput | LaurelError => {
+/** The event of a batch that `value` is, or what is wrong with it. */
+export const decodeMember = (
+  value: unknown,
+  root: string,
+  index: number,
+): EventInput | LaurelError => {
   const event = decodeEvent(value, `${root}/${index}`, limits.batchEventFaultsMax)
   return Result.isSuccess(event) ? event.success : refusedEvent(event.failure)
 }

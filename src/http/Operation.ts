@@ -44,7 +44,7 @@ type PayloadOf<Endpoint extends HttpApiEndpoint.Top> = [Endpoint["~Payload"]] ex
 /** The implementation of one endpoint. Replies are sent as they are, so their schemas must not transform. */
 export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
   /** Decodes the body instead of the endpoint's Schema. */
-  readonly decode?: (body: Buffer, mediaType: string) => Result.Result<Payload, LaurelError>
+  readonly decode?: (body: Buffer, mediaType: string) => MaybeLater<Payload>
   /**
    * What can be seen to be wrong with a JSON body that has faults of form too, or comes with faulty parts: so
    * all is told at once. What it sees here of a body in good form, `handle` must refuse itself.
@@ -66,6 +66,11 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   ) => void
 }
 
+/** A payload at once, or, of a large body, in a later turn of the event loop. */
+type MaybeLater<Payload> =
+  | Result.Result<Payload, LaurelError>
+  | Promise<Result.Result<Payload, LaurelError>>
+
 type Decoded = Result.Result<unknown, ReadonlyArray<Fault>>
 
 /** An endpoint with its operation, ready for requests. */
@@ -82,7 +87,7 @@ export interface CompiledOperation {
   readonly bodyOptional: boolean
   readonly params: (raw: ReadonlyArray<string>) => Decoded
   readonly query: (text: string) => Decoded
-  readonly payload: (body: Buffer, mediaType: string) => Result.Result<unknown, LaurelError>
+  readonly payload: (body: Buffer, mediaType: string) => MaybeLater<unknown>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
   readonly handle: AnyOperation["handle"]
@@ -203,8 +208,10 @@ const payloadDecoder = (
   }
 }
 
-const mayBeEmpty = (payload: CompiledOperation["payload"]): boolean =>
-  Result.isSuccess(payload(emptyBody.body, emptyBody.mediaType))
+const mayBeEmpty = (payload: CompiledOperation["payload"]): boolean => {
+  const decoded = payload(emptyBody.body, emptyBody.mediaType)
+  return !(decoded instanceof Promise) && Result.isSuccess(decoded)
+}
 
 const json = "application/json"
 

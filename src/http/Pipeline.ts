@@ -20,6 +20,7 @@ import type { RequestHandler } from "./Listener.ts"
 import { acceptable, acceptedMediaType, unsupportedMediaType } from "./MediaTypes.ts"
 import { OpenRequest, rateLimited } from "./OpenRequest.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "./Operation.ts"
+import { insufficientScope, internalError, shuttingDown } from "./RequestErrors.ts"
 import { headFault } from "./RequestHead.ts"
 import type { RequestMetrics } from "./RequestMetrics.ts"
 import { idempotencyKey, idempotencyKeyFault, idempotencyOf } from "./RequestParts.ts"
@@ -244,10 +245,24 @@ export class Pipeline implements RequestHandler {
   }
 
   #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
-    const { exchange, operation, params } = open
+    const { exchange, operation } = open
     const key = operation.method === "POST" ? idempotencyKey(exchange.request) : undefined
     if (key !== undefined) open.fault(idempotencyKeyFault(exchange.request, key))
     const payload = operation.payload(body, mediaType)
+    if (payload instanceof Promise) {
+      payload
+        .then((decoded) => this.#withDecoded(open, body, decoded, key))
+        .catch((defect) => this.#failed(exchange, Cause.die(defect)))
+    } else this.#withDecoded(open, body, payload, key)
+  }
+
+  #withDecoded(
+    open: OpenRequest,
+    body: Buffer,
+    payload: Result.Result<unknown, LaurelError>,
+    key: string | undefined,
+  ): void {
+    const { exchange, operation, params } = open
     if (Result.isFailure(payload)) {
       open.refusePayload(payload.failure, body)
       return
@@ -332,15 +347,3 @@ export class Pipeline implements RequestHandler {
 }
 
 const noBody = Buffer.alloc(0)
-
-const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
-  retryAfterSeconds: 5,
-})
-
-const internalError = laurelError(
-  "internal_error",
-  "The request failed for a reason of ours; whether it was applied is unknown.",
-)
-
-const insufficientScope = (scope: string): LaurelError =>
-  laurelError("insufficient_scope", `A key with the scope ${scope} may not do this.`)

@@ -99,6 +99,17 @@ describe("a batch", () => {
     expect(await xpOf("big")).toBe(10)
   })
 
+  it("of the largest size is applied in order, though it is decoded in many turns", async () => {
+    const text = "x".repeat(8_000)
+    const events = Array.from({ length: 1_000 }, (_, i) =>
+      event(`large-${i % 7}`, { metadata: { i, text } }),
+    )
+    const { json, status } = await send(events)
+    expect([status, json.accepted]).toEqual([200, 1_000])
+    const totals = json.results.map(({ xp }: (typeof json.results)[number]) => xp.total)
+    expect(totals).toEqual(events.map((_, i) => 10 * (Math.floor(i / 7) + 1)))
+  })
+
   it("of nothing but faults stays a small reply", async () => {
     const name = "ü".repeat(300)
     const bad = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [i + name, 1]))
@@ -110,19 +121,23 @@ describe("a batch", () => {
 })
 
 describe("a batch as NDJSON", () => {
-  it("has an event a line, with any line ending and a blank line at the end or none", async () => {
+  it("has an event a line, with any line ending, and any number of blank lines", async () => {
     const events = [event("n1"), event("n2")]
     const bodies = [
       lines(events),
       `${lines(events)}\n`,
       lines(events).replaceAll("\n", "\r\n"),
       `${lines(events).replaceAll("\n", "\r\n")}\r\n`,
+      `\n\n${lines(events).replaceAll("\n", "\n\n \t\n")}\n\r\n\n`,
     ]
-    for (const body of bodies) expect((await sendLines(body)).json.accepted).toBe(2)
-    expect(await xpOf("n1")).toBe(40)
+    for (const body of bodies) {
+      const { json } = await sendLines(body)
+      expect([json.accepted, json.results.length]).toEqual([2, 2])
+    }
+    expect(await xpOf("n1")).toBe(50)
   })
 
-  it("refuses broken lines alone, pointing at the line", async () => {
+  it("refuses broken lines alone, pointing at the event", async () => {
     const body = [
       JSON.stringify(event("l")),
       "{broken",
@@ -138,9 +153,8 @@ describe("a batch as NDJSON", () => {
     expect(told).toEqual([
       [undefined, undefined],
       ["invalid_json", undefined],
-      ["invalid_json", undefined],
-      ["invalid_request", "/3/action"],
-      ["invalid_request", "/4/metadata/questId"],
+      ["invalid_request", "/2/action"],
+      ["invalid_request", "/3/metadata/questId"],
     ])
   })
 

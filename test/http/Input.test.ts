@@ -137,13 +137,13 @@ describe("an event", () => {
     expect(faultsOf(await post("/v1/events", metadata))).toEqual([["/metadata", "too_deep"]])
     const unknown = `{"userId":"u","action":"A","a":${nest}}`
     expect(faultsOf(await post("/v1/events", unknown))).toEqual([["/a", "unknown_member"]])
-    const million = deep(1_000_000)
-    const events = `{"events":[${million},{"userId":"u","action":"A","metadata":{"a":${million}}}]}`
+    const inBatch = `{"userId":"u","action":"A","metadata":{"a":${nest}}}`
+    const events = `{"events":[${nest},${inBatch},${deep(1_000_000)}]}`
     const { json, status } = await post("/v1/events/batch", events)
     expect(status).toBe(200)
     expect(
       json.results.map((result: { errors: [{ code: string }] }) => result.errors[0].code),
-    ).toEqual(["invalid_type", "too_deep"])
+    ).toEqual(["invalid_type", "too_deep", "too_large"])
   })
 
   it("with very many faults is told a bounded part of them", async () => {

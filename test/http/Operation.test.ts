@@ -1,9 +1,10 @@
 /** What the compiler makes of endpoints that the contract has few of: merge patches, empty replies, bodies that may be left out. */
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { invalidRequest } from "../../src/domain/Errors.ts"
 import { integer, text } from "../../src/http/api/Checks.ts"
 import { ApiKey, mergePatch } from "../../src/http/api/Common.ts"
 import { completeReference } from "../../src/http/api/Reference.ts"
@@ -29,6 +30,7 @@ const Things = HttpApiGroup.make("things")
       success: Echo.pipe(HttpApiSchema.status(202)),
     }),
     HttpApiEndpoint.post("create", "/v1/things", { payload: Named, success: Echo }),
+    HttpApiEndpoint.post("later", "/v1/things/later", { payload: Named, success: Echo }),
     HttpApiEndpoint.post("touch", "/v1/things/touch", { success: Echo }),
     HttpApiEndpoint.delete("remove", "/v1/things", { success: HttpApiSchema.NoContent }),
   )
@@ -47,6 +49,15 @@ const things: Handlers<typeof Things> = {
   update: echo,
   start: echo,
   create: echo,
+  later: {
+    ...echo,
+    decode: async (body) => {
+      const name = body.toString()
+      if (name === "defect") throw new Error("a defect of the decoder")
+      if (name === "fault") return Result.fail(invalidRequest([]))
+      return Result.succeed({ name })
+    },
+  },
   touch: echo,
   remove: { handle: () => Effect.succeed({ body: undefined }) },
 }
@@ -130,6 +141,16 @@ describe("a merge patch", () => {
 
   it("must have a body", async () => {
     expect((await send("PATCH", "/v1/things")).status).toBe(415)
+  })
+})
+
+describe("a body that is decoded in later turns", () => {
+  it("is answered like any other: with its reply, its faults, or 500 after a defect", async () => {
+    const headers = { "content-type": "application/json" }
+    const later = (body: string) => send("POST", "/v1/things/later", headers, body)
+    expect(await got(later("n"))).toEqual({ name: "n" })
+    expect((await later("fault")).status).toBe(400)
+    expect((await later("defect")).status).toBe(500)
   })
 })
 

@@ -7,13 +7,9 @@ import type { TrackedEvent } from "../../domain/Record.ts"
 import type { EventReply } from "../../domain/UserReply.ts"
 import type { Engine, Idempotency, UserMessage } from "../../engine/Engine.ts"
 import type { BatchOutcome, EventOutcome, EventRefusal, Events } from "../api/Events.ts"
-import {
-  type BatchInput,
-  decodeBatchBody,
-  decodeEventBody,
-  type EventInput,
-  isRefusal,
-} from "../EventDecoder.ts"
+import { batchSteps } from "../BatchDecoder.ts"
+import { DecodingTurns } from "../DecodingTurns.ts"
+import { type BatchInput, decodeEventBody, type EventInput, isRefusal } from "../EventDecoder.ts"
 import type { Handlers } from "../Interpreter.ts"
 import { JsonText } from "../JsonText.ts"
 import type { OperationReply, OperationRequest } from "../Operation.ts"
@@ -37,6 +33,7 @@ export const eventHandlers = (
   metrics: EventMetrics,
 ): Handlers<typeof Events, Inputs> => {
   const isoTime = makeIsoTime()
+  const turns = new DecodingTurns()
 
   const batchReply = (
     { events, root }: BatchInput,
@@ -118,7 +115,7 @@ export const eventHandlers = (
     )
 
   const batches = (imported: true | undefined) => ({
-    decode: decodeBatchBody,
+    decode: (body: Buffer, mediaType: string) => turns.run(batchSteps(body, mediaType)),
     cost: (batch: BatchInput) => batch.events.length,
     handle: ({ caller, idempotency, payload }: OperationRequest<unknown, unknown, BatchInput>) =>
       idempotency === undefined
