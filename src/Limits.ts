@@ -60,6 +60,8 @@ export const limits = {
   conditionPathCharactersMax: 200,
   conditionTextCharactersMax: 500,
   conditionListMax: 50,
+  /** Different `contains` conditions on the events with one action. */
+  textSearchesOfActionMax: 200,
   /** What a step or a badge can ask for. */
   targetMax: Number.MAX_SAFE_INTEGER,
   /** Keys of steps and streaks. */

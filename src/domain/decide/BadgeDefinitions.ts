@@ -8,6 +8,7 @@ import type { ProjectState } from "../Project.ts"
 import type { Fact } from "../Record.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { badgeInUse, streakReferenceFaults } from "./References.ts"
+import { textSearchFaults } from "./TextSearches.ts"
 
 /** A criterion as callers send it: the members of all kinds side by side. */
 export interface CriterionParts {
@@ -56,7 +57,7 @@ const create = (
   { criteria, ...fields }: Extract<BadgeCommand, { readonly kind: "createBadge" }>["badge"],
   now: number,
 ): Decided =>
-  Result.flatMap(criterionOf(state, criteria), (criteria): Decided => {
+  Result.flatMap(criterionOf(state, fields.id, criteria), (criteria): Decided => {
     let live = 0
     for (const { archived } of state.badges.values()) if (!archived) live++
     if (live >= limits.badgesMax) {
@@ -80,7 +81,7 @@ const update = (
   const criterion =
     criteria === undefined
       ? Result.succeed(badge.criteria)
-      : criterionOf(state, patchedParts<CriterionParts>(badge.criteria, criteria))
+      : criterionOf(state, badge.id, patchedParts<CriterionParts>(badge.criteria, criteria))
   return Result.map(criterion, (criteria) => [
     { kind: "badge.updated", badge: { ...badge, ...change, criteria, updatedAt: now } },
   ])
@@ -99,12 +100,18 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
 
 const criterionOf = (
   state: ProjectState,
+  badgeId: string,
   parts: CriterionParts,
 ): Result.Result<Criterion, LaurelError> => {
   const { action, kind, streak = null, target, where } = parts
   const faults: ReadonlyArray<Fault> = [
     ...partFaults(parts, kindMembers, "/criteria"),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
+    ...textSearchFaults(
+      state,
+      badgeId,
+      action === undefined ? [] : [{ action, where: where ?? [], pointer: "/criteria/where" }],
+    ),
   ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   // What the kind requires is there now.

@@ -9,6 +9,7 @@ import { type Quest, type QuestStatus, questStatusAt } from "../Quest.ts"
 import type { Fact, Metadata } from "../Record.ts"
 import type { Gives } from "../Rule.ts"
 import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
+import { textSearchFaults } from "./TextSearches.ts"
 
 /** The members to change, as a merge patch has them: `reward` and `metadata` member by member. */
 export interface QuestChange
@@ -84,7 +85,7 @@ const update = (
 }
 
 const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> => {
-  const { endsAt, metadata, reward, startsAt } = quest
+  const { endsAt, id, metadata, reward, startsAt, steps } = quest
   const faults: Array<Fault> = []
   if (startsAt !== null && endsAt !== null && endsAt <= startsAt) {
     faults.push({ pointer: "/endsAt", code: "out_of_range", detail: "must be after startsAt" })
@@ -93,6 +94,8 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   if (ofMetadata !== undefined) faults.push({ pointer: "/metadata", ...ofMetadata })
   faults.push(...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"))
   faults.push(...prerequisiteFaults(state, quest))
+  const clauses = steps.map((step, index) => ({ ...step, pointer: `/steps/${index}/where` }))
+  faults.push(...textSearchFaults(state, id, clauses))
   return faults
 }
 

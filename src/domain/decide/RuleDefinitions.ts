@@ -6,6 +6,7 @@ import type { ProjectState } from "../Project.ts"
 import type { Fact } from "../Record.ts"
 import type { Gives, LimitPeriod, Rule } from "../Rule.ts"
 import { badgeReferenceFaults } from "./References.ts"
+import { textSearchFaults } from "./TextSearches.ts"
 
 /** The members to change, as a merge patch has them: `reward` and `limit` member by member. */
 export interface RuleChange
@@ -114,8 +115,12 @@ const changedMultiplier = (
   return null
 }
 
-const ruleFaults = (state: ProjectState, { multiplier, reward }: Rule): ReadonlyArray<Fault> => {
-  const faults = [...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId")]
+const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
+  const { action, id, multiplier, reward, where } = rule
+  const faults = [
+    ...textSearchFaults(state, id, [{ action, where, pointer: "/where" }]),
+    ...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"),
+  ]
   if (multiplier !== null && multiplier.max < multiplier.min) {
     const detail = "must not be less than multiplierMin"
     faults.push({ pointer: "/multiplierMax", code: "out_of_range", detail })

@@ -91,8 +91,7 @@ const valueFault = (condition: ConditionJson) => {
 export const Condition = Schema.Struct({
   path: MetadataPath,
   op: oneOf(conditionOperators).annotate({
-    description:
-      "`gt`, `gte`, `lt`, `lte` compare numbers by size and texts by character; `in`: one of a list; `exists`: whether anything is there; `contains`: the text or list has it.",
+    description: `\`gt\`, \`gte\`, \`lt\`, \`lte\` compare numbers by size and texts by character; \`in\`: one of a list; \`exists\`: whether anything is there; \`contains\`: the text or list has it. All definitions of one action may have ${limits.textSearchesOfActionMax} different \`contains\` conditions.`,
     examples: ["gte"],
   }),
   value: Schema.optionalKey(

@@ -122,7 +122,7 @@ describe("The work of a decision", () => {
   })
 })
 
-const note = "y".repeat(16_000)
+const note = "y".repeat(64_000)
 const expensive = (userId: string) => {
   const command: TrackedEvent = { kind: "event", action: "DEAR", metadata: { note } }
   return { userId, command }

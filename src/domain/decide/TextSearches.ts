@@ -1,0 +1,65 @@
+/**
+ * The bound on `contains` conditions of an action. To look through a text of 16 KiB takes up to 0.1 ms, so these alone
+ * could make one event hold the event loop for seconds; no other condition costs more than 0.1 µs.
+ */
+import { limits } from "../../Limits.ts"
+import type { Condition } from "../Condition.ts"
+import type { Fault } from "../Errors.ts"
+import type { ProjectState } from "../Project.ts"
+
+/** Conditions of a definition on the events with an action; `pointer` leads to them in the request. */
+export interface Clause {
+  readonly action: string
+  readonly where: ReadonlyArray<Condition>
+  readonly pointer: string
+}
+
+/**
+ * The faults of those clauses that bring in a new `contains` where the action has too many different ones already, in
+ * all rules, quests and badges that are not archived. `id` is that of the definition, which they replace.
+ */
+export const textSearchFaults = (
+  state: ProjectState,
+  id: string,
+  clauses: ReadonlyArray<Clause>,
+): ReadonlyArray<Fault> => {
+  if (!clauses.some(({ where }) => where.some(isContains))) return []
+  return clauses.flatMap(({ action, pointer, where }) => {
+    const before = new Set<string>()
+    const after = new Set<string>()
+    for (const clause of clausesOf(state)) {
+      if (clause.action !== action) continue
+      addSearches(before, clause.where)
+      if (clause.id !== id) addSearches(after, clause.where)
+    }
+    for (const clause of clauses) if (clause.action === action) addSearches(after, clause.where)
+    const own = new Set<string>()
+    addSearches(own, where)
+    const isMore = after.size > Math.max(before.size, limits.textSearchesOfActionMax)
+    if (!isMore || own.isSubsetOf(before)) return []
+    const detail = `makes more than ${limits.textSearchesOfActionMax} different \`contains\` conditions of the action`
+    return [{ pointer, code: "too_long", detail }]
+  })
+}
+
+const isContains = ({ op }: Condition): boolean => op === "contains"
+
+const addSearches = (searches: Set<string>, where: ReadonlyArray<Condition>): void => {
+  for (const one of where) if (isContains(one)) searches.add(JSON.stringify([one.path, one.value]))
+}
+
+function* clausesOf({
+  badges,
+  quests,
+  rules,
+}: ProjectState): Generator<Pick<Clause, "action" | "where"> & { readonly id: string }> {
+  yield* rules.values()
+  for (const { id, set, steps } of quests.values()) {
+    if (set === "archived") continue
+    for (const { action, where } of steps) yield { id, action, where }
+  }
+  for (const { archived, criteria, id } of badges.values()) {
+    if (archived || criteria.kind !== "action_count") continue
+    yield { id, action: criteria.action, where: criteria.where }
+  }
+}
