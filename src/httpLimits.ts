@@ -32,6 +32,8 @@ export const httpLimits = {
   bodiesBytesMax: 256 * mebibyte,
   /** How long the caller of a reply that is sent in pieces may take nothing of it. */
   streamStallMs: 30_000,
+  /** A batch counts as its events, or as one request for each of these of its body where that is more. */
+  rateLimitUnitBytes: 64 * kibibyte,
   /** How long a turn decodes bodies of batches, all together, and how much of one is parsed in one step. */
   decodeTurnMs: 5,
   decodeStepBytes: 16 * kibibyte,

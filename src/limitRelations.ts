@@ -9,6 +9,10 @@ const holds = (relation: boolean, words: string): void => {
 export const checkLimits = (limits: { readonly [Name in keyof typeof all]: number }): void => {
   holds(limits.metadataBytesMax < limits.bodyBytesMax, "a body holds the largest metadata")
   holds(limits.eventBytesMax === limits.bodyBytesMax, "an event is as large alone as in a batch")
+  holds(
+    limits.eventBytesMax <= limits.rateLimitUnitBytes,
+    "the largest event counts as one request",
+  )
   holds(limits.bodyBytesMax < limits.batchBodyBytesMax, "a batch holds the largest event")
   holds(limits.bodyBytesMax < limits.recordBytesMax, "a record holds the largest body")
   holds(

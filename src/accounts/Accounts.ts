@@ -35,9 +35,10 @@ export class Accounts extends Context.Service<
     /** Changes whenever any key does, so that callers may be remembered until then. */
     readonly version: number
     /**
-     * Takes `amount` requests from the caller's project and environment. What is `limited` takes nothing.
-     * An amount of 0 takes nothing either, and is limited when not one request remains.
+     * Takes `amount` requests, at least 1, from the caller's project and environment. What is `limited` takes nothing.
      */
     readonly consume: (caller: Caller, amount: number) => RateLimitState
+    /** Whether `consume` would be limited; takes nothing. */
+    readonly look: (caller: Caller, amount: number) => RateLimitState
   }
 >()("accounts/Accounts") {}

@@ -88,6 +88,7 @@ export const make = Effect.gen(function* () {
       return version
     },
     consume: (caller, amount) => rateLimits.consume(caller, amount, now()),
+    look: (caller, amount) => rateLimits.look(caller, amount, now()),
   })
 
   /** A change runs to its end whatever becomes of its caller, so that the index follows the journal. */

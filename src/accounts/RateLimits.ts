@@ -24,14 +24,26 @@ class Window {
   }
 
   consume(amount: number, now: number): RateLimitState {
+    if (!this.#isLimited(amount, now)) {
+      if (this.#used === 0) this.#startedAt = now
+      this.#used += amount
+      return this.#state(false, now)
+    }
+    return this.#state(true, now)
+  }
+
+  look(amount: number, now: number): RateLimitState {
+    return this.#state(this.#isLimited(amount, now), now)
+  }
+
+  #isLimited(amount: number, now: number): boolean {
     const age = now - this.#startedAt
     // A clock that was set back ends the window too, or it could last for hours.
     if (age >= limits.rateLimitWindowMs || age < 0) this.#used = 0
-    const limited = this.#used + Math.max(amount, 1) > this.limit
-    if (!limited && amount > 0) {
-      if (this.#used === 0) this.#startedAt = now
-      this.#used += amount
-    }
+    return this.#used + amount > this.limit
+  }
+
+  #state(limited: boolean, now: number): RateLimitState {
     const endsAt = (this.#used === 0 ? now : this.#startedAt) + limits.rateLimitWindowMs
     return {
       limited,
@@ -88,5 +100,10 @@ export class RateLimits {
   /** See `Accounts.consume`. `now` is epoch milliseconds. */
   consume(caller: Caller, amount: number, now: number): RateLimitState {
     return this.#windowsByKey.get(caller.keyId)?.consume(amount, now) ?? unlimited(caller.tier)
+  }
+
+  /** See `Accounts.look`. */
+  look(caller: Caller, amount: number, now: number): RateLimitState {
+    return this.#windowsByKey.get(caller.keyId)?.look(amount, now) ?? unlimited(caller.tier)
   }
 }

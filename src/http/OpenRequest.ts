@@ -3,11 +3,12 @@
  * told at once, and pays for it, once.
  */
 import { Result } from "effect"
-import type { Accounts } from "../accounts/Accounts.ts"
+import type { Accounts, RateLimitState } from "../accounts/Accounts.ts"
 import { type Fault, invalidRequest, type LaurelError, laurelError } from "../domain/Errors.ts"
 import { limits } from "../Limits.ts"
 import type { Exchange } from "./Exchange.ts"
 import type { CompiledOperation } from "./Operation.ts"
+import type { RequestMetrics } from "./RequestMetrics.ts"
 
 export class OpenRequest {
   readonly exchange: Exchange
@@ -16,12 +17,42 @@ export class OpenRequest {
   params: unknown = undefined
   query: unknown = undefined
   readonly #accounts: Accounts["Service"]
+  readonly #metrics: RequestMetrics
   readonly #faults: Array<Fault> = []
+  /** What was taken of the rate limit before the cost was known. */
+  #paid = 0
 
-  constructor(exchange: Exchange, operation: CompiledOperation, accounts: Accounts["Service"]) {
+  constructor(
+    exchange: Exchange,
+    operation: CompiledOperation,
+    accounts: Accounts["Service"],
+    metrics: RequestMetrics,
+  ) {
     this.exchange = exchange
     this.operation = operation
     this.#accounts = accounts
+    this.#metrics = metrics
+  }
+
+  /**
+   * Whether the caller may ask now. What an operation with a cost of its own takes is known when its body is; until
+   * then, only look whether there is enough for what is announced of the body.
+   */
+  mayBegin(bodyBytes: number): boolean {
+    const { exchange, operation } = this
+    const caller = exchange.caller!
+    if (operation.cost === undefined) return this.#take(this.#accounts.consume(caller, 1))
+    return this.#take(this.#accounts.look(caller, Math.max(1, wholeUnits(bodyBytes))))
+  }
+
+  /** Takes what a body costs for its bytes, before it is decoded; `false` when that is more than there is. */
+  payForBody(bytes: number): boolean {
+    const { exchange, operation } = this
+    const units = wholeUnits(bytes)
+    if (operation.cost === undefined || units === 0) return true
+    if (!this.#take(this.#accounts.consume(exchange.caller!, units))) return false
+    this.#paid = units
+    return true
   }
 
   part(decoded: Result.Result<unknown, ReadonlyArray<Fault>>): unknown {
@@ -60,16 +91,23 @@ export class OpenRequest {
   pay(payload: unknown): boolean {
     const { exchange, operation } = this
     if (operation.cost === undefined) return true
-    const state = this.#accounts.consume(exchange.caller!, operation.cost(payload))
-    exchange.rateLimit = state
-    if (state.limited) exchange.refuse(rateLimited(state.resetSeconds))
-    return !state.limited
+    const rest = operation.cost(payload) - this.#paid
+    return rest <= 0 || this.#take(this.#accounts.consume(exchange.caller!, rest))
   }
 
-  /** A request that is refused before its cost is known counts as one. */
+  #take(state: RateLimitState): boolean {
+    const { exchange } = this
+    exchange.rateLimit = state
+    if (!state.limited) return true
+    this.#metrics.rateLimited(state.tier)
+    exchange.refuse(rateLimited(state.resetSeconds))
+    return false
+  }
+
+  /** A request that is refused before its cost is known counts as one, or as its body does. */
   refuse(error: LaurelError, headers?: ReadonlyArray<string>): void {
     const { exchange, operation } = this
-    if (operation.cost !== undefined) {
+    if (operation.cost !== undefined && this.#paid === 0) {
       exchange.rateLimit = this.#accounts.consume(exchange.caller!, 1)
     }
     exchange.refuse(error, headers)
@@ -81,7 +119,9 @@ const isAround =
   (fault: Fault): boolean =>
     pointer === fault.pointer || pointer.startsWith(`${fault.pointer}/`)
 
-export const rateLimited = (resetSeconds: number): LaurelError =>
+const wholeUnits = (bytes: number): number => Math.floor(bytes / limits.rateLimitUnitBytes)
+
+const rateLimited = (resetSeconds: number): LaurelError =>
   laurelError("rate_limited", "The key's requests are used up, or too few for this batch.", {
     retryAfterSeconds: resetSeconds,
   })

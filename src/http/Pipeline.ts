@@ -18,7 +18,7 @@ import type { HttpRoute, PlainReply } from "./Interpreter.ts"
 import { JsonText } from "./JsonText.ts"
 import type { RequestHandler } from "./Listener.ts"
 import { acceptable, acceptedMediaType, unsupportedMediaType } from "./MediaTypes.ts"
-import { OpenRequest, rateLimited } from "./OpenRequest.ts"
+import { OpenRequest } from "./OpenRequest.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "./Operation.ts"
 import { insufficientScope, internalError, shuttingDown } from "./RequestErrors.ts"
 import { headFault } from "./RequestHead.ts"
@@ -164,15 +164,8 @@ export class Pipeline implements RequestHandler {
     exchange.caller = caller
     exchange.share = share
     if (!this.#hasShare(exchange, share, bodyBytes)) return
-    // What an operation with a cost of its own takes is known when its body is; until then, only look.
-    const state = this.#accounts.consume(caller, operation.cost === undefined ? 1 : 0)
-    exchange.rateLimit = state
-    if (state.limited) {
-      this.#metrics.rateLimited(caller.tier)
-      exchange.refuse(rateLimited(state.resetSeconds))
-      return
-    }
-    const open = new OpenRequest(exchange, operation, this.#accounts)
+    const open = new OpenRequest(exchange, operation, this.#accounts, this.#metrics)
+    if (!open.mayBegin(bodyBytes)) return
     if (!operation.scopes.has(caller.scope)) {
       open.refuse(insufficientScope(caller.scope))
       return
@@ -246,6 +239,7 @@ export class Pipeline implements RequestHandler {
 
   #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
     const { exchange, operation } = open
+    if (!open.payForBody(body.length)) return
     const key = operation.method === "POST" ? idempotencyKey(exchange.request) : undefined
     if (key !== undefined) open.fault(idempotencyKeyFault(exchange.request, key))
     const payload = operation.payload(body, mediaType)
@@ -262,16 +256,12 @@ export class Pipeline implements RequestHandler {
     payload: Result.Result<unknown, LaurelError>,
     key: string | undefined,
   ): void {
-    const { exchange, operation, params } = open
+    const { operation, params } = open
     if (Result.isFailure(payload)) {
       open.refusePayload(payload.failure, body)
       return
     }
-    if (!open.settleFaults(body)) return
-    if (!open.pay(payload.success)) {
-      this.#metrics.rateLimited(exchange.caller!.tier)
-      return
-    }
+    if (!open.settleFaults(body) || !open.pay(payload.success)) return
     const idempotency = key === undefined ? undefined : idempotencyOf(key, operation, params, body)
     this.#perform(open, payload.success, idempotency)
   }

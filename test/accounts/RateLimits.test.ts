@@ -38,6 +38,7 @@ const limitsOf = (...keys: ReadonlyArray<ApiKey>) => {
     rateLimits,
     consume: (key: ApiKey, amount: number, now: number) =>
       rateLimits.consume(caller(key), amount, now),
+    look: (key: ApiKey, amount: number, now: number) => rateLimits.look(caller(key), amount, now),
   }
 }
 
@@ -63,12 +64,12 @@ describe("Rate limits", () => {
 
   it("begin a new minute with the first request after the last one's end", () => {
     const free = key("a")
-    const { consume } = limitsOf(free)
+    const { consume, look } = limitsOf(free)
     consume(free, 100, 5_000)
     expect(consume(free, 1, 64_999).limited).toBe(true)
     expect(consume(free, 1, 65_000)).toMatchObject({ limited: false, remaining: 99 })
-    expect(consume(free, 0, 100_000)).toMatchObject({ remaining: 99, resetSeconds: 25 })
-    expect(consume(free, 0, 125_000)).toMatchObject({ remaining: 100, resetSeconds: 60 })
+    expect(look(free, 1, 100_000)).toMatchObject({ remaining: 99, resetSeconds: 25 })
+    expect(look(free, 1, 125_000)).toMatchObject({ remaining: 100, resetSeconds: 60 })
     expect(consume(free, 1, 140_000)).toMatchObject({ remaining: 99, resetSeconds: 60 })
   })
 
@@ -83,10 +84,10 @@ describe("Rate limits", () => {
 
   it("take nothing for an amount of 0, and limit it when nothing remains", () => {
     const free = key("a")
-    const { consume } = limitsOf(free)
-    expect(consume(free, 0, 0)).toMatchObject({ limited: false, remaining: 100 })
+    const { consume, look } = limitsOf(free)
+    expect(look(free, 1, 0)).toMatchObject({ limited: false, remaining: 100 })
     consume(free, 100, 0)
-    expect(consume(free, 0, 0).limited).toBe(true)
+    expect(look(free, 1, 0).limited).toBe(true)
   })
 
   it("are shared by the keys of one policy in one environment", () => {

@@ -1,6 +1,7 @@
 /** Who may ask, how often, and what every reply says about that. */
 import { Cause, Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
 let server: TestServer
@@ -140,6 +141,40 @@ describe("a rate limit", () => {
     const invalid = await server.call("POST", "/v1/events/batch", { key, body: { events: [] } })
     expect([invalid.status, invalid.headers["x-ratelimit-remaining"]]).toEqual([400, "0"])
     expect((await send(1)).status).toBe(429)
+  })
+
+  it("counts a batch by its bytes where they are more than its events, before it is decoded", async () => {
+    const { rateLimitUnitBytes: unit } = limits
+    const limit = 20
+    const key = server.accounts.addKey("lk_test_bytes", { tier: "free", limit, environment: "e:y" })
+    const batch = (bytes: number, events: ReadonlyArray<unknown> = [event]) =>
+      JSON.stringify({ events }).padEnd(bytes, " ")
+    const send = async (body: string, headers: Record<string, string> = {}) => {
+      const reply = await server.call("POST", "/v1/events/batch", { key, body, headers })
+      return [reply.status, Number(reply.headers["x-ratelimit-remaining"])]
+    }
+    const text = "x".repeat(limits.metadataBytesMax - 12)
+    const largest = { ...event, metadata: { t: text } }
+    expect(await send(batch(0, [largest]))).toEqual([200, 19])
+    expect(await send(batch(0, Array(3).fill(largest)))).toEqual([200, 16])
+    expect(await send(batch(2 * unit - 1))).toEqual([200, 15])
+    expect(await send(batch(2 * unit))).toEqual([200, 13])
+    // One that is refused was read and decoded all the same.
+    expect(await send(batch(3 * unit, []))).toEqual([400, 10])
+    expect(await send(batch(2 * unit, Array(11).fill(event)))).toEqual([429, 8])
+    const chunked = { "transfer-encoding": "chunked" }
+    expect(await send(batch(9 * unit), chunked)).toEqual([429, 8])
+    // What is announced is refused before it is sent.
+    const head = [
+      "POST /v1/events/batch HTTP/1.1",
+      "Host: x",
+      `Authorization: Bearer ${key}`,
+      "Content-Type: application/json",
+      "Expect: 100-continue",
+      `Content-Length: ${9 * unit}`,
+    ]
+    expect(await server.raw(`${head.join("\r\n")}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 429 /)
+    expect(await send(batch(8 * unit))).toEqual([200, 0])
   })
 
   it("is not mentioned to a key without one", async () => {

@@ -67,15 +67,23 @@ export class TestAccounts {
     return [...this.#callers.values()].some((caller) => caller.keyId === keyId)
   }
 
-  consume({ keyId, tier }: Caller, amount: number): RateLimitState {
+  consume(caller: Caller, amount: number): RateLimitState {
+    const bucket = this.#limits.get(caller.keyId)
+    if (bucket !== undefined && bucket.used + amount <= bucket.limit) {
+      bucket.used += amount
+      return { ...this.look(caller, 0), limited: false }
+    }
+    return this.look(caller, amount)
+  }
+
+  look({ keyId, tier }: Caller, amount: number): RateLimitState {
     const bucket = this.#limits.get(keyId)
     if (bucket === undefined) {
       return { limited: false, limit: null, remaining: 0, resetSeconds: 1, tier }
     }
     const { limit, used } = bucket
-    const limited = used + Math.max(amount, 1) > limit
-    if (!limited) bucket.used += amount
-    return { limited, limit, remaining: limit - bucket.used, resetSeconds: 30, tier }
+    const limited = used + amount > limit
+    return { limited, limit, remaining: limit - used, resetSeconds: 30, tier }
   }
 }
 

@@ -171,7 +171,7 @@ export const Events = HttpApiGroup.make("events")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Track many events",
-          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event a line, where blank lines are none; at most ${limits.batchBodyBytesMax} bytes, of which each event may have ${limits.eventBytesMax}, white space and escapes included. An event that is refused does not touch the others. A batch of n events counts as n requests. When there is no room for all of its events, the batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds; 503 \`overloaded\` then means that none of them was applied. 503 \`storage_unavailable\` for a batch that was begun means that the outcome of some is unknown: repeat it with the same ids or \`Idempotency-Key\`.`,
+          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event a line, where blank lines are none; at most ${limits.batchBodyBytesMax} bytes, of which each event may have ${limits.eventBytesMax}, white space and escapes included. An event that is refused does not touch the others. A batch of n events counts as n requests, or as one for each ${limits.rateLimitUnitBytes} bytes of its body where that is more. When there is no room for all of its events, the batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds; 503 \`overloaded\` then means that none of them was applied. 503 \`storage_unavailable\` for a batch that was begun means that the outcome of some is unknown: repeat it with the same ids or \`Idempotency-Key\`.`,
         }),
       ),
   )

@@ -23,7 +23,7 @@ Every operation answers under \`/v1\` and, identically, under \`/api/v1\`. The A
 
 **Bounded.** Bodies have at most ${limits.bodyBytesMax} bytes (batches ${limits.batchBodyBytesMax}); \`Content-Encoding\` is not supported. \`HEAD\` answers like \`GET\`, without the body.
 
-**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` tell what remains. A batch of n events counts n. Keys without a limit get no such headers.
+**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` tell what remains. A batch of n events counts n, or one for each ${limits.rateLimitUnitBytes} bytes of its body where that is more; one that is refused counts for its body, or as one. Keys without a limit get no such headers.
 
 ## Errors
 

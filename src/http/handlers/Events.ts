@@ -116,7 +116,7 @@ export const eventHandlers = (
 
   const batches = (imported: true | undefined) => ({
     decode: (body: Buffer, mediaType: string) => turns.run(batchSteps(body, mediaType)),
-    cost: (batch: BatchInput) => batch.events.length,
+    cost: ({ events }: BatchInput) => events.length,
     handle: ({ caller, idempotency, payload }: OperationRequest<unknown, unknown, BatchInput>) =>
       idempotency === undefined
         ? Effect.map(apply(caller, payload, undefined, imported), (body) => ({ body }))
