@@ -168,6 +168,14 @@ describe("The configuration", () => {
       archivesHourly: 0,
       archivesDaily: 10_000,
     })
+    for (const jump of ["1 hour", "36500 days"]) {
+      expect(configOf({ LAUREL_CLOCK_JUMP_MAX: jump }).clockJumpMsMax).toBeGreaterThan(0)
+    }
+    for (const jump of ["59 minutes", "36501 days", "off"]) {
+      expect(faultsOf({ LAUREL_CLOCK_JUMP_MAX: jump })).toEqual([
+        expect.stringMatching(/from 1h to 36500d\.$/),
+      ])
+    }
     expect(configOf({ LAUREL_ARCHIVE_INTERVAL: "off" }).archiveIntervalMs).toBeNull()
     for (const interval of ["1 minute", "31 days"]) {
       expect(configOf({ LAUREL_ARCHIVE_INTERVAL: interval }).archiveIntervalMs).not.toBeNull()
