@@ -73,8 +73,12 @@ export class Ticker {
     }
     let looked = 0
     for (const userId of userIds) {
-      if (++looked % turnUsers === 0) yield* nextTurn
+      if (looked >= turnParts) {
+        looked = 0
+        yield* nextTurn
+      }
       const user = yield* peek(environment, userId)
+      looked += userParts + (user === undefined ? 0 : user.quests.size + user.streaks.size)
       const second = user === undefined ? 0 : dueSecond(user, project.state, now())
       if (second === 0 || second * 1_000 > now()) set(userId, second)
       else due.push({ userId, command: tick })
@@ -91,5 +95,7 @@ export class Ticker {
 }
 
 const tick: Tick = { kind: "tick" }
-/** How many users are looked at in one turn of the event loop; cold ones are read from disk. */
-const turnUsers = 50
+/** Quests and streaks that are looked at in one turn of the event loop. */
+const turnParts = 1_000
+/** A user counts as so many, whatever they have: cold ones are read from disk. */
+const userParts = 20

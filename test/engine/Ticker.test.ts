@@ -1,14 +1,16 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { applyUser } from "../../src/domain/applyUser.ts"
 import type { ProjectSettings } from "../../src/domain/Project.ts"
 import type { JournalRecord } from "../../src/domain/Record.ts"
+import { Ticker } from "../../src/engine/Ticker.ts"
 import { limits } from "../../src/Limits.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { NoSpace } from "../../src/storage/Storage.ts"
 import { questWith } from "../domain/definitions.ts"
-import { event, type Fixture, sandbox, startInMemory } from "./fixture.ts"
+import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "./fixture.ts"
 
 const quiet = {
   sweepIntervalMs: 86_400_000,
@@ -218,4 +220,55 @@ describe("Time that passes", () => {
       expect(noted(fixture.committed)).toMatchObject([[expect.anything(), "ada", "streak.broken"]])
     }),
   )
+})
+
+describe("A look at users who are due", () => {
+  const questState = { steps: {}, startedAt: 1, completedAt: null, expired: false, times: 0 }
+  const user = applyUser(undefined, {
+    sequence: 1,
+    at: 1,
+    subject: { actor: "user", environment: sandbox, userId: "u" },
+    cause: { kind: "tick" },
+    facts: [{ kind: "user.created" }],
+  })!
+
+  /** How many users are looked at in each turn of the event loop, of 40 who have so many quests each. */
+  const looksByTurn = Effect.fnUntraced(function* (questsOfUser: number) {
+    const environment = anEnvironment()
+    const ids = Array.from({ length: 40 }, (_, n) => `u${n}`)
+    for (const id of ids) environment.agenda.set(environment.boards.members.admit(id), 1)
+    const quests = new Map(
+      Array.from({ length: questsOfUser }, (_, n) => [`q${n}`, { ...questState, period: n }]),
+    )
+    let turn = 0
+    const next = () => {
+      turn++
+      timer = setImmediate(next)
+    }
+    let timer = setImmediate(next)
+    const looks = new Map<number, number>()
+    const asked = yield* Deferred.make<void>()
+    const ticker = new Ticker({
+      clockCheckMs: 60_000,
+      environments: [environment],
+      now: () => 5_000,
+      peek: () => {
+        looks.set(turn, (looks.get(turn) ?? 0) + 1)
+        return Effect.succeed({ ...user, quests })
+      },
+      askUsers: () => Effect.as(Deferred.succeed(asked, undefined), []),
+    })
+    const fiber = yield* Effect.forkChild(ticker.run)
+    yield* Deferred.await(asked)
+    yield* Fiber.interrupt(fiber)
+    clearImmediate(timer)
+    return [...looks.values()]
+  })
+
+  it("takes as many in a turn as their quests allow", () =>
+    Effect.gen(function* () {
+      expect(yield* looksByTurn(0)).toEqual([40])
+      const looks = yield* looksByTurn(2_000)
+      expect([Math.max(...looks), looks.length]).toEqual([1, 40])
+    }).pipe(Effect.runPromise))
 })
