@@ -130,7 +130,7 @@ const expensive = (userId: string) => {
 
 /** Rules of which one event takes a whole turn. */
 const define = Effect.fnUntraced(function* (engine: Parameters<typeof ask>[0]) {
-  const count = Math.ceil(limits.decisionTurnWorkMax / (note.length / 64))
+  const count = Math.ceil(limits.decisionTurnWorkMax / (note.length / 16))
   for (let n = 0; n < count; n++) {
     const where: ReadonlyArray<Condition> = [{ path: "note", op: "contains", value: `x${n}` }]
     const made = ruleWith({ id: `rul_${n}`, action: "DEAR", where, reward: { xp: 1 } })
