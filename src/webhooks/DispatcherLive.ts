@@ -30,6 +30,7 @@ import type { MessageSender } from "./Sender.ts"
 import { SenderThread } from "./SenderThread.ts"
 import { Slots } from "./Slots.ts"
 import { SteadyTime } from "./SteadyTime.ts"
+import { repairedEntry, repairTables } from "./TableRepair.ts"
 import { WebhookMetrics } from "./WebhookMetrics.ts"
 
 export interface WebhookOptions {
@@ -197,6 +198,7 @@ export const make = Effect.fnUntraced(function* (
       outbox.wake()
     })
   })
+  const unchecked = yield* repaired(storage, store)
   yield* registry.load(store)
   const cursor = (yield* store.cursor) ?? 0
   const reached = (yield* store.reached) ?? 0
@@ -205,6 +207,7 @@ export const make = Effect.fnUntraced(function* (
   for (const { tally } of registry) pending += tally.stored.pending
   bookkeeping.begin(cursor, reached, pending)
   yield* bookkeeping.run
+  if (unchecked) bookkeeping.write([repairedEntry])
   yield* feed.hold(neededFrom(registry, store, outbox, bookkeeping))
   for (const number of yield* store.endpoints) {
     // Deleted just before the end, or while nobody delivered.
@@ -235,6 +238,20 @@ export const make = Effect.fnUntraced(function* (
   )
   return deliveriesOf({ bookkeeping, host, registry, store, feed, isErased, onBroken })
 })
+
+/** Repairs the tables as soon as there is space for it. */
+const repaired = (
+  storage: Storage["Service"],
+  store: DeliveryStore,
+): Effect.Effect<boolean, Broken> =>
+  Effect.flatMap(store.endpoints, (endpoints) => repairTables(storage, store, endpoints)).pipe(
+    Effect.catchTag("NoSpace", () =>
+      Effect.andThen(
+        Effect.sleep(limits.noSpaceRetryMs),
+        Effect.suspend(() => repaired(storage, store)),
+      ),
+    ),
+  )
 
 /** Begins again after a failure, which is reported. */
 const supervised = (name: string, work: Effect.Effect<void>): Effect.Effect<void> =>

@@ -5,8 +5,8 @@
  * - every user's state, which is what its records fold to, from the first on, and what the journal makes of the
  *   snapshot's value. So a page, a value or a record that is lost, old or another's shows;
  * - the sums: xp and points record by record, what is counted of users and quests, the leaderboards;
- * - the references: callers' ids and records lead to each other, kept answers and their expiry too, and
- *   environments and keys belong to projects that exist.
+ * - the references: callers' ids and records lead to each other, kept answers and their expiry too,
+ *   environments and keys belong to projects that exist, and so do the tables of webhooks (`WebhookCheck.ts`).
  *
  * It rests on the domain (`applyUser`) and the codecs alone, so it follows when they grow. Memory: a page of
  * history, the journal's tail and the boards; time: about that of decoding every record once.
@@ -26,11 +26,12 @@ import type { FaultList, Findings } from "./Findings.ts"
 import { IdCheck } from "./IdCheck.ts"
 import type { SavedState, SavedUser } from "./SavedState.ts"
 import { checkUser } from "./UserCheck.ts"
+import { WebhookCheck } from "./WebhookCheck.ts"
 
 export type Progress = (done: number, total: number) => void
 
 const usersInATurn = 200
-/** Of whose values nothing but the checksum can be checked here. */
+/** Of which the checksum of each value is checked; what they say, elsewhere if at all. */
 const plainTables = [
   "meta",
   "batches",
@@ -87,6 +88,7 @@ class Check {
       for (const [key, value] of this.#saved.entries(table)) this.#checkValue(table, key, value)
     }
     this.#counts.end(this.#saved, fault)
+    new WebhookCheck(this.#saved, fault).run(this.#saved.readProjects())
     yield* this.#boards.end(fault)
     const findings: Findings = {
       counts: {
