@@ -18,11 +18,12 @@ interface EventAnswer {
 const retryMs = 20
 
 /** Status and body, or `undefined` when the connection broke. */
-const request = async (
+export const request = async (
   url: string,
   key: string,
   path: string,
   sent?: Pick<Sent, "body" | "headers">,
+  method = sent === undefined ? "GET" : "POST",
 ): Promise<{ readonly response: Response; readonly body: unknown } | undefined> => {
   try {
     const response = await fetch(url + path, {
@@ -31,9 +32,11 @@ const request = async (
         "content-type": "application/json",
         ...sent?.headers,
       },
-      ...(sent !== undefined && { method: "POST", body: JSON.stringify(sent.body) }),
+      method,
+      ...(sent !== undefined && { body: JSON.stringify(sent.body) }),
     })
-    return { response, body: await response.json() }
+    const text = await response.text()
+    return { response, body: text === "" ? undefined : JSON.parse(text) }
   } catch {
     return undefined
   }

@@ -11,6 +11,8 @@ const hook = resolve(import.meta.dirname, "hook.ts")
 export interface Trouble {
   readonly plan?: Plan
   readonly clock?: ClockPlan
+  /** More settings. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 export type End = number | NodeJS.Signals
@@ -24,7 +26,11 @@ export class ServerProcess {
   url = ""
   readonly #waiting = new Set<() => void>()
 
-  constructor(args: ReadonlyArray<string>, directory: string, { clock, plan }: Trouble = {}) {
+  constructor(
+    args: ReadonlyArray<string>,
+    directory: string,
+    { clock, plan, settings }: Trouble = {},
+  ) {
     const troubled = plan !== undefined || clock !== undefined
     this.process = spawn(process.execPath, [main, ...args], {
       stdio: ["ignore", "pipe", "pipe"],
@@ -38,6 +44,7 @@ export class ServerProcess {
         LAUREL_ADMIN_PORT: "0",
         // All the time, so that every fault meets one.
         LAUREL_SNAPSHOT_INTERVAL: "100 millis",
+        ...settings,
         ...(troubled && { NODE_OPTIONS: `--import ${hook}` }),
         ...(plan !== undefined && { TORTURE_PLAN: JSON.stringify(plan) }),
         ...(clock !== undefined && { TORTURE_CLOCK: JSON.stringify(clock) }),

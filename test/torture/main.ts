@@ -1,15 +1,18 @@
 /**
  * `npm run torture -- --minutes 10 --seed 1`: see `torture.ts`. With `--steps`, instead, `kill -9` before and after
- * each named step, once. Ends with 1 when anything was lost.
+ * each named step, once. With `--kills 2000`, at most so many `kill -9` in short cycles with webhooks on (`kills.ts`).
+ * Ends with 1 when anything was lost.
  */
 import { parseArgs } from "node:util"
 import { everyStep } from "./faults.ts"
+import { kills } from "./kills.ts"
 import { torture } from "./torture.ts"
 
 const { values } = parseArgs({
   options: {
     steps: { type: "boolean", default: false },
     minutes: { type: "string", default: "10" },
+    kills: { type: "string", default: "0" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 0x1_0000_0000)) },
   },
 })
@@ -18,6 +21,18 @@ const seed = Number(values.seed)
 if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
   console.error("Give --minutes a number above 0 and --seed a whole number.")
   process.exit(64)
+}
+const killsMax = Number(values.kills)
+if (killsMax > 0) {
+  console.log(`${killsMax} kills in ${minutes} minutes at most; again with --seed ${seed}`)
+  const summary = await kills({
+    seed,
+    kills: killsMax,
+    durationMs: minutes * 60_000,
+    say: console.log,
+  })
+  console.log(JSON.stringify({ seed, ...summary }, null, 2))
+  process.exit(summary.faults.length > 0 ? 1 : 0)
 }
 const extent = values.steps ? "at every step" : `for ${minutes} minutes`
 console.log(`Torture ${extent}; again with --seed ${seed}`)

@@ -1,6 +1,7 @@
 /** A short run of what `npm run torture` does for minutes, and whether its oracle would notice. */
 import { describe, expect, it } from "vitest"
 import { Random, seeds } from "../simulation/random.ts"
+import { kills } from "./kills.ts"
 import { Ledger } from "./Ledger.ts"
 import { torture } from "./torture.ts"
 
@@ -16,6 +17,18 @@ describe("Torture", { timeout: 120_000 }, () => {
       expect(summary.kills).toBeGreaterThanOrEqual(1)
       expect(summary.acknowledged).toBe(summary.sent)
       expect(summary.verified).toBeGreaterThan(0)
+    })
+  }
+})
+
+describe("Kills in short cycles, with webhooks on,", { timeout: 240_000 }, () => {
+  for (const seed of seeds(1)) {
+    it(`lose no message and send none again; again with LAUREL_TEST_SEED=${seed}`, async () => {
+      const said: Array<string> = []
+      const say = (line: string) => said.push(line)
+      const summary = await kills({ seed, kills: 2, durationMs: 120_000, say })
+      expect(summary.faults, said.join("\n")).toEqual([])
+      expect(summary.kills).toBe(2)
     })
   }
 })

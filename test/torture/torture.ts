@@ -3,7 +3,7 @@
  * without trouble, and everything is compared with what was acknowledged: repeated, each request must be known and
  * have its first answer; and when what had no answer is settled, every user must have exactly the xp that was given.
  */
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Random } from "../simulation/random.ts"
@@ -46,7 +46,7 @@ const each = async <A>(items: ReadonlyArray<A>, use: (item: A) => Promise<void>)
   await Promise.all(Array.from({ length: verifiers }, one))
 }
 
-const check = async (server: ServerProcess, key: string, ledger: Ledger): Promise<void> => {
+export const check = async (server: ServerProcess, key: string, ledger: Ledger): Promise<void> => {
   await each(ledger.round, async (sent) => {
     const answer = await insist(server, key, sent)
     if (answer === undefined) throw new Error(`The server ended:\n${server.stderr}`)
@@ -74,7 +74,7 @@ export const torture = async (options: TortureOptions): Promise<Summary> => {
   const directory = await mkdtemp(join(tmpdir(), "laurel-torture-"))
   let server = await startWell(directory)
   try {
-    const key = /lk_test_\w+/.exec(server.stdout)?.[0] ?? (await firstKey(server))
+    const key = await firstKey(directory)
     await createRule(server, key, eventXp)
     await server.end("SIGTERM")
     while (order === undefined ? performance.now() < endsAt : rounds < order.length) {
@@ -114,11 +114,6 @@ export const torture = async (options: TortureOptions): Promise<Summary> => {
   return { seed, rounds, sent, acknowledged, verified, kills, faults: struck, lost }
 }
 
-/** The first start prints its key when it is ready. */
-const firstKey = (server: ServerProcess): Promise<string> =>
-  new Promise((found) => {
-    server.process.stdout!.on("data", () => {
-      const key = /lk_test_\w+/.exec(server.stdout)?.[0]
-      if (key !== undefined) found(key)
-    })
-  })
+/** The first start keeps its key in a file. */
+export const firstKey = async (directory: string): Promise<string> =>
+  (await readFile(join(directory, "first-key"), "utf8")).trimEnd()
