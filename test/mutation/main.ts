@@ -15,8 +15,9 @@ import { Tests } from "./tests.ts"
 const root = path.resolve(import.meta.dirname, "../..")
 /** Those of the rooms above would take too long for each change. */
 const testFolders = ["engine", "simulation", "storage", "webhooks"]
-const firstBudgetMs = 5_000
-const secondBudgetMs = 40_000
+/** How many tests are run at least, and for how long: at first, and where those let a change through. */
+const first = { least: 1, budgetMs: 5_000 }
+const second = { least: 4, budgetMs: 40_000 }
 const vitestMsMax = 180_000
 const heapMebibytes = 3_000
 
@@ -136,9 +137,11 @@ const judge = async (mutant: Mutant, tests: Tests): Promise<Verdict> => {
     `${source.slice(0, mutant.start)}${mutant.after}${source.slice(mutant.end)}`,
   )
   try {
-    const first = tests.of(mutant.file, firstBudgetMs)
-    const more = tests.of(mutant.file, secondBudgetMs).filter((test) => !first.includes(test))
-    for (const some of [first, more]) {
+    const few = tests.of(mutant.file, first.least, first.budgetMs)
+    const more = tests
+      .of(mutant.file, second.least, second.budgetMs)
+      .filter((test) => !few.includes(test))
+    for (const some of [few, more]) {
       if (some.length === 0) continue
       const { code } = await vitest("--bail", "1", "--testTimeout", "30000", ...some)
       if (code === null) return "timeout"

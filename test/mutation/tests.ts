@@ -33,8 +33,8 @@ export class Tests {
     for (const test of ms.keys()) this.#distances.set(test, distancesFrom(test, read))
   }
 
-  /** The tests of a module, its own first, then the nearest, for about `budgetMs` of them. */
-  of(module: string, budgetMs: number): ReadonlyArray<string> {
+  /** The tests of a module, its own first, then the nearest: `least` of them, and more for up to `budgetMs`. */
+  of(module: string, least: number, budgetMs: number): ReadonlyArray<string> {
     const own = module.replace(/^src/, "test").replace(/\.ts$/, ".test.ts")
     const nearest = [...this.#ms]
       .flatMap(([test, ms]) => {
@@ -45,7 +45,7 @@ export class Tests {
     const chosen: Array<string> = []
     let spent = 0
     for (const { ms, test } of nearest) {
-      if (chosen.length > 0 && spent + ms > budgetMs) continue
+      if (chosen.length >= least && spent + ms > budgetMs) continue
       chosen.push(test)
       spent += ms
     }

@@ -249,7 +249,9 @@ class Import {
       this.#sliceBytes = 0
       yield* this.#write(slice)
     }
-    const after = { lastSequence: Math.max(0, (this.header?.watermark ?? 0) - 1), checksum: 0 }
+    // Only the header says where the journal begins, and its line may be longer than a piece.
+    if (this.header === undefined) return
+    const after = { lastSequence: Math.max(0, this.header.watermark - 1), checksum: 0 }
     this.#segments ??= new SegmentWriter({ disk: nodeDisk, folder: this.#journal, after })
     while (this.#bodies.length >= batchRecordsMax || this.#bodiesBytes >= batchBytesMax || all) {
       const bodies = this.#nextBatch()

@@ -111,6 +111,23 @@ describe("An export", () => {
     }),
   )
 
+  it.live("is read wherever the pieces that it is read in begin", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* written
+      const { file, text } = yield* exported(directory)
+      const { findings } = yield* imported(file)
+      const unsigned = text.replace(/,"sha256":"[0-9a-f]+"/, "")
+      const first = unsigned.indexOf("\n")
+      const pieceBytes = 1_048_576
+      for (const end of [pieceBytes - 1, pieceBytes, pieceBytes + 1]) {
+        const padded = `${unsigned.slice(0, first)}${" ".repeat(end - first)}${unsigned.slice(first)}`
+        const moved = path.join(yield* temporaryFolder, "padded.ndjson")
+        yield* Effect.promise(() => writeFile(moved, padded))
+        expect((yield* imported(moved)).findings).toEqual(findings)
+      }
+    }),
+  )
+
   it.live("of one environment has nothing of others, and no keys", () =>
     Effect.gen(function* () {
       const { directory, host, position, reads } = yield* written
