@@ -162,6 +162,15 @@ describe("LmdbStore", () => {
     }),
   )
 
+  it.live("refuses writes once it is closed", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const store = yield* Effect.scoped(openLmdbStore({ folder, freeSpaceBytesMin: 0 }))
+      const refused = yield* Effect.flip(store.writeEntries([put(1, "value")]))
+      expect(refused).toMatchObject({ _tag: "Broken", cause: new Error("the store is closed") })
+    }),
+  )
+
   it.effect("tells a folder that can not be opened", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(

@@ -63,4 +63,16 @@ describe("The queue of an endpoint", () => {
     ])
     expect(memory.deliveries).toBe(5)
   })
+
+  it("puts one that is hastened first, once, and leaves one that is under way alone", () => {
+    const { queue, written } = queueOf(3)
+    const [first, , third] = queue.ready
+    queue.hasten(third!)
+    expect(queue.ready.map(({ sequence }) => sequence)).toEqual([3, 1, 2])
+    expect([third!.urgent, third!.dueAt, written.at(-1)]).toEqual([true, 1, third])
+    queue.take(1)
+    queue.hasten(first!)
+    expect(queue.ready.map(({ sequence }) => sequence)).toEqual([3, 2])
+    expect(first!.urgent).toBe(false)
+  })
 })
