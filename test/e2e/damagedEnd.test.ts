@@ -12,11 +12,12 @@ describe(
   "A journal of which the last acknowledged batch is damaged after a crash",
   patience,
   () => {
-    it("ends the start with 65, and the check says so too", async () => {
+    it("ends the start with 65, the check says so too, and a restore goes to the last whole record", async () => {
       const folder = await temporaryFolder()
       const journal = join(folder, "journal")
       const server = await Server.start(folder, { LAUREL_SNAPSHOT_INTERVAL: "1 hour" })
       const key = await server.createKey()
+      expect((await run(["snapshots", "create"], folder)).code).toBe(0)
       const marked = () => Effect.runPromise(readFlushed(nodeDisk, journal))
       const before = await marked()
       const sent = { userId: "u1", action: "ACKNOWLEDGED" }
@@ -38,6 +39,16 @@ describe(
       expect(second.stderr.text).toMatch(damaged)
       const checked = await run(["snapshots", "verify", "live"], folder)
       expect([checked.code, checked.stderr]).toEqual([65, expect.stringMatching(damaged)])
+
+      const restore = (sequence: string) =>
+        run(["snapshots", "restore", "--to-sequence", sequence, "--yes"], folder)
+      const refused = await restore("last")
+      const [, whole = ""] = /`--to-sequence (\d+)` goes back to what is whole/.exec(
+        refused.stderr,
+      )!
+      expect((await restore(whole)).code).toBe(0)
+      const third = await Server.start(folder)
+      expect(await third.stop()).toBe(0)
     })
   },
 )
