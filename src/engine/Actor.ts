@@ -129,8 +129,13 @@ export class Actor<State, Command> {
     return undefined
   }
 
+  /** The actor begins with this state, which is durable. */
+  load(state: State): void {
+    this.resume(state, state)
+  }
+
   /** The actor begins with `durable`, and ahead of that with `state`. */
-  load(durable: State, state: State = durable): void {
+  resume(durable: State, state: State): void {
     this.state = state
     this.durable = durable
     this.loaded = true

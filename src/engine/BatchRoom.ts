@@ -140,7 +140,7 @@ export class BatchRoom {
     }
     let newcomers = count
     if (!residency.hasRoom(count)) {
-      newcomers = messages.filter(({ userId }) => !users.has(userId)).length
+      newcomers = new Set(messages.map(({ userId }) => userId).filter((id) => !users.has(id))).size
       if (residency.admit(newcomers) !== undefined) return noRoom
     }
     residency.promised += newcomers
@@ -156,6 +156,7 @@ export class BatchRoom {
         actors.answers.given()
       },
     }
+    if (waiting !== undefined) this.#gone(waiting)
     return room
   }
 }

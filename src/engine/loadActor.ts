@@ -57,5 +57,5 @@ const load = <State, Command>(
     isErasing ? kind.empty : durable,
     pending.backFrom(latest, isErasing ? ahead : Math.max(newest, after)),
   )
-  actor.load(durable, state)
+  actor.resume(durable, state)
 }

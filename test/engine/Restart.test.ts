@@ -135,6 +135,28 @@ describe("An actor that failed", () => {
     )
   }
 
+  it.effect("has nothing at all while the user's erasure waits for the disk", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const { domain } = faultyDomain()
+      const { engine } = yield* startInMemory(disk, { domain })
+      yield* engine.askUser(sandbox, reward("u1", 100))
+      yield* Latch.close(disk.answers)
+      const erasure = { userId: "u1", command: { kind: "erasure" } } as const
+      const asked = yield* Effect.forkChild(engine.askUser(sandbox, erasure), {
+        startImmediately: true,
+      })
+      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+      yield* TestClock.adjust(limits.actorRestartBackoffMs)
+      const again = yield* Effect.forkChild(Effect.flip(engine.askUser(sandbox, erasure)), {
+        startImmediately: true,
+      })
+      yield* Latch.open(disk.answers)
+      yield* Fiber.join(asked)
+      expect((yield* Fiber.join(again)).code).toBe("user_not_found")
+    }),
+  )
+
   it.effect("takes down nobody else when its state can not be loaded either", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
