@@ -1,0 +1,41 @@
+/** What the server answers is what its OpenAPI document says, whatever it is asked. */
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { startServer, type TestServer } from "./fixture.ts"
+import { operationsOf, ReplyCheck } from "./fuzz/ReplyCheck.ts"
+import { fuzz } from "./fuzz/StatefulFuzz.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
+
+it(`every reply is declared, and fits its schema (SEED=${seed})`, async () => {
+  const { faults, replies } = await fuzz(server, seed, 800)
+  expect(faults).toEqual([])
+  // It got past the outer checks of most operations.
+  const successes = [...replies.keys()].filter((reply) => / 20\d$/.test(reply))
+  expect(successes.length).toBeGreaterThan(15)
+})
+
+it("a reply that the document does not declare is found", async () => {
+  const { json: document } = await server.call("GET", "/openapi.json", { key: null })
+  const check = new ReplyCheck(document)
+  const operation = operationsOf(document).find(
+    ({ method, path }) => method === "GET" && path === "/v1/project",
+  )!
+  const reply = await server.call("GET", "/v1/project")
+  expect(check.fault(operation, reply)).toBeUndefined()
+  const wrong: ReadonlyArray<readonly [object, string]> = [
+    [{ status: 418 }, "the status 418 is not declared"],
+    [{ json: { ...reply.json, timezone: 5 } }, "200 does not fit its schema"],
+    [{ json: { ...reply.json, name: undefined } }, "200 does not fit its schema"],
+    [{ headers: { "x-request-id": "r", "content-type": "text/html" } }, "content type text/html"],
+    [{ headers: { "content-type": "application/json" } }, "200 lacks X-Request-Id"],
+  ]
+  for (const [change, words] of wrong) {
+    expect(check.fault(operation, { ...reply, ...change })).toContain(words)
+  }
+})
