@@ -62,6 +62,10 @@ interface QuestWithStep {
   readonly step: QuestStep
 }
 
+interface Index extends ActionIndex {
+  readonly byAction: ReadonlyMap<string, Entry>
+}
+
 class Entry implements ActionEntry {
   readonly rules: Array<Rule> = []
   readonly steps: Array<QuestWithStep> = []
@@ -69,6 +73,12 @@ class Entry implements ActionEntry {
   streaks: ReadonlyArray<StreakDefinition> = []
   /** Made for the first event: when definitions are made one after the other, most indexes see no event of most actions. */
   #match: ActionEntry["matching"] | undefined
+  /** Of this entry once it is compiled, until then of the one before. */
+  #conditions: SharedConditions | undefined
+
+  constructor(before?: Entry) {
+    this.#conditions = before === undefined ? undefined : before.#conditions
+  }
 
   matching(metadata: Metadata | undefined): Matching {
     this.#match ??= this.#compile()
@@ -87,7 +97,7 @@ class Entry implements ActionEntry {
       const all: Matching = { rules, steps: byQuest(steps), badges, work }
       return () => all
     }
-    const conditions = new SharedConditions()
+    const conditions = this.#conditionsToShare()
     const ofRules = new Matcher(rules, ({ where }) => where, conditions)
     const ofSteps = new Matcher(steps, ({ step }) => step.where, conditions)
     const ofBadges = new Matcher(badges, ({ criteria }) => criteria.where, conditions)
@@ -99,6 +109,18 @@ class Entry implements ActionEntry {
       conditions.end()
       return { rules, steps, badges, work: conditions.work }
     }
+  }
+
+  /** Those of the entry before, unless most of them are gone. */
+  #conditionsToShare(): SharedConditions {
+    let count = 0
+    for (const { where } of this.rules) count += where.length
+    for (const { step } of this.steps) count += step.where.length
+    for (const { criteria } of this.badges) count += criteria.where.length
+    const before = this.#conditions
+    this.#conditions =
+      before === undefined || before.isStale(count) ? new SharedConditions() : before
+    return this.#conditions
   }
 }
 
@@ -113,12 +135,12 @@ const byQuest = (steps: ReadonlyArray<QuestWithStep>): ReadonlyArray<StepsOfQues
   return quests
 }
 
-const build = (project: ProjectState): ActionIndex => {
+const build = (project: ProjectState, before: Index | undefined): Index => {
   const byAction = new Map<string, Entry>()
   const of = (action: string): Entry => {
     let entry = byAction.get(action)
     if (entry === undefined) {
-      entry = new Entry()
+      entry = new Entry(before?.byAction.get(action))
       byAction.set(action, entry)
     }
     return entry
@@ -196,22 +218,47 @@ export const crossedBy = (
 
 const noBadges: ReadonlyArray<Badge> = []
 
-const indexes = new WeakMap<ProjectState, ActionIndex>()
+const indexes = new WeakMap<ProjectState, Index>()
 
-/** By its quests, the latest state that was indexed: most records of a project change no definition. */
-const latest = new WeakMap<ProjectState["quests"], ProjectState>()
+/** By some of its definitions, the latest state that was indexed. */
+const latest = new WeakMap<object, ProjectState>()
+
+/** The first two definitions of each kind: a record that changes one definition leaves one of these, if there are two. */
+function* keysOf({ badges, quests, rules }: ProjectState): Generator<object> {
+  for (const part of [rules, quests, badges]) {
+    let count = 0
+    for (const definition of part.values()) {
+      yield definition
+      if (++count === 2) break
+    }
+  }
+}
+
+/** The latest state that had some of these definitions: of the same environment, mostly one record before. */
+const stateBefore = (project: ProjectState): ProjectState | undefined => {
+  for (const key of keysOf(project)) {
+    const before = latest.get(key)
+    if (before !== undefined) return before
+  }
+  return undefined
+}
 
 const sameDefinitions = (one: ProjectState, other: ProjectState): boolean =>
-  one.rules === other.rules && one.badges === other.badges && one.settings === other.settings
+  one.rules === other.rules &&
+  one.quests === other.quests &&
+  one.badges === other.badges &&
+  one.settings === other.settings
 
-const find = (project: ProjectState): ActionIndex => {
+const find = (project: ProjectState): Index => {
   let index = indexes.get(project)
   if (index === undefined) {
-    const before = latest.get(project.quests)
-    const known = before !== undefined && sameDefinitions(before, project)
-    index = (known ? indexes.get(before) : undefined) ?? build(project)
+    const before = stateBefore(project)
+    const indexBefore = before === undefined ? undefined : indexes.get(before)
+    // Most records of a project change no definition.
+    const isKnown = before !== undefined && sameDefinitions(before, project)
+    index = (isKnown ? indexBefore : undefined) ?? build(project, indexBefore)
     indexes.set(project, index)
-    latest.set(project.quests, project)
+    for (const key of keysOf(project)) latest.set(key, project)
   }
   return index
 }

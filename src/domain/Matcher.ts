@@ -33,7 +33,7 @@ export class Matcher<A> {
     this.#conditions = conditions
     this.#unconditional = items.every((item) => whereOf(item).length === 0)
     if (this.#unconditional) return
-    const shared = items.map((item) => whereOf(item).map((one) => conditions.share(one)))
+    const shared = items.map((item) => conditions.share(whereOf(item)))
     for (const [place, item] of items.entries()) this.#file(item, place, shared[place]!)
   }
 

@@ -1,6 +1,9 @@
 /**
  * The conditions of all definitions of one action, each of them once, however many definitions have it. For an event,
  * between `begin` and `end`, a path is looked up at most once, and a condition is evaluated at most once.
+ *
+ * When a definition changes, the next index goes on with the conditions of the one before, so that only what is new
+ * is compiled; of what is gone, as much as is there may stay in memory.
  */
 import { type Condition, type Test, testOf, valueAtNames } from "./Condition.ts"
 import type { Metadata } from "./Record.ts"
@@ -19,7 +22,7 @@ export interface SharedCondition {
   readonly path: SharedPath
   /** Made when it is first needed: with an equality in front, that may be never. */
   test: Test | undefined
-  /** How many definitions have it. */
+  /** How many definitions have it, or had it. */
   uses: number
   event: number
   holds: boolean
@@ -33,13 +36,30 @@ export class SharedConditions {
   work = 0
   readonly #paths = new Map<string, SharedPath>()
   readonly #looked: Array<SharedPath> = []
+  readonly #shared = new WeakMap<ReadonlyArray<Condition>, ReadonlyArray<SharedCondition>>()
+  /** How many different conditions there are, with those that no definition has any more. */
+  #size = 0
   #event = 0
   #metadata: Metadata | undefined
 
-  /** The one condition that is the same as this one, for one more definition. */
-  share(condition: Condition): SharedCondition {
+  /** Whether most of what is here is gone, where definitions have so many conditions. */
+  isStale(conditions: number): boolean {
+    return this.#size > 2 * conditions + staleMin
+  }
+
+  /** The conditions that are the same as these of one definition. */
+  share(where: ReadonlyArray<Condition>): ReadonlyArray<SharedCondition> {
+    let shared = this.#shared.get(where)
+    if (shared === undefined) {
+      shared = where.map((condition) => this.#share(condition))
+      this.#shared.set(where, shared)
+    }
+    return shared
+  }
+
+  #share(condition: Condition): SharedCondition {
     const { op, value } = condition
-    const path = this.path(condition.path)
+    const path = this.#path(condition.path)
     let sameOperator = path.conditions.get(op)
     if (sameOperator === undefined) {
       sameOperator = new Map()
@@ -50,12 +70,13 @@ export class SharedConditions {
     if (shared === undefined) {
       shared = { condition, path, test: undefined, uses: 0, event: 0, holds: false }
       sameOperator.set(key, shared)
+      this.#size++
     }
     shared.uses++
     return shared
   }
 
-  path(path: string): SharedPath {
+  #path(path: string): SharedPath {
     let shared = this.#paths.get(path)
     if (shared === undefined) {
       shared = { names: path.split("."), conditions: new Map(), event: 0, found: undefined }
@@ -99,6 +120,8 @@ export class SharedConditions {
     return shared.holds
   }
 }
+
+const staleMin = 1_000
 
 const lengthOf = (found: unknown): number =>
   typeof found === "string" || Array.isArray(found) ? found.length : 0
