@@ -154,9 +154,10 @@ export class BatchRoom {
         isIn = false
         residency.promised -= room.newcomers
         actors.answers.given()
+        // Not before: the next one begins at once.
+        if (waiting !== undefined) this.#gone(waiting)
       },
     }
-    if (waiting !== undefined) this.#gone(waiting)
     return room
   }
 }
