@@ -8,6 +8,7 @@ import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/Calendar.t
 import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
 import type { Cause, JournalRecord, UserCommand } from "../../src/domain/Record.ts"
 import { replyOf } from "../../src/domain/UserReply.ts"
+import { firstOf } from "./answers.ts"
 import { countInHistory } from "./model/badges.ts"
 import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
 import type { Definitions } from "./model/Definitions.ts"
@@ -79,10 +80,19 @@ export class Oracle {
   /** A record of a user: it must have done what the model makes of its cause. */
   take(record: JournalRecord): void {
     const { at, cause, sequence, subject } = record
-    if (subject.actor !== "user" || cause.kind === "request") return
-    // No more than the promise to an Idempotency-Key.
-    if (record.facts.length === 0) return
+    if (subject.actor !== "user") return
     const { userId } = subject
+    if (cause.kind === "request" || record.facts.length === 0) {
+      // No more than the promise to an Idempotency-Key.
+      assert.equal(record.facts.length, 0)
+      this.records.set(userId, [...(this.records.get(userId) ?? []), record])
+      return
+    }
+    assert.equal(
+      firstOf(cause, this.records.get(userId) ?? []),
+      undefined,
+      "a command is executed once",
+    )
     const definitions = this.#definitionsAt(sequence)
     const expected = this.expect(userId, cause, definitions, { now: at, sequence })
     if (expected !== undefined) {

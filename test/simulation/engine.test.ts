@@ -1,9 +1,18 @@
 import { describe, it } from "@effect/vitest"
-import { simulate } from "./engine.ts"
+import { afterAll } from "vitest"
+import { simulate, simulated } from "./engine.ts"
 import { seeds } from "./random.ts"
 
 describe("The engine agrees with the naive model on every answer and every read", () => {
-  for (const seed of seeds(5)) {
+  const chosen = seeds(5)
+  // A long run says how much it did.
+  if (process.env.LAUREL_TEST_RUNS !== undefined) {
+    afterAll(() => {
+      const { commands, runs } = simulated
+      process.stderr.write(`${commands} commands in ${runs} runs; seeds: ${chosen.join(" ")}\n`)
+    })
+  }
+  for (const seed of chosen) {
     it.effect(`in a run of 120 steps with crashes; again with LAUREL_TEST_SEED=${seed}`, () =>
       simulate(seed, 120),
     )

@@ -1,20 +1,23 @@
 /**
  * One seeded run of the whole engine against the model: random definitions and edits, commands alone and many at
- * once, with ids used again, jumps of the clock over days and ends of windows, users that go cold, snapshots,
- * restarts, and crashes after which everything that was not answered is sent again. Every answer is compared, and
- * every read.
+ * once, with ids used again, jumps of the clock over days and ends of windows, users that go cold, snapshots, a journal
+ * that is pruned, restarts, crashes after which everything that was not answered is sent again, full disks and actors that
+ * fail (`troubles.ts`), in both durabilities. Every answer is compared, and every read; what has an id or an
+ * Idempotency-Key is executed once.
  */
 import { expect } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import type { LaurelError } from "../../src/domain/Errors.ts"
 import type { JournalRecord, TrackedEvent } from "../../src/domain/Record.ts"
-import { replyOf, type UserReply } from "../../src/domain/UserReply.ts"
+import { replyOf } from "../../src/domain/UserReply.ts"
 import type { UserMessage } from "../../src/engine/Engine.ts"
+import type { Durability } from "../../src/engine/GroupCommit.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { nextTurn } from "../../src/storage/nextTurn.ts"
 import type { Storage } from "../../src/storage/Storage.ts"
-import { recordsOf, sandbox, start } from "../engine/fixture.ts"
+import { once, recordsOf, sandbox, start } from "../engine/fixture.ts"
+import { sampleValue } from "../metrics/exposition.ts"
 import { firstOf, recordOf } from "./answers.ts"
 import {
   beginnings,
@@ -28,31 +31,47 @@ import {
   type Surroundings,
   zones,
 } from "./commands.ts"
+import { Defects } from "./defects.ts"
 import { commandOf } from "./definitionCommands.ts"
 import { dyingDisk } from "./dyingDisk.ts"
 import { Oracle } from "./Oracle.ts"
 import { Random } from "./random.ts"
 import { compareReads } from "./reads.ts"
+import { troubledDisk } from "./troubledDisk.ts"
+import { endWithoutSpace, type Outcome, type Sent, type Surrounded, trouble } from "./troubles.ts"
 import { outcomeOf, sorted } from "./views.ts"
 
 const minute = 60_000
 const day = 1_440 * minute
 
-type Outcome = UserReply | LaurelError
+/** How many runs ended well, and how many commands all runs have asked. */
+export const simulated = { runs: 0, commands: 0 }
 
 export const simulate = Effect.fnUntraced(function* (seed: number, steps: number) {
   const random = new Random(seed)
   const oracle = new Oracle()
   const state = new MemoryStorage.MemoryState()
-  const disk = { appendsLeft: Infinity, lastAppendKept: false, writesLeft: Infinity }
+  const defects = new Defects()
+  const keyed = new Map<string, string>()
+  let metrics = new Metrics()
+  const disk = {
+    full: false,
+    appendMs: 0,
+    appendsLeft: Infinity,
+    lastAppendKept: false,
+    writesLeft: Infinity,
+  }
   const options = {
     residentUsersMax: 6,
+    residentUsersOverrunMax: 5,
+    durability: random.pick<Durability>(["fsync", "fsync", "relaxed"]),
     snapshotIntervalMs: 300 * minute,
     snapshotSliceEntriesMax: 4,
     idlePassivateMs: 30 * minute,
     sweepIntervalMs: 60 * minute,
     clockCheckMs: day,
-  }
+    domain: defects.domain,
+  } as const
   /** Everything that ever became durable: the journal itself forgets. */
   const journal: Array<JournalRecord> = []
   const overhear = (storage: Storage["Service"]): Storage["Service"] => ({
@@ -66,8 +85,10 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       ),
   })
   const open = Effect.suspend(() => {
-    Object.assign(disk, { appendsLeft: Infinity, writesLeft: Infinity })
-    return start(dyingDisk(overhear(MemoryStorage.make({ state })), disk), options)
+    Object.assign(disk, { full: false, appendMs: 0, appendsLeft: Infinity, writesLeft: Infinity })
+    metrics = new Metrics()
+    const memory = troubledDisk(overhear(MemoryStorage.make({ state })), disk)
+    return start(dyingDisk(memory, disk), { ...options, metrics })
   })
   let now = Date.parse(random.pick(beginnings))
   yield* TestClock.setTime(now)
@@ -84,7 +105,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     sequence: ++ids,
     project: oracle.project,
     model: oracle.model,
-    records: [...oracle.records.values()].flat(),
+    records: [...oracle.records.values()].flat().filter(({ facts }) => facts.length > 0),
     sequenceOf: () => oracle.records.get(userId)?.at(-1)?.sequence ?? 0,
     settled,
     recurAnew,
@@ -103,7 +124,18 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   const fresh = (): ReadonlyArray<JournalRecord> => {
     const records = journal.filter((record) => record.sequence > sequence)
     sequence = records.at(-1)?.sequence ?? sequence
-    for (const record of records) if (record.subject.actor === "project") oracle.define(record)
+    for (const record of records) {
+      if (record.subject.actor === "project") oracle.define(record)
+      if (record.subject.actor !== "user") continue
+      const { userId } = record.subject
+      if (record.cause.kind === "erasure") {
+        // What was kept of them counts as not there.
+        for (const [key, of] of keyed) if (of === userId) keyed.delete(key)
+      }
+      if (record.kept === undefined) continue
+      expect(keyed.get(record.kept.key)).toBeUndefined()
+      keyed.set(record.kept.key, userId)
+    }
     return records.filter(({ subject }) => subject.actor === "user")
   }
 
@@ -111,10 +143,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
    * Holds the answers to `sent`, in the order in which they were sent, against the model. `strict`: nothing
    * else was going on, so that a refusal must be the model's too.
    */
-  const settle = (
-    sent: ReadonlyArray<{ readonly message: UserMessage; readonly outcome: Outcome | undefined }>,
-    strict: boolean,
-  ): void => {
+  const settleNow = (sent: ReadonlyArray<Sent>, strict: boolean): void => {
     const left = [...fresh()]
     const takeWhile = (userId: string, until: number) => {
       for (const record of left.filter((one) => one.sequence <= until)) {
@@ -148,10 +177,21 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     expect(left).toEqual([])
   }
 
+  /** Ends when the journal has all that was acknowledged, which in relaxed durability is soon. */
+  const written = Effect.gen(function* () {
+    while ((journal.at(-1)?.sequence ?? 0) < running.engine.feed.head) yield* nextTurn
+  })
+
+  const settle = (sent: ReadonlyArray<Sent>, strict: boolean) =>
+    Effect.map(written, () => settleNow(sent, strict))
+
   const askOne = (message: UserMessage) =>
-    Effect.match(running.engine.askUser(sandbox, message), {
-      onSuccess: ({ reply }): Outcome => reply,
-      onFailure: (error) => error,
+    Effect.suspend(() => {
+      simulated.commands++
+      return Effect.match(running.engine.askUser(sandbox, message), {
+        onSuccess: ({ reply }): Outcome => reply,
+        onFailure: (error) => error,
+      })
     })
 
   const pass = (ms: number) =>
@@ -166,9 +206,25 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       before = sequence
       yield* pass(200)
       for (let turn = 0; turn < 5; turn++) yield* nextTurn
-      settle([], false)
+      yield* settle([], false)
     }
   })
+
+  const troubles: Surrounded = {
+    random,
+    disk,
+    defects,
+    engine: () => running.engine,
+    message: () => command(random.chance(0.7)),
+    key: () => once(`key${ids++}`),
+    users: users.length,
+    warm: () => sampleValue(metrics.text(), "laurel_users", { state: "warm" }) ?? 0,
+    now: () => now,
+    pass,
+    asked: () => {
+      simulated.commands++
+    },
+  }
 
   const jump = () =>
     random.pick([1, 1000, minute, 60 * minute, 7 * 60 * minute, day, day, 3 * day, 8 * day])
@@ -180,7 +236,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       disk.writesLeft = random.integer(0, 6)
       yield* pass(options.snapshotIntervalMs)
     }
-    settle([], false)
+    yield* settle([], false)
     if (random.chance(0.5)) {
       disk.appendsLeft = 0
       disk.lastAppendKept = random.chance(0.5)
@@ -192,12 +248,29 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     if (random.chance(0.5)) yield* nextTurn
     yield* running.close("kill")
     yield* Fiber.interrupt(asked)
+    simulated.commands += sent.length
     if (random.chance(0.3)) yield* pass(jump())
     running = yield* open
-    settle([], false)
+    yield* settle([], false)
     const outcomes: Array<Outcome> = []
     for (const message of sent) outcomes.push(yield* askOne(message))
-    settle(
+    yield* settle(
+      sent.map((message, index) => ({ message, outcome: outcomes[index] })),
+      false,
+    )
+  })
+
+  /** The server ends in good order, but for its disk, which is full. */
+  const endFull = Effect.gen(function* () {
+    yield* settle([], false)
+    const sent = Array.from({ length: random.integer(0, 10) }, () => command(true))
+    yield* endWithoutSpace(troubles, sent, running.close())
+    simulated.commands += sent.length
+    running = yield* open
+    yield* settle([], false)
+    const outcomes: Array<Outcome> = []
+    for (const message of sent) outcomes.push(yield* askOne(message))
+    yield* settle(
       sent.map((message, index) => ({ message, outcome: outcomes[index] })),
       false,
     )
@@ -214,7 +287,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     if (Exit.isSuccess(foreseen)) {
       expect(outcomeOf(foreseen.value.record)).toEqual(expected && sorted(expected))
     } else expect(expected).toHaveProperty("refused")
-    settle([{ message, outcome: yield* askOne(message) }], true)
+    yield* settle([{ message, outcome: yield* askOne(message) }], true)
   })
 
   /** A badge is given to all who qualify already, in the background; after that, none is left who does. */
@@ -253,7 +326,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     for (const fact of facts) {
       yield* Effect.exit(running.engine.askProject(sandbox, commandOf(oracle.project, fact)))
     }
-    settle([], false)
+    yield* settle([], false)
   })
 
   yield* running.engine.askProject(sandbox, {
@@ -272,28 +345,31 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
         [Effect.forEach(sent, (message) => Effect.andThen(nextTurn, askOne(message))), pass(ms)],
         { concurrency: "unbounded" },
       )
-      settle(
+      yield* settle(
         sent.map((message, index) => ({ message, outcome: outcomes[index] })),
         false,
       )
     } else if (kind < 0.17) yield* crash
-    else if (kind < 0.19) {
+    else if (kind < 0.18) yield* endFull
+    else if (kind < 0.22) yield* settle(yield* trouble(troubles), false)
+    else if (kind < 0.24) {
       yield* running.close()
       running = yield* open
-    } else if (kind < 0.29) {
+    } else if (kind < 0.31) {
       yield* pass(jump())
-      settle([], false)
+      yield* settle([], false)
     } else if (kind < 0.4) {
       const sent = Array.from({ length: random.integer(1, 30) }, () => command(false))
       const outcomes = yield* running.engine.askUsers(sandbox, sent)
-      settle(
+      simulated.commands += sent.length
+      yield* settle(
         sent.map((message, index) => ({ message, outcome: outcomes[index] })),
         true,
       )
     } else if (kind < 0.45) yield* tryOut
     else {
       const message = command(false)
-      settle([{ message, outcome: yield* askOne(message) }], true)
+      yield* settle([{ message, outcome: yield* askOne(message) }], true)
     }
     if (step % 10 === 0) {
       yield* rest
@@ -304,4 +380,5 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
   yield* rest
   yield* compareReads(running.engine, oracle, random, now, users)
   yield* running.close()
+  simulated.runs++
 })

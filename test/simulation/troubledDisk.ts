@@ -1,0 +1,31 @@
+import { Effect } from "effect"
+import { NoSpace, type Storage } from "../../src/storage/Storage.ts"
+
+/** What is wrong with a disk at the moment. */
+export interface Trouble {
+  /** There is no space, neither for the journal nor for the snapshot. */
+  full: boolean
+  /** How long an append takes, milliseconds of the test's clock. */
+  appendMs: number
+}
+
+/** A disk that is full or slow for as long as `trouble` says so. */
+export const troubledDisk = (
+  storage: Storage["Service"],
+  trouble: Trouble,
+): Storage["Service"] => ({
+  ...storage,
+  append: (batch) =>
+    Effect.suspend(() => {
+      const answer = Effect.suspend(() =>
+        trouble.full ? Effect.fail(new NoSpace({ operation: "append" })) : storage.append(batch),
+      )
+      return trouble.appendMs > 0 ? Effect.andThen(Effect.sleep(trouble.appendMs), answer) : answer
+    }),
+  writeEntries: (entries) =>
+    Effect.suspend(() =>
+      trouble.full
+        ? Effect.fail(new NoSpace({ operation: "writeEntries" }))
+        : storage.writeEntries(entries),
+    ),
+})

@@ -1,0 +1,161 @@
+/**
+ * A spell of trouble: the disk is slow, or full for any length of time, actors fail in decide and apply, users are erased
+ * meanwhile, and clients go on sending. What has an id or an Idempotency-Key is sent again until its outcome is
+ * known. Nobody waits for a full disk without end, and a command that is refused leaves no user in memory.
+ */
+import { expect } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import type { LaurelError } from "../../src/domain/Errors.ts"
+import type { UserReply } from "../../src/domain/UserReply.ts"
+import type { Engine, Idempotency, UserMessage } from "../../src/engine/Engine.ts"
+import { limits } from "../../src/Limits.ts"
+import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { event, sandbox } from "../engine/fixture.ts"
+import type { Defects } from "./defects.ts"
+import type { Random } from "./random.ts"
+import type { Trouble } from "./troubledDisk.ts"
+
+export type Outcome = UserReply | LaurelError
+
+/** A command, and its outcome as far as it is known. */
+export interface Sent {
+  readonly message: UserMessage
+  outcome: Outcome | undefined
+}
+
+export interface Surrounded {
+  readonly random: Random
+  readonly disk: Trouble
+  readonly defects: Defects
+  readonly engine: () => Engine["Service"]
+  readonly message: () => UserMessage
+  /** A key that was never used. */
+  readonly key: () => Idempotency
+  /** How many users there may be. */
+  readonly users: number
+  /** How many users are in memory. */
+  readonly warm: () => number
+  readonly now: () => number
+  readonly pass: (ms: number) => Effect.Effect<void>
+  /** A command was asked. */
+  readonly asked: () => void
+}
+
+/** A full disk, and the restarts of an actor, hold an answer so long at most. */
+const answerMsMax = limits.stalledAnswerMs + 10_000
+const stepMs = limits.noSpaceRetryMs
+
+/** Passes so much time, in steps that let everything happen in its order. */
+const passInSteps = Effect.fnUntraced(function* ({ pass }: Surrounded, ms: number) {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    yield* pass(Math.min(stepMs, ms - passed))
+    for (let turn = 0; turn < 3; turn++) yield* nextTurn
+  }
+})
+
+/** Asks until the outcome is known, as far as a repeat is harmless. */
+const client = Effect.fnUntraced(function* (
+  run: Surrounded,
+  sent: Sent,
+  key: Idempotency | undefined,
+) {
+  const { command } = sent.message
+  const mayRepeat = key !== undefined || ("id" in command && command.id !== undefined)
+  for (let tries = 0; ; tries++) {
+    run.asked()
+    const since = run.now()
+    const outcome = yield* Effect.match(run.engine().askUser(sandbox, sent.message, key), {
+      onSuccess: ({ reply }): Outcome => reply,
+      onFailure: (error) => error,
+    })
+    expect(run.now() - since).toBeLessThanOrEqual(answerMsMax)
+    sent.outcome = outcome
+    if (!("_tag" in outcome) || !passing.has(outcome.code)) return
+    sent.outcome = undefined
+    if (!mayRepeat || tries > 400) return
+    yield* Effect.sleep(run.random.pick([50, 250, 900, 3_000]))
+  }
+})
+
+const passing = new Set(["storage_unavailable", "overloaded", "idempotency_in_progress"])
+
+/** Asks what is refused for users who do not exist: afterwards nobody is in memory but users who do. */
+const ghosts = Effect.fnUntraced(function* (run: Surrounded) {
+  for (let n = 0; n < 10; n++) {
+    run.asked()
+    const complete = event(`ghost${n}`, "QUEST_COMPLETE", { metadata: { questId: "qst_none" } })
+    yield* Effect.flip(run.engine().askUser(sandbox, complete))
+  }
+  expect(run.warm()).toBeLessThanOrEqual(run.users)
+})
+
+export const trouble = Effect.fnUntraced(function* (run: Surrounded) {
+  const { defects, disk, random } = run
+  const sent: Array<Sent> = []
+  const clients: Array<Fiber.Fiber<void>> = []
+  const send = Effect.fnUntraced(function* (count: number) {
+    for (let n = 0; n < count; n++) {
+      const message = random.chance(0.05)
+        ? ({ userId: run.message().userId, command: { kind: "erasure" } } as const)
+        : run.message()
+      const one: Sent = { message, outcome: undefined }
+      sent.push(one)
+      // An erasure is never asked with a key: nothing is kept of who was erased.
+      const key = message.command.kind !== "erasure" && random.chance(0.4) ? run.key() : undefined
+      clients.push(yield* Effect.forkChild(client(run, one, key), { startImmediately: true }))
+      if (random.chance(0.4)) yield* nextTurn
+      if (random.chance(0.2)) yield* run.pass(random.integer(1, 60))
+    }
+  })
+  const thrownBefore = defects.thrown
+  disk.appendMs = random.pick([0, 0, 1, 30, 400])
+  for (let wave = random.integer(1, 4); wave > 0; wave--) {
+    if (random.chance(0.6)) {
+      // Later than the first of them are at the disk.
+      yield* send(random.integer(0, 5))
+      disk.full = true
+    }
+    if (random.chance(0.4))
+      defects.arm(random.pick(["decide", "apply"]), random.integer(1, 6), random.integer(1, 8))
+    yield* send(random.integer(1, 8))
+    yield* passInSteps(run, random.pick([0, 100, 1_000, 4_000, 7_000, 7_000, 40_000]))
+    // An actor that failed stays, so that it is not restarted without end.
+    if (random.chance(0.3) && !defects.armed) yield* ghosts(run)
+    if (random.chance(0.6)) disk.full = false
+    yield* passInSteps(run, random.pick([0, 250, 250, 600, 2_000]))
+    yield* send(random.integer(0, 4))
+  }
+  disk.full = false
+  defects.disarm()
+  for (let steps = 0; clients.some((one) => one.pollUnsafe() === undefined); steps++) {
+    expect(steps).toBeLessThan(1_000)
+    yield* passInSteps(run, stepMs)
+  }
+  for (const one of clients) yield* Fiber.join(one)
+  disk.appendMs = 0
+  // What goes on by itself tries again; an actor that failed too often comes back.
+  const restMs = defects.thrown > thrownBefore ? limits.actorRestartWindowMs : 0
+  yield* passInSteps(run, limits.agendaRetryMs + 1_000 + restMs)
+  return sent
+})
+
+/** The server is ended while the disk is full: it does not wait for space. */
+export const endWithoutSpace = Effect.fnUntraced(function* (
+  run: Surrounded,
+  messages: ReadonlyArray<UserMessage>,
+  close: Effect.Effect<void>,
+) {
+  const asked = yield* Effect.forEach(messages, (message) =>
+    Effect.forkChild(run.engine().askUser(sandbox, message), { startImmediately: true }),
+  )
+  if (run.random.chance(0.5)) yield* nextTurn
+  run.disk.full = true
+  if (run.random.chance(0.5)) yield* passInSteps(run, run.random.pick([300, 6_000]))
+  const closed = yield* Effect.forkChild(close, { startImmediately: true })
+  for (let steps = 0; closed.pollUnsafe() === undefined; steps++) {
+    expect(steps * stepMs).toBeLessThan(answerMsMax)
+    yield* passInSteps(run, stepMs)
+  }
+  yield* Fiber.join(closed)
+  for (const one of asked) yield* Fiber.interrupt(one)
+})
