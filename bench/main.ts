@@ -7,6 +7,7 @@ import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
 import { definitions } from "./definitions.ts"
+import { hostile } from "./hostile.ts"
 import { journal } from "./journal.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { leaderboard } from "./leaderboard.ts"
@@ -21,6 +22,7 @@ const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>>
   single: singleEvents,
   batch: batchEvents,
   overload,
+  hostile,
   asks,
   definitions,
   leaderboard,

@@ -1,0 +1,190 @@
+/**
+ * What well-behaved callers notice of hostile ones: 1,000 events a second of one project, alone and beside 10 requests a
+ * second (1 %) of three other projects that each take as much of the server as they can.
+ */
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
+import { readServerFile } from "../src/cli/ServerFile.ts"
+import { limits } from "../src/Limits.ts"
+import { inProcess } from "./children.ts"
+import { type BenchLine, formatLine } from "./Line.ts"
+import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
+import { closedLoop, openLoop } from "./loads.ts"
+import { withTemporaryFolder } from "./millionUsers.ts"
+import type { HostileCaller, HostileOptions, HostileReport } from "./processes/hostile.ts"
+
+const rules = 2_000
+/** Of them; the most that one action may have. */
+const textSearches = limits.textSearchesOfActionMax
+const eventsOfBatch = 400
+const membersOfBody = 700_000
+const floodTogether = 200
+/** Each of four callers sends once in this time: 10 requests a second, of which the flood's are 200 each. */
+const everyMs = 400
+const load = { connections: 300, perSecond: 1_000, warmUpSeconds: 2, measureSeconds: 15 }
+
+const createKey = async (directory: string, project: string, more: object): Promise<string> => {
+  const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
+  const reply = await fetch(`${adminUrl}/admin/keys`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify({ project, environment: "sandbox", ...more }),
+  })
+  const { key } = (await reply.json()) as { readonly key?: string }
+  if (key === undefined) throw new Error(`No key: ${reply.status}`)
+  return key
+}
+
+/** The rules of a project whose every event asks all of them. */
+const createRules = async (port: number, key: string): Promise<void> => {
+  for (let number = 0; number < rules; number++) {
+    const condition =
+      number < textSearches
+        ? { op: "contains", value: `nothing-${number}` }
+        : { op: "lt", value: `a${number}` }
+    const rule = {
+      action: "HOSTILE",
+      where: [{ path: "metadata.text", ...condition }],
+      reward: { xp: 1 },
+    }
+    const reply = await fetch(`http://127.0.0.1:${port}/v1/rules`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(rule),
+    })
+    const text = await reply.text()
+    if (!reply.ok) throw new Error(`No rule: ${reply.status} ${text}`)
+  }
+}
+
+/** The kinds of hostile callers, in projects of their own. */
+const hostileCallers = async (
+  directory: string,
+  port: number,
+): Promise<ReadonlyArray<HostileCaller>> => {
+  const enterprise = { scope: "full", tier: "enterprise", rateLimit: null }
+  const ingest = await createKey(directory, "bodies", { scope: "ingest", tier: "free" })
+  const ruled = await createKey(directory, "rules", enterprise)
+  const flood = await createKey(directory, "flood", enterprise)
+  await createRules(port, ruled)
+  const members = Array.from({ length: membersOfBody }, (_, n) => `"m${n}":0`).join()
+  const event = `{"userId":"u","action":"HOSTILE","metadata":{"text":"${"x".repeat(500)}"}}`
+  const kinds = [
+    {
+      name: "a body of 700,000 members in metadata",
+      key: ingest,
+      body: `{"events":[{"userId":"u","action":"A","metadata":{${members}}}]}`,
+    },
+    {
+      name: "a body of 700,000 members that are not known",
+      key: ingest,
+      body: `{"events":[{"userId":"u","action":"A"}],${members}}`,
+    },
+    {
+      name: "400 events against 2,000 rules",
+      key: ruled,
+      body: `{"events":[${Array(eventsOfBatch).fill(event).join()}]}`,
+    },
+    {
+      name: "200 events at once",
+      key: flood,
+      body: '{"userId":"u","action":"A"}',
+      path: "/v1/events",
+      together: floodTogether,
+    },
+  ]
+  return kinds.map(({ body, ...kind }, index) => {
+    const bodyFile = path.join(directory, `hostile-${index}.json`)
+    writeFileSync(bodyFile, body)
+    return { path: "/v1/events/batch", together: 1, ...kind, bodyFile }
+  })
+}
+
+interface LongestTurn {
+  readonly clockMs: number
+  readonly processorMs: number
+}
+
+/** The longest turn of the server's event loop since it was asked last, in milliseconds. */
+const longestTurn = async ({ pid }: Laurel, file: string): Promise<LongestTurn> => {
+  rmSync(file, { force: true })
+  process.kill(pid, "SIGUSR2")
+  while (!existsSync(file)) await sleep(5)
+  return JSON.parse(readFileSync(file, "utf8"))
+}
+
+const preload = fileURLToPath(new URL("processes/longestTurn.mjs", import.meta.url))
+
+const describe = (report: HostileReport): string =>
+  Object.entries(report)
+    .map(([name, { accepted, refused, sent, skipped }]) => {
+      return `${name}: ${sent} sent, ${accepted} accepted, ${refused} refused, ${skipped} skipped`
+    })
+    .join("; ")
+
+/** Measures all lines; about a minute. */
+export const hostile = (): Promise<ReadonlyArray<BenchLine>> =>
+  withTemporaryFolder(async (directory) => {
+    const file = path.join(directory, "longest-turn")
+    const settings = { NODE_OPTIONS: `--import=${preload}`, LONGEST_TURN_FILE: file }
+    const laurel = await startLaurel({ directory: path.join(directory, "data"), settings })
+    try {
+      const { answer } = laurel
+      const callers = await hostileCallers(path.join(directory, "data"), answer.port)
+      const warm = await closedLoop(answer, 5_000)
+      await longestTurn(laurel, file)
+      const quiet = await openLoop(answer, load)
+      const quietTurn = await longestTurn(laurel, file)
+      const options: HostileOptions = { port: answer.port, everyMs, callers }
+      const measured = openLoop(answer, load)
+      const report = await inProcess<HostileReport>("hostile", options, measured)
+      const beside = await measured
+      const turn = await longestTurn(laurel, file)
+      console.error(describe(report))
+      if (quiet.broken + beside.broken === 0) {
+        await checkTotal(laurel, warm.eventsInAll + quiet.acceptedInAll + beside.acceptedInAll)
+      }
+      const line = (
+        question: string,
+        unit: string,
+        value: number,
+        reference: number,
+        goal?: string,
+      ): BenchLine => ({
+        question: `1 % hostile: ${question}`,
+        value,
+        unit,
+        reference: { name: "none of them", value: reference, unit },
+        ...(reference > 0 && { ratio: value / reference }),
+        ...(goal !== undefined && { goal }),
+      })
+      const lost = ({ accepted, offered }: typeof quiet) => (1 - accepted / offered) * 100
+      return [
+        line("99 % of 1,000 events/s of others within", "ms", beside.p99Ms, quiet.p99Ms, "≤ 2×"),
+        line("median of others' events", "ms", beside.p50Ms, quiet.p50Ms),
+        line("others' events refused or not sent", "%", lost(beside), lost(quiet), "0 %"),
+        line(
+          "longest turn, processor time",
+          "ms",
+          turn.processorMs,
+          quietTurn.processorMs,
+          "≤ 50 ms",
+        ),
+        line("longest turn, wall clock", "ms", turn.clockMs, quietTurn.clockMs),
+        line(
+          "longest time that the load stood still",
+          "ms",
+          beside.longestPauseMs,
+          quiet.longestPauseMs,
+          "< 50 ms, else the machine was busy",
+        ),
+      ]
+    } finally {
+      await laurel.stop()
+    }
+  })
+
+if (import.meta.main) for (const line of await hostile()) console.log(formatLine(line))
