@@ -1,0 +1,63 @@
+/** No body makes the server look at more than what a body that is right could hold. */
+import { expect, it } from "vitest"
+import { batchEnvelope } from "../../../src/http/BatchEnvelope.ts"
+import { inputDecoder } from "../../../src/http/InputDecoder.ts"
+import { limits } from "../../../src/Limits.ts"
+import { randomOf } from "../random.ts"
+import { hostileBodies } from "./HostileBodies.ts"
+import { watched } from "./visits.ts"
+
+const strict = { errors: "all", onExcessProperty: "error" } as const
+const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9))
+
+/** Of so many bodies, one is looked at here; `npm run test:hostile` looks at all. */
+const share = 41
+
+/** Metadata at its limit is walked twice; what lists and records of a schema may hold is less. */
+const visitsMax = 2 * limits.metadataBytesMax
+
+it(`of all hostile bodies a bounded part is looked at (SEED=${seed})`, () => {
+  let bodies = 0
+  let most = 0
+  const tooMuch: Array<string> = []
+  for (const { bytesMax, name, operation, schema, text } of hostileBodies(randomOf(seed))) {
+    if (bytesMax > limits.bodyBytesMax || bodies++ % share !== seed % share) continue
+    const body = text()
+    expect(Buffer.byteLength(body)).toBeLessThanOrEqual(bytesMax)
+    let parsed: unknown
+    try {
+      parsed = JSON.parse(body)
+    } catch {
+      continue
+    }
+    const { value, visits } = watched(parsed)
+    inputDecoder(schema, strict)(value, "", limits.faultsMax)
+    most = Math.max(most, visits())
+    if (visits() > visitsMax) tooMuch.push(`${operation} ${name}: ${visits()}`)
+  }
+  expect(tooMuch).toEqual([])
+  expect(bodies).toBeGreaterThan(1_000)
+  expect(most).toBeGreaterThan(100)
+})
+
+it("of hostile batches each step parses a bounded part", () => {
+  const real = JSON.parse
+  let longest = 0
+  JSON.parse = (text: string) => {
+    longest = Math.max(longest, text.length)
+    return real(text)
+  }
+  try {
+    let bodies = 0
+    for (const { operation, text } of hostileBodies(randomOf(seed))) {
+      // Both operations with batches decode them alike.
+      if (operation !== "events.trackBatch" || bodies++ % share !== seed % share) continue
+      const step = batchEnvelope(Buffer.from(text()))
+      for (let result = step(); result === undefined; result = step()) {}
+    }
+    expect(longest).toBeGreaterThan(0)
+    expect(longest).toBeLessThanOrEqual(limits.eventBytesMax + limits.decodeStepBytes + 2)
+  } finally {
+    JSON.parse = real
+  }
+})
