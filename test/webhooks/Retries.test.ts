@@ -167,6 +167,28 @@ describe("An endpoint that only fails", () => {
     }),
   )
 
+  it.live("recovers what failed, and nothing from before it was created", () =>
+    Effect.gen(function* () {
+      const receiver = yield* receiving
+      receiver.answer = answer(500)
+      const running = yield* starting({ schedule: [0] })
+      const made = webhook(receiver.url(), ["reward.granted"])
+      const { id } = made.webhook
+      yield* grant(running, "before")
+      yield* running.engine.askProject(sandbox, made)
+      yield* grant(running, "after")
+      yield* endedLog(running, id, 1)
+      receiver.answer = answer(204)
+      const since = running.now() - day
+      yield* running.engine.askProject(sandbox, { kind: "recoverWebhook", webhookId: id, since })
+      yield* until(logOf(running, id, "succeeded"), ({ length }) => length === 1)
+      expect(yield* logOf(running, id)).toHaveLength(1)
+      const users = receiver.received.map(({ message }) => message.data.userId)
+      expect(users).toEqual(["after", "after"])
+      yield* running.close()
+    }),
+  )
+
   it.live("is not given up for one success in between", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
