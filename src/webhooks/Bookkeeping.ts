@@ -42,11 +42,14 @@ export interface BookkeepingOptions {
   /** Milliseconds that only go forward. */
   readonly now: () => number
   readonly flushIntervalMs?: number
+  /** How many deliveries do not wait for that. */
+  readonly flushDeliveries?: number
 }
 
 export class Bookkeeping {
   readonly #options: BookkeepingOptions
   readonly #store: DeliveryStore
+  readonly #flushDeliveries: number
   #dirty = new Set<Delivery>()
   /** Those that were expanded not long ago and wait in memory, in the order of the journal. */
   readonly #young = new Young()
@@ -72,6 +75,7 @@ export class Bookkeeping {
 
   constructor(options: BookkeepingOptions) {
     this.#options = options
+    this.#flushDeliveries = options.flushDeliveries ?? limits.webhookFlushDeliveries
     this.#store = new DeliveryStore(options.storage)
   }
 
@@ -177,7 +181,7 @@ export class Bookkeeping {
   #change(): void {
     this.#changed = true
     const { size } = this.#dirty
-    const many = size >= limits.webhookFlushDeliveries ? this.#onMany : undefined
+    const many = size >= this.#flushDeliveries ? this.#onMany : undefined
     const wake = this.#onChange ?? many
     this.#onChange = undefined
     if (many !== undefined) this.#onMany = undefined
@@ -222,7 +226,7 @@ export class Bookkeeping {
     while (true) {
       if (this.#young.size === 0) yield* this.#changes
       else yield* Effect.timeoutOption(this.#changes, limits.webhookYoungMs)
-      const pressing = this.#waiting.length > 0 || this.#dirty.size >= limits.webhookFlushDeliveries
+      const pressing = this.#waiting.length > 0 || this.#dirty.size >= this.#flushDeliveries
       if (!pressing) yield* Effect.timeoutOption(this.#many, interval)
       this.#busy = true
       // Whoever touched the last delivery is in the middle of a record: its others and the cursor belong to the same write.

@@ -44,6 +44,7 @@ export interface WebhookOptions {
   readonly attemptsAtOnceMax?: number
   readonly readyMax?: number
   readonly flushIntervalMs?: number
+  readonly flushDeliveries?: number
   readonly shutdownGraceMs?: number
   readonly resolve?: Resolve
   /** Certificates that are trusted instead of the usual ones, in PEM. */
@@ -107,6 +108,7 @@ export const make = Effect.fnUntraced(function* (
     onBroken,
     now,
     ...(options.flushIntervalMs !== undefined && { flushIntervalMs: options.flushIntervalMs }),
+    ...(options.flushDeliveries !== undefined && { flushDeliveries: options.flushDeliveries }),
   })
   const erasures = new Erasures()
   const slots = new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax)

@@ -139,7 +139,9 @@ class Run {
     } else {
       server = await this.#serve()
       if (this.#kills % cyclesPerCheck === 1) await this.#compare(server)
-      await this.#load(server, random.integer(20, random.pick([100, 400, 1_200])))
+      // On a busy machine a server needs longer for the same.
+      const share = random.integer(2, random.pick([10, 40, 100])) / 100
+      await this.#load(server, Math.max(1_200, this.#startMs) * share)
     }
     const killedAt = Date.now()
     const end = await server.end("SIGKILL")

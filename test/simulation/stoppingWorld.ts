@@ -1,0 +1,41 @@
+import { Effect, Stream } from "effect"
+import type { Storage } from "../../src/storage/Storage.ts"
+
+/** One life of a process: it ends at a call of its storage, and nothing that it asked for is answered any more. */
+export interface Life {
+  alive: boolean
+  /** How many calls of the storage are left. */
+  callsLeft: number
+  /** Whether the last call has its effect. */
+  lastKept: boolean
+  /** Told when the life ends, before anything else can happen. */
+  readonly onEnd: () => void
+}
+
+/** The storage of a process that is killed at any of its calls, before or after what the call does. */
+export const stoppingWorld = (storage: Storage["Service"], life: Life): Storage["Service"] => {
+  const guard = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      if (!life.alive) return Effect.never
+      if (life.callsLeft-- > 0) {
+        // What was begun before the end may be on disk, but nobody is told.
+        return Effect.flatMap(effect, (value) =>
+          life.alive ? Effect.succeed(value) : Effect.never,
+        )
+      }
+      life.alive = false
+      life.onEnd()
+      return life.lastKept ? Effect.andThen(effect, Effect.never) : Effect.never
+    })
+  const guardStream = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A, E> =>
+    Stream.unwrap(guard(Effect.succeed(stream)))
+  return {
+    ...storage,
+    append: (batch) => guard(storage.append(batch)),
+    writeEntries: (entries) => guard(storage.writeEntries(entries)),
+    readEntry: (table, key) => guard(storage.readEntry(table, key)),
+    readEntries: (range) => guardStream(storage.readEntries(range)),
+    readRecords: (sequence) => guardStream(storage.readRecords(sequence)),
+    prune: (sequence, closeThrough) => guard(storage.prune(sequence, closeThrough)),
+  }
+}
