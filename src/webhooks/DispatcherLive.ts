@@ -191,16 +191,23 @@ export const make = Effect.fnUntraced(function* (
     pendingTotalMax: limits.webhookPendingTotalMax,
   })
 
+  let unmarked = false
+  const markTables = () => {
+    // Without webhooks nothing is written.
+    if (unmarked && registry.size > 0) bookkeeping.write([repairedEntry])
+    unmarked &&= registry.size === 0
+  }
   yield* feed.onProjectRecord(({ facts, subject }) => {
     if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
       return
     // The project's durable state follows when the whole batch is told.
     setImmediate(() => {
       registry.sync(subject.environment)
+      markTables()
       outbox.wake()
     })
   })
-  const unchecked = yield* repaired(storage, store)
+  unmarked = yield* repaired(storage, store)
   yield* registry.load(store)
   const cursor = (yield* store.cursor) ?? 0
   const reached = (yield* store.reached) ?? 0
@@ -209,7 +216,7 @@ export const make = Effect.fnUntraced(function* (
   for (const { tally } of registry) pending += tally.stored.pending
   bookkeeping.begin(cursor, reached, pending)
   yield* bookkeeping.run
-  if (unchecked) bookkeeping.write([repairedEntry])
+  markTables()
   yield* feed.hold(neededFrom(registry, store, outbox, bookkeeping))
   for (const number of yield* store.endpoints) {
     // Deleted just before the end, or while nobody delivered.
