@@ -4,8 +4,9 @@
  * `accept` gives an envelope to an actor. One that is warm and idle takes it at once, in the same turn of
  * the event loop: decide, apply, append, with no state in between to be seen. When something has to be
  * waited for (loading a cold actor, looking up an old id, a restart, a later turn because decisions have filled this
- * one: `DecisionTurns`) the actor has a fiber until its mailbox is empty again, and whatever arrives meanwhile queues there. `apply` runs before the record is appended:
- * a defect there can not reach the journal. The answer goes out when the record is durable (`committed`).
+ * one: `DecisionTurns`) the actor has a fiber until its mailbox is empty again, and whatever arrives meanwhile
+ * queues there. `apply` runs before the record is appended: a defect there can not reach the journal. The answer
+ * goes out when the record is durable (`committed`).
  * Refusals and duplicates go out when what they rest on is durable, mostly at once. With a full disk nobody waits
  * longer than `stalledAnswerMs`.
  *
