@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
+import type { Disk } from "../../src/storage/Disk.ts"
 import { scanJournal } from "../../src/storage/JournalScan.ts"
 import type { JournalPosition } from "../../src/storage/SegmentFormat.ts"
 import { SegmentWriter } from "../../src/storage/SegmentWriter.ts"
@@ -39,10 +40,24 @@ describe("A journal that is written again", () => {
       for (const segmentBytes of [1, 2.5 * limits.journalReadBytes, limits.segmentBytes]) {
         const disk = new SimulatedDisk()
         yield* disk.makeFolder(folder)
-        const writer = new SegmentWriter({ disk, folder, after, segmentBytes })
+        let open = 0
+        const counted: Disk = {
+          ...disk,
+          open: (name, mode) =>
+            Effect.map(disk.open(name, mode), (file) => {
+              open++
+              const close = Effect.ensuring(
+                file.close,
+                Effect.sync(() => open--),
+              )
+              return { ...file, close }
+            }),
+        }
+        const writer = new SegmentWriter({ disk: counted, folder, after, segmentBytes })
         for (const batch of batches) yield* writer.write(batch)
         const position = yield* writer.end
         expect(position).toEqual({ lastSequence: 60, checksum: end.checksum })
+        expect(open).toBe(0)
         const copy = yield* contentOf(disk)
         expect(copy.end).toMatchObject({ ...position, fault: undefined })
         expect(copy.texts).toEqual(texts)

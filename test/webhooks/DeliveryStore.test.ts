@@ -7,6 +7,32 @@ import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { pushEntries } from "../../src/webhooks/deliveryEntries.ts"
 
 describe("The store of deliveries", () => {
+  it.effect("lists the newest first, of one record the last first, whatever became of them", () =>
+    Effect.gen(function* () {
+      const storage = MemoryStorage.make()
+      const entries: Array<Entry> = []
+      const statuses = ["pending", "failed", "dropped", "pending"] as const
+      for (const [index, status] of statuses.entries()) {
+        for (const sequence of [3, 4]) {
+          const name = { endpoint: 1, sequence, at: 0, index }
+          const delivery = new Delivery(name, "xp.earned", "")
+          delivery.status = status
+          pushEntries(entries, delivery)
+        }
+      }
+      yield* storage.writeEntries(entries)
+      const found = yield* new DeliveryStore(storage).newest(1, undefined, undefined, 6)
+      expect(found.map(({ index, sequence }) => `${sequence}.${index}`)).toEqual([
+        "4.3",
+        "4.2",
+        "4.1",
+        "4.0",
+        "3.3",
+        "3.2",
+      ])
+    }),
+  )
+
   it.effect("knows the oldest record that a pending delivery of an endpoint needs", () =>
     Effect.gen(function* () {
       const storage = MemoryStorage.make()

@@ -215,6 +215,14 @@ describe("A restore", () => {
         kind: "refused",
         detail: expect.stringContaining(`does not go on from archive ${ids[1]}`),
       })
+      // To its own last record it needs nothing of the journal; one more is of another history.
+      const sequence = Number(ids[1]!.slice(ids[1]!.lastIndexOf("-") + 1))
+      const own = yield* plan(directory, { kind: "sequence", sequence }, ids[1])
+      expect([own.archive.id, own.sequence]).toEqual([ids[1], sequence])
+      const further = { kind: "sequence", sequence: sequence + 1 } as const
+      expect(yield* Effect.flip(plan(directory, further, ids[1]))).toMatchObject({
+        kind: "refused",
+      })
       const restored = yield* restore(directory, last)
       expect(restored.archive.id).toBe(ids[0])
       expect((yield* openSeen(directory, host)).seen).toEqual(now)
