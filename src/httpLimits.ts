@@ -50,6 +50,8 @@ export const httpLimits = {
   /** How soon a client that was cut off comes back. */
   streamRetryMs: 1_000,
   refusedBodyBytesMax: 16 * mebibyte,
+  /** Pieces of a body that are kept as they arrive; so many are copied into one, since each takes far more memory than a few bytes. */
+  bodyPiecesMax: 256,
   shutdownGraceMs: 10_000,
   adminGraceMs: 1_000,
   adminConnectionsMax: 100,

@@ -30,11 +30,17 @@ export const readBody = (
 ): void => {
   const chunks: Array<Buffer> = []
   let bytes = 0
+  /** Pieces at the end of `chunks` that are as they arrived. */
+  let small = 0
   const take = (chunk: Buffer): void => {
     bytes += chunk.length
     const refusal = bytes <= bytesMax ? room(chunk.length) : bodyTooLarge(bytesMax)
     if (refusal === undefined) {
       chunks.push(chunk)
+      if (++small === limits.bodyPiecesMax) {
+        chunks.push(Buffer.concat(chunks.splice(-small)))
+        small = 0
+      }
       return
     }
     request.off("data", take)
