@@ -84,6 +84,8 @@ describe.each(["constructor", "__proto__"])(
           ["r", state([["other", 1]])],
         ]),
       )
+      const alone = { ...stored, quests: new Map([["q", state([[key, wrong(key, 2)]])]]) }
+      expect(decodeUser(encodeUser(alone, 0)).quests.get("q")).toEqual(state([[key, 2]]))
     })
 
     it("has a share of 0 and numbers where an undo was recorded", () => {
