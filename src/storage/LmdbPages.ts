@@ -107,7 +107,8 @@ class Walk {
     this.#size = size
     this.#meta = meta
     this.#trees = [...meta.trees]
-    this.#seen = new Uint8Array((meta.lastPage >> 3) + 1)
+    // By the file's size: the last page that a damaged head names may be any number.
+    this.#seen = new Uint8Array(Math.ceil(size / meta.pageBytes / 8))
   }
 
   *run(): Generator<{ readonly done: number; readonly total: number }, void> {
@@ -238,15 +239,15 @@ class Walk {
     const { lastPage, pageBytes, transaction } = this.#meta
     if (page < 2 || page + count - 1 > lastPage)
       throw wrong("should not be: no such page was written")
-    for (let each = page; each < page + count; each++) {
-      const bit = 1 << (each & 7)
-      if ((this.#seen[each >> 3]! & bit) !== 0) throw wrong(`leads to page ${each} a second time`)
-      this.#seen[each >> 3]! |= bit
-    }
     const position = page * pageBytes
     const end = position + count * pageBytes
     if (end > this.#size) {
       throw wrong(`is missing: the file has ${this.#size} bytes, and should have ${end} at least`)
+    }
+    for (let each = page; each < page + count; each++) {
+      const bit = 1 << (each & 7)
+      if ((this.#seen[each >> 3]! & bit) !== 0) throw wrong(`leads to page ${each} a second time`)
+      this.#seen[each >> 3]! |= bit
     }
     if (fs.readSync(this.#file, into, 0, into.length, position) < into.length) {
       throw wrong("can not be read")
