@@ -4,6 +4,7 @@ import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
 import type { Delivery } from "../../src/webhooks/Delivery.ts"
 import { defaultSchedule } from "../../src/webhooks/Schedule.ts"
+import { makeSecret } from "../../src/webhooks/Signature.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import {
@@ -15,7 +16,7 @@ import {
   until,
   webhook,
 } from "./fixture.ts"
-import { answer } from "./Receiver.ts"
+import { answer, isSignedBy } from "./Receiver.ts"
 
 const second = 1_000
 const minute = 60 * second
@@ -46,6 +47,39 @@ const first = (running: Running, id: string, holds: (delivery: Delivery) => bool
   )
 const attempted = (running: Running, id: string, attempts: number) =>
   first(running, id, (delivery) => delivery.attempts === attempts)
+
+describe("A replaced secret", () => {
+  it.live("signs beside the new one until its grace period ends, and not after", () =>
+    Effect.gen(function* () {
+      const receiver = yield* receiving
+      const running = yield* starting()
+      const made = webhook(receiver.url(), ["reward.granted"])
+      const { id: webhookId, secret: old } = made.webhook
+      yield* running.engine.askProject(sandbox, made)
+      const secret = makeSecret()
+      const rotation = {
+        kind: "rotateWebhookSecret",
+        webhookId,
+        secret,
+        graceSeconds: 600,
+      } as const
+      yield* running.engine.askProject(sandbox, rotation)
+      /** Which of the old and the new secret sign the next message. */
+      const signers = Effect.gen(function* () {
+        const sent = receiver.received.length
+        yield* grant(running)
+        yield* endedLog(running, webhookId, sent + 1)
+        return [old, secret].map((each) => isSignedBy(each, receiver.received[sent]!))
+      })
+      expect(yield* signers).toEqual([true, true])
+      running.pass(9 * minute)
+      expect(yield* signers).toEqual([true, true])
+      running.pass(2 * minute)
+      expect(yield* signers).toEqual([false, true])
+      yield* running.close()
+    }),
+  )
+})
 
 describe("A message that is refused", () => {
   it.live("is sent ten times over three days, at growing pauses, and has failed then", () =>
