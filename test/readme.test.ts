@@ -1,4 +1,4 @@
-/** What README.md says of settings, scripts and files is true. */
+/** README.md and deploy/settings.md are true of settings, scripts and files. */
 import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -10,17 +10,38 @@ const scripts: Record<string, string> = JSON.parse(
   readFileSync(join(root, "package.json"), "utf8"),
 ).scripts
 
-describe("README.md", () => {
-  it("lists every setting with its default", () => {
-    const settings = [...describeSettings().matchAll(/^ {2}(LAUREL_\w+)=(.*)$/gm)]
+describe("deploy/settings.md", () => {
+  it("lists every setting with its default and its meaning, as --help does", () => {
+    const settings = [...describeSettings().matchAll(/^ {2}(LAUREL_\w+)=(.*)\n {6}(.*)$/gm)]
     expect(settings.length).toBeGreaterThan(5)
-    for (const [, variable, fallback] of settings) {
+    const rows = settings.map(([, variable, fallback, meaning]) => {
       const value = fallback === "" ? "none" : `\`${fallback}\``
-      expect(readme).toContain(`| \`${variable}\` | ${value} |`)
-    }
+      return `| \`${variable}\` | ${value} | ${meaning} |`
+    })
+    const page = readFileSync(join(root, "deploy/settings.md"), "utf8")
+    expect(page.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows)
     for (const [variable] of readme.matchAll(/LAUREL_\w+/g)) {
       expect(settings.map(([, name]) => name)).toContain(variable)
     }
+  })
+})
+
+describe("README.md", () => {
+  it("uses the field's words", () => {
+    const pages = [
+      "README.md",
+      "deploy/settings.md",
+      ".github/CONTRIBUTING.md",
+      ".github/SECURITY.md",
+    ]
+    const phrases =
+      /\b(anew|(is|are) (told|had)|what comes then|goes on behind|that was had|as it should be|of how many)\b/gi
+    const found = pages.flatMap((page) =>
+      [...readFileSync(join(root, page), "utf8").matchAll(phrases)].map(
+        ([text]) => `${page}: ${text}`,
+      ),
+    )
+    expect(found).toEqual([])
   })
 
   it("names only scripts and files that exist", () => {
