@@ -24,8 +24,8 @@ import {
   wholeNumber,
   yesOrNo,
 } from "./SettingForms.ts"
-import { archiveKeptMs } from "./storage/ArchiveRetention.ts"
-import { defaultSchedule } from "./webhooks/Schedule.ts"
+import { archiveKeptMs } from "./storage/archive/ArchiveRetention.ts"
+import { defaultSchedule } from "./webhooks/endpoint/Schedule.ts"
 
 interface Setting<A> {
   readonly variable: string

@@ -2,8 +2,8 @@
 import { isIP } from "node:net"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { limits } from "./Limits.ts"
-import { AllowedRanges } from "./webhooks/AddressGuard.ts"
-import { parseSchedule, type RetrySchedule } from "./webhooks/Schedule.ts"
+import { parseSchedule, type RetrySchedule } from "./webhooks/endpoint/Schedule.ts"
+import { AllowedRanges } from "./webhooks/send/AddressGuard.ts"
 
 export type Parse<A> = (text: string) => Result.Result<A, string>
 

@@ -7,7 +7,7 @@ import {
   erasureMsOf,
   readConfig,
 } from "../src/Config.ts"
-import { defaultSchedule } from "../src/webhooks/Schedule.ts"
+import { defaultSchedule } from "../src/webhooks/endpoint/Schedule.ts"
 
 const configOf = (environment: Environment) => Result.getOrThrow(readConfig(environment).config)
 

@@ -101,7 +101,7 @@ describe("src/", () => {
 
   it("has one importer of lmdb, and one reader of the environment", () => {
     const importers = files.filter((file) => importsOf(file).includes("lmdb"))
-    expect(importers.map((file) => relative(source, file))).toEqual(["storage/LmdbStore.ts"])
+    expect(importers.map((file) => relative(source, file))).toEqual(["storage/lmdb/LmdbStore.ts"])
     // The demo hands its environment on to the processes that it starts, and so does the program with one setting.
     const readers = files
       .filter((file) => readFileSync(file, "utf8").includes("process.env"))
@@ -115,17 +115,17 @@ describe("src/", () => {
       /^import (?!type ).*"node:https?"/m.test(readFileSync(file, "utf8")),
     )
     expect(importers).toEqual([])
-    const loaded = loadedWith(join(source, "cli/Server.ts"))
+    const loaded = loadedWith(join(source, "cli/process/Server.ts"))
     const undici = loaded.filter((file) => loadedBy(file).includes("undici"))
     expect(undici).toEqual([])
-    expect(loaded).toContain(join(source, "webhooks/SenderThread.ts"))
+    expect(loaded).toContain(join(source, "webhooks/send/SenderThread.ts"))
   })
 
   it("loads nothing but Node and its own check of pages for the last words of a server", () => {
     const loaded = loadedWith(join(source, "engine/archive/lastWords.ts"))
     const outside = loaded.flatMap(loadedBy).filter((target) => !/^(\.|node:)/.test(target))
     expect(outside).toEqual([])
-    expect(loaded).toContain(join(source, "storage/LmdbPages.ts"))
+    expect(loaded).toContain(join(source, "storage/lmdb/LmdbPages.ts"))
   })
 
   it("reads the machine's clock where nothing is dated or timed by it: records have a clock of their own", () => {
@@ -138,10 +138,10 @@ describe("src/", () => {
     expect(outside.toSorted()).toEqual([
       "engine/time/Clock.ts",
       // The name of a file for people.
-      "storage/JournalRecovery.ts",
+      "storage/journal/JournalRecovery.ts",
       // Signatures, which receivers hold against their own clocks.
       "webhooks/DispatcherLive.ts",
-      "webhooks/Signature.ts",
+      "webhooks/send/Signature.ts",
     ])
   })
 

@@ -1,9 +1,9 @@
 /** Closes windows with many members on the board, stores and deletes them, watching how long the event loop is held. */
 import { Effect } from "effect"
+import { domain, Environment } from "../../src/engine/actor/Environments.ts"
 import { pageOf } from "../../src/engine/boards/BoardSource.ts"
 import { BoardWriter } from "../../src/engine/boards/BoardWriter.ts"
 import { openStoredBoard } from "../../src/engine/boards/StoredBoard.ts"
-import { domain, Environment } from "../../src/engine/Environments.ts"
 import * as DurableStorage from "../../src/storage/DurableStorage.ts"
 import { answer } from "../children.ts"
 import { environment as id } from "../millionUsers.ts"

@@ -3,11 +3,11 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Runtime } from "effect"
 import { CliConfig, type CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import manifest from "../../package.json" with { type: "json" }
-import { demo } from "./demo.ts"
-import { CommandFailed, exitCodes } from "./ExitCode.ts"
-import { keys } from "./keys.ts"
-import { serve } from "./serve.ts"
-import { snapshots } from "./snapshots.ts"
+import { demo } from "./commands/demo.ts"
+import { keys } from "./commands/keys.ts"
+import { serve } from "./commands/serve.ts"
+import { snapshots } from "./commands/snapshots.ts"
+import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that people run themselves"),

@@ -1,12 +1,12 @@
 /** What the engine says of itself to `Metrics`. Counted here is only what happens once per batch or more rarely; the rest is read. */
 import type { LaurelError } from "../domain/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../metrics/Metrics.ts"
-import type { ActorSystem } from "./ActorSystem.ts"
-import type { Environments } from "./Environments.ts"
-import type { GroupCommit } from "./GroupCommit.ts"
-import type { RecoveryReport } from "./Recovery.ts"
-import type { Residency } from "./Residency.ts"
-import type { Snapshotter } from "./Snapshotter.ts"
+import type { ActorSystem } from "./actor/ActorSystem.ts"
+import type { Environments } from "./actor/Environments.ts"
+import type { Residency } from "./actor/Residency.ts"
+import type { GroupCommit } from "./commit/GroupCommit.ts"
+import type { RecoveryReport } from "./snapshot/Recovery.ts"
+import type { Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineClock } from "./time/Clock.ts"
 
 /** The parts of an engine that are read when the metrics are asked for. */

@@ -2,9 +2,9 @@
 import type { JournalRecord } from "../domain/Record.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
 import type { Broken } from "../storage/Storage.ts"
-import type { Domain } from "./Environments.ts"
-import type { Durability } from "./GroupCommit.ts"
-import type { RecoveryProgress, RecoveryReport } from "./Recovery.ts"
+import type { Domain } from "./actor/Environments.ts"
+import type { Durability } from "./commit/GroupCommit.ts"
+import type { RecoveryProgress, RecoveryReport } from "./snapshot/Recovery.ts"
 
 export interface EngineOptions {
   /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */

@@ -11,14 +11,14 @@
  */
 import { Cause, Effect, Semaphore } from "effect"
 import { messageKindAt } from "../domain/Message.ts"
-import type { Feed, FeedEntry } from "../engine/Feed.ts"
+import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
 import { limits } from "../Limits.ts"
 import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken } from "../storage/Storage.ts"
-import { placeName } from "./Delivery.ts"
-import type { DeliveryStore, DuePlace } from "./DeliveryStore.ts"
-import type { Endpoint } from "./Endpoint.ts"
-import type { Erasures } from "./Erasures.ts"
+import type { Endpoint } from "./endpoint/Endpoint.ts"
+import type { Erasures } from "./outbox/Erasures.ts"
+import { placeName } from "./store/Delivery.ts"
+import type { DeliveryStore, DuePlace } from "./store/DeliveryStore.ts"
 
 export interface DispatcherOptions {
   readonly feed: Feed

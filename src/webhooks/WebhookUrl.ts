@@ -5,7 +5,7 @@
 import { isIP } from "node:net"
 import { Result } from "effect"
 import { limits } from "../Limits.ts"
-import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
+import { type AllowedRanges, mayReach } from "./send/AddressGuard.ts"
 
 export interface WebhookUrlPolicy {
   /** Ranges that are allowed though they are not public. */

@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { readFlushed } from "../../src/storage/FlushedMark.ts"
-import { nodeDisk } from "../../src/storage/NodeDisk.ts"
+import { nodeDisk } from "../../src/storage/disk/NodeDisk.ts"
+import { readFlushed } from "../../src/storage/journal/FlushedMark.ts"
 import { patience, run, Server, temporaryFolder } from "./program.ts"
 
 describe(

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
-import { exitCodes } from "../../src/cli/ExitCode.ts"
+import { exitCodes } from "../../src/cli/output/ExitCode.ts"
 import { patience, readServerFile, root, run, Server, temporaryFolder } from "./program.ts"
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command])
@@ -135,7 +135,7 @@ describe("The first start", patience, () => {
     expect(code).toBe(exitCodes.noData)
     const kept = stderr.matchAll(/code cache for ESM (\S+) was accepted/g)
     expect([...kept].map(([, file]) => file)).toContain(
-      pathToFileURL(join(root, "src/cli/keysList.ts")).href,
+      pathToFileURL(join(root, "src/cli/commands/keysList.ts")).href,
     )
     expect(stderr).toContain(join(root, "node_modules/.cache/compile"))
   })

@@ -11,6 +11,8 @@ import { exportLines } from "../../src/engine/archive/ExportJob.ts"
 import { bodyOf, valueForm } from "../../src/engine/archive/ExportLines.ts"
 import { importLines } from "../../src/engine/archive/ImportJob.ts"
 import { verifyLive } from "../../src/engine/archive/VerifyJobs.ts"
+import { joinPieces, keptEntries } from "../../src/engine/dedupe/KeptAnswers.ts"
+import { Counts } from "../../src/engine/read/Counts.ts"
 import {
   decodeDirectory,
   decodeProject,
@@ -18,19 +20,17 @@ import {
   encodeDirectory,
   encodeProject,
   encodeRecord,
-} from "../../src/engine/Codec.ts"
-import { Counts } from "../../src/engine/Counts.ts"
-import { joinPieces, keptEntries } from "../../src/engine/KeptAnswers.ts"
-import { decodeUser } from "../../src/engine/UserCodec.ts"
-import { decodeManifestText, encodeManifest } from "../../src/storage/ArchiveManifest.ts"
-import { draftIn } from "../../src/storage/ArchiveSwap.ts"
+} from "../../src/engine/snapshot/Codec.ts"
+import { decodeUser } from "../../src/engine/snapshot/UserCodec.ts"
+import { decodeManifestText, encodeManifest } from "../../src/storage/archive/ArchiveManifest.ts"
+import { draftIn } from "../../src/storage/archive/ArchiveSwap.ts"
 import * as DurableStorage from "../../src/storage/DurableStorage.ts"
-import { batchRecords } from "../../src/storage/Frames.ts"
-import { scanJournal } from "../../src/storage/JournalScan.ts"
+import { nodeDisk } from "../../src/storage/disk/NodeDisk.ts"
+import { batchRecords } from "../../src/storage/journal/Frames.ts"
+import { scanJournal } from "../../src/storage/journal/JournalScan.ts"
+import { SegmentWriter } from "../../src/storage/journal/SegmentWriter.ts"
 import { compositeKey, keyParts } from "../../src/storage/Keys.ts"
-import { openTable, openWritable } from "../../src/storage/LmdbStore.ts"
-import { nodeDisk } from "../../src/storage/NodeDisk.ts"
-import { SegmentWriter } from "../../src/storage/SegmentWriter.ts"
+import { openTable, openWritable } from "../../src/storage/lmdb/LmdbStore.ts"
 import type { Table } from "../../src/storage/Storage.ts"
 import { tables } from "../../src/storage/Storage.ts"
 import { encodeValue, openValue } from "../../src/storage/Values.ts"

@@ -10,7 +10,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { rangeOf } from "../../src/storage/Keys.ts"
-import { LmdbReader } from "../../src/storage/LmdbReader.ts"
+import { LmdbReader } from "../../src/storage/lmdb/LmdbReader.ts"
 import { tables } from "../../src/storage/Storage.ts"
 
 const root = resolve(import.meta.dirname, "../..")

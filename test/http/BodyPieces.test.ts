@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { readBody } from "../../src/http/Body.ts"
+import { readBody } from "../../src/http/body/Body.ts"
 import { limits } from "../../src/Limits.ts"
 
 setFlagsFromString("--expose-gc")

@@ -2,7 +2,7 @@
 import { Effect, Stream } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
-import { domain } from "../../src/engine/Environments.ts"
+import { domain } from "../../src/engine/actor/Environments.ts"
 import { fullKey, startServer, type TestServer, type TestServerOptions } from "./fixture.ts"
 
 let server: TestServer

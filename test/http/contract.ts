@@ -2,7 +2,7 @@
 import { Result, type Schema, SchemaIssue, SchemaParser } from "effect"
 import { HttpApi } from "effect/http-api"
 import { Api } from "../../src/http/api/Api.ts"
-import { Router } from "../../src/http/Router.ts"
+import { Router } from "../../src/http/contract/Router.ts"
 
 type Decode = (value: unknown) => Result.Result<unknown, SchemaIssue.Issue>
 

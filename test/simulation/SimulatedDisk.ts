@@ -16,7 +16,7 @@ import {
   type DiskFile,
   type OnDisk,
   type OpenMode,
-} from "../../src/storage/Disk.ts"
+} from "../../src/storage/disk/Disk.ts"
 import { Random } from "./random.ts"
 import { copyTree, Folder, Inode, inodeOf, moveNode, type Node, survivingTree } from "./unsynced.ts"
 

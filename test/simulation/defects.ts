@@ -1,6 +1,6 @@
 import { applyUser } from "../../src/domain/applyUser.ts"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
-import type { Domain } from "../../src/engine/Environments.ts"
+import type { Domain } from "../../src/engine/actor/Environments.ts"
 
 /** A domain with a bug that shows when it is armed: the calls after the next `decide` or `apply` ones throw. */
 export class Defects {

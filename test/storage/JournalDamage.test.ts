@@ -4,7 +4,7 @@ import {
   batchHeaderBytes,
   segmentHeaderBytes,
   segmentName,
-} from "../../src/storage/SegmentFormat.ts"
+} from "../../src/storage/journal/SegmentFormat.ts"
 import { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
 import { appendBatches, folder, journalOn } from "./journalOn.ts"
 import { expectRecords, numbered } from "./records.ts"

@@ -1,8 +1,8 @@
 /** Environments of LMDB for tests, written and read without an engine. */
 import { Effect } from "effect"
 import { compositeKey } from "../../src/storage/Keys.ts"
-import { LmdbReader } from "../../src/storage/LmdbReader.ts"
-import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
+import { LmdbReader } from "../../src/storage/lmdb/LmdbReader.ts"
+import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
 import type { Entry } from "../../src/storage/Storage.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 

@@ -1,5 +1,5 @@
 /** A manifest with a value for everything. */
-import type { Manifest } from "../../src/storage/ArchiveManifest.ts"
+import type { Manifest } from "../../src/storage/archive/ArchiveManifest.ts"
 
 export const manifest: Manifest = {
   format: 1,

@@ -4,8 +4,8 @@
  */
 import { createInterface } from "node:readline"
 import { rangeOf } from "../../src/storage/Keys.ts"
-import { LmdbReader } from "../../src/storage/LmdbReader.ts"
-import { openTable, openWritable } from "../../src/storage/LmdbStore.ts"
+import { LmdbReader } from "../../src/storage/lmdb/LmdbReader.ts"
+import { openTable, openWritable } from "../../src/storage/lmdb/LmdbStore.ts"
 import { tables } from "../../src/storage/Storage.ts"
 
 for await (const folder of createInterface({ input: process.stdin })) {

@@ -1,7 +1,7 @@
 /** A program that writes slice after slice, each with the same keys, and prints the number of each when it is durable. */
 import { Effect, Stream } from "effect"
 import { compositeKey } from "../../src/storage/Keys.ts"
-import { openLmdbStore } from "../../src/storage/LmdbStore.ts"
+import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
 
 const slice = (number: number) =>
   (["users", "history"] as const).flatMap((table) =>

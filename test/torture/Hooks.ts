@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
-import { verifyWebhook } from "../../src/webhooks/Signature.ts"
+import { verifyWebhook } from "../../src/webhooks/send/Signature.ts"
 import type { Random } from "../simulation/random.ts"
 
 export const hookPaths = ["/steady", "/failing"] as const

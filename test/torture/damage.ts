@@ -7,7 +7,7 @@ import {
   decodeBatch,
   segmentHeaderBytes,
   sequenceOfName,
-} from "../../src/storage/SegmentFormat.ts"
+} from "../../src/storage/journal/SegmentFormat.ts"
 import type { Random } from "../simulation/random.ts"
 
 interface Segment {

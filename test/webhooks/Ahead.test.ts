@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
-import type { MessageSender, Outcome } from "../../src/webhooks/Sender.ts"
+import type { MessageSender, Outcome } from "../../src/webhooks/send/Sender.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { endedLog, receiving, startInMemory, until, webhook } from "./fixture.ts"
 

@@ -8,7 +8,7 @@ import {
 } from "node:http"
 import { createServer as createTlsServer } from "node:https"
 import type { AddressInfo, Socket } from "node:net"
-import { verifyWebhook } from "../../src/webhooks/Signature.ts"
+import { verifyWebhook } from "../../src/webhooks/send/Signature.ts"
 
 export interface Received {
   readonly path: string

@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
-import type { Delivery } from "../../src/webhooks/Delivery.ts"
-import { defaultSchedule } from "../../src/webhooks/Schedule.ts"
-import { makeSecret } from "../../src/webhooks/Signature.ts"
+import { defaultSchedule } from "../../src/webhooks/endpoint/Schedule.ts"
+import { makeSecret } from "../../src/webhooks/send/Signature.ts"
+import type { Delivery } from "../../src/webhooks/store/Delivery.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import {

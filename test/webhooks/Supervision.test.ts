@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
-import type { MessageSender } from "../../src/webhooks/Sender.ts"
+import type { MessageSender } from "../../src/webhooks/send/Sender.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import { endedLog, logOf, startInMemory, until, webhook } from "./fixture.ts"

@@ -1,5 +1,5 @@
 /** Receivers without sockets: what each URL got, and what it answers, a turn of the event loop later. */
-import type { MessageSender, OutgoingMessage } from "../../src/webhooks/Sender.ts"
+import type { MessageSender, OutgoingMessage } from "../../src/webhooks/send/Sender.ts"
 
 export interface VirtualMessage {
   readonly id: string

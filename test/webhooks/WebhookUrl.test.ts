@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
-import { AllowedRanges } from "../../src/webhooks/AddressGuard.ts"
+import { AllowedRanges } from "../../src/webhooks/send/AddressGuard.ts"
 import { parseWebhookUrl } from "../../src/webhooks/WebhookUrl.ts"
 
 const parse = (url: string, { allow = [] as Array<string>, production = false } = {}) => {

@@ -1,7 +1,7 @@
 /** The few operations of the REST API that the demo needs, over the network as any client. */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { type CommandFailed, commandFailed, exitCodes } from "../ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { type CommitEvent, commitAction, commitXp } from "./CommitEvent.ts"
 import type { ThrowawayServer } from "./ThrowawayServer.ts"
 

@@ -9,7 +9,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import type { Readable } from "node:stream"
 import { Effect, Stream } from "effect"
-import { type CommandFailed, commandFailed, exitCodes } from "../ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 export interface Commit {
   readonly hash: string

@@ -9,8 +9,8 @@ import os from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schedule, type Scope } from "effect"
-import { type CommandFailed, commandFailed, exitCodes } from "../ExitCode.ts"
-import { readServerFile } from "../ServerFile.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { readServerFile } from "../process/ServerFile.ts"
 
 export interface ThrowawayServer {
   readonly url: string

@@ -12,18 +12,23 @@
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect, type Scope } from "effect"
-import { makeDraft, publishArchive, roomFor, sweepArchives } from "../../storage/ArchiveCatalog.ts"
+import {
+  makeDraft,
+  publishArchive,
+  roomFor,
+  sweepArchives,
+} from "../../storage/archive/ArchiveCatalog.ts"
 import {
   archiveFormat,
   archiveId,
   encodeManifest,
   type Manifest,
   manifestName,
-} from "../../storage/ArchiveManifest.ts"
-import { type DiskError, removeTree, replaceFile } from "../../storage/Disk.ts"
-import { scanJournal } from "../../storage/JournalScan.ts"
-import { nodeDisk } from "../../storage/NodeDisk.ts"
-import { SegmentWriter } from "../../storage/SegmentWriter.ts"
+} from "../../storage/archive/ArchiveManifest.ts"
+import { type DiskError, removeTree, replaceFile } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { scanJournal } from "../../storage/journal/JournalScan.ts"
+import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { NoSpace } from "../../storage/Storage.ts"
 import { describeFiles } from "./Files.ts"
 import { FaultList } from "./Findings.ts"

@@ -10,14 +10,14 @@ import path from "node:path"
 import { Effect } from "effect"
 import { type EnvironmentName, environmentId, projectNamed } from "../../domain/Directory.ts"
 import type { JournalRecord } from "../../domain/Record.ts"
-import { type DiskError, type DiskFile, removeTree } from "../../storage/Disk.ts"
-import { batchRecords } from "../../storage/Frames.ts"
-import { scanJournal } from "../../storage/JournalScan.ts"
+import { type DiskError, type DiskFile, removeTree } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { batchRecords } from "../../storage/journal/Frames.ts"
+import { scanJournal } from "../../storage/journal/JournalScan.ts"
 import { keyParts } from "../../storage/Keys.ts"
-import { nodeDisk } from "../../storage/NodeDisk.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"
-import { decodeRecord, encodeDirectory } from "../Codec.ts"
+import { decodeRecord, encodeDirectory } from "../snapshot/Codec.ts"
 import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
 import { FaultList } from "./Findings.ts"
 import { JobFailed, type PositionAnswer } from "./Jobs.ts"
@@ -190,7 +190,7 @@ const addShared = (writer: Writer, table: Table, saved: SavedState, environment:
     })
     writer.write({ kind: "entry", table, key: ["directory"], json: JSON.parse(text) })
   } else if (table === "outbox") {
-    // Webhooks were told of everything by the machine that this comes from (`webhooks/DeliveryStore.ts`).
+    // Webhooks were told of everything by the machine that this comes from (`webhooks/store/DeliveryStore.ts`).
     writer.write({ kind: "entry", table, key: ["cursor"], json: saved.lastSequence })
   }
 }

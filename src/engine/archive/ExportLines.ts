@@ -10,7 +10,7 @@
  *   `watermark`, and the last record is `sequence`.
  * - `entry`: one of the snapshot's tables (`src/README.md`), in the order of tables and keys. The value is, by table,
  *   a `user` (maps as pairs, `due` as in `UserCodec`), a user's `records`, callers'
- *   `ids` (pairs of a hash and a sequence, `engine/IdRun.ts`), else `json`; what has no such form without loss is `base64`.
+ *   `ids` (pairs of a hash and a sequence, `engine/dedupe/IdRun.ts`), else `json`; what has no such form without loss is `base64`.
  * - `record`: the journal from the watermark on, that record included, without gaps.
  * - `end`: how many lines come before it, and the SHA-256 of their bytes; without `sha256`, as after an edit by hand,
  *   it is not compared.
@@ -21,9 +21,9 @@ import { Result, Schema, SchemaIssue } from "effect"
 import { emptyProfile } from "../../domain/User.ts"
 import { asBuffer, compositeKey, dataViewOf } from "../../storage/Keys.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
-import { decodePage } from "../Codec.ts"
-import { idPairs, idsBody, isRunHead } from "../IdRun.ts"
-import { decodeUser, decodeUserHead, encodeUser } from "../UserCodec.ts"
+import { idPairs, idsBody, isRunHead } from "../dedupe/IdRun.ts"
+import { decodePage } from "../snapshot/Codec.ts"
+import { decodeUser, decodeUserHead, encodeUser } from "../snapshot/UserCodec.ts"
 
 export const exportFormat = 1
 

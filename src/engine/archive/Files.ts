@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto"
 import path from "node:path"
 import { Effect } from "effect"
-import type { Manifest } from "../../storage/ArchiveManifest.ts"
-import { type DiskError, type OnDisk, withFile } from "../../storage/Disk.ts"
-import { nodeDisk } from "../../storage/NodeDisk.ts"
+import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
+import { type DiskError, type OnDisk, withFile } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import type { JobProgress } from "./Jobs.ts"
 
 const pieceBytes = 1_048_576

@@ -7,9 +7,9 @@
 
 import type { StoredEntry } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"
-import { hashText, idSeed } from "../IdFilter.ts"
-import { firstBits } from "../IdList.ts"
-import { decodeRunHead, eachId, idPlaceOf } from "../IdRun.ts"
+import { hashText, idSeed } from "../dedupe/IdFilter.ts"
+import { firstBits } from "../dedupe/IdList.ts"
+import { decodeRunHead, eachId, idPlaceOf } from "../dedupe/IdRun.ts"
 import type { Fault } from "./JournalTail.ts"
 
 const bitsOfChunk = 65_536

@@ -3,8 +3,8 @@
  * the process, and since a server's event loop must not wait for it. Jobs, answers and results are plain JSON.
  */
 import { Data } from "effect"
-import type { Manifest } from "../../storage/ArchiveManifest.ts"
-import type { JournalPosition } from "../../storage/SegmentFormat.ts"
+import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
+import type { JournalPosition } from "../../storage/journal/SegmentFormat.ts"
 import type { Findings } from "./Findings.ts"
 import type { ProjectGoesBack } from "./ProjectHistory.ts"
 

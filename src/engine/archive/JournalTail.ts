@@ -1,12 +1,12 @@
 /** The records of a journal after a snapshot's watermark, by whom they belong to. All of them are in memory. */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/Record.ts"
-import type { DiskError } from "../../storage/Disk.ts"
-import { batchRecords } from "../../storage/Frames.ts"
-import { type JournalEnd, scanJournal } from "../../storage/JournalScan.ts"
+import type { DiskError } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { batchRecords } from "../../storage/journal/Frames.ts"
+import { type JournalEnd, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { compositeKey } from "../../storage/Keys.ts"
-import { nodeDisk } from "../../storage/NodeDisk.ts"
-import { decodeRecord } from "../Codec.ts"
+import { decodeRecord } from "../snapshot/Codec.ts"
 
 /** Takes note of something that is wrong. */
 export type Fault = (words: string) => void

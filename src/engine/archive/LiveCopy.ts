@@ -12,11 +12,11 @@
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Manifest } from "../../storage/ArchiveManifest.ts"
-import { type DiskError, withFile } from "../../storage/Disk.ts"
-import { dataFile } from "../../storage/LmdbPages.ts"
-import { pinPages } from "../../storage/LmdbReader.ts"
-import { nodeDisk } from "../../storage/NodeDisk.ts"
+import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
+import { type DiskError, withFile } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { dataFile } from "../../storage/lmdb/LmdbPages.ts"
+import { pinPages } from "../../storage/lmdb/LmdbReader.ts"
 import type { Broken } from "../../storage/Storage.ts"
 
 export interface LiveCopyOptions {

@@ -8,9 +8,9 @@
  */
 import { environmentId, environmentNames } from "../../domain/Directory.ts"
 import type { JournalRecord } from "../../domain/Record.ts"
-import { batchOf, batchRecords } from "../../storage/Frames.ts"
+import { batchOf, batchRecords } from "../../storage/journal/Frames.ts"
 import type { JournalBatch } from "../../storage/Storage.ts"
-import { decodeRecord } from "../Codec.ts"
+import { decodeRecord } from "../snapshot/Codec.ts"
 
 /** A project, and the last record of its own that it keeps. */
 export interface ProjectGoesBack {

@@ -2,7 +2,7 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { projectNamed } from "../../domain/Directory.ts"
-import { makeAnew } from "../../storage/LmdbPages.ts"
+import { makeAnew } from "../../storage/lmdb/LmdbPages.ts"
 import { JobFailed } from "./Jobs.ts"
 import type { JobCode } from "./jobTable.ts"
 import { findPageFault } from "./pageFault.ts"

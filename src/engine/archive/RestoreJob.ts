@@ -15,21 +15,21 @@
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
-import { bytesOf, roomFor } from "../../storage/ArchiveCatalog.ts"
+import { bytesOf, roomFor } from "../../storage/archive/ArchiveCatalog.ts"
 import {
   decodeManifestText,
   type Manifest,
   manifestBytesMax,
   manifestName,
-} from "../../storage/ArchiveManifest.ts"
-import { draftIn } from "../../storage/ArchiveSwap.ts"
-import { type DiskError, readSmallFile, removeTree } from "../../storage/Disk.ts"
-import { batchOf, batchRecords } from "../../storage/Frames.ts"
-import { type JournalEnd, scanJournal, segmentsIn } from "../../storage/JournalScan.ts"
-import { nodeDisk } from "../../storage/NodeDisk.ts"
-import { Segment } from "../../storage/Segment.ts"
-import type { JournalPosition, SegmentBatch } from "../../storage/SegmentFormat.ts"
-import { SegmentWriter } from "../../storage/SegmentWriter.ts"
+} from "../../storage/archive/ArchiveManifest.ts"
+import { draftIn } from "../../storage/archive/ArchiveSwap.ts"
+import { type DiskError, readSmallFile, removeTree } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { batchOf, batchRecords } from "../../storage/journal/Frames.ts"
+import { type JournalEnd, scanJournal, segmentsIn } from "../../storage/journal/JournalScan.ts"
+import { Segment } from "../../storage/journal/Segment.ts"
+import type { JournalPosition, SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
+import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { type JournalBatch, NoSpace } from "../../storage/Storage.ts"
 import { copyFile } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"

@@ -7,11 +7,11 @@
  * the part that was given up do not fit it, and are passed over.
  */
 import { Effect, Result } from "effect"
-import { isGood, type ListedArchive } from "../../storage/ArchiveCatalog.ts"
-import type { Manifest } from "../../storage/ArchiveManifest.ts"
-import { type Disk, type DiskError, withFile } from "../../storage/Disk.ts"
-import { scanJournal, segmentsIn } from "../../storage/JournalScan.ts"
-import { Segment } from "../../storage/Segment.ts"
+import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
+import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
+import { type Disk, type DiskError, withFile } from "../../storage/disk/Disk.ts"
+import { scanJournal, segmentsIn } from "../../storage/journal/JournalScan.ts"
+import { Segment } from "../../storage/journal/Segment.ts"
 import type { JobFailed, JobProgress } from "./Jobs.ts"
 import {
   type LostRecords,

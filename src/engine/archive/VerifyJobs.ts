@@ -5,9 +5,9 @@ import {
   decodeManifestText,
   manifestBytesMax,
   manifestName,
-} from "../../storage/ArchiveManifest.ts"
-import { isMissing, readSmallFile, removeTree } from "../../storage/Disk.ts"
-import { nodeDisk } from "../../storage/NodeDisk.ts"
+} from "../../storage/archive/ArchiveManifest.ts"
+import { isMissing, readSmallFile, removeTree } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { describeFiles } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { JobFailed, type PositionAnswer } from "./Jobs.ts"

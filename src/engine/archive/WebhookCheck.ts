@@ -1,5 +1,5 @@
 /**
- * Checks the tables of webhooks (`webhooks/DeliveryStore.ts`) against each other:
+ * Checks the tables of webhooks (`webhooks/store/DeliveryStore.ts`) against each other:
  *
  * - a message has one delivery to an endpoint: pending, succeeded, failed or dropped, once;
  * - each pending delivery has one row in `due`, at its own time, and each row in `due` is of one;

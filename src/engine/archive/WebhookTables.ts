@@ -1,5 +1,5 @@
 /**
- * The tables of webhooks (`webhooks/DeliveryStore.ts`) where one project goes back: they tell what was delivered, which
+ * The tables of webhooks (`webhooks/store/DeliveryStore.ts`) where one project goes back: they tell what was delivered, which
  * no journal knows, so all of them stay as they are now. What goes is of the project's own: deliveries of records that are
  * no more, and what was still to be done because of them. Endpoints that the project does not have any more are
  * forgotten at the next start.
@@ -9,8 +9,8 @@ import { Effect, type Scope, Stream } from "effect"
 import { environmentId, environmentNames } from "../../domain/Directory.ts"
 import { limits } from "../../Limits.ts"
 import { keyParts, rangeOf } from "../../storage/Keys.ts"
-import { LmdbReader } from "../../storage/LmdbReader.ts"
-import { openLmdbStore } from "../../storage/LmdbStore.ts"
+import { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
+import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import type { Entry, StorageError, Table } from "../../storage/Storage.ts"
 import { encodeValue, keyName, openValue } from "../../storage/Values.ts"
 import { JobFailed } from "./Jobs.ts"

@@ -4,7 +4,7 @@
  * Effect, so that every end by a signal costs little and the words come soon.
  */
 import path from "node:path"
-import { makeAnew } from "../../storage/LmdbPages.ts"
+import { makeAnew } from "../../storage/lmdb/LmdbPages.ts"
 import { findPageFault } from "./pageFault.ts"
 
 const fault = findPageFault(path.join(process.argv[2]!, "live"))

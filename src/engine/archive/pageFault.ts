@@ -2,7 +2,7 @@
  * Finds what is wrong with the pages of a database (`LmdbPages`), also beside the server that writes it. It imports
  * nothing of Effect: the last words of a server are said by a process that loads little.
  */
-import { checkPages, type PagesFound } from "../../storage/LmdbPages.ts"
+import { checkPages, type PagesFound } from "../../storage/lmdb/LmdbPages.ts"
 import type { JobContext } from "./jobTable.ts"
 
 /** A server that writes takes pages away under the check, at each of its transactions but not before the second. */

@@ -5,8 +5,8 @@
  */
 import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
 import { BoardBuilder } from "../../domain/Leaderboard.ts"
-import type { Environment } from "../Environments.ts"
-import { decodeUserHead, hasWindows, visitWindows } from "../UserCodec.ts"
+import type { Environment } from "../actor/Environments.ts"
+import { decodeUserHead, hasWindows, visitWindows } from "../snapshot/UserCodec.ts"
 
 export class BoardLoader {
   readonly #environment: Environment

@@ -19,7 +19,7 @@ import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
 import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
-import type { Environment } from "../Environments.ts"
+import type { Environment } from "../actor/Environments.ts"
 import type { FrozenBoard, Windows } from "./Boards.ts"
 import { oldestKept } from "./Retention.ts"
 import {

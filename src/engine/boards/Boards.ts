@@ -20,7 +20,7 @@ import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
 import { Leaderboard } from "../../domain/Leaderboard.ts"
 import type { Fact, JournalRecord, UserCommand } from "../../domain/Record.ts"
 import type { UserState } from "../../domain/User.ts"
-import type { Actor } from "../Actor.ts"
+import type { Actor } from "../actor/Actor.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 
 type UserActor = Actor<UserState | undefined, UserCommand>

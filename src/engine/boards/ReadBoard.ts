@@ -11,7 +11,7 @@ import { invalidRequest, type LaurelError, laurelError } from "../../domain/Erro
 import { Leaderboard } from "../../domain/Leaderboard.ts"
 import type { UserState } from "../../domain/User.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import type { Environment } from "../Environments.ts"
+import type { Environment } from "../actor/Environments.ts"
 import {
   type BoardRow,
   type BoardSource,

@@ -2,7 +2,7 @@
 import { type WindowKind, zoneOf } from "../../domain/Calendar.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import { limits } from "../../Limits.ts"
-import type { Environment } from "../Environments.ts"
+import type { Environment } from "../actor/Environments.ts"
 
 /** How many windows before the open one are kept. */
 export const windowsKept: Readonly<Record<WindowKind, number>> = {

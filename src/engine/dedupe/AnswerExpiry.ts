@@ -12,7 +12,7 @@ import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
-import { readKept, removalOfAnswer } from "../KeptAnswers.ts"
+import { readKept, removalOfAnswer } from "./KeptAnswers.ts"
 
 export interface AnswerExpiryOptions {
   readonly storage: Storage["Service"]

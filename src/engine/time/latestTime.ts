@@ -1,7 +1,7 @@
 import { Effect, Stream } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { decodeRecord } from "../Codec.ts"
-import type { SnapshotMark } from "../SnapshotMark.ts"
+import { decodeRecord } from "../snapshot/Codec.ts"
+import type { SnapshotMark } from "../snapshot/SnapshotMark.ts"
 
 /**
  * The newest time that the data has, epoch milliseconds: that of the last record or of the snapshot. `undefined`: there

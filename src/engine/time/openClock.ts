@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../EngineMetrics.ts"
-import type { SnapshotMark } from "../SnapshotMark.ts"
+import type { SnapshotMark } from "../snapshot/SnapshotMark.ts"
 import { type ClockStep, EngineClock } from "./Clock.ts"
 import { readLatestTime } from "./latestTime.ts"
 

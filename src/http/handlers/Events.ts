@@ -7,13 +7,18 @@ import type { TrackedEvent } from "../../domain/Record.ts"
 import type { EventReply } from "../../domain/UserReply.ts"
 import type { Engine, Idempotency, UserMessage } from "../../engine/Engine.ts"
 import type { BatchOutcome, EventOutcome, EventRefusal, Events } from "../api/Events.ts"
-import { batchSteps } from "../BatchDecoder.ts"
-import { DecodingTurns } from "../DecodingTurns.ts"
-import { type BatchInput, decodeEventBody, type EventInput, isRefusal } from "../EventDecoder.ts"
-import type { Handlers } from "../Interpreter.ts"
-import { JsonText } from "../JsonText.ts"
-import type { OperationReply, OperationRequest } from "../Operation.ts"
-import type { EventMetrics } from "../RequestMetrics.ts"
+import { batchSteps } from "../body/BatchDecoder.ts"
+import { DecodingTurns } from "../body/DecodingTurns.ts"
+import {
+  type BatchInput,
+  decodeEventBody,
+  type EventInput,
+  isRefusal,
+} from "../body/EventDecoder.ts"
+import { JsonText } from "../body/JsonText.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
+import type { OperationReply, OperationRequest } from "../contract/Operation.ts"
+import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { eventText } from "./EventText.ts"
 import { factOf } from "./Shapes.ts"
 

@@ -5,7 +5,7 @@ import { isoTime } from "../../domain/isoTime.ts"
 import type { ProjectState } from "../../domain/Project.ts"
 import type { UserState } from "../../domain/User.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { StreamedReply } from "../StreamedReply.ts"
+import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { showProgress, showUser } from "./UserShapes.ts"
 
 export interface ExportedUser {

@@ -1,5 +1,5 @@
 import type { Engine } from "../../engine/Engine.ts"
-import type { EventMetrics } from "../RequestMetrics.ts"
+import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { badgeHandlers } from "./Badges.ts"
 import { eventHandlers } from "./Events.ts"
 import { leaderboardHandlers } from "./Leaderboard.ts"

@@ -6,7 +6,7 @@ import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { parseIsoTime } from "../api/IsoTime.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
-import type { Handlers } from "../Interpreter.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
 import { pageInfo, pageOf } from "./Shapes.ts"
 
 export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof Leaderboard> => ({

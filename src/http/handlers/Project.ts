@@ -8,10 +8,10 @@ import type { ProjectSettings } from "../../domain/Project.ts"
 import type { Source } from "../../domain/Record.ts"
 import { type EventReply, replyOf } from "../../domain/UserReply.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { Simulated } from "../../engine/Simulation.ts"
+import type { Simulated } from "../../engine/read/Simulation.ts"
 import type { ProjectPatch, Projects, Simulation } from "../api/Project.ts"
-import { decodeEventBody, type EventInput } from "../EventDecoder.ts"
-import type { Handlers } from "../Interpreter.ts"
+import { decodeEventBody, type EventInput } from "../body/EventDecoder.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
 import { factOf, named } from "./Shapes.ts"
 
 export const projectHandlers = (

@@ -8,19 +8,19 @@ import { messageKinds } from "../../domain/MessageKind.ts"
 import type { Webhook } from "../../domain/Webhook.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import type { Deliveries } from "../../webhooks/Deliveries.ts"
+import { makeSecret } from "../../webhooks/send/Signature.ts"
+import type { Deliveries } from "../../webhooks/store/Deliveries.ts"
 import {
   type AttemptResult,
   type Delivery,
   deliveryId,
   messageOfDelivery,
-} from "../../webhooks/Delivery.ts"
-import { makeSecret } from "../../webhooks/Signature.ts"
+} from "../../webhooks/store/Delivery.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookShapes.ts"
 import type { Webhooks } from "../api/Webhooks.ts"
-import { makeId } from "../Ids.ts"
-import type { Handlers } from "../Interpreter.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
+import { makeId } from "../request/Ids.ts"
 import { askPrepared } from "./askPrepared.ts"
 import { factOf, isProduction, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 

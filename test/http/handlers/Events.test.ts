@@ -4,10 +4,10 @@ import type { Caller } from "../../../src/accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../../../src/domain/Errors.ts"
 import type { EventReply } from "../../../src/domain/UserReply.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
+import type { JsonText } from "../../../src/http/body/JsonText.ts"
+import type { OperationReply } from "../../../src/http/contract/Operation.ts"
 import { eventHandlers } from "../../../src/http/handlers/Events.ts"
-import type { JsonText } from "../../../src/http/JsonText.ts"
-import type { OperationReply } from "../../../src/http/Operation.ts"
-import { EventMetrics } from "../../../src/http/RequestMetrics.ts"
+import { EventMetrics } from "../../../src/http/request/RequestMetrics.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 
 const applied: EventReply = {

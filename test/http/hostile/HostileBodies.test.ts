@@ -1,7 +1,7 @@
 /** No body makes the server look at more than what a body that is right could hold. */
 import { expect, it } from "vitest"
-import { batchEnvelope } from "../../../src/http/BatchEnvelope.ts"
-import { inputDecoder } from "../../../src/http/InputDecoder.ts"
+import { batchEnvelope } from "../../../src/http/body/BatchEnvelope.ts"
+import { inputDecoder } from "../../../src/http/body/InputDecoder.ts"
 import { limits } from "../../../src/Limits.ts"
 import { randomOf } from "../random.ts"
 import { hostileBodies } from "./HostileBodies.ts"

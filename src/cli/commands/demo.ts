@@ -1,0 +1,177 @@
+/**
+ * `laurel demo`: real input through a real server. Every commit of a git repository becomes an event of its
+ * author; what the leaderboard then says must be what `git shortlog` says, also after all of it was sent again.
+ */
+import { Console, Effect, Stream } from "effect"
+import { Argument, Command } from "effect/cli"
+import { limits } from "../../Limits.ts"
+import { type Client, makeClient, type Standing } from "../demo/Client.ts"
+import { authorFault, type CommitEvent, commitEvent, commitXp } from "../demo/CommitEvent.ts"
+import { differences } from "../demo/Comparison.ts"
+import { type Commit, commits, countCommits, shortlogTotals } from "../demo/GitHistory.ts"
+import { startThrowawayServer } from "../demo/ThrowawayServer.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { ProgressBar } from "../output/ProgressBar.ts"
+import { formatTable } from "../output/Table.ts"
+import { firstSignal } from "../process/Signals.ts"
+
+const batchesAtOnce = 4
+const standingsShown = 20
+const differencesShown = 20
+
+interface Sent {
+  readonly accepted: number
+  readonly duplicates: number
+  /** Commits whose author can not be a user, by e-mail. */
+  readonly skipped: ReadonlyMap<string, number>
+  readonly seconds: number
+}
+
+/** Sends the whole history. `now` decides how dates are sent, so that a repeat sends the same. */
+const sendHistory = Effect.fnUntraced(function* (
+  client: Client,
+  history: Stream.Stream<Commit, CommandFailed>,
+  progress: ProgressBar,
+  now: number,
+): Effect.fn.Return<Sent, CommandFailed> {
+  const skipped = new Map<string, number>()
+  let accepted = 0
+  let duplicates = 0
+  const startedAt = performance.now()
+  const eventOf = (commit: Commit): ReadonlyArray<CommitEvent> => {
+    const { authorEmail } = commit
+    if (authorFault(authorEmail) === undefined) return [commitEvent(commit, now)]
+    skipped.set(authorEmail, (skipped.get(authorEmail) ?? 0) + 1)
+    return []
+  }
+  yield* history.pipe(
+    Stream.flatMap((commit) => Stream.fromIterable(eventOf(commit))),
+    Stream.grouped(limits.batchEventsMax),
+    Stream.mapEffect((events) => client.sendBatch(events), { concurrency: batchesAtOnce }),
+    Stream.runForEach((counts) =>
+      Effect.sync(() => {
+        accepted += counts.accepted
+        duplicates += counts.duplicates
+        progress.update(accepted + duplicates)
+      }),
+    ),
+    Effect.ensuring(Effect.sync(() => progress.clear())),
+  )
+  return { accepted, duplicates, skipped, seconds: (performance.now() - startedAt) / 1_000 }
+})
+
+const number = (value: number): string => value.toLocaleString("en-US")
+
+const throughput = (events: number, seconds: number): string =>
+  `${seconds.toFixed(2)} s, ${number(Math.round(events / seconds))} events/s, git log included`
+
+const standingsTable = (standings: ReadonlyArray<Standing>): string => {
+  const table = formatTable(
+    [
+      { title: "Rank", align: "right", text: ({ rank }) => number(rank) },
+      { title: "Author", align: "left", text: ({ userId }) => userId },
+      { title: "Commits", align: "right", text: ({ xp }) => number(xp / commitXp) },
+      { title: "XP", align: "right", text: ({ xp }) => number(xp) },
+      { title: "Level", align: "right", text: ({ level }) => number(level) },
+    ],
+    standings.slice(0, standingsShown),
+  )
+  const left = standings.length - standingsShown
+  return left > 0 ? `${table}\n      and ${number(left)} more` : table
+}
+
+const shown = (lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+  lines.length <= differencesShown
+    ? lines
+    : [...lines.slice(0, differencesShown), `and ${lines.length - differencesShown} more`]
+
+/** What git counts, of the authors who can be users. Fails when the history grew meanwhile. */
+const expectedTotals = Effect.fnUntraced(function* (repository: string, total: number) {
+  const totals = yield* shortlogTotals(repository)
+  if ((yield* countCommits(repository)) !== total) {
+    return yield* commandFailed(
+      exitCodes.refused,
+      "Somebody committed to the repository meanwhile, so nothing can be compared. Try again.",
+    )
+  }
+  return new Map([...totals].filter(([email]) => authorFault(email) === undefined))
+})
+
+const check = Effect.fnUntraced(function* (
+  expected: ReadonlyMap<string, number>,
+  standings: ReadonlyArray<Standing>,
+) {
+  const lines = differences(expected, standings)
+  if (lines.length === 0) return
+  return yield* commandFailed(
+    exitCodes.refused,
+    "The leaderboard differs from git shortlog -sne --all:",
+    ...shown(lines),
+  )
+})
+
+const runDemo = Effect.fnUntraced(function* (repository: string) {
+  const total = yield* countCommits(repository)
+  if (total === 0) {
+    return yield* Console.log(`${repository} has no commits yet: there is nothing to send.`)
+  }
+  const client = makeClient(yield* startThrowawayServer)
+  yield* client.createRule
+  const now = Date.now()
+  const history = commits(repository)
+
+  const first = yield* sendHistory(client, history, new ProgressBar("Sending", total), now)
+  for (const [email, count] of first.skipped) {
+    yield* Console.log(
+      `Skipped ${count} commits of ${JSON.stringify(email)}: ${authorFault(email)}.`,
+    )
+  }
+  const standings = yield* client.readStandings
+  if (standings.length > 0) yield* Console.log(`${standingsTable(standings)}\n`)
+  yield* Console.log(
+    `Sent ${number(first.accepted)} commits: ${throughput(first.accepted, first.seconds)}.`,
+  )
+  const expected = yield* expectedTotals(repository, total)
+  yield* check(expected, standings)
+  yield* Console.log(
+    `OK: ${number(standings.length)} authors have as many commits as git shortlog -sne --all counts.`,
+  )
+
+  const again = yield* sendHistory(client, history, new ProgressBar("Sending again", total), now)
+  yield* expectedTotals(repository, total)
+  if (again.accepted !== 0 || again.duplicates !== first.accepted) {
+    return yield* commandFailed(
+      exitCodes.refused,
+      `Sent again, ${again.accepted} commits were taken for new and ${again.duplicates} for duplicates.`,
+    )
+  }
+  const standingsAgain = yield* client.readStandings
+  if (JSON.stringify(standingsAgain) !== JSON.stringify(standings)) {
+    yield* check(expected, standingsAgain)
+    return yield* commandFailed(exitCodes.refused, "Sending all again changed the leaderboard.")
+  }
+  yield* Console.log(
+    `OK: sent all again, ${throughput(again.duplicates, again.seconds)}; ` +
+      `all ${number(again.duplicates)} were duplicates and nothing changed.`,
+  )
+})
+
+const interrupted = Effect.flatMap(firstSignal, (signal) =>
+  Effect.fail(commandFailed(exitCodes.refused, `Stopped by ${signal}.`)),
+)
+
+export const demo = Command.make(
+  "demo",
+  {
+    path: Argument.String("path").pipe(
+      Argument.withDescription("A git repository; by default the one of the current folder"),
+      Argument.withDefault("."),
+    ),
+  },
+  ({ path }) => Effect.raceFirst(Effect.scoped(runDemo(path)), interrupted),
+).pipe(
+  Command.withShortDescription("Try it on the history of a git repository"),
+  Command.withDescription(
+    "Send the history of a git repository to a throwaway server, print the leaderboard, and compare it with git shortlog -sne --all. Nothing is left behind.",
+  ),
+)

@@ -1,0 +1,97 @@
+/** `laurel snapshots create` */
+import { Clock, Console, Effect, Schema } from "effect"
+import { Command } from "effect/cli"
+import type { Config } from "../../Config.ts"
+import { JobFailed, type JobFailureKind, type JobProgress } from "../../engine/archive/Jobs.ts"
+import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { bytesOf, pruneArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import { type Manifest, Manifest as ManifestSchema } from "../../storage/archive/ArchiveManifest.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { amountOf, bytesText, countText } from "../output/Amounts.ts"
+import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { type Asked, decoded, strange, streamAdmin } from "../process/AdminRequest.ts"
+import { type ArchiveSettings, archiveSettings } from "../process/ArchiveSettings.ts"
+import { besideOrAlone } from "../process/DataDirectory.ts"
+import { loadConfig } from "../process/LoadConfig.ts"
+import { loggingLayer } from "../process/Logging.ts"
+import type { ServerFile } from "../process/ServerFile.ts"
+import { json } from "./SnapshotFlags.ts"
+
+type Progress = (progress: JobProgress) => void
+
+const Line = Schema.Struct({
+  progress: Schema.optionalKey(
+    Schema.Struct({
+      activity: Schema.Literals(["Copying", "Checking", "Hashing"]),
+      done: Schema.Finite,
+      total: Schema.Finite,
+    }),
+  ),
+  archive: Schema.optionalKey(ManifestSchema),
+  failed: Schema.optionalKey(
+    Schema.Struct({
+      kind: Schema.Literals(["damaged", "noSpace", "failed", "died", "refused"]),
+      detail: Schema.String,
+    }),
+  ),
+})
+
+/** Has the running server make one; `JobFailed` comes as a value, since the server did answer. */
+const createBeside = (server: ServerFile, progress: Progress): Asked<Manifest | JobFailed> =>
+  Effect.gen(function* () {
+    const lines: Array<unknown> = []
+    yield* streamAdmin(server, "POST", "/admin/archives", (line) => {
+      const told = Schema.is(Line)(line) ? line.progress : undefined
+      if (told === undefined) lines.push(line)
+      else progress(told)
+    })
+    const { archive, failed } = yield* decoded(Line, lines.at(-1))
+    if (failed !== undefined) {
+      return new JobFailed({ kind: failed.kind satisfies JobFailureKind, detail: failed.detail })
+    }
+    return archive ?? (yield* strange("it ended before the archive was made"))
+  })
+
+const createAlone = Effect.fnUntraced(function* (
+  config: Config,
+  { folder: archives, retention }: ArchiveSettings,
+  progress: Progress,
+) {
+  const host = yield* makeWorkerHost({ background: false })
+  const at = yield* Clock.currentTimeMillis
+  const directory = config.dataDirectory
+  const wish = { directory, archives, at, reason: "request", gentle: false } as const
+  const manifest = yield* Effect.mapError(host.run("archive", wish, { progress }), jobFailure)
+  yield* Effect.mapError(pruneArchives(nodeDisk, archives, retention), diskFailure)
+  return manifest
+})
+
+export const createSnapshot = Command.make(
+  "create",
+  { json },
+  Effect.fnUntraced(
+    function* ({ json }) {
+      const config = yield* loadConfig
+      const settings = yield* archiveSettings(config)
+      const manifest = yield* withProgressBar((progress) =>
+        besideOrAlone<Manifest | JobFailed>(
+          config,
+          (server) => createBeside(server, progress),
+          createAlone(config, settings, progress),
+        ),
+      )
+      if (manifest instanceof JobFailed) return yield* jobFailure(manifest)
+      if (json) return yield* Console.log(JSON.stringify(manifest))
+      // The id alone, so that a script can take it; what is said about it goes elsewhere.
+      yield* Console.log(manifest.id)
+      yield* Console.error(
+        `The archive has ${amountOf(manifest.counts.users ?? 0, "user")} up to record ${countText(manifest.sequence)}, takes ${bytesText(bytesOf(manifest))}, and has passed its check.`,
+      )
+    },
+    (effect) => Effect.provide(effect, loggingLayer()),
+  ),
+).pipe(
+  Command.withDescription(
+    "Make an archive now, check it and print its id: by the running server, or, where none runs, of the data directory as it lies there",
+  ),
+)

@@ -1,0 +1,117 @@
+/** `laurel snapshots export` */
+import path from "node:path"
+import { Clock, Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import manifest from "../../../package.json" with { type: "json" }
+import { environmentNames } from "../../domain/Directory.ts"
+import {
+  type Input,
+  JobFailed,
+  type PositionAnswer,
+  type ResultOf,
+} from "../../engine/archive/Jobs.ts"
+import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { amountOf, countText } from "../output/Amounts.ts"
+import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { type Asked, askAdmin, decoded } from "../process/AdminRequest.ts"
+import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
+import { besideOrAlone, PositionReply } from "../process/DataDirectory.ts"
+import { loadConfig } from "../process/LoadConfig.ts"
+import { loggingLayer } from "../process/Logging.ts"
+import type { ServerFile } from "../process/ServerFile.ts"
+import { json } from "./SnapshotFlags.ts"
+
+type Exported = ResultOf<"export">
+
+const file = Argument.String("FILE").pipe(
+  Argument.withDescription("The file to write; there must be none of this name"),
+)
+
+const archive = Flag.String("archive").pipe(
+  Flag.withMetavar("ID"),
+  Flag.withDescription("Export this archive; by default the data as it is now"),
+  Flag.optional,
+)
+
+const project = Flag.String("project").pipe(
+  Flag.withMetavar("NAME"),
+  Flag.withDescription(
+    "Export one environment of this project, without keys; by default everything",
+  ),
+  Flag.optional,
+)
+
+const environment = Flag.Literals("environment", environmentNames).pipe(
+  Flag.withDescription("The environment; goes with --project"),
+  Flag.optional,
+)
+
+export const exportSnapshot = Command.make(
+  "export",
+  { file, archive, project, environment, json },
+  Effect.fnUntraced(
+    function* ({ json, ...given }) {
+      if (Option.isSome(given.project) !== Option.isSome(given.environment)) {
+        return yield* commandFailed(exitCodes.usage, "--project and --environment go together.")
+      }
+      const config = yield* loadConfig
+      const file = path.resolve(given.file)
+      const names = yield* Effect.mapError(nodeDisk.list(path.dirname(file)), diskFailure)
+      if (names.includes(path.basename(file))) {
+        return yield* commandFailed(exitCodes.refused, `${file} is there already.`)
+      }
+      const scope =
+        Option.isSome(given.project) && Option.isSome(given.environment)
+          ? { project: given.project.value, environment: given.environment.value }
+          : null
+      const at = yield* Clock.currentTimeMillis
+      const wish = { file, laurel: manifest.version, at, scope }
+      const exported = yield* withProgressBar((progress) => {
+        const run = (
+          folder: string,
+          background: boolean,
+          position: Effect.Effect<PositionAnswer> = Effect.undefined,
+        ) =>
+          Effect.gen(function* () {
+            const host = yield* makeWorkerHost({ background })
+            const input: Input<"export"> = { ...wish, folder }
+            return yield* host.run("export", input, { progress, asked: () => position })
+          })
+        if (Option.isSome(given.archive)) {
+          const id = given.archive.value
+          return Effect.gen(function* () {
+            const archives = yield* archivesOf(config, yield* archiveSettings(config))
+            const found = archives.find((listed) => listed.id === id)
+            if (found === undefined) {
+              return yield* commandFailed(exitCodes.refused, `There is no archive ${id}.`)
+            }
+            return yield* Effect.mapError(Effect.scoped(run(found.folder, true)), jobFailure)
+          })
+        }
+        const folder = config.dataDirectory
+        const beside = (server: ServerFile): Asked<Exported | JobFailed> => {
+          const position = Effect.flatMap(askAdmin(server, "GET", "/admin/position"), (value) =>
+            decoded(PositionReply, value),
+          )
+          const done = Effect.scoped(run(folder, true, Effect.orDie(position)))
+          return Effect.andThen(position, Effect.catch(done, Effect.succeed))
+        }
+        const alone = Effect.mapError(run(folder, false), jobFailure)
+        return besideOrAlone<Exported | JobFailed>(config, beside, alone)
+      })
+      if (exported instanceof JobFailed) return yield* jobFailure(exported)
+      if (json) return yield* Console.log(JSON.stringify({ file, ...exported }))
+      const { entries, records, sequence } = exported
+      yield* Console.log(
+        `${file}: ${amountOf(entries, "value")} and ${amountOf(records, "record")}, up to record ${countText(sequence)}.`,
+      )
+    },
+    (effect) => Effect.provide(effect, loggingLayer()),
+  ),
+).pipe(
+  Command.withDescription(
+    "Write everything, or one environment, as lines of JSON, for other machines and versions. The file holds users' data and secrets",
+  ),
+)

@@ -1,0 +1,62 @@
+/** `laurel snapshots import` */
+import path from "node:path"
+import { Clock, Console, Effect } from "effect"
+import { Argument, Command } from "effect/cli"
+import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { installDraft } from "../../storage/archive/ArchiveSwap.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { amountOf, countText } from "../output/Amounts.ts"
+import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { holdDirectory } from "../process/DataDirectory.ts"
+import { loadConfig } from "../process/LoadConfig.ts"
+import { loggingLayer } from "../process/Logging.ts"
+import { json } from "./SnapshotFlags.ts"
+
+const file = Argument.String("FILE").pipe(
+  Argument.withDescription("What `laurel snapshots export` has written"),
+)
+
+const importInto = Effect.fnUntraced(function* (directory: string, file: string) {
+  yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
+  yield* holdDirectory(directory)
+  const names = yield* Effect.mapError(nodeDisk.list(directory), diskFailure)
+  if (names.includes("journal") || names.includes("live")) {
+    return yield* commandFailed(
+      exitCodes.refused,
+      `There is data in ${directory}, and an import makes a new data directory. Set LAUREL_DATA_DIR to a folder that is empty or not there yet.`,
+    )
+  }
+  const findings = yield* withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const host = yield* makeWorkerHost({ background: false })
+        return yield* host.run("import", { directory, file }, { progress })
+      }),
+    ),
+  ).pipe(Effect.mapError(jobFailure))
+  const at = yield* Clock.currentTimeMillis
+  yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
+  return findings
+})
+
+export const importSnapshot = Command.make(
+  "import",
+  { file, json },
+  Effect.fnUntraced(
+    function* ({ file, json }) {
+      const config = yield* loadConfig
+      const imported = yield* Effect.scoped(importInto(config.dataDirectory, path.resolve(file)))
+      const { counts, sequence, sums } = imported
+      if (json) return yield* Console.log(JSON.stringify({ sequence, counts, sums }))
+      yield* Console.log(
+        `Imported and checked: ${amountOf(counts.users ?? 0, "user")}, up to record ${countText(sequence)}.`,
+      )
+    },
+    (effect) => Effect.provide(effect, loggingLayer()),
+  ),
+).pipe(
+  Command.withDescription(
+    "Make a new data directory of an export. A file with a bad line makes none; each bad line is told by its number",
+  ),
+)

@@ -1,0 +1,119 @@
+/** `laurel snapshots list` */
+import path from "node:path"
+import { Console, Effect, Result } from "effect"
+import { Command, Flag } from "effect/cli"
+import { bytesOf, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
+import { replacedIn } from "../../storage/archive/ArchiveSwap.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { bytesText, countText, timeText } from "../output/Amounts.ts"
+import { diskFailure } from "../output/JobWords.ts"
+import { type Column, formatTable } from "../output/Table.ts"
+import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
+import { loadConfig } from "../process/LoadConfig.ts"
+import { loggingLayer } from "../process/Logging.ts"
+import { json } from "./SnapshotFlags.ts"
+
+/** An archive as scripts get it. Times are ISO 8601. */
+export interface ArchiveDetails {
+  readonly id: string
+  readonly folder: string
+  readonly createdAt: string
+  /** When its last record was decided; `null`: it has none, or its manifest can not be read. */
+  readonly recordedAt: string | null
+  readonly sequence: number
+  readonly users: number | null
+  readonly bytes: number | null
+  readonly reason: "schedule" | "request" | null
+  /** When it last passed a check, and what is wrong with it: none where it did. */
+  readonly verifiedAt: string | null
+  readonly faults: ReadonlyArray<string>
+}
+
+/** What is known of an archive without reading more than its manifest. */
+export const detailsOf = ({
+  at,
+  folder,
+  id,
+  manifest,
+  sequence,
+  verification,
+}: ListedArchive): ArchiveDetails => {
+  const named = { id, folder, createdAt: timeText(at), sequence }
+  if (Result.isFailure(manifest)) {
+    const unknown = { recordedAt: null, users: null, bytes: null, reason: null, verifiedAt: null }
+    return { ...named, ...unknown, faults: [`The manifest ${manifest.failure}`] }
+  }
+  const { counts, recordedAt, reason } = manifest.success
+  const faults = verification?.faults ?? []
+  return {
+    ...named,
+    recordedAt,
+    users: counts.users ?? null,
+    bytes: bytesOf(manifest.success),
+    reason,
+    // An archive gets its name only after a first check.
+    verifiedAt: faults.length > 0 ? null : (verification?.at ?? timeText(at)),
+    faults,
+  }
+}
+
+const unknown = "?"
+
+const columns: ReadonlyArray<Column<ArchiveDetails>> = [
+  { title: "TIME", align: "left", text: ({ createdAt }) => createdAt },
+  { title: "SEQUENCE", align: "right", text: ({ sequence }) => countText(sequence) },
+  {
+    title: "USERS",
+    align: "right",
+    text: ({ users }) => (users === null ? unknown : countText(users)),
+  },
+  {
+    title: "SIZE",
+    align: "right",
+    text: ({ bytes }) => (bytes === null ? unknown : bytesText(bytes)),
+  },
+  { title: "MADE BY", align: "left", text: ({ reason }) => reason ?? unknown },
+  {
+    title: "VERIFIED",
+    align: "left",
+    text: ({ faults, verifiedAt }) =>
+      faults.length > 0 ? `NO: ${faults[0]}` : (verifiedAt ?? unknown),
+  },
+  { title: "ID", align: "left", text: ({ id }) => id },
+]
+
+const folders = Flag.Boolean("folders").pipe(
+  Flag.withDescription(
+    "Print only the folder of each archive, for scripts; its last part is the id",
+  ),
+  Flag.withDefault(false),
+)
+
+export const listSnapshots = Command.make(
+  "list",
+  { folders, json },
+  Effect.fnUntraced(
+    function* ({ folders, json }) {
+      const config = yield* loadConfig
+      const settings = yield* archiveSettings(config)
+      const archives = (yield* archivesOf(config, settings)).map(detailsOf)
+      if (folders) {
+        for (const { folder } of archives) yield* Console.log(folder)
+        return
+      }
+      if (json) return yield* Console.log(JSON.stringify(archives))
+      if (archives.length > 0) yield* Console.log(formatTable(columns, archives))
+      else yield* Console.error(`There are no archives in ${settings.folder}.`)
+      const { dataDirectory } = config
+      const replaced = yield* Effect.mapError(replacedIn(nodeDisk, dataDirectory), diskFailure)
+      for (const name of replaced) {
+        yield* Console.error(`Replaced by a restore, and kept: ${path.join(dataDirectory, name)}`)
+      }
+    },
+    (effect) => Effect.provide(effect, loggingLayer()),
+  ),
+).pipe(
+  Command.withDescription(
+    "List the archives, oldest first: when each was made, its last record, how many users it has, its size, when it last passed a check",
+  ),
+)

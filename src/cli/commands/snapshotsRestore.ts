@@ -1,0 +1,334 @@
+/**
+ * `laurel snapshots restore`. It holds the directory's lock from before it looks until it is done. What is to be
+ * there is made and checked beside what is there; only then the two are swapped (`ArchiveSwap`), so that an end
+ * at any moment leaves either, and whoever opens the directory next settles which.
+ */
+import path from "node:path"
+import { Clock, Console, Effect, Option } from "effect"
+import { Argument, Command, Flag, Prompt } from "effect/cli"
+import type { Config } from "../../Config.ts"
+import {
+  planRestore,
+  type RestorePlan,
+  type RestoreTarget,
+} from "../../engine/archive/RestorePlan.ts"
+import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { parseIsoTime } from "../../http/api/IsoTime.ts"
+import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { amountOf, countText, timeText } from "../output/Amounts.ts"
+import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
+import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
+import { holdDirectory, requireData } from "../process/DataDirectory.ts"
+import { loadConfig } from "../process/LoadConfig.ts"
+import { loggingLayer } from "../process/Logging.ts"
+import { json } from "./SnapshotFlags.ts"
+
+const id = Argument.String("ID").pipe(
+  Argument.withDescription(
+    "The archive to begin with, as `laurel snapshots list` shows it; with --to-sequence or --to-time by default the newest that leads there. Or what a restore has replaced, by its name `replaced-…`",
+  ),
+  Argument.optional,
+)
+
+const toSequence = Flag.String("to-sequence").pipe(
+  Flag.withMetavar("N|last"),
+  Flag.withDescription(
+    "Add what the journal has after the archive, up to record N, or up to its last",
+  ),
+  Flag.filterMap(
+    (text): Option.Option<RestoreTarget> => {
+      if (text === "last") return Option.some({ kind: "last" })
+      const sequence = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+      return Number.isSafeInteger(sequence)
+        ? Option.some({ kind: "sequence", sequence })
+        : Option.none()
+    },
+    () => "a record is a whole number, or last",
+  ),
+  Flag.optional,
+)
+
+const toTime = Flag.String("to-time").pipe(
+  Flag.withMetavar("TIME"),
+  Flag.withDescription(
+    "Add what the journal has after the archive, up to the last record of this time, such as 2026-11-21T10:00:00Z",
+  ),
+  Flag.filterMap(
+    (text): Option.Option<RestoreTarget> =>
+      Option.map(Option.fromUndefinedOr(parseIsoTime(text)), (at) => ({ kind: "time", at })),
+    () => "a time has a date and a zone, such as 2026-11-21T10:00:00Z or 2026-11-21T11:00:00+01:00",
+  ),
+  Flag.optional,
+)
+
+const yes = Flag.Boolean("yes").pipe(
+  Flag.withAlias("y"),
+  Flag.withDescription("Do not ask"),
+  Flag.withDefault(false),
+)
+
+const project = Flag.String("project").pipe(
+  Flag.withMetavar("NAME"),
+  Flag.withDescription(
+    "Only this project goes back, both of its environments; its keys and everything else stay as they are",
+  ),
+  Flag.optional,
+)
+
+/** What the options say; fails when they do not go together. */
+const targetOf = (given: {
+  readonly id: Option.Option<string>
+  readonly project: Option.Option<string>
+  readonly toSequence: Option.Option<RestoreTarget>
+  readonly toTime: Option.Option<RestoreTarget>
+}) =>
+  Effect.suspend(() => {
+    const faults: Array<string> = []
+    if (Option.isSome(given.toSequence) && Option.isSome(given.toTime)) {
+      faults.push("--to-sequence and --to-time do not go together.")
+    }
+    const isReplaced = Option.exists(given.id, (id) => id.startsWith("replaced-"))
+    const target = Option.orElse(given.toSequence, () => given.toTime)
+    if (isReplaced && (Option.isSome(target) || Option.isSome(given.project))) {
+      faults.push(
+        "What was replaced is put back as it is: without --to-sequence, --to-time and --project.",
+      )
+    }
+    const toLast = Option.exists(target, ({ kind }) => kind === "last")
+    if (Option.isSome(given.project) && toLast) {
+      faults.push("--project goes back to a record before the last: say to which.")
+    }
+    if (Option.isNone(given.id) && Option.isNone(target)) {
+      faults.push("Name an archive, or say how far to go back with --to-sequence or --to-time.")
+    }
+    return faults.length > 0
+      ? Effect.fail(commandFailed(exitCodes.usage, ...faults))
+      : Effect.succeed(Option.getOrElse(target, (): RestoreTarget => ({ kind: "archive" })))
+  })
+
+const restore = Effect.fnUntraced(function* (
+  config: Config,
+  id: string | undefined,
+  target: RestoreTarget,
+  projectName: string | undefined,
+  yes: boolean,
+) {
+  const directory = config.dataDirectory
+  const settings = yield* archiveSettings(config)
+  // Before the folder is made: a wrong LAUREL_DATA_DIR leaves nothing behind.
+  yield* archivesOf(config, settings)
+  yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
+  yield* holdDirectory(directory)
+  const archives = yield* archivesOf(config, settings)
+  const journal = path.join(directory, "journal")
+  const project = projectName === undefined ? undefined : yield* findProject(directory, projectName)
+  const plan = yield* withProgressBar((progress) =>
+    planRestore({
+      disk: nodeDisk,
+      journal,
+      archives,
+      id,
+      target,
+      ...(project !== undefined && { project }),
+      progress,
+    }),
+  ).pipe(
+    Effect.mapError((error) =>
+      error._tag === "JobFailed" ? jobFailure(error) : diskFailure(error),
+    ),
+  )
+  for (const line of planWords(plan)) yield* Console.error(line)
+  if (!yes) yield* ask
+  const findings = yield* withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const host = yield* makeWorkerHost({ background: false })
+        const back = plan.project
+        const wish = {
+          directory,
+          archive: plan.folder,
+          until: plan.sequence,
+          project: back === undefined ? null : { id: back.id, name: back.name, after: back.after },
+        }
+        return yield* host.run("restore", wish, { progress })
+      }),
+    ),
+  ).pipe(Effect.mapError(jobFailure))
+  const at = yield* Clock.currentTimeMillis
+  const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
+  return { findings, plan, replaced }
+})
+
+const findProject = Effect.fnUntraced(function* (directory: string, name: string) {
+  yield* requireData(directory)
+  const { id } = yield* withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const host = yield* makeWorkerHost({ background: false })
+        return yield* host.run("project", { directory, name }, { progress })
+      }),
+    ),
+  ).pipe(Effect.mapError(jobFailure))
+  return { id, name }
+})
+
+/** Puts back what an earlier restore has replaced, once it is checked. */
+const takeBack = Effect.fnUntraced(function* (directory: string, name: string, yes: boolean) {
+  yield* holdDirectory(directory)
+  const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
+  if (!names.includes(name)) {
+    return yield* commandFailed(exitCodes.refused, `There is no ${name} in ${directory}.`)
+  }
+  const findings = yield* withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const host = yield* makeWorkerHost({ background: false })
+        const wish = { directory: path.join(directory, name) }
+        return yield* host.run("verifyLive", wish, { progress })
+      }),
+    ),
+  ).pipe(Effect.mapError(jobFailure))
+  const [fault] = findings.faults
+  if (fault !== undefined) return yield* commandFailed(exitCodes.damagedData, `${fault}.`)
+  yield* Console.error(
+    `What was replaced goes up to record ${countText(findings.sequence)}, and has passed its check.`,
+  )
+  yield* Console.error("What is there now will be kept beside it.")
+  if (!yes) yield* ask
+  const at = yield* Clock.currentTimeMillis
+  const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at, name), diskFailure)
+  return { findings, replaced }
+})
+
+/** Asks at the terminal; fails where there is none, and where the answer is no. */
+const ask = Effect.gen(function* () {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) {
+    return yield* commandFailed(
+      exitCodes.usage,
+      "Without a terminal to ask at, say --yes. Nothing was changed.",
+    )
+  }
+  const sure = yield* Prompt.Confirm({ message: "Go on?", initial: false }).pipe(
+    Effect.catch(() => Effect.succeed(false)),
+  )
+  if (!sure) return yield* commandFailed(exitCodes.refused, "Nothing was changed.")
+})
+
+/** What is about to happen, and what will be lost, a line each. */
+const planWords = ({
+  archive,
+  at,
+  lost,
+  project,
+  sequence,
+  unknown,
+}: RestorePlan): ReadonlyArray<string> => {
+  const added = sequence - archive.sequence
+  const record = (number: number, when: number | undefined) =>
+    `${countText(number)}${when === undefined ? "" : ` of ${timeText(when)}`}`
+  const lines = [
+    `Archive ${archive.id} goes up to record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
+    project === undefined
+      ? `The last record will be ${record(sequence, at)}.`
+      : `Project ${project.name} goes back to record ${record(project.after, project.at)}; its keys and everything else stay, up to record ${record(sequence, at)}.`,
+  ]
+  if (lost !== undefined) {
+    const { count, erasureCount, first, firstAt, last, lastAt, revokedKeyCount } = lost
+    const range = `${countText(first)} to ${countText(last)}`
+    lines.push(
+      `${amountOf(count, "record")}${project === undefined ? "" : " of the project"} will not be there any more: ${range}, from ${timeText(firstAt)} to ${timeText(lastAt)}.`,
+    )
+    if (erasureCount > 0) {
+      lines.push(
+        `${amountOf(erasureCount, "erasure")} of users in that time will be undone: the users will be there again: erase them anew (--json names them).`,
+      )
+    }
+    if (revokedKeyCount > 0) {
+      lines.push(
+        `${amountOf(revokedKeyCount, "revocation")} of keys in that time will be undone: the keys will be in force again (--json names them).`,
+      )
+    }
+  } else if (unknown === undefined) lines.push("No record of the journal will be lost.")
+  if (unknown !== undefined) lines.push(unknown)
+  lines.push("Snapshot and journal as they are now will be kept beside the restored ones.")
+  return lines
+}
+
+const restoredWords = (
+  users: number,
+  sequence: number,
+  replaced: string | undefined,
+  project?: RestorePlan["project"],
+): string =>
+  [
+    project === undefined
+      ? `Restored: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`
+      : `Restored: ${project.name} as of record ${countText(project.after)}. All together: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`,
+    replaced === undefined
+      ? "There was nothing to replace."
+      : `What was there before is in ${replaced}.`,
+  ].join("\n")
+
+export const restoreSnapshot = Command.make(
+  "restore",
+  { id, toSequence, toTime, project, yes, json },
+  Effect.fnUntraced(
+    function* ({ json, yes, ...given }) {
+      const target = yield* targetOf(given)
+      const config = yield* loadConfig
+      const id = Option.getOrUndefined(given.id)
+      if (id?.startsWith("replaced-")) {
+        const back = yield* Effect.scoped(takeBack(config.dataDirectory, id, yes))
+        const { counts, sequence, sums } = back.findings
+        const replaced = back.replaced ?? null
+        if (json) return yield* Console.log(JSON.stringify({ sequence, replaced, counts, sums }))
+        return yield* Console.log(restoredWords(counts.users ?? 0, sequence, back.replaced))
+      }
+      const name = Option.getOrUndefined(given.project)
+      const restored = yield* Effect.scoped(restore(config, id, target, name, yes))
+      const { findings, plan, replaced } = restored
+      if (json) {
+        const { archive, at, lost, project, sequence, unknown } = plan
+        return yield* Console.log(
+          JSON.stringify({
+            archive: archive.id,
+            sequence,
+            recordedAt: at === undefined ? null : timeText(at),
+            project: project === undefined ? null : { name: project.name, sequence: project.after },
+            replaced: replaced ?? null,
+            lost:
+              lost === undefined
+                ? null
+                : { ...lost, firstAt: timeText(lost.firstAt), lastAt: timeText(lost.lastAt) },
+            unknown: unknown ?? null,
+            counts: findings.counts,
+            sums: findings.sums,
+          }),
+        )
+      }
+      const { project, sequence } = plan
+      yield* Console.log(restoredWords(findings.counts.users ?? 0, sequence, replaced, project))
+    },
+    (effect) => Effect.provide(effect, loggingLayer()),
+  ),
+).pipe(
+  Command.withDescription(
+    "Go back to an archive, or to any moment after it that the journal knows, while no server runs. What is replaced is kept, and its name printed",
+  ),
+  Command.withExamples([
+    {
+      command: "laurel snapshots restore --to-time 2026-11-21T10:00:00Z",
+      description: "Everything as it was at 10:00 UTC",
+    },
+    {
+      command: "laurel snapshots restore --project shop --to-time 2026-11-21T10:00:00Z",
+      description: "One project as it was at 10:00 UTC; all others lose nothing",
+    },
+    {
+      command: "laurel snapshots restore --to-sequence last",
+      description: "The snapshot anew from an archive and the journal; nothing is lost",
+    },
+  ]),
+)

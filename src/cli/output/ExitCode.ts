@@ -1,0 +1,64 @@
+/**
+ * What a command ends with. The numbers are those of sysexits.h where it has one for the case:
+ *
+ *      0  done; for `serve`: stopped in order by SIGTERM or SIGINT
+ *      1  refused: what was asked for is not possible, and nothing was changed
+ *     64  usage: the arguments are wrong, or a question has no terminal to be asked at
+ *     65  damaged data: the data directory can not be recovered as it is, or an archive fails its check
+ *     66  no data: there is no data directory, or the folder of archives is none
+ *     69  unavailable: an address can not be listened on, or the running server did not answer
+ *     70  a defect of Laurel
+ *     73  the data directory can not be made or written, or there is no space for it
+ *     74  the disk failed; what was acknowledged is safe, a restart recovers it
+ *     75  the data directory is in use by another process
+ *     78  configuration: a setting is wrong, or the machine's clock
+ *    128  and the signal's number: ended at once by a second signal
+ */
+import path from "node:path"
+import { Data } from "effect"
+import { isGiven } from "../../Config.ts"
+import type { ErrorCode, LaurelError } from "../../domain/Errors.ts"
+
+export const exitCodes = {
+  done: 0,
+  refused: 1,
+  usage: 64,
+  damagedData: 65,
+  noData: 66,
+  unavailable: 69,
+  defect: 70,
+  cannotWrite: 73,
+  diskFailed: 74,
+  inUse: 75,
+  configuration: 78,
+  signal: 128,
+} as const
+
+/** Ends a command: one line for each thing that is wrong, and the exit code. */
+export class CommandFailed extends Data.TaggedError("CommandFailed")<{
+  readonly exitCode: number
+  readonly lines: ReadonlyArray<string>
+}> {}
+
+export const commandFailed = (exitCode: number, ...lines: ReadonlyArray<string>): CommandFailed =>
+  new CommandFailed({ exitCode, lines })
+
+const exitCodesByError: Partial<Record<ErrorCode, number>> = {
+  storage_unavailable: exitCodes.diskFailed,
+  internal_error: exitCodes.defect,
+  overloaded: exitCodes.unavailable,
+  starting: exitCodes.unavailable,
+  shutting_down: exitCodes.unavailable,
+}
+
+/** A refusal of the engine as the end of a command. */
+export const refused = ({ code, detail }: LaurelError): CommandFailed =>
+  commandFailed(exitCodesByError[code] ?? exitCodes.refused, detail)
+
+/** The end of a command that finds no data in `directory`. */
+export const noData = (directory: string): CommandFailed => {
+  const unset = isGiven("dataDirectory")
+    ? ""
+    : " LAUREL_DATA_DIR is not set: set it to the data directory of the server."
+  return commandFailed(exitCodes.noData, `There is no data in ${path.resolve(directory)}.${unset}`)
+}

@@ -1,0 +1,55 @@
+/** Jobs in words for people: how one goes, and what its failure means for a command. */
+import { Effect } from "effect"
+import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
+import type { DiskError } from "../../storage/disk/Disk.ts"
+import { isFull } from "../../storage/disk/Disk.ts"
+import { bytesText } from "./Amounts.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
+import { ProgressBar } from "./ProgressBar.ts"
+
+const inBytes = new Set<JobProgress["activity"]>(["Copying", "Reading", "Hashing", "Importing"])
+
+/** Runs `use` with a progress bar, which is gone when it ends. */
+export const withProgressBar = <A, E>(
+  use: (progress: (progress: JobProgress) => void) => Effect.Effect<A, E>,
+): Effect.Effect<A, E> =>
+  Effect.suspend(() => {
+    let bar: ProgressBar | undefined
+    let shown = ""
+    const progress = ({ activity, done, total }: JobProgress): void => {
+      if (shown !== `${activity} ${total}`) {
+        shown = `${activity} ${total}`
+        const format = inBytes.has(activity) ? { format: bytesText } : {}
+        bar = new ProgressBar(activity.padEnd(activityColumns), total, format)
+      }
+      bar!.update(done)
+    }
+    return Effect.ensuring(
+      use(progress),
+      Effect.sync(() => bar?.clear()),
+    )
+  })
+
+const activityColumns = 9
+
+/** A job that failed, as the end of a command. */
+export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
+  const words = detail.split("\n").map((line) => (line.endsWith(".") ? line : `${line}.`))
+  switch (kind) {
+    case "refused":
+      return commandFailed(exitCodes.refused, ...words)
+    case "damaged":
+    case "died":
+      return commandFailed(exitCodes.damagedData, ...words)
+    case "noSpace":
+      return commandFailed(exitCodes.cannotWrite, ...words)
+    case "failed":
+      return commandFailed(exitCodes.diskFailed, ...words)
+  }
+}
+
+/** A disk that failed under a command, as its end. */
+export const diskFailure = (error: DiskError): CommandFailed =>
+  isFull(error)
+    ? commandFailed(exitCodes.cannotWrite, `There is no space left (${error.message}).`)
+    : commandFailed(exitCodes.diskFailed, `The disk failed: ${error.message}.`)

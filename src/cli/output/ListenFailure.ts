@@ -1,0 +1,52 @@
+/** Why an address can not be listened on: which setting names it, what it is for, and what to do. */
+import type { Config } from "../../Config.ts"
+import type { ServeError } from "../../http/server/Listener.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
+
+type Addresses = Pick<Config, "host" | "port" | "adminHost" | "adminPort">
+
+/** What listens on an address. */
+export type Service = "api" | "admin"
+
+const services = {
+  api: { name: "the API", host: "LAUREL_HOST", port: "LAUREL_PORT" },
+  admin: { name: "the admin server", host: "LAUREL_ADMIN_HOST", port: "LAUREL_ADMIN_PORT" },
+} as const
+
+/** The end of a start whose `service` can not listen: one line, exit code 69. */
+export const listenFailure = (
+  service: Service,
+  config: Addresses,
+  { cause }: ServeError,
+): CommandFailed => commandFailed(exitCodes.unavailable, lineFor(service, config, cause))
+
+const allAddresses = ["0.0.0.0", "::"]
+
+/** Whether both services are to listen on the same port of the same address. */
+const collide = ({ adminHost, adminPort, host, port }: Addresses): boolean =>
+  port === adminPort &&
+  (host === adminHost || [host, adminHost].some((each) => allAddresses.includes(each)))
+
+const anotherPort = "another port; 0 takes any free one."
+
+const lineFor = (service: Service, config: Addresses, cause: NodeJS.ErrnoException): string => {
+  const { host: hostVariable, name, port: portVariable } = services[service]
+  const host = service === "api" ? config.host : config.adminHost
+  const port = service === "api" ? config.port : config.adminPort
+  const itsAddress = `to an address of this machine, such as 127.0.0.1, or to 0.0.0.0 for all of them.`
+  switch (cause.code) {
+    case "EADDRINUSE":
+      return service === "admin" && collide(config)
+        ? `LAUREL_PORT and LAUREL_ADMIN_PORT are both ${port}: the API and the admin server need one each. Set ${portVariable} to ${anotherPort}`
+        : `Port ${port} of ${host} is in use by another program, and ${name} needs it (${portVariable}). Stop that program, or set ${portVariable} to ${anotherPort}`
+    case "EACCES":
+      return `This user may not listen on port ${port} of ${host}, which ${name} needs (${portVariable}). Set ${portVariable} to 1024 or more, or let this user listen on lower ports.`
+    case "EADDRNOTAVAIL":
+      return `This machine does not have the address ${host}, where ${name} listens (${hostVariable}). Set ${hostVariable} ${itsAddress}`
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `The host name ${host}, where ${name} listens (${hostVariable}), has no address (${cause.code}). Set ${hostVariable} ${itsAddress}`
+    default:
+      return `Can not listen on ${host}, port ${port}, which ${name} needs (${hostVariable}, ${portVariable}): ${cause.message}.`
+  }
+}

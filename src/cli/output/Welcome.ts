@@ -1,0 +1,120 @@
+/**
+ * The first start: the key of the demo project, and what to do with it. A terminal shows the key; elsewhere standard
+ * output goes to a log, so the key goes to a file in the data directory that only its owner can read.
+ */
+import fs from "node:fs/promises"
+import path from "node:path"
+import { Effect } from "effect"
+import { ApiKeys, type CreatedKey } from "../../accounts/ApiKeys.ts"
+import type { LaurelError } from "../../domain/Errors.ts"
+import { Engine } from "../../engine/Engine.ts"
+
+/** On the first start, when no project exists, creates project `demo` and returns its key. */
+export const createDemoKey: Effect.Effect<CreatedKey | undefined, LaurelError, Engine | ApiKeys> =
+  Effect.gen(function* () {
+    const { projects } = yield* (yield* Engine).readDirectory
+    if (projects.size > 0) return undefined
+    return yield* (yield* ApiKeys).create({
+      project: "demo",
+      environment: "sandbox",
+      scope: "full",
+      tier: "enterprise",
+    })
+  })
+
+const fileName = "first-key"
+const ownerOnly = 0o600
+
+const writeNew = (file: string, text: string): Promise<void> =>
+  fs.writeFile(file, text, { flag: "wx", mode: ownerOnly, flush: true })
+
+/**
+ * Writes the key to the file `first-key` in the data directory, for its owner alone; returns the file's absolute
+ * path. A file of that name stays as it is: the key then goes to one whose name has the key's id.
+ */
+const keepFirstKey = (
+  directory: string,
+  { id, key }: Pick<CreatedKey, "id" | "key">,
+): Effect.Effect<string, NodeJS.ErrnoException> =>
+  Effect.tryPromise({
+    try: async () => {
+      const file = path.resolve(directory, fileName)
+      try {
+        await writeNew(file, `${key}\n`)
+        return file
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error
+        await writeNew(`${file}-${id}`, `${key}\n`)
+        return `${file}-${id}`
+      }
+    },
+    catch: (error) => error as NodeJS.ErrnoException,
+  })
+
+/** What `welcomeText` shows of a key: its text, or the file that has it. */
+type ShownKey = { readonly text: string } | { readonly file: string }
+
+/** A terminal shows the first key; elsewhere it goes to a file. `undefined`: no file could be written. */
+export const showOrKeep = (
+  directory: string,
+  created: CreatedKey,
+): Effect.Effect<ShownKey | undefined> => {
+  if (process.stdout.isTTY) return Effect.succeed({ text: created.key })
+  return keepFirstKey(directory, created).pipe(
+    Effect.tap((file) =>
+      Effect.logInfo("The first key is in a file: delete the file once you have the key").pipe(
+        Effect.annotateLogs({ file }),
+      ),
+    ),
+    Effect.map((file) => ({ file })),
+    Effect.catch(({ message }) =>
+      Effect.as(
+        Effect.logError(
+          "The first key could not be written to a file: create another one with `laurel keys create`",
+        ).pipe(Effect.annotateLogs({ keyId: created.id, cause: message })),
+        undefined,
+      ),
+    ),
+  )
+}
+
+/**
+ * The text that a start prints for a person. The first start adds the key and three commands, each of which works as it
+ * stands; without a key to show, the command that makes one follows.
+ */
+export const welcomeText = (url: string, shown?: ShownKey): string =>
+  `
+Laurel runs at ${url}, with its reference at ${url}/docs.
+
+${shown === undefined ? makeKeyText : firstStartText(url, shown)}`
+
+const makeKeyText = `Create a key:
+
+  npm run --silent laurel -- keys create --project NAME --environment sandbox
+`
+
+const firstStartText = (url: string, shown: ShownKey): string => {
+  const [about, line, bearer] =
+    "text" in shown
+      ? ["is shown only this once", shown.text, shown.text]
+      : [
+          "is in this file, which only its owner can read; delete the file once you have the key",
+          shown.file,
+          `$(cat ${quoted(shown.file)})`,
+        ]
+  const request = `curl -H "Authorization: Bearer ${bearer}"`
+  const post = `${request} -H "Content-Type: application/json"`
+  return `This is the first start: project "demo" was created. The key of its sandbox ${about}:
+
+  ${line}
+
+Create a rule that earns xp, send an event, read the leaderboard:
+
+  ${post} -d '{"action":"LESSON_DONE","reward":{"xp":50}}' ${url}/v1/rules
+  ${post} -d '{"userId":"ada","action":"LESSON_DONE"}' ${url}/v1/events
+  ${request} ${url}/v1/leaderboard
+`
+}
+
+/** A path as one word of a shell. */
+const quoted = (file: string): string => `'${file.replaceAll("'", `'\\''`)}'`

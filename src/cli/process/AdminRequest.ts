@@ -1,0 +1,128 @@
+/** Requests to the admin address of a running server. */
+import type { IncomingMessage } from "node:http"
+import { Data, Effect, Schema } from "effect"
+import { type ErrorCode, errorKinds, type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { request } from "../../http/server/nodeHttp.ts"
+import { limits } from "../../Limits.ts"
+import type { ServerFile } from "./ServerFile.ts"
+
+/** `reached: false`: certainly nothing was done; whoever is there now is not the server of the file. */
+export class AdminUnavailable extends Data.TaggedError("AdminUnavailable")<{
+  readonly reached: boolean
+  readonly detail: string
+}> {}
+
+export type Asked<A> = Effect.Effect<A, LaurelError | AdminUnavailable>
+
+const Problem = Schema.Struct({ code: Schema.String, detail: Schema.String })
+
+export const strange = (detail: string) => new AdminUnavailable({ reached: true, detail })
+
+const notConnected = new Set(["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL"])
+
+interface RawReply {
+  readonly status: number
+  readonly text: string
+}
+
+interface Sending {
+  readonly method: string
+  readonly path: string
+  readonly body?: unknown
+  /** Gets a reply with 200 a line at a time, which then may take as long as it does not fall silent. */
+  readonly line?: (text: string) => void
+}
+
+/** One request; not by `fetch`, which refuses ports that an operator may choose. */
+const send = (
+  { adminUrl, token }: ServerFile,
+  { body, line, method, path }: Sending,
+): Effect.Effect<RawReply, AdminUnavailable> =>
+  Effect.callback((resume) => {
+    const failed = (error: NodeJS.ErrnoException): void => {
+      const reached = !notConnected.has(error.code ?? "")
+      resume(Effect.fail(new AdminUnavailable({ reached, detail: error.message })))
+    }
+    const receive = (reply: IncomingMessage): void => {
+      let text = ""
+      reply.setEncoding("utf8")
+      reply.on("data", (chunk: string) => {
+        text += chunk
+        if (line === undefined || reply.statusCode !== 200) return
+        const lines = text.split("\n")
+        text = lines.pop()!
+        for (const each of lines) line(each)
+      })
+      reply.on("error", failed)
+      reply.on("end", () => resume(Effect.succeed({ status: reply.statusCode ?? 0, text })))
+    }
+    const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }
+    const options = { method, headers, agent: false } as const
+    const patience =
+      line === undefined ? { signal: AbortSignal.timeout(limits.adminRequestMs) } : {}
+    const asked = request(`${adminUrl}${path}`, { ...options, ...patience }, receive)
+    if (line !== undefined) {
+      asked.setTimeout(limits.workerSilenceMs, () => asked.destroy(new Error("it fell silent")))
+    }
+    asked.on("error", failed)
+    asked.end(body === undefined ? undefined : JSON.stringify(body))
+    return Effect.sync(() => asked.destroy())
+  })
+
+/** The JSON of a reply; `undefined` where it has none. Fails with what the server refuses. */
+export const askAdmin = (
+  server: ServerFile,
+  method: string,
+  path: string,
+  body?: unknown,
+): Asked<unknown> =>
+  Effect.flatMap(send(server, { method, path, body }), ({ status, text }) => {
+    if (status === 204) return Effect.undefined
+    return Effect.flatMap(jsonOf(text), (value) =>
+      status < 300 ? Effect.succeed(value) : refusal(value),
+    )
+  })
+
+/** Asks for a reply that comes line by line; `line` gets the JSON of each. */
+export const streamAdmin = (
+  server: ServerFile,
+  method: string,
+  path: string,
+  line: (value: unknown) => void,
+): Asked<void> => {
+  let misfit: AdminUnavailable | undefined
+  const take = (text: string): void => {
+    try {
+      line(JSON.parse(text))
+    } catch {
+      misfit = strange("its reply is not JSON")
+    }
+  }
+  return Effect.flatMap(send(server, { method, path, line: take }), ({ status, text }) => {
+    if (status !== 200) return Effect.flatMap(jsonOf(text), refusal)
+    return misfit === undefined ? Effect.void : Effect.fail(misfit)
+  })
+}
+
+const jsonOf = (text: string): Effect.Effect<unknown, AdminUnavailable> =>
+  Effect.try({
+    try: (): unknown => JSON.parse(text),
+    catch: () => strange("its reply is not JSON"),
+  })
+
+const refusal = (value: unknown): Asked<never> =>
+  Effect.flatMap(decoded(Problem, value), ({ code, detail }) => {
+    if (code === "unauthorized") {
+      return new AdminUnavailable({ reached: false, detail: "it is another server" })
+    }
+    return Effect.fail(code in errorKinds ? laurelError(code as ErrorCode, detail) : strange(code))
+  })
+
+/** What a reply says, where it has the form that is expected. */
+export const decoded = <A>(
+  schema: Schema.ConstraintDecoder<A>,
+  value: unknown,
+): Effect.Effect<A, AdminUnavailable> =>
+  Effect.mapError(Schema.decodeUnknownEffect(schema)(value), () =>
+    strange("its reply has another form"),
+  )

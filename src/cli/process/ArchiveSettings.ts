@@ -1,0 +1,104 @@
+/**
+ * Which archives a command means. What the shell sets counts; what it does not set is as the server of the data
+ * directory has it, or had it last: where that archives elsewhere, a command from a bare shell must not look
+ * into an empty folder, and must not remove by the defaults what the server keeps.
+ *
+ * The server leaves its settings in `archives.json`, which names the data directory: in a copy of it they are another
+ * server's and count for nothing.
+ */
+import path from "node:path"
+import { Console, Effect, Option, Schema } from "effect"
+import { archivesIn, type Config, isGiven } from "../../Config.ts"
+import { type ListedArchive, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import type { Retention } from "../../storage/archive/ArchiveRetention.ts"
+import { isMissing, readSmallFile, replaceFile } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { type CommandFailed, commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
+import { diskFailure } from "../output/JobWords.ts"
+import { realPath } from "./ServerFile.ts"
+
+export interface ArchiveSettings {
+  /** The folder of archives, absolute. */
+  readonly folder: string
+  readonly retention: Retention
+}
+
+const Content = Schema.fromJsonString(
+  Schema.Struct({
+    format: Schema.Literal(1),
+    /** The data directory without links. */
+    directory: Schema.String,
+    folder: Schema.String,
+    hourly: Schema.Int,
+    daily: Schema.Int,
+  }),
+)
+type Content = typeof Content.Type
+const encode = Schema.encodeSync(Content)
+const decode = Schema.decodeUnknownOption(Content)
+
+const fileName = "archives.json"
+const fileBytesMax = 65_536
+
+/** Leaves the settings of a server in its data directory, for commands. */
+export const leaveArchiveSettings = Effect.fnUntraced(function* (
+  config: Config,
+): Effect.fn.Return<void, CommandFailed> {
+  const { archivesDaily: daily, archivesHourly: hourly, dataDirectory } = config
+  const directory = yield* Effect.promise(() => realPath(dataDirectory))
+  const folder = path.resolve(archivesIn(config))
+  const text = encode({ format: 1, directory, folder, hourly, daily })
+  yield* Effect.mapError(replaceFile(nodeDisk, dataDirectory, fileName, text), diskFailure)
+})
+
+/** What the running or last server of `directory` has left there. */
+const leftBehind = Effect.fnUntraced(function* (
+  directory: string,
+): Effect.fn.Return<Content | undefined> {
+  const text = yield* Effect.option(
+    readSmallFile(nodeDisk, path.join(directory, fileName), fileBytesMax),
+  )
+  const content = Option.getOrUndefined(Option.flatMap(text, (found) => decode(found)))
+  const where = yield* Effect.promise(() => realPath(directory))
+  return content?.directory === where ? content : undefined
+})
+
+/** The settings that count for a command; a folder of the shell that is not the server's has a warning. */
+export const archiveSettings = Effect.fnUntraced(function* (
+  config: Config,
+): Effect.fn.Return<ArchiveSettings> {
+  const server = yield* leftBehind(config.dataDirectory)
+  const own = {
+    folder: path.resolve(archivesIn(config)),
+    hourly: config.archivesHourly,
+    daily: config.archivesDaily,
+  }
+  const counts = server ?? own
+  const folder = isGiven("archiveDirectory") ? own.folder : counts.folder
+  if (folder !== counts.folder) {
+    yield* Console.error(
+      `laurel: warning: LAUREL_ARCHIVE_DIR is ${folder} here, but the server of this data directory archives in ${counts.folder}.`,
+    )
+  }
+  const hourly = isGiven("archivesHourly") ? own.hourly : counts.hourly
+  const daily = isGiven("archivesDaily") ? own.daily : counts.daily
+  return { folder, retention: { hourly, daily } }
+})
+
+/** The archives of a command, oldest first; fails where there is neither their folder nor the data directory. */
+export const archivesOf = Effect.fnUntraced(function* (
+  config: Config,
+  { folder }: ArchiveSettings,
+): Effect.fn.Return<ReadonlyArray<ListedArchive>, CommandFailed> {
+  yield* Effect.catchIf(nodeDisk.list(folder), isMissing, () =>
+    nodeDisk.list(config.dataDirectory),
+  ).pipe(
+    Effect.mapError((error) => {
+      if (isMissing(error)) return noData(config.dataDirectory)
+      return error.code === "ENOTDIR"
+        ? commandFailed(exitCodes.noData, `${error.path} is no folder.`)
+        : diskFailure(error)
+    }),
+  )
+  return yield* Effect.mapError(listArchives(nodeDisk, folder), diskFailure)
+})

@@ -1,0 +1,146 @@
+/**
+ * The way to an OpenTelemetry collector, with a count of what it did not take.
+ *
+ * Effect's exporter drops what fails and everything that is logged in the minute after, without a word, and waits
+ * for a reply without a bound. So it never sees a failure: each export is answered here with success, after some
+ * tries, an end in time, and a bound on how many are under way. One line in the log says that the collector does
+ * not answer, and one that it does again; what was lost stays in the log of the process, since that has every line.
+ */
+import { Cause, Effect, Exit, References, Schedule } from "effect"
+import * as HttpClient from "effect/http/HttpClient"
+import type * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import type { OtlpSerialization } from "effect/observability/OtlpSerialization"
+import { limits } from "../../Limits.ts"
+import type { Counter, Metrics } from "../../metrics/Metrics.ts"
+
+export type Signal = "logs" | "metrics"
+
+/** What a body has in it. */
+interface Export {
+  readonly signal: Signal
+  readonly logLines: number
+}
+
+type Serialization = OtlpSerialization["Service"]
+type Body = ReturnType<Serialization["logs"]>
+type Attempt = Effect.Effect<unknown, unknown>
+
+interface Outcomes {
+  readonly succeeded: Counter
+  readonly failed: Counter
+}
+
+export class Collector {
+  readonly #exports = new WeakMap<Body, Export>()
+  readonly #outcomes: Readonly<Record<Signal, Outcomes>>
+  readonly #lostLogLines: Counter
+  /** The signals whose last export failed. */
+  readonly #failing = new Set<Signal>()
+  /** `#lostLogLines` when the first of them failed. */
+  #lostBefore = 0
+  #underWay = 0
+
+  constructor(metrics: Metrics) {
+    const outcomes = (signal: Signal): Outcomes => ({
+      succeeded: metrics.counter("laurel_otlp_exports_total", { signal, outcome: "succeeded" }),
+      failed: metrics.counter("laurel_otlp_exports_total", { signal, outcome: "failed" }),
+    })
+    this.#outcomes = { logs: outcomes("logs"), metrics: outcomes("metrics") }
+    this.#lostLogLines = metrics.counter("laurel_otlp_lost_log_lines_total")
+  }
+
+  /** `serialization`, with a note of what each body has in it. */
+  noting(serialization: Serialization): Serialization {
+    const noted = (body: Body, signal: Signal, logLines: number): Body => {
+      this.#exports.set(body, { signal, logLines })
+      return body
+    }
+    return {
+      ...serialization,
+      logs: (data) => noted(serialization.logs(data), "logs", logLinesOf(data)),
+      metrics: (data) => noted(serialization.metrics(data), "metrics", 0),
+    }
+  }
+
+  /** A client whose exports go through `client`, and that always succeeds. */
+  sendingBy(client: HttpClient.HttpClient): HttpClient.HttpClient {
+    const trying = client.pipe(
+      HttpClient.filterStatusOk,
+      HttpClient.retryTransient({
+        schedule: Schedule.spaced(limits.otlpRetryMs),
+        times: limits.otlpRetriesMax,
+      }),
+    )
+    return HttpClient.make((request) => {
+      const attempt = trying.execute(request).pipe(
+        Effect.flatMap((response) => response.arrayBuffer),
+        Effect.timeout(limits.otlpExportMs),
+      )
+      return Effect.as(this.#watch(request, attempt), took(request))
+    })
+  }
+
+  #watch(request: HttpClientRequest.HttpClientRequest, attempt: Attempt): Effect.Effect<void> {
+    const exported = this.#exports.get(request.body) ?? { signal: "metrics", logLines: 0 }
+    if (this.#underWay >= limits.otlpExportsUnderWayMax) {
+      return this.#failed(exported, "earlier exports are still under way")
+    }
+    this.#underWay++
+    return Effect.onExit(Effect.exit(attempt), () => Effect.sync(() => this.#underWay--)).pipe(
+      Effect.flatMap((exit) =>
+        Exit.isSuccess(exit)
+          ? this.#succeeded(exported)
+          : this.#failed(exported, reasonOf(Cause.squash(exit.cause))),
+      ),
+    )
+  }
+
+  #succeeded({ signal }: Export): Effect.Effect<void> {
+    this.#outcomes[signal].succeeded.increment()
+    if (!this.#failing.delete(signal) || this.#failing.size > 0) return Effect.void
+    return Effect.logInfo("The OpenTelemetry collector takes logs and metrics again").pipe(
+      onlyWith({ lostLogLines: this.#lostLogLines.value - this.#lostBefore }),
+    )
+  }
+
+  #failed({ logLines, signal }: Export, cause: string): Effect.Effect<void> {
+    const isFirst = this.#failing.size === 0
+    if (isFirst) this.#lostBefore = this.#lostLogLines.value
+    this.#failing.add(signal)
+    this.#outcomes[signal].failed.increment()
+    this.#lostLogLines.add(logLines)
+    if (!isFirst) return Effect.void
+    return Effect.logWarning(
+      "The OpenTelemetry collector does not take what it is sent: log lines and metrics are lost there until it does",
+    ).pipe(onlyWith({ signal, cause }))
+  }
+}
+
+/** Log lines get these annotations, without those of the exporter, which name its package. */
+const onlyWith = (annotations: Readonly<Record<string, unknown>>) =>
+  Effect.provideService(References.CurrentLogAnnotations, annotations)
+
+const logLinesOf = ({ resourceLogs }: Parameters<Serialization["logs"]>[0]): number => {
+  let lines = 0
+  for (const { scopeLogs } of resourceLogs) {
+    for (const { logRecords = [] } of scopeLogs) lines += logRecords.length
+  }
+  return lines
+}
+
+const took = (request: HttpClientRequest.HttpClientRequest) =>
+  HttpClientResponse.fromWeb(request, new Response(null, { status: 204 }))
+
+/** Why an export failed, without anything that was sent. */
+const reasonOf = (error: unknown): string => {
+  if (Cause.isTimeoutError(error)) return `no answer within ${limits.otlpExportMs / 1_000} seconds`
+  const { cause, response } = error as {
+    readonly cause?: unknown
+    readonly response?: { readonly status: number }
+  }
+  if (response !== undefined) return `it answers with status ${response.status}`
+  const inner = (cause as { readonly cause?: unknown } | undefined)?.cause ?? cause
+  const { code, message } = (inner ?? {}) as NodeJS.ErrnoException
+  return code ?? message ?? "it can not be reached"
+}

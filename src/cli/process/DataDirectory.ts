@@ -1,0 +1,73 @@
+/**
+ * The data directory from outside of an engine: beside the running server, or held by this command. Which of the
+ * two it is, is never guessed: the file of a dead or other server is passed by, and then the lock decides.
+ */
+import path from "node:path"
+import { Effect, Schema, type Scope } from "effect"
+import type { Config } from "../../Config.ts"
+import { settleSwap } from "../../storage/archive/ArchiveSwap.ts"
+import { isInUse, lockDirectory } from "../../storage/disk/DirectoryLock.ts"
+import { isMissing } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import {
+  type CommandFailed,
+  commandFailed,
+  exitCodes,
+  noData,
+  refused,
+} from "../output/ExitCode.ts"
+import { diskFailure } from "../output/JobWords.ts"
+import type { Asked } from "./AdminRequest.ts"
+import { readServerFile, type ServerFile } from "./ServerFile.ts"
+
+/** What the server says of where its durable journal ends. */
+export const PositionReply = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
+
+/** Asks the running server, or, where none runs, does it `alone` with the directory locked. */
+export const besideOrAlone = <A>(
+  config: Config,
+  beside: (server: ServerFile) => Asked<A>,
+  alone: Effect.Effect<A, CommandFailed, Scope.Scope>,
+): Effect.Effect<A, CommandFailed> =>
+  Effect.gen(function* () {
+    const locked = Effect.scoped(
+      Effect.andThen(
+        Effect.andThen(requireData(config.dataDirectory), holdDirectory(config.dataDirectory)),
+        alone,
+      ),
+    )
+    const server = yield* readServerFile(config.dataDirectory)
+    if (server === undefined) return yield* locked
+    return yield* Effect.catchTags(beside(server), {
+      LaurelError: (error) => Effect.fail(refused(error)),
+      AdminUnavailable: ({ detail, reached }) =>
+        reached
+          ? Effect.fail(
+              commandFailed(
+                exitCodes.unavailable,
+                `The running server did not answer as it should (${detail}). Whether it did what was asked is not known.`,
+              ),
+            )
+          : locked,
+    })
+  })
+
+/** Holds the lock of an existing directory while the scope is open, and settles a restore that was interrupted. */
+export const holdDirectory = Effect.fnUntraced(function* (
+  directory: string,
+): Effect.fn.Return<void, CommandFailed, Scope.Scope> {
+  yield* Effect.mapError(lockDirectory(directory), (error) => {
+    const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
+    return commandFailed(isInUse(error) ? exitCodes.inUse : exitCodes.cannotWrite, words)
+  })
+  yield* Effect.mapError(settleSwap(nodeDisk, directory), diskFailure)
+})
+
+/** Ends the command where there is no data. */
+export const requireData = (directory: string): Effect.Effect<void, CommandFailed> =>
+  nodeDisk.list(path.join(directory, "journal")).pipe(
+    Effect.asVoid,
+    Effect.mapError((error) =>
+      isMissing(error) || error.code === "ENOTDIR" ? noData(directory) : diskFailure(error),
+    ),
+  )

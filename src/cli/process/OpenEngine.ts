@@ -1,0 +1,180 @@
+/**
+ * Everything below HTTP over a data directory: storage, engine, accounts; and what it means for the process
+ * when one of them fails.
+ */
+import { Cause, Clock, Context, Effect, type Scope } from "effect"
+import type { Accounts } from "../../accounts/Accounts.ts"
+import * as AccountsLive from "../../accounts/AccountsLive.ts"
+import type { ApiKeys } from "../../accounts/ApiKeys.ts"
+import type { Config } from "../../Config.ts"
+import { isoTime } from "../../domain/isoTime.ts"
+import { Engine } from "../../engine/Engine.ts"
+import { makeEngine } from "../../engine/EngineLive.ts"
+import {
+  type RecoveryProgress,
+  type RecoveryReport,
+  readMark,
+} from "../../engine/snapshot/Recovery.ts"
+import type { SnapshotMark } from "../../engine/snapshot/SnapshotMark.ts"
+import { refusedAtStart } from "../../engine/time/Clock.ts"
+import { readLatestTime } from "../../engine/time/latestTime.ts"
+import type { Metrics } from "../../metrics/Metrics.ts"
+import * as DurableStorage from "../../storage/DurableStorage.ts"
+import { isInUse } from "../../storage/disk/DirectoryLock.ts"
+import { DiskError } from "../../storage/disk/Disk.ts"
+import { makeAnew } from "../../storage/lmdb/LmdbPages.ts"
+import { type Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
+import { DamagedValue } from "../../storage/Values.ts"
+import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
+import type { Deliveries } from "../../webhooks/store/Deliveries.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+
+export interface Opened {
+  readonly services: Context.Context<Engine | Accounts | ApiKeys>
+  readonly recovered: RecoveryReport
+  /** Delivers webhooks, from now on until the scope closes. */
+  readonly deliver: Effect.Effect<Deliveries["Service"], CommandFailed, Scope.Scope>
+  /** What archives need of the storage. */
+  readonly source: ArchiveSource
+}
+
+export interface ArchiveSource
+  extends Pick<DurableStorage.OpenedStorage, "position" | "forgetDeadReaders"> {
+  /** Since when there is data, epoch milliseconds; `undefined`: there is none yet. */
+  readonly since: number | undefined
+  /** What archives are dated with, epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** What an opening is at: the pages of the database that were checked, or its recovery. */
+export type OpenProgress =
+  | RecoveryProgress
+  | { readonly stage: "pages"; readonly done: number; readonly total: number }
+
+/** Who wants to know how it goes. */
+export interface OpenObservers {
+  readonly metrics?: Metrics
+  readonly onRecovering?: (progress: OpenProgress) => void
+}
+
+/** Opens and recovers the data directory of `config`; a last snapshot is taken when the scope closes. */
+export const openEngine = (
+  config: Config,
+  observers: OpenObservers = {},
+): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const opened = yield* DurableStorage.open({
+      directory: config.dataDirectory,
+      onChecking: (done, total) => observers.onRecovering?.({ stage: "pages", done, total }),
+    })
+    const { storage } = opened
+    const mark = yield* readMark(storage)
+    const since = mark.journal[0]?.at
+    yield* believeClock(storage, mark, config.clockJumpMsMax)
+    const context = yield* Effect.context<never>()
+    const onBroken = (broken: Broken) => {
+      Effect.runSyncWith(context)(logBroken(broken))
+      // What is on disk is not known any more: not even a snapshot may be written on the way out.
+      process.exit(exitCodeOf(broken))
+    }
+    let recovered!: RecoveryReport
+    const engine = yield* makeEngine({
+      durability: config.durability,
+      snapshotIntervalMs: config.snapshotIntervalMs,
+      residentUsersMax: config.residentUsersMax,
+      clockJumpMsMax: config.clockJumpMsMax,
+      ...observers,
+      onRecovered: (report) => {
+        recovered = report
+      },
+      onBroken,
+    }).pipe(Effect.provideService(Storage, storage))
+    yield* Effect.addFinalizer(() => engine.drain)
+    const accounts = yield* Effect.provideService(AccountsLive.make, Engine, engine)
+    const services = Context.add(accounts, Engine, engine)
+    const deliver = DispatcherLive.make({
+      allowed: config.webhookAllowedRanges,
+      schedule: config.webhookRetrySchedule,
+      retentionMs: config.webhookRetentionMs,
+      pendingMax: config.webhookPendingMax,
+      logMax: config.webhookLogMax,
+      ...(observers.metrics !== undefined && { metrics: observers.metrics }),
+      onBroken,
+    }).pipe(
+      Effect.provide(Context.add(services, Storage, storage)),
+      Effect.mapError((error) => openFailure(config.dataDirectory, error)),
+    )
+    return { services, recovered, deliver, source: { ...opened, since, now: engine.now } }
+  }).pipe(
+    Effect.mapError((error) =>
+      error._tag === "CommandFailed" ? error : openFailure(config.dataDirectory, error),
+    ),
+  )
+
+/** Fails where the machine's clock is further ahead of the newest record than is believed: nothing is dated by it. */
+const believeClock = Effect.fnUntraced(function* (
+  storage: Storage["Service"],
+  mark: SnapshotMark,
+  jumpMsMax: number,
+): Effect.fn.Return<void, Broken | CommandFailed> {
+  const latest = yield* readLatestTime(storage, mark, jumpMsMax)
+  const wall = yield* Clock.currentTimeMillis
+  if (latest === undefined || refusedAtStart(latest, wall, jumpMsMax) === 0) return
+  const days = Math.floor((wall - latest) / 86_400_000)
+  return yield* commandFailed(
+    exitCodes.configuration,
+    `The machine's clock says ${isoTime(wall)}, but the newest record is of ${isoTime(latest)}, ${days} days before. Nothing was changed.`,
+    `If the clock is wrong, set it. If it is right, start once with LAUREL_CLOCK_JUMP_MAX="${days + 1} days".`,
+  )
+})
+
+/** Stored bytes are not what was written: a restart would come upon them again. */
+const isDamage = ({ cause }: Broken): boolean => cause instanceof Damaged
+
+const exitCodeOf = (broken: Broken): number => {
+  if (isDamage(broken)) return exitCodes.damagedData
+  return broken.cause instanceof Defect ? exitCodes.defect : exitCodes.diskFailed
+}
+
+const wordsOf = (broken: Broken): string => {
+  if (broken.cause instanceof Defect) {
+    return "A defect of Laurel. The process ends; a restart recovers what was acknowledged. Please report what stands with it"
+  }
+  if (broken.cause instanceof DamagedValue) {
+    return `The database is damaged. The process ends. ${makeAnew}`
+  }
+  return isDamage(broken)
+    ? "The journal is damaged. The process ends. The next start says up to which record the journal is whole, and what to do"
+    : "The disk failed. The process ends; a restart recovers what was acknowledged"
+}
+
+const logBroken = (broken: Broken): Effect.Effect<void> => {
+  const { cause, operation } = broken
+  const words = wordsOf(broken)
+  return cause instanceof Defect
+    ? Effect.annotateLogs(Effect.logFatal(words, Cause.die(cause.cause)), { operation })
+    : Effect.annotateLogs(Effect.logFatal(words), { operation, cause: String(cause) })
+}
+
+/** Why a data directory could not be opened, for the operator. */
+const openFailure = (directory: string, error: StorageError): CommandFailed => {
+  if (error._tag === "NoSpace") {
+    return commandFailed(
+      exitCodes.cannotWrite,
+      `No space left for the data directory ${directory}.`,
+    )
+  }
+  const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
+  if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
+  if (error.operation === "lock" || error.cause instanceof DiskError) {
+    return commandFailed(
+      exitCodes.cannotWrite,
+      `Can not use the data directory ${directory}: ${words}`,
+    )
+  }
+  const more = error.cause instanceof DamagedValue ? `. ${makeAnew}` : ""
+  return commandFailed(
+    exitCodes.damagedData,
+    `The data directory ${directory} is damaged: ${words}${more}`,
+  )
+}

@@ -1,0 +1,60 @@
+/**
+ * Logs and metrics for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
+ * configured. A collector that does not answer costs nothing but what it misses, which `Collector` counts.
+ */
+import { Effect, Layer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as OtlpLogger from "effect/observability/OtlpLogger"
+import * as OtlpMetrics from "effect/observability/OtlpMetrics"
+import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import { limits } from "../../Limits.ts"
+import type { Metrics } from "../../metrics/Metrics.ts"
+import { Collector } from "./Collector.ts"
+
+export interface TelemetryOptions {
+  /** The collector's base URL; `/v1/logs` and `/v1/metrics` are appended. */
+  readonly endpoint: string
+  /** Sent with every export. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Adds the collector to those who are told the logs, and tells it the metrics every `otlpMetricsEveryMs`. */
+export const telemetryLayer = (
+  { endpoint, headers }: TelemetryOptions,
+  metrics: Metrics,
+  client: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer,
+): Layer.Layer<never> => {
+  const collector = new Collector(metrics)
+  const base = endpoint.replace(/\/+$/, "")
+  const common = {
+    headers,
+    resource: { serviceName: "laurel" },
+    shutdownTimeout: limits.otlpShutdownMs,
+  }
+  return Layer.mergeAll(
+    OtlpLogger.layer({
+      ...common,
+      url: `${base}/v1/logs`,
+      exportInterval: limits.otlpLogsEveryMs,
+      maxBatchSize: limits.otlpLogsBatchMax,
+    }),
+    OtlpMetrics.layer({
+      ...common,
+      url: `${base}/v1/metrics`,
+      exportInterval: limits.otlpMetricsEveryMs,
+    }),
+  ).pipe(
+    Layer.provide([
+      Layer.effect(
+        OtlpSerialization.OtlpSerialization,
+        Effect.map(OtlpSerialization.OtlpSerialization, (protobuf) => collector.noting(protobuf)),
+      ).pipe(Layer.provide(OtlpSerialization.layerProtobuf)),
+      Layer.effect(
+        HttpClient.HttpClient,
+        Effect.map(HttpClient.HttpClient, (sender) => collector.sendingBy(sender)),
+      ).pipe(Layer.provide(client)),
+      Layer.succeedContext(metrics.context),
+    ]),
+  ) as Layer.Layer<never>
+}

@@ -1,0 +1,161 @@
+/**
+ * An actor: a state, and a mailbox of commands that are applied to it one at a time, in the order accepted.
+ *
+ * - `state` is ahead: it has everything that was decided. `durable` follows when the journal has committed,
+ *   and is all that anybody outside is shown. States are immutable, so both can share their parts.
+ * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
+ *   actor is warm, linked into the order of use (`Residency`).
+ * - `latest` and `newest` lead to its records that are not in the snapshot yet (`PendingRecords`). An actor is evicted
+ *   only when the snapshot has everything up to `appended`: its value on disk is then its whole state, whether or not
+ *   somebody still waits for an answer.
+ *
+ * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
+ */
+import type { Effect, Result } from "effect"
+import type { Meter } from "../../domain/decide/Decide.ts"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import type { Cause, Fact, JournalRecord, Subject } from "../../domain/Record.ts"
+import { limits } from "../../Limits.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import { idSeed } from "../dedupe/IdFilter.ts"
+import type { Idempotency } from "../Engine.ts"
+
+export interface Decision {
+  readonly cause: Cause
+  readonly facts: ReadonlyArray<Fact>
+}
+
+/** The two pure functions that make a kind of actor, and what is needed to find and load one. */
+export interface ActorKind<State, Command> {
+  /**
+   * What `command` does, or why it is refused. Total: a throw is a defect and crashes the actor. `found` is
+   * the record that the command is about (`referenceOf`), if the actor has it; `meter` counts what it costs.
+   */
+  readonly decide: (
+    state: State,
+    command: Command,
+    now: number,
+    found: JournalRecord | undefined,
+    meter: Meter,
+  ) => Result.Result<Decision, LaurelError>
+  readonly apply: (state: State, record: JournalRecord) => State
+  /** The state before the first record. */
+  readonly empty: State
+  /** Decodes the snapshot's value. */
+  readonly decode: (value: Uint8Array) => State
+  /** What the snapshot holds of the actor; `undefined` for nothing. */
+  readonly encode: (actor: Actor<State, Command>) => Uint8Array | string | undefined
+  /** The sequence of the last record in a state, 0 for none. */
+  readonly sequenceOf: (state: State) => number
+  /** The name under which a repeat of the command is a duplicate; `undefined` where there is none. */
+  readonly duplicateKey: (command: Command) => string | undefined
+  /** The sequence of the earlier record that the command is about; `undefined` where there is none. Such a command has a `duplicateKey`. */
+  readonly referenceOf: (command: Command) => number | undefined
+  /** The sequence of the latest record, durable or not, that a decision of this actor rests on; 0 for none. */
+  readonly restsOn: (actor: Actor<State, Command>) => number
+  /** Called when a record is durable, in order. */
+  readonly committed: (actor: Actor<State, Command>, record: JournalRecord) => void
+}
+
+export type LogAnnotations = Readonly<Record<string, unknown>> | undefined
+
+/** A command on its way, and who waits for it. Exactly one of the two is called, once. */
+export interface Envelope<Command> {
+  readonly command: Command
+  readonly idempotency: Idempotency | undefined
+  /**
+   * Makes of it what is decided: in the actor's own turn, all its records being durable, and with nothing in
+   * between. Such a command has no `duplicateKey`.
+   */
+  readonly prepare?: Effect.Effect<Command, Broken> | undefined
+  /** What the log says with it: the id of its request. */
+  readonly annotations: LogAnnotations
+  /** The record is durable. `duplicate`: it was written by an earlier command with the same id. */
+  readonly answered: (record: JournalRecord, duplicate: boolean) => void
+  readonly refused: (error: LaurelError) => void
+}
+
+export class Actor<State, Command> {
+  readonly subject: Subject
+  readonly kind: ActorKind<State, Command>
+  state: State
+  durable: State
+  loaded = false
+  /** Failed too often: its state must be rebuilt from snapshot and journal before it is used again. */
+  crashed = false
+  running = false
+  mailbox: Array<Envelope<Command>> = []
+  /** The place of the next envelope in `mailbox`. */
+  next = 0
+  /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
+  unanswered = 0
+  /** The sequence of the latest record that was appended, 0 for none. Never reset, also not by an erasure. */
+  appended = 0
+  /** The sequence of the latest record that its own next commands may find, 0 for none. */
+  latest = 0
+  /** The sequence of the latest durable one. */
+  newest = 0
+  /** Of pending records that have a name, the latest by its hash, once it was worth making (`KnownIds`). */
+  named: Map<number, number> | undefined
+  /** Where the hashes of this actor's ids begin (`IdFilter`). */
+  readonly idSeed: number
+  /** A user's number on the leaderboard. */
+  member: number | undefined
+  restarts = 0
+  restartedAt = 0
+  downUntil = 0
+  usedAt = 0
+  newer: AnyActor | undefined
+  older: AnyActor | undefined
+
+  constructor(subject: Subject, kind: ActorKind<State, Command>) {
+    this.subject = subject
+    this.kind = kind
+    this.idSeed = subject.actor === "user" ? idSeed(subject.environment, subject.userId) : 0
+    this.state = kind.empty
+    this.durable = kind.empty
+  }
+
+  /** Why the mailbox takes nothing at the moment. */
+  refusal(now: () => number): LaurelError | undefined {
+    if (this.unanswered >= limits.mailboxMessagesMax) {
+      return laurelError("overloaded", "This mailbox is full.", { retryAfterSeconds: 1 })
+    }
+    if (this.downUntil > 0) {
+      const waitMs = this.downUntil - now()
+      if (waitMs > 0) return failedTooOften(waitMs)
+      this.downUntil = 0
+    }
+    return undefined
+  }
+
+  /** The actor begins with this state, which is durable. */
+  load(state: State): void {
+    this.resume(state, state)
+  }
+
+  /** The actor begins with `durable`, and ahead of that with `state`. */
+  resume(durable: State, state: State): void {
+    this.state = state
+    this.durable = durable
+    this.loaded = true
+    this.crashed = false
+  }
+
+  /** Its own next commands see nothing of what it had before. */
+  forgetAll(): void {
+    this.latest = 0
+    this.named = undefined
+  }
+}
+
+/** What an actor answers for `waitMs` after it failed too often. */
+export const failedTooOften = (waitMs: number): LaurelError =>
+  laurelError("overloaded", "This actor failed too often.", {
+    retryAfterSeconds: Math.ceil(waitMs / 1_000),
+  })
+
+// biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
+export type AnyActor = Actor<any, any>
+// biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
+export type AnyEnvelope = Envelope<any>

@@ -1,0 +1,325 @@
+/**
+ * Runs actors: mailboxes, activation, supervision.
+ *
+ * `accept` gives an envelope to an actor. One that is warm and idle takes it at once, in the same turn of
+ * the event loop: decide, apply, append, with no state in between to be seen. When something has to be
+ * waited for (loading a cold actor, looking up an old id, a restart, a later turn because decisions have filled this
+ * one: `DecisionTurns`) the actor has a fiber until its mailbox is empty again, and whatever arrives meanwhile
+ * queues there. `apply` runs before the record is appended: a defect there can not reach the journal. The answer
+ * goes out when the record is durable (`committed`).
+ * Refusals and duplicates go out when what they rest on is durable, mostly at once. With a full disk nobody waits
+ * longer than `stalledAnswerMs`.
+ *
+ * A defect (a throw in decide or apply) is answered with `internal_error`, and the actor is restarted
+ * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
+ */
+import { Effect, Result } from "effect"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import type { JournalRecord, Kept, Subject, UserCommand } from "../../domain/Record.ts"
+import { limits } from "../../Limits.ts"
+import { type Broken, brokenBy } from "../../storage/Storage.ts"
+import type { GroupCommit } from "../commit/GroupCommit.ts"
+import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
+import type { KnownIds } from "../dedupe/KnownIds.ts"
+import type { Idempotency } from "../Engine.ts"
+import type { EngineMetrics } from "../EngineMetrics.ts"
+import { storageUnavailable } from "../refusals.ts"
+import { encodeRecord } from "../snapshot/Codec.ts"
+import {
+  type Actor,
+  type AnyActor,
+  type AnyEnvelope,
+  type Envelope,
+  failedTooOften,
+  type LogAnnotations,
+} from "./Actor.ts"
+import { Answers, type CommitEntry } from "./Answers.ts"
+import type { Room } from "./BatchRoom.ts"
+import { DecisionTurns } from "./DecisionTurns.ts"
+import type { Environments, UserActor } from "./Environments.ts"
+import type { LoadParts } from "./loadActor.ts"
+import type { Residency } from "./Residency.ts"
+import { Supervisor } from "./Supervisor.ts"
+
+export interface ActorSystemOptions extends LoadParts {
+  /** Epoch milliseconds that never go back. */
+  readonly now: () => number
+  readonly knownIds: KnownIds
+  readonly idempotency: IdempotencyKeys
+  readonly residency: Residency
+  readonly environments: Environments
+  readonly commit: () => GroupCommit<CommitEntry>
+  /** An actor's durable record with this sequence. */
+  readonly findRecord: (
+    subject: Subject,
+    sequence: number,
+  ) => Effect.Effect<JournalRecord | undefined, Broken>
+  /** Why nothing may be accepted at the moment. */
+  readonly refusal: () => LaurelError | undefined
+  readonly onBroken: (cause: Broken) => void
+  readonly run: (effect: Effect.Effect<void>) => void
+  readonly metrics: EngineMetrics
+}
+
+export class ActorSystem {
+  readonly #options: ActorSystemOptions
+  readonly #supervisor: Supervisor
+  /** Ends when all that was appended by now is durable: true; or when the disk has been full for too long: false. */
+  readonly #committed: Effect.Effect<boolean>
+  readonly answers: Answers
+  readonly turns = new DecisionTurns()
+
+  constructor(options: ActorSystemOptions) {
+    this.#options = options
+    this.#committed = Effect.callback((resume) =>
+      options.commit().afterCommit({
+        committed: () => resume(Effect.succeed(true)),
+        stalled: () => {
+          resume(Effect.succeed(false))
+          return false
+        },
+      }),
+    )
+    this.#supervisor = new Supervisor(options)
+    this.answers = new Answers({ commit: options.commit, onUnused: (actor) => this.#leave(actor) })
+  }
+
+  /** Actors that wait for their state from disk. */
+  get activating(): number {
+    return this.#supervisor.loading
+  }
+
+  accept<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
+    const refusal = this.#options.refusal()
+    if (refusal === undefined) this.#receive(actor, envelope)
+    else this.#turnAway(envelope, refusal)
+  }
+
+  /**
+   * `accept` for a user, whose actor is made where there is none: not before it is known that there is room, so that what
+   * is refused leaves nothing. A batch that has its `room` is not refused half-way.
+   */
+  acceptForUser(
+    environmentId: string,
+    userId: string,
+    envelope: Envelope<UserCommand>,
+    room?: Room,
+  ): void {
+    const { environments, refusal, residency } = this.#options
+    const refused = room === undefined ? refusal() : undefined
+    if (refused !== undefined) {
+      this.#turnAway(envelope, refused)
+      return
+    }
+    const environment = environments.of(environmentId)
+    let actor: UserActor | undefined = residency.use(environment, userId)
+    if (actor === undefined) {
+      const full = room === undefined ? residency.admit() : undefined
+      if (full !== undefined) {
+        this.#turnAway(envelope, full)
+        return
+      }
+      actor = residency.add(environment, userId, room)
+    }
+    this.#receive(actor, envelope)
+  }
+
+  /** A command is refused before an actor has it. */
+  #turnAway(envelope: AnyEnvelope, refusal: LaurelError): void {
+    this.#options.metrics.refused(refusal)
+    envelope.refused(refusal)
+  }
+
+  #receive<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
+    const refusal = actor.refusal(this.#options.now)
+    if (refusal !== undefined) {
+      this.#turnAway(envelope, refusal)
+      return
+    }
+    this.answers.taken(actor)
+    if (actor.running || !actor.loaded || actor.crashed) {
+      actor.mailbox.push(envelope)
+      if (!actor.running) {
+        this.#fork(actor, Effect.andThen(this.#load(actor), this.#turnOf(actor)))
+      }
+      return
+    }
+    const { subject } = actor
+    if (subject.actor === "user" && this.turns.isFull(subject.environment)) {
+      actor.mailbox.push(envelope)
+      actor.running = true
+      this.turns.wait(subject.environment, () => this.#fork(actor, Effect.void))
+      return
+    }
+    const wait = this.#take(actor, envelope)
+    if (wait !== undefined) this.#fork(actor, wait)
+    else if (actor.unanswered === 0) this.#leave(actor)
+  }
+
+  /** Keeps no actor of which no user was made. */
+  #leave(actor: AnyActor): void {
+    const isVacant = actor.state === undefined && actor.unanswered === 0 && !actor.crashed
+    if (isVacant && actor.restarts === 0) this.#options.residency.release(actor)
+  }
+
+  /** The actor's fiber: waits for `first`, then empties the mailbox. */
+  #fork<State, Command>(actor: Actor<State, Command>, first: Effect.Effect<void, Broken>): void {
+    const self = this
+    actor.running = true
+    const fiber = Effect.gen(function* () {
+      yield* first
+      while (actor.next < actor.mailbox.length) {
+        const envelope = actor.mailbox[actor.next++]!
+        if (actor.next === actor.mailbox.length) {
+          actor.mailbox = []
+          actor.next = 0
+        }
+        const wait = self.#take(actor, envelope)
+        if (wait !== undefined) yield* wait
+        if (actor.next < actor.mailbox.length) yield* self.#turnOf(actor)
+      }
+      actor.running = false
+      self.#leave(actor)
+    })
+    this.#options.run(
+      Effect.catchCause(fiber, (cause) =>
+        Effect.sync(() => this.#options.onBroken(brokenBy("run an actor", cause))),
+      ),
+    )
+  }
+
+  /** Ends when the actor's next command may be decided; what concerns all users of an environment never waits. */
+  #turnOf({ subject }: AnyActor): Effect.Effect<void> {
+    return subject.actor === "user" ? this.turns.turn(subject.environment) : Effect.void
+  }
+
+  /** Handles one envelope at once, or returns what has to be waited for until it is handled. */
+  #take<State, Command>(
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+  ): Effect.Effect<void, Broken> | undefined {
+    if (envelope.prepare !== undefined) {
+      return this.#takePrepared(actor, envelope, envelope.prepare)
+    }
+    const key = actor.kind.duplicateKey(envelope.command)
+    if (key === undefined) return this.#handle(actor, envelope, key)
+    const reference = actor.kind.referenceOf(envelope.command)
+    if (reference !== undefined) return this.#takeReferring(actor, envelope, key, reference)
+    const first = this.#options.knownIds.firstOf(actor, key)
+    if (first === undefined) return this.#handle(actor, envelope, key)
+    if (!Effect.isEffect(first)) return this.answers.duplicate(actor, envelope, first)
+    return Effect.flatMap(first, (record) => {
+      const wait =
+        record === undefined
+          ? this.#handle(actor, envelope, key)
+          : this.answers.duplicate(actor, envelope, record)
+      return wait ?? Effect.void
+    })
+  }
+
+  readonly #takePrepared = Effect.fnUntraced(function* <State, Command>(
+    this: ActorSystem,
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+    prepare: Effect.Effect<Command, Broken>,
+  ) {
+    if (!(yield* this.#committed)) {
+      this.answers.refuse(actor, envelope, storageUnavailable)
+      return
+    }
+    const command = yield* prepare
+    const wait = this.#handle(actor, { ...envelope, command }, undefined)
+    if (wait !== undefined) yield* wait
+  })
+
+  /** Looks up the record that a command is about; a second such command finds it no more. */
+  readonly #takeReferring = Effect.fnUntraced(function* <State, Command>(
+    this: ActorSystem,
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+    key: string,
+    reference: number,
+  ) {
+    const { findRecord, knownIds } = this.#options
+    const known = knownIds.firstOf(actor, key)
+    const first = Effect.isEffect(known) ? yield* known : known
+    const found = first === undefined ? yield* findRecord(actor.subject, reference) : undefined
+    const wait = this.#handle(actor, envelope, key, found)
+    if (wait !== undefined) yield* wait
+  })
+
+  /** One command, in one turn. What it returns must be waited for: the actor failed and restarts. */
+  #handle<State, Command>(
+    actor: Actor<State, Command>,
+    envelope: Envelope<Command>,
+    key: string | undefined,
+    found?: JournalRecord,
+  ): Effect.Effect<void, Broken> | undefined {
+    const commit = this.#options.commit()
+    const { idempotency } = envelope
+    try {
+      const at = this.#options.now()
+      const { turns } = this
+      const decided = actor.kind.decide(actor.state, envelope.command, at, found, turns.meter)
+      turns.decided(decided)
+      const refused = Result.isFailure(decided) ? decided.failure : undefined
+      if (refused !== undefined && idempotency === undefined) {
+        return this.answers.refuseWhenDurable(actor, envelope, refused, storageUnavailable)
+      }
+      const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
+      const { subject } = actor
+      const sequence = commit.nextSequence
+      const record: JournalRecord =
+        idempotency === undefined
+          ? { sequence, at, subject, cause, facts }
+          : { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) }
+      const state = actor.kind.apply(actor.state, record)
+      const encoded = encodeRecord(record)
+      if (encoded.length > limits.recordBytesMax) {
+        this.answers.refuse(
+          actor,
+          envelope,
+          laurelError("body_too_large", "The record is too large."),
+        )
+        return undefined
+      }
+      const { knownIds, pending } = this.#options
+      commit.append(encoded, { actor, record, state, envelope })
+      if (idempotency !== undefined) this.#options.idempotency.appended(record)
+      actor.state = state
+      const duplicateKey = refused === undefined ? key : undefined
+      const hash = duplicateKey === undefined ? undefined : knownIds.add(actor, duplicateKey)
+      pending.link(actor, hash)
+      if (cause.kind === "erasure") knownIds.erase(actor, sequence)
+      return undefined
+    } catch (error) {
+      this.answers.refuse(actor, envelope, internalError)
+      return this.#restart(actor, error, envelope.annotations)
+    }
+  }
+
+  #load(actor: AnyActor): Effect.Effect<void, Broken> {
+    return Effect.map(this.#supervisor.load(actor), () => {
+      if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
+      else this.#options.metrics.activated()
+    })
+  }
+
+  #restart(
+    actor: AnyActor,
+    defect: unknown,
+    annotations: LogAnnotations,
+  ): Effect.Effect<void, Broken> {
+    return Effect.map(this.#supervisor.restart(actor, defect, annotations), () => {
+      // Nothing is wrong with those that wait.
+      if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
+    })
+  }
+}
+
+const keptOf = ({ fingerprint, key }: Idempotency, error: LaurelError | undefined): Kept =>
+  error === undefined ? { key, fingerprint } : { key, fingerprint, error }
+
+const nothingDecided = { cause: { kind: "request" }, facts: [] } as const
+
+const internalError = laurelError("internal_error", "Nothing was changed. The log has the cause.")

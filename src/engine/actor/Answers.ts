@@ -1,0 +1,139 @@
+/**
+ * Who waits for an answer. A command's caller is answered when its record is durable; a refusal or a duplicate, when
+ * the records that it rests on are, mostly at once. With a full disk nobody waits longer than `stalledAnswerMs`.
+ * None of this decides what becomes of a record, nor how long its actor is kept: the commit does.
+ */
+import { Effect } from "effect"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { GroupCommit } from "../commit/GroupCommit.ts"
+import type { AnyActor, AnyEnvelope } from "./Actor.ts"
+
+/** What the journal's commit hands back: the actor's state after the record, and who waits. */
+export interface CommitEntry {
+  readonly actor: AnyActor
+  readonly record: JournalRecord
+  readonly state: unknown
+  envelope: AnyEnvelope | undefined
+}
+
+export interface AnswersOptions {
+  readonly commit: () => GroupCommit<CommitEntry>
+  /** The actor's last caller was refused, or answered without a record. */
+  readonly onUnused: (actor: AnyActor) => void
+}
+
+export class Answers {
+  readonly #options: AnswersOptions
+  #whenIdle: (() => void) | undefined
+  /** Commands accepted and not answered yet, of all actors, and whatever else is held for. */
+  unanswered = 0
+
+  constructor(options: AnswersOptions) {
+    this.#options = options
+  }
+
+  /** Ends when nothing waits for its answer; the caller sees to it that no more is accepted. */
+  readonly idle = Effect.callback<void>((resume) => {
+    if (this.unanswered === 0) resume(Effect.void)
+    else this.#whenIdle = () => resume(Effect.void)
+  })
+
+  /** The actor has a command more to answer. */
+  taken(actor: AnyActor): void {
+    actor.unanswered++
+    this.unanswered++
+  }
+
+  /** One command less to answer, or what else `idle` waited for. */
+  given(): void {
+    if (--this.unanswered === 0) this.#whenIdle?.()
+  }
+
+  #settle(actor: AnyActor): void {
+    actor.unanswered--
+    this.given()
+  }
+
+  refuse(actor: AnyActor, envelope: AnyEnvelope, error: LaurelError): void {
+    this.#settle(actor)
+    envelope.refused(error)
+  }
+
+  /** Refuses all that wait in the mailbox. */
+  refuseAll(actor: AnyActor, error: LaurelError): void {
+    const waiting = actor.mailbox.slice(actor.next)
+    actor.mailbox = []
+    actor.next = 0
+    for (const envelope of waiting) this.refuse(actor, envelope, error)
+  }
+
+  /** Refuses once the records are durable that the decision rests on. `unknown`: after too long with a full disk. */
+  refuseWhenDurable(
+    actor: AnyActor,
+    envelope: AnyEnvelope,
+    error: LaurelError,
+    unknown: LaurelError,
+  ): undefined {
+    const refuse = (because: LaurelError) => this.refuse(actor, envelope, because)
+    this.#whenDurable(
+      actor,
+      actor.kind.restsOn(actor),
+      () => refuse(error),
+      () => refuse(unknown),
+    )
+  }
+
+  /** Answers with an earlier record once that is durable. */
+  duplicate(actor: AnyActor, envelope: AnyEnvelope, first: JournalRecord): undefined {
+    const answer = () => {
+      this.#settle(actor)
+      envelope.answered(first, true)
+    }
+    const giveUp = () => this.refuse(actor, envelope, outcomeUnknown)
+    this.#whenDurable(actor, first.sequence, answer, giveUp)
+  }
+
+  #whenDurable(actor: AnyActor, sequence: number, answer: () => void, giveUp: () => void): void {
+    const commit = this.#options.commit()
+    if (sequence <= commit.durableSequence) {
+      answer()
+      return
+    }
+    const later = (settle: () => void): void => {
+      settle()
+      this.#options.onUnused(actor)
+    }
+    commit.afterCommit({
+      committed: () => later(answer),
+      stalled: () => {
+        later(giveUp)
+        return false
+      },
+    })
+  }
+
+  /** The record is durable: its state may be seen and its caller answered. */
+  committed({ actor, envelope, record, state }: CommitEntry): void {
+    actor.durable = state
+    actor.kind.committed(actor, record)
+    if (envelope === undefined) return
+    this.#settle(actor)
+    if (record.kept?.error === undefined) envelope.answered(record, false)
+    else envelope.refused(record.kept.error)
+  }
+
+  /** The caller has waited too long for the commit, whose outcome it is not told. */
+  abandon(entry: CommitEntry): void {
+    const { actor, envelope } = entry
+    if (envelope === undefined) return
+    entry.envelope = undefined
+    this.refuse(actor, envelope, outcomeUnknown)
+  }
+}
+
+const outcomeUnknown = laurelError(
+  "storage_unavailable",
+  "The outcome is unknown: repeat the request with the same id or Idempotency-Key.",
+  { retryAfterSeconds: 5 },
+)

@@ -1,0 +1,221 @@
+/** The ways to ask actors and wait for the durable answer. */
+import { Effect, Fiber, References } from "effect"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import type { JournalRecord, UserCommand } from "../../domain/Record.ts"
+import { type ReplyTo, replyOf, type UserReply } from "../../domain/UserReply.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { IdempotencyKeys, Reservation } from "../dedupe/Idempotency.ts"
+import type { Answer, Idempotency, UserMessage } from "../Engine.ts"
+import type { Actor, Envelope, LogAnnotations } from "./Actor.ts"
+import type { ActorSystem } from "./ActorSystem.ts"
+import type { BatchRoom, Room } from "./BatchRoom.ts"
+
+/** `duplicate`: the record is an earlier one's with the same id; `replayed`: of the same Idempotency-Key. */
+export interface Answered {
+  readonly record: JournalRecord
+  readonly duplicate: boolean
+  readonly replayed: boolean
+}
+
+/** Gives a command to its actor. */
+export type HandOn<Command> = (envelope: Envelope<Command>) => void
+
+export class Asks {
+  readonly #actors: ActorSystem
+  readonly #batches: BatchRoom
+  readonly #idempotency: IdempotencyKeys
+  readonly #onBroken: (cause: Broken) => void
+
+  constructor(
+    actors: ActorSystem,
+    batches: BatchRoom,
+    idempotency: IdempotencyKeys,
+    onBroken: (cause: Broken) => void,
+  ) {
+    this.#actors = actors
+    this.#batches = batches
+    this.#idempotency = idempotency
+    this.#onBroken = onBroken
+  }
+
+  /** To a user's actor, which is found, or made, when the command is on its way. */
+  toUser(environment: string, userId: string): HandOn<UserCommand> {
+    return (envelope) => this.#actors.acceptForUser(environment, userId, envelope)
+  }
+
+  /** To an actor that is always there. */
+  to<State, Command>(actor: () => Actor<State, Command>): HandOn<Command> {
+    return (envelope) => this.#actors.accept(actor(), envelope)
+  }
+
+  /** `prepare` as in `Envelope`. */
+  one<Command>(
+    handOn: HandOn<Command>,
+    command: Command,
+    idempotency?: Idempotency,
+    prepare?: Effect.Effect<Command, Broken>,
+  ): Effect.Effect<Answered, LaurelError> {
+    return Effect.callback((resume) => {
+      handOn({
+        command,
+        prepare,
+        idempotency,
+        annotations: annotationsHere(),
+        answered: (record, duplicate) =>
+          resume(Effect.succeed({ record, duplicate, replayed: false })),
+        refused: (error) => resume(Effect.fail(error)),
+      })
+    })
+  }
+
+  /** Nobody waits for what becomes of it but to know that it is over. */
+  tell<State, Command>(actor: Actor<State, Command>, command: Command, over: () => void): void {
+    const nobody = { idempotency: undefined, annotations: undefined }
+    this.#actors.accept(actor, { command, ...nobody, answered: over, refused: over })
+  }
+
+  /** As `Engine.askUserWithCallback`. */
+  withCallback<Command extends UserCommand>(
+    environment: string,
+    { command, userId }: UserMessage<Command>,
+    annotations: LogAnnotations,
+    done: (outcome: ReplyTo<Command> | LaurelError) => void,
+  ): void {
+    this.#actors.acceptForUser(environment, userId, {
+      command,
+      idempotency: undefined,
+      annotations,
+      answered: (record, duplicate) => done(replyOf(record, duplicate) as ReplyTo<Command>),
+      refused: done,
+    })
+  }
+
+  /** Once per Idempotency-Key: an earlier answer, or the command's own. */
+  once<Command>(
+    environment: string,
+    handOn: HandOn<Command>,
+    command: Command,
+    idempotency: Idempotency,
+  ): Effect.Effect<Answered, LaurelError> {
+    return Effect.flatMap(this.reserve(environment, idempotency), (reservation) => {
+      if (reservation.fresh) {
+        // A caller that goes away must not free the key while its command runs.
+        return Effect.uninterruptible(
+          Effect.ensuring(this.one(handOn, command, idempotency), Effect.sync(reservation.release)),
+        )
+      }
+      return Effect.succeed({ record: reservation.record, duplicate: false, replayed: true })
+    })
+  }
+
+  /** Many at once, when there is room for all; fails, and has done nothing, when there is none for too long. */
+  batch<Command extends UserCommand>(
+    environment: string,
+    messages: ReadonlyArray<UserMessage<Command>>,
+  ): Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>, LaurelError> {
+    return this.#batches.enter(environment, messages, (room) =>
+      this.many(environment, messages, room),
+    )
+  }
+
+  /** Many at once; one that is refused does not touch the rest. Outcomes are in the order of `messages`. */
+  many<Command extends UserCommand>(
+    environment: string,
+    messages: ReadonlyArray<UserMessage<Command>>,
+    room?: Room,
+  ): Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>> {
+    return Effect.callback((resume) => {
+      const gathered = new Gathered(messages.length, (outcomes) =>
+        resume(Effect.succeed(outcomes as ReadonlyArray<ReplyTo<Command> | LaurelError>)),
+      )
+      const annotations = annotationsHere()
+      messages.forEach(({ command, userId }, index) => {
+        const envelope = new OneOfMany(gathered, index, command, annotations)
+        this.#actors.acceptForUser(environment, userId, envelope, room)
+      })
+      room?.leave()
+    })
+  }
+
+  /** As `Engine.reserve`. */
+  reserve(environment: string, idempotency: Idempotency): Effect.Effect<Reservation, LaurelError> {
+    return Effect.matchEffect(this.#idempotency.reserve(environment, idempotency), {
+      onSuccess: (reservation) => {
+        const refused = reservation.fresh ? undefined : reservation.record.kept?.error
+        return refused === undefined
+          ? Effect.succeed(reservation)
+          : Effect.fail({ ...refused, replayed: true })
+      },
+      onFailure: (error) => Effect.fail(error._tag === "Broken" ? this.broken(error) : error),
+    })
+  }
+
+  /** What a caller is told when the storage is broken; the process ends. */
+  broken(cause: Broken): LaurelError {
+    this.#onBroken(cause)
+    return laurelError("storage_unavailable", "The storage is broken; the server ends.", {
+      retryAfterSeconds: 5,
+    })
+  }
+}
+
+/** What the log says with all that the fiber does which asks. */
+const annotationsHere = (): LogAnnotations =>
+  Fiber.getCurrent()?.getRef(References.CurrentLogAnnotations)
+
+/** The outcomes of many commands, until the last is there. */
+class Gathered {
+  readonly #outcomes: Array<UserReply | LaurelError>
+  readonly #done: (outcomes: ReadonlyArray<UserReply | LaurelError>) => void
+  #open: number
+
+  constructor(count: number, done: (outcomes: ReadonlyArray<UserReply | LaurelError>) => void) {
+    this.#outcomes = new Array(count)
+    this.#open = count
+    this.#done = done
+    if (count === 0) done(this.#outcomes)
+  }
+
+  settle(index: number, outcome: UserReply | LaurelError): void {
+    this.#outcomes[index] = outcome
+    if (--this.#open === 0) this.#done(this.#outcomes)
+  }
+}
+
+class OneOfMany implements Envelope<UserCommand> {
+  readonly command: UserCommand
+  readonly idempotency = undefined
+  readonly annotations: LogAnnotations
+  readonly #gathered: Gathered
+  readonly #index: number
+
+  constructor(
+    gathered: Gathered,
+    index: number,
+    command: UserCommand,
+    annotations: LogAnnotations,
+  ) {
+    this.annotations = annotations
+    this.#gathered = gathered
+    this.#index = index
+    this.command = command
+  }
+
+  answered(record: JournalRecord, duplicate: boolean): void {
+    this.#gathered.settle(this.#index, replyOf(record, duplicate))
+  }
+
+  refused(error: LaurelError): void {
+    this.#gathered.settle(this.#index, error)
+  }
+}
+
+/** What the caller of a user's command is told. */
+export const toReply = <Command extends UserCommand>({
+  duplicate,
+  record,
+  replayed,
+}: Answered): Answer<ReplyTo<Command>> => ({
+  reply: replyOf(record, duplicate) as ReplyTo<Command>,
+  replayed,
+})

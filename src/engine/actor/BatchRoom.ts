@@ -1,0 +1,172 @@
+/**
+ * Back-pressure for batches: a batch is applied whole or not at all. It begins when there is room for all of its events,
+ * in memory and before the disk, and waits for that in turn, at most `batchRoomWaitMs`; then it is refused before
+ * anything of it was applied. So a loader that only looks at the status of its replies loses nothing, and one
+ * that loads new users is slowed down to the pace of the snapshots that make room for them.
+ *
+ * Single commands do not queue here: they are refused at once.
+ */
+import { Clock, Effect } from "effect"
+import type { LaurelError } from "../../domain/Errors.ts"
+import type { UserCommand } from "../../domain/Record.ts"
+import { limits } from "../../Limits.ts"
+import type { UserMessage } from "../Engine.ts"
+import type { EngineMetrics } from "../EngineMetrics.ts"
+import { overloaded } from "../refusals.ts"
+import type { ActorSystem } from "./ActorSystem.ts"
+import type { Environments } from "./Environments.ts"
+import type { Residency } from "./Residency.ts"
+
+export interface BatchRoomOptions {
+  readonly actors: ActorSystem
+  readonly residency: Residency
+  readonly environments: Environments
+  /** Why nothing may be accepted at the moment; `overloaded` is what a batch waits for to pass. */
+  readonly refusal: () => LaurelError | undefined
+  readonly metrics: EngineMetrics
+}
+
+/** A batch that waits for its turn. */
+interface Waiting {
+  wake: (() => void) | undefined
+}
+
+const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+/** There is no room now; there may be soon. */
+const noRoom = "no room"
+type Taken = Room | LaurelError | typeof noRoom
+
+/** What a batch was given that has begun. */
+export interface Room {
+  /** For how many users that are not resident there still is room. */
+  newcomers: number
+  /** The last of the batch was handed on: the rest of the room is free again. */
+  readonly leave: () => void
+}
+
+export class BatchRoom {
+  readonly #options: BatchRoomOptions
+  /** In the order in which they came; the first one is woken. */
+  readonly #waiting: Array<Waiting> = []
+
+  constructor(options: BatchRoomOptions) {
+    this.#options = options
+  }
+
+  /** There may be room now: something was written, evicted, or put into the snapshot. */
+  changed(): void {
+    this.#waiting[0]?.wake?.()
+  }
+
+  /**
+   * Runs `apply` once there is room for `messages`, or fails and has done nothing. `apply` leaves the room when it has
+   * handed on the last of them.
+   */
+  enter<Command extends UserCommand, A>(
+    environment: string,
+    messages: ReadonlyArray<UserMessage<Command>>,
+    apply: (room: Room) => Effect.Effect<A, LaurelError>,
+  ): Effect.Effect<A, LaurelError> {
+    const attempt = (waiting: Waiting | undefined): Effect.Effect<A | typeof noRoom, LaurelError> =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => this.#take(environment, messages, waiting)),
+        (taken): Effect.Effect<A | typeof noRoom, LaurelError> => {
+          if (taken === noRoom) return Effect.succeed(noRoom)
+          return "leave" in taken ? apply(taken) : Effect.fail(taken)
+        },
+        (taken) =>
+          Effect.sync(() => typeof taken === "object" && "leave" in taken && taken.leave()),
+      )
+    const { metrics } = this.#options
+    return Effect.flatMap(attempt(undefined), (first) =>
+      first === noRoom ? this.#queue(attempt) : Effect.succeed(first),
+    ).pipe(
+      Effect.tapError((refusal) => Effect.sync(() => metrics.refused(refusal, messages.length))),
+    )
+  }
+
+  /** Tries again whenever there may be room and it is the batch's turn. */
+  readonly #queue = <A>(
+    attempt: (waiting: Waiting) => Effect.Effect<A | typeof noRoom, LaurelError>,
+  ): Effect.Effect<A, LaurelError> =>
+    Effect.suspend(() => {
+      if (this.#waiting.length >= limits.batchesWaitingMax) return Effect.fail(overloaded)
+      const waiting: Waiting = { wake: undefined }
+      this.#waiting.push(waiting)
+      const again = Effect.gen({ self: this }, function* () {
+        const until = (yield* monotonicMs) + limits.batchRoomWaitMs
+        while (true) {
+          const leftMs = until - (yield* monotonicMs)
+          if (leftMs <= 0) return yield* Effect.fail(overloaded)
+          yield* Effect.timeoutOrElse(woken(waiting), {
+            duration: leftMs,
+            orElse: () => Effect.void,
+          })
+          const outcome = yield* attempt(waiting)
+          if (outcome !== noRoom) return outcome
+        }
+      })
+      return Effect.ensuring(
+        again,
+        Effect.sync(() => this.#gone(waiting)),
+      )
+    })
+
+  /** The batch waits no more; the next one may have its turn. */
+  #gone(waiting: Waiting): void {
+    const at = this.#waiting.indexOf(waiting)
+    if (at >= 0) this.#waiting.splice(at, 1)
+    if (at === 0) this.changed()
+  }
+
+  #take<Command extends UserCommand>(
+    environmentId: string,
+    messages: ReadonlyArray<UserMessage<Command>>,
+    waiting: Waiting | undefined,
+  ): Taken {
+    const { actors, environments, refusal, residency } = this.#options
+    const refused = refusal()
+    if (refused !== undefined) return refused.code === overloaded.code ? noRoom : refused
+    if (this.#waiting[0] !== waiting) return noRoom
+    const { users } = environments.of(environmentId)
+    const count = messages.length
+    // Only then can one of them have a mailbox that is too full.
+    if (actors.answers.unanswered + count > limits.mailboxMessagesMax) {
+      for (const { userId } of messages) {
+        const unanswered = users.get(userId)?.unanswered ?? 0
+        if (unanswered + count > limits.mailboxMessagesMax) return overloaded
+      }
+    }
+    let newcomers = count
+    if (!residency.hasRoom(count)) {
+      newcomers = new Set(messages.map(({ userId }) => userId).filter((id) => !users.has(id))).size
+      if (residency.admit(newcomers) !== undefined) return noRoom
+    }
+    residency.promised += newcomers
+    // A shutdown waits for the rest of the batch.
+    actors.answers.unanswered++
+    let isIn = true
+    const room = {
+      newcomers,
+      leave: () => {
+        if (!isIn) return
+        isIn = false
+        residency.promised -= room.newcomers
+        actors.answers.given()
+        // Not before: the next one begins at once.
+        if (waiting !== undefined) this.#gone(waiting)
+      },
+    }
+    return room
+  }
+}
+
+/** Ends when the batch is woken. */
+const woken = (waiting: Waiting): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    waiting.wake = () => resume(Effect.void)
+    return Effect.sync(() => {
+      waiting.wake = undefined
+    })
+  })

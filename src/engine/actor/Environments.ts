@@ -1,0 +1,253 @@
+/**
+ * The actors of one environment of a project: its project actor and its warm users, with its leaderboards and
+ * its agenda. Created at its first use; nothing is shared between environments.
+ */
+import { Result } from "effect"
+import { applyUser } from "../../domain/applyUser.ts"
+import type { DirectoryCommand, DirectoryState } from "../../domain/Directory.ts"
+import { applyDirectory, decideDirectory, emptyDirectory } from "../../domain/Directory.ts"
+import { decideUser } from "../../domain/decide/Decide.ts"
+import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../domain/Project.ts"
+import type { JournalRecord, UserCommand } from "../../domain/Record.ts"
+import { duplicateKey, type UserState } from "../../domain/User.ts"
+import type { Entry } from "../../storage/Storage.ts"
+import { Boards } from "../boards/Boards.ts"
+import { Counts } from "../read/Counts.ts"
+import {
+  decodeDirectory,
+  decodeProject,
+  encodeDirectory,
+  encodeProject,
+} from "../snapshot/Codec.ts"
+import { FreshUsers } from "../snapshot/FreshUsers.ts"
+import type { SnapshotPart } from "../snapshot/Snapshotter.ts"
+import { decodeUser, encodeUser } from "../snapshot/UserCodec.ts"
+import { Agenda, dueSecond } from "../time/Agenda.ts"
+import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
+
+export type UserActor = Actor<UserState | undefined, UserCommand>
+export type ProjectActor = Actor<ProjectState, ProjectCommand>
+export type DirectoryActor = Actor<DirectoryState, DirectoryCommand>
+
+/** The domain that actors run; tests put in one that fails. */
+export interface Domain {
+  readonly decideUser: typeof decideUser
+  readonly applyUser: typeof applyUser
+}
+
+export const domain: Domain = { decideUser, applyUser }
+
+const request = { kind: "request" } as const
+
+/** What environments are given; the calls back come when it has changed durably. */
+export interface EnvironmentOptions {
+  readonly domain: Domain
+  /** Epoch milliseconds that never go back. */
+  readonly now: () => number
+  /** Something may be due sooner than the agenda said. */
+  readonly sooner: () => void
+  readonly settingsChanged: (environment: Environment) => void
+}
+
+export class Environment {
+  readonly id: string
+  readonly project: ProjectActor
+  readonly users = new Map<string, UserActor>()
+  readonly boards = new Boards()
+  readonly agenda: Agenda
+  readonly #options: EnvironmentOptions
+  readonly counts = new Counts()
+  readonly fresh = new FreshUsers()
+  readonly #userKind: UserActor["kind"]
+
+  constructor(id: string, options: EnvironmentOptions) {
+    const { applyUser, decideUser } = options.domain
+    this.id = id
+    this.#options = options
+    this.agenda = new Agenda(options.sooner)
+    this.project = new Actor(
+      { actor: "project", environment: id },
+      { ...projectKind, committed: (_, record) => this.#projectCommitted(record) },
+    )
+    this.#userKind = {
+      decide: (state, command, now, found, meter) =>
+        decideUser(state, this.project.state, command, now, found, meter),
+      apply: applyUser,
+      empty: undefined,
+      decode: decodeUser,
+      encode: (actor) => this.#encodeUser(actor),
+      sequenceOf: (state) => state?.sequence ?? 0,
+      duplicateKey,
+      referenceOf: (command) => (command.kind === "revocation" ? command.sequence : undefined),
+      restsOn: ({ appended }) => Math.max(appended, this.project.appended),
+      committed: (actor, record) => this.#userCommitted(actor, record),
+    }
+  }
+
+  newUser(userId: string): UserActor {
+    return new Actor({ actor: "user", environment: this.id, userId }, this.#userKind)
+  }
+
+  #userCommitted(actor: UserActor, record: JournalRecord): void {
+    const user = actor.durable
+    if (user !== undefined) {
+      this.boards.follow(actor, user, record)
+      this.#schedule(actor, user, record)
+    } else if (record.cause.kind === "erasure" && record.subject.actor === "user") {
+      this.forget(record.subject.userId, record.sequence)
+    }
+  }
+
+  /** Leaves nothing of a user on boards and agenda, because of the record `sequence`. */
+  forget(userId: string, sequence: number): void {
+    const member = this.boards.members.find(userId)
+    if (member !== undefined) this.agenda.set(member, 0)
+    const actor = this.users.get(userId)
+    if (actor !== undefined) actor.member = undefined
+    this.boards.forget(userId, sequence)
+  }
+
+  /** Sees to it that the agenda has the user not later than something is due; most records only move that on. */
+  #schedule(actor: UserActor, user: UserState, record: JournalRecord): void {
+    if (user.streaks.size === 0 && user.quests.size === 0) {
+      if (actor.member !== undefined) this.agenda.set(actor.member, 0)
+      return
+    }
+    actor.member ??= this.boards.members.admit(user.id)
+    if (this.agenda.dueOf(actor.member) !== 0 && !mayBeDueSooner(record)) return
+    this.agenda.set(actor.member, dueSecond(user, this.project.durable, record.at))
+  }
+
+  #encodeUser(actor: UserActor): Uint8Array | undefined {
+    const user = actor.durable
+    if (user === undefined) return undefined
+    let due = 0
+    if (user.streaks.size > 0 || user.quests.size > 0) {
+      actor.member ??= this.boards.members.admit(user.id)
+      due = dueSecond(user, this.project.durable, this.#options.now())
+      this.agenda.set(actor.member, due)
+    }
+    return encodeUser(user, due)
+  }
+
+  #projectCommitted(record: JournalRecord): void {
+    this.boards.close(record)
+    if (this.project.durable.dueSequence === record.sequence) this.agenda.recheck()
+    if (record.facts.some(({ kind }) => kind === "project.updated")) {
+      this.#options.settingsChanged(this)
+    }
+  }
+}
+
+/** Whether a user's record may make something due sooner than it was: it began, or is counted anew. */
+const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
+  if (cause.kind !== "event" && cause.kind !== "reward") return true
+  for (const { kind } of facts) {
+    if (kind === "quest.started" || kind === "streak.extended" || kind === "streak.counted")
+      return true
+  }
+  return false
+}
+
+const ownRecords = ({ appended }: AnyActor): number => appended
+
+const projectKind: ProjectActor["kind"] = {
+  decide: (state, command, now) =>
+    Result.map(decideProject(state, command, now), (facts) => ({ cause: request, facts })),
+  apply: applyProject,
+  empty: emptyProject,
+  decode: decodeProject,
+  encode: ({ durable }) => encodeProject(durable),
+  sequenceOf: (state) => state.sequence,
+  duplicateKey: () => undefined,
+  referenceOf: () => undefined,
+  restsOn: ownRecords,
+  committed: () => {},
+}
+
+export const directoryKind: ActorKind<DirectoryState, DirectoryCommand> = {
+  decide: (state, command, now) =>
+    Result.map(decideDirectory(state, command, now), (facts) => ({ cause: request, facts })),
+  apply: applyDirectory,
+  empty: emptyDirectory,
+  decode: decodeDirectory,
+  encode: ({ durable }) => encodeDirectory(durable),
+  sequenceOf: (state) => state.sequence,
+  duplicateKey: () => undefined,
+  referenceOf: () => undefined,
+  restsOn: ownRecords,
+  committed: () => {},
+}
+
+export const newDirectory = (): DirectoryActor => new Actor({ actor: "directory" }, directoryKind)
+
+export class Environments {
+  readonly #byId = new Map<string, Environment>()
+  readonly #options: EnvironmentOptions
+  /** The one that was asked for last. */
+  #latest: Environment | undefined
+
+  constructor(options: EnvironmentOptions) {
+    this.#options = options
+  }
+
+  of(id: string): Environment {
+    if (this.#latest?.id !== id) this.#latest = this.#find(id)
+    return this.#latest
+  }
+
+  #find(id: string): Environment {
+    let environment = this.#byId.get(id)
+    if (environment === undefined) {
+      environment = new Environment(id, this.#options)
+      environment.project.loaded = true
+      this.#byId.set(id, environment)
+    }
+    return environment
+  }
+
+  /** A record became durable, or was found in the journal; its state may not show yet. */
+  durable({ facts, subject }: JournalRecord): void {
+    if (subject.actor !== "user") return
+    const { counts, fresh } = this.of(subject.environment)
+    counts.fold(facts)
+    if (facts[0]?.kind === "user.created") fresh.add(subject.userId)
+  }
+
+  /** A user's actor, if it is in memory. */
+  userOf(environment: string, userId: string): UserActor | undefined {
+    return this.of(environment).users.get(userId)
+  }
+
+  /** Whether a user whose actor is in memory has a durable state. */
+  isThere(environment: string, userId: string): boolean {
+    return this.userOf(environment, userId)?.durable !== undefined
+  }
+
+  /** A snapshot begins. */
+  beginSnapshot(): SnapshotPart {
+    const counted: Array<Counts> = []
+    const entries: Array<Entry> = []
+    for (const { counts, fresh, id } of this) {
+      fresh.seal()
+      if (!counts.changed) continue
+      counts.changed = false
+      counted.push(counts)
+      entries.push(counts.entry(id))
+    }
+    return {
+      entries,
+      ended: () => {
+        for (const { fresh } of this) fresh.drop()
+      },
+      failed: () => {
+        for (const counts of counted) counts.changed = true
+      },
+    }
+  }
+
+  [Symbol.iterator](): IterableIterator<Environment> {
+    return this.#byId.values()
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Loads actors, and restarts those that failed. A defect is reported once, with the id of the request whose command
+ * it was; the actor's state is thrown away and loaded again (`loadActor`) before the next command,
+ * with a growing pause. After `actorRestartsMax` in `actorRestartWindowMs`, or when loading itself fails, the actor
+ * refuses everything for that long, and is loaded then. Nobody else notices: of loading, only a failure of
+ * the storage ends the process.
+ */
+import { Cause, Effect, Semaphore } from "effect"
+import { limits } from "../../Limits.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { EngineMetrics } from "../EngineMetrics.ts"
+import type { AnyActor, LogAnnotations } from "./Actor.ts"
+import { type LoadParts, loadActor } from "./loadActor.ts"
+
+export interface SupervisorOptions extends LoadParts {
+  /** Epoch milliseconds that never go back. */
+  readonly now: () => number
+  readonly metrics: EngineMetrics
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #loads = Semaphore.makeUnsafe(limits.activationsConcurrentMax)
+  /** Actors that wait for their state from disk. */
+  loading = 0
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+  }
+
+  /** Ends when the actor has its state, or takes nothing for a while (`crashed`). */
+  load(actor: AnyActor): Effect.Effect<void, Broken> {
+    return Effect.suspend(() => {
+      this.loading++
+      return Semaphore.withPermit(this.#loads, loadActor(this.#options, actor)).pipe(
+        Effect.catchDefect((defect) => this.#failed(actor, defect)),
+        Effect.ensuring(Effect.sync(() => this.loading--)),
+      )
+    })
+  }
+
+  readonly #failed = Effect.fnUntraced(function* (
+    this: Supervisor,
+    actor: AnyActor,
+    defect: unknown,
+  ) {
+    this.#options.metrics.actorFailed()
+    yield* Effect.logError("An actor's state can not be loaded", Cause.die(defect)).pipe(
+      Effect.annotateLogs({ actor: actor.subject.actor }),
+    )
+    this.#giveUp(actor)
+  }).bind(this)
+
+  /** After a defect: ends when the actor may go on, or takes nothing for a while (`crashed`). */
+  readonly restart = Effect.fnUntraced(function* (
+    this: Supervisor,
+    actor: AnyActor,
+    defect: unknown,
+    annotations: LogAnnotations,
+  ): Effect.fn.Return<void, Broken> {
+    const { metrics } = this.#options
+    metrics.actorFailed()
+    // As a cause, since of a bare error the log would have no stack.
+    const cause = Cause.die(defect)
+    yield* Effect.logError("An actor failed; its state is loaded again", cause).pipe(
+      Effect.annotateLogs({ ...annotations, actor: actor.subject.actor }),
+    )
+    const now = this.#options.now()
+    if (now - actor.restartedAt > limits.actorRestartWindowMs) actor.restarts = 0
+    actor.restartedAt = now
+    actor.restarts++
+    if (actor.restarts > limits.actorRestartsMax) {
+      this.#giveUp(actor)
+      return
+    }
+    yield* Effect.sleep(limits.actorRestartBackoffMs * 2 ** (actor.restarts - 1))
+    yield* this.load(actor)
+  })
+
+  #giveUp(actor: AnyActor): void {
+    actor.downUntil = this.#options.now() + limits.actorRestartWindowMs
+    actor.crashed = true
+  }
+}

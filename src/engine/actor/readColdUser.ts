@@ -1,0 +1,15 @@
+import { Effect } from "effect"
+import type { UserState } from "../../domain/User.ts"
+import type { Broken, Storage } from "../../storage/Storage.ts"
+import { readActorValue } from "../read/History.ts"
+import { decodeUser } from "../snapshot/UserCodec.ts"
+
+/** The state of a user who is not in memory, from the snapshot; `undefined`: never seen. */
+export const readColdUser = (
+  storage: Storage["Service"],
+  environment: string,
+  userId: string,
+): Effect.Effect<UserState | undefined, Broken> =>
+  Effect.map(readActorValue(storage, { actor: "user", environment, userId }), (body) =>
+    body === undefined ? undefined : decodeUser(body),
+  )

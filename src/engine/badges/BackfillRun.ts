@@ -1,0 +1,232 @@
+/**
+ * One run of a badge's award: looks at the users that there were when it began, those in memory first, then
+ * those of the snapshot. Later ones need no run: the badge was there before them.
+ *
+ * Only users who qualify are asked, so a run writes no more than it awards. For a badge that counts actions,
+ * each user's history is counted first; what is new since is counted in the user's own turn, so that one who
+ * never stands still is counted right too. It gives way after every `backfillTurnUsersMax` users.
+ */
+import { Data, Effect, Stream } from "effect"
+import { ActionCount } from "../../domain/ActionCount.ts"
+import type { Badge, Criterion } from "../../domain/Badge.ts"
+import { qualifies } from "../../domain/decide/Badges.ts"
+import type { LaurelError } from "../../domain/Errors.ts"
+import { levelAt } from "../../domain/Level.ts"
+import type { Backfill } from "../../domain/Record.ts"
+import type { UserState } from "../../domain/User.ts"
+import type { DoneReply } from "../../domain/UserReply.ts"
+import { limits } from "../../Limits.ts"
+import { compositeKey, rangeOf } from "../../storage/Keys.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import type { Broken, Storage, StoredEntry } from "../../storage/Storage.ts"
+import { decodeValue } from "../../storage/Values.ts"
+import type { Environment } from "../actor/Environments.ts"
+import type { Answer, UserMessage } from "../Engine.ts"
+import type { UserHistory } from "../read/UserHistory.ts"
+import { decodeUser } from "../snapshot/UserCodec.ts"
+
+/** The engine takes no commands any more. */
+export class Ended extends Data.TaggedError("Ended") {}
+
+export interface BackfillRunParts {
+  readonly storage: Storage["Service"]
+  readonly history: UserHistory
+  /** `prepare` as in `Envelope`. */
+  readonly askUser: (
+    environment: string,
+    message: UserMessage<Backfill>,
+    prepare?: Effect.Effect<Backfill, Broken>,
+  ) => Effect.Effect<Answer<DoneReply>, LaurelError>
+}
+
+type CountCriterion = Extract<Criterion, { readonly kind: "action_count" }>
+
+/** What was counted of a user's history, up to the record with the sequence `upTo`. */
+interface Counted {
+  readonly current: number
+  readonly upTo: number
+}
+
+export class BackfillRun {
+  readonly badgeId: string
+  /** How many users there were when it began, and how many of them were looked at. */
+  readonly total: number
+  checked = 0
+  awarded = 0
+  readonly #parts: BackfillRunParts
+  readonly #environment: Environment
+  readonly #notify: boolean
+
+  constructor(parts: BackfillRunParts, environment: Environment, badgeId: string, notify: boolean) {
+    this.#parts = parts
+    this.#environment = environment
+    this.#notify = notify
+    this.badgeId = badgeId
+    this.total = environment.counts.users
+  }
+
+  /** Looks at all users, unless the badge is archived on the way. */
+  readonly all = Effect.fnUntraced(function* (
+    this: BackfillRun,
+  ): Effect.fn.Return<void, Broken | Ended> {
+    const { id, users } = this.#environment
+    const warm: Array<string> = []
+    for (const { durable } of users.values()) if (durable !== undefined) warm.push(durable.id)
+    for (const ids of turnsOf(warm)) {
+      yield* this.#turn(ids.flatMap((userId) => users.get(userId)?.durable ?? []))
+    }
+    const seen = new Set(warm)
+    const range = { table: "users", ...rangeOf(compositeKey(id)) } as const
+    yield* Stream.runForEach(this.#parts.storage.readEntries(range), (entries) =>
+      Effect.forEach(
+        turnsOf(entries),
+        (turn) => Effect.flatMap(this.#decode(turn, seen), (states) => this.#turn(states)),
+        { discard: true },
+      ),
+    )
+  })
+
+  /** The users of snapshot values who were not `seen`, as they are now where they are in memory. */
+  readonly #decode = Effect.fnUntraced(function* (
+    this: BackfillRun,
+    entries: ReadonlyArray<StoredEntry>,
+    seen: ReadonlySet<string>,
+  ): Effect.fn.Return<ReadonlyArray<UserState>, Broken> {
+    const states: Array<UserState> = []
+    for (const [key, value] of entries) {
+      const stored = decodeUser(yield* decodeValue(value, { table: "users", key }))
+      if (seen.has(stored.id)) continue
+      const actor = this.#environment.users.get(stored.id)
+      const state = actor?.loaded === true ? actor.durable : stored
+      if (state !== undefined) states.push(state)
+    }
+    return states
+  })
+
+  readonly #turn = Effect.fnUntraced(function* (
+    this: BackfillRun,
+    users: ReadonlyArray<UserState>,
+  ): Effect.fn.Return<void, Broken | Ended> {
+    const { badges, settings } = this.#environment.project.durable
+    const badge = badges.get(this.badgeId)
+    if (badge === undefined || badge.archived) return
+    const { criteria } = badge
+    const levelOf = (xp: number) => levelAt(settings.levelCurve, xp)
+    const award = (user: UserState): Effect.Effect<unknown, Broken | Ended> => {
+      if (criteria.kind === "action_count") return this.#count(user, badge, criteria)
+      return qualifies(badge, user, levelOf) ? this.#ask(user) : Effect.void
+    }
+    const concurrency = limits.backfillUsersConcurrentMax
+    yield* Effect.forEach(users, award, { concurrency, discard: true })
+    this.checked += users.length
+    yield* nextTurn
+  })
+
+  /** Asks until the badge is given or refused for good; `counted` so far of the user's history, where it counts. */
+  #ask(user: UserState, criteria?: CountCriterion, counted?: Counted) {
+    const { badgeId } = this
+    const command: Backfill = { kind: "backfill", badgeId, notify: this.#notify }
+    const prepare =
+      criteria && Effect.suspend(() => this.#prepare(command, user, criteria, counted))
+    const message = { userId: user.id, command }
+    const asked = Effect.map(
+      this.#parts.askUser(this.#environment.id, message, prepare),
+      ({ reply }) => {
+        if (reply.badges.length > 0) this.awarded++
+      },
+    )
+    return insist(asked)
+  }
+
+  /** In the user's own turn: what has become of the count. */
+  readonly #prepare = Effect.fnUntraced(function* (
+    this: BackfillRun,
+    command: Backfill,
+    { createdAt, id }: UserState,
+    criteria: CountCriterion,
+    counted: Counted | undefined,
+  ): Effect.fn.Return<Backfill, Broken> {
+    const user = this.#environment.users.get(id)?.durable
+    // Who is gone is refused.
+    if (user === undefined) return command
+    const same = user.createdAt === createdAt
+    const { current, upTo } = yield* this.#countUpTo(user, criteria, same ? counted : undefined)
+    return { ...command, counted: current, countedUpTo: upTo }
+  })
+
+  /** Counts the user's history, and gives the badge or the count. */
+  readonly #count = Effect.fnUntraced(function* (
+    this: BackfillRun,
+    user: UserState,
+    badge: Badge,
+    criteria: CountCriterion,
+  ): Effect.fn.Return<void, Broken | Ended> {
+    // The badge was there before the user: every event was counted as it came.
+    if (user.createdAt > badge.updatedAt) return
+    const counted = yield* this.#countUpTo(user, criteria)
+    const isRight = counted.current === (user.badgeCounts.get(badge.id) ?? 0)
+    if (isRight && (user.badges.has(badge.id) || counted.current < criteria.target)) return
+    yield* this.#ask(user, criteria, counted)
+  })
+
+  /** The count of all the user's history, going on from the `earlier` one where that is possible. */
+  readonly #countUpTo = Effect.fnUntraced(function* (
+    this: BackfillRun,
+    user: UserState,
+    criteria: CountCriterion,
+    earlier?: Counted,
+  ): Effect.fn.Return<Counted, Broken> {
+    const upTo = user.sequence
+    if (earlier !== undefined) {
+      const newer = yield* this.#countAfter(user, criteria, earlier.upTo)
+      if (!newer.open) return { current: earlier.current + newer.current, upTo }
+    }
+    const { current } = yield* this.#countAfter(user, criteria, 0)
+    return { current, upTo }
+  })
+
+  /** Counts the user's records after the sequence `after`. */
+  #countAfter(
+    { id, sequence }: UserState,
+    criteria: CountCriterion,
+    after: number,
+  ): Effect.Effect<ActionCount, Broken> {
+    const count = new ActionCount(criteria)
+    const records = this.#parts.history.read(this.#environment.id, id, sequence + 1)
+    const counted = Stream.runForEachWhile(records, (chunk) =>
+      Effect.sync(() => {
+        for (const record of chunk) {
+          if (record.sequence <= after) return false
+          count.add(record)
+        }
+        return true
+      }),
+    )
+    return Effect.as(counted, count)
+  }
+}
+
+function* turnsOf<A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
+  for (let at = 0; at < items.length; at += limits.backfillTurnUsersMax) {
+    yield items.slice(at, at + limits.backfillTurnUsersMax)
+  }
+}
+
+/** Asks until it is done or refused for good; the refusal, if any. */
+export const insist = (
+  ask: Effect.Effect<unknown, LaurelError>,
+): Effect.Effect<LaurelError | undefined, Ended> =>
+  Effect.matchEffect(ask, {
+    onSuccess: () => Effect.succeed(undefined),
+    onFailure: (refusal) => {
+      if (refusal.code === "shutting_down") return Effect.fail(new Ended())
+      if (!isPassing(refusal)) return Effect.succeed(refusal)
+      return Effect.andThen(
+        Effect.sleep(limits.backfillRetryMs),
+        Effect.suspend(() => insist(ask)),
+      )
+    },
+  })
+
+const isPassing = ({ code }: LaurelError): boolean =>
+  code === "overloaded" || code === "storage_unavailable"

@@ -1,0 +1,138 @@
+/**
+ * Runs that award a badge to users who qualify already (`BackfillRun`): in the background, one at a time in
+ * each environment, in the order in which they were asked for. What is asked for and done is in the project's
+ * state. A run that a crash or a shutdown cut off begins anew at the next start; who has the badge by then is
+ * passed over, so nobody gets it twice.
+ */
+import { Cause, Effect, FiberSet } from "effect"
+import type { ProjectCommand } from "../../domain/decide/Project.ts"
+import type { LaurelError } from "../../domain/Errors.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { Environment, Environments } from "../actor/Environments.ts"
+import { BackfillRun, type BackfillRunParts, type Ended, insist } from "./BackfillRun.ts"
+
+/** Where a run stands. `waiting`: another one of the environment comes first. Times are epoch milliseconds. */
+export interface BackfillProgress {
+  readonly status: "waiting" | "running" | "finished"
+  readonly notify: boolean
+  readonly startedAt: number
+  readonly finishedAt: number | null
+  /** How many users were looked at, of how many. */
+  readonly checked: number
+  readonly total: number
+  readonly awarded: number
+}
+
+export interface BackfillsParts extends BackfillRunParts {
+  readonly environments: Environments
+  readonly askProject: (
+    environment: string,
+    command: ProjectCommand,
+  ) => Effect.Effect<unknown, LaurelError>
+}
+
+export class Backfills {
+  readonly #parts: BackfillsParts
+  /** The environments that have a run under way. */
+  readonly #runs = new Map<string, BackfillRun>()
+  #fork: ((work: Effect.Effect<void, Broken>) => void) | undefined
+
+  constructor(parts: BackfillsParts) {
+    this.#parts = parts
+  }
+
+  /** Goes on with what is not finished, and then with what is asked for; never ends by itself. */
+  readonly run: Effect.Effect<void, Broken> = Effect.scoped(
+    Effect.gen({ self: this }, function* () {
+      const fibers = yield* FiberSet.make<void, Broken>()
+      const fork = yield* FiberSet.runtime(fibers)<never>()
+      this.#fork = (work) => {
+        fork(work)
+      }
+      for (const { id } of this.#parts.environments) this.#wake(id)
+      yield* FiberSet.join(fibers)
+    }),
+  )
+
+  /** A record became durable. */
+  committed({ facts, subject }: JournalRecord): void {
+    if (subject.actor === "project" && facts[0]?.kind === "backfill.started") {
+      this.#wake(subject.environment)
+    }
+  }
+
+  /** Begins what an environment has to do, if nothing is under way there. */
+  #wake(environmentId: string): void {
+    if (this.#fork === undefined || this.#runs.has(environmentId)) return
+    const run = this.#nextOf(this.#parts.environments.of(environmentId))
+    if (run === undefined) return
+    this.#runs.set(environmentId, run)
+    this.#fork(
+      this.#work(environmentId, run).pipe(
+        Effect.catchTag("Ended", () => Effect.void),
+        // One user's broken state is no reason to end the process, time and again.
+        Effect.catchCause((cause) =>
+          Cause.hasDies(cause)
+            ? Effect.logError("A backfill failed; it begins anew at the next start", cause)
+            : Effect.failCause(cause),
+        ),
+      ),
+    )
+  }
+
+  /** The latest run for a badge; `undefined`: there was none. */
+  progress(environmentId: string, badgeId: string): BackfillProgress | undefined {
+    const { counts, project } = this.#parts.environments.of(environmentId)
+    const state = project.durable.backfills.get(badgeId)
+    if (state === undefined) return undefined
+    const { awarded, checked, finishedAt, notify, startedAt } = state
+    const times = { notify, startedAt, finishedAt }
+    if (finishedAt !== null) {
+      return { status: "finished", ...times, checked, total: checked, awarded }
+    }
+    const run = this.#runs.get(environmentId)
+    return run?.badgeId === badgeId
+      ? {
+          status: "running",
+          ...times,
+          checked: run.checked,
+          total: Math.max(run.total, run.checked),
+          awarded: run.awarded,
+        }
+      : { status: "waiting", ...times, checked: 0, total: counts.users, awarded: 0 }
+  }
+
+  readonly #work = Effect.fnUntraced(function* (
+    this: Backfills,
+    environmentId: string,
+    first: BackfillRun,
+  ): Effect.fn.Return<void, Broken | Ended> {
+    let run: BackfillRun | undefined = first
+    while (run !== undefined) {
+      this.#runs.set(environmentId, run)
+      yield* run.all()
+      const { awarded, badgeId, checked } = run
+      const command = { kind: "finishBackfill", badgeId, checked, awarded } as const
+      const refusal = yield* insist(this.#parts.askProject(environmentId, command))
+      // When the badge was archived, the run is forgotten with it.
+      if (refusal !== undefined && refusal.code !== "conflict") {
+        return yield* Effect.die(refusal)
+      }
+      // In one go with the look for the next: what is asked for after it finds nothing under way.
+      this.#runs.delete(environmentId)
+      run = this.#nextOf(this.#parts.environments.of(environmentId))
+    }
+  })
+
+  /** The run that was asked for first, of those that are not finished. */
+  #nextOf(environment: Environment): BackfillRun | undefined {
+    const open = [...environment.project.durable.backfills]
+      .filter(([, { finishedAt }]) => finishedAt === null)
+      .toSorted(([, one], [, other]) => one.startedAt - other.startedAt)
+    const [next] = open
+    if (next === undefined) return undefined
+    const [badgeId, { notify }] = next
+    return new BackfillRun(this.#parts, environment, badgeId, notify)
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * Group commit: records that arrive while a batch is being flushed form the next one, so that one flush
+ * serves many writers.
+ *
+ * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable.
+ * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and where the memory that its texts
+ *   stand in ends (`RecordTexts`); what is not yet durable stays below `commitPendingBytesMax`, which callers check with
+ *   `accepting`.
+ * - No space: the batch stays at the head and is tried again until it goes through; nothing else is taken
+ *   meanwhile (`stalled`). After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to
+ *   `onCommitted`, and the waiters hear of the stall: nobody waits longer for a full disk. The records still go to the disk.
+ * - Any other failure: `onBroken`, and nothing is committed any more. The process must end.
+ * - Relaxed durability hands a batch to `onCommitted` before the flush.
+ *
+ * Cost: each record is written once, into `texts`, and goes to the disk from there.
+ */
+import { Cause, Clock, Effect, type Scope } from "effect"
+import { limits } from "../../Limits.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import { type Broken, brokenBy, Storage } from "../../storage/Storage.ts"
+import type { RecordTexts } from "./RecordTexts.ts"
+
+export type Durability = "fsync" | "relaxed"
+
+/** Who waits for what was appended before. */
+export interface CommitWaiter {
+  /** All of it is committed. */
+  readonly committed: () => void
+  /** The disk has been full for too long. Returns whether to wait on: then the next retry calls again. */
+  readonly stalled: () => boolean
+}
+
+export interface GroupCommit<Entry> {
+  /** The sequence that the next append gets. */
+  readonly nextSequence: number
+  /** Everything up to here is durable. */
+  readonly durableSequence: number
+  /** The disk is full; the batch at the head waits. */
+  readonly stalled: boolean
+  /** Whether there is room for another record. */
+  readonly accepting: boolean
+  /** What waits to become durable. */
+  readonly pendingBytes: number
+  /** Queues the record whose text is `encoded`; returns its sequence. */
+  readonly append: (encoded: string, entry: Entry) => number
+  /** Calls the waiter when everything appended so far is durable; at once if it is. */
+  readonly afterCommit: (waiter: CommitWaiter) => void
+  /** Ends when all that was handed to `onCommitted` is in the journal: at once, but for relaxed durability. */
+  readonly written: Effect.Effect<void>
+  /** Ends when everything appended so far is in the journal: true; or when the disk has been full for too long: false. */
+  readonly settled: Effect.Effect<boolean>
+}
+
+export interface GroupCommitOptions<Entry> {
+  readonly durability: Durability
+  /** Where the texts of records stay; the next one there is the one after the last of the storage. */
+  readonly texts: RecordTexts
+  readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
+  /** The callers of these entries, which are not durable, have waited too long for space. Called again as long as they wait. */
+  readonly onStalled: (entries: ReadonlyArray<Entry>) => void
+  readonly onBroken: (cause: Broken) => void
+  /** A batch is in the journal. */
+  readonly onWritten?: (records: number, bytes: number, durationMs: number) => void
+}
+
+class Batch<Entry> {
+  readonly firstSequence: number
+  readonly entries: Array<Entry> = []
+  waiters: Array<CommitWaiter> = []
+  /** What its frames take. */
+  bytes = 0
+  /** As soon as it is sealed. */
+  frames: Buffer | undefined
+  /** It was handed to `onCommitted`. */
+  announced = false
+  /** Those who wait until it is in the journal. */
+  writtenWaiters: Array<CommitWaiter> = []
+
+  constructor(firstSequence: number) {
+    this.firstSequence = firstSequence
+  }
+}
+
+/** Starts the commit loop in the surrounding scope. */
+export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
+  options: GroupCommitOptions<Entry>,
+): Effect.fn.Return<GroupCommit<Entry>, never, Storage | Scope.Scope> {
+  const storage = yield* Storage
+  const clock = yield* Clock.Clock
+  const { texts } = options
+  let durableSequence = storage.lastSequence
+  let pendingBytes = 0
+  let stalled = false
+  let collecting = new Batch<Entry>(texts.nextSequence)
+  const sealed: Array<Batch<Entry>> = []
+  let flushing: Batch<Entry> | undefined
+  let wake: (() => void) | undefined
+
+  const seal = () => {
+    collecting.frames = texts.framesFrom(collecting.firstSequence)
+    sealed.push(collecting)
+    collecting = new Batch(texts.nextSequence)
+  }
+
+  /** The batch of the latest record that is not in the journal. */
+  const latest = () =>
+    collecting.entries.length > 0 ? collecting : (sealed[sealed.length - 1] ?? flushing)
+
+  const commit: GroupCommit<Entry> = {
+    get nextSequence() {
+      return texts.nextSequence
+    },
+    get durableSequence() {
+      return durableSequence
+    },
+    get stalled() {
+      return stalled
+    },
+    get pendingBytes() {
+      return pendingBytes
+    },
+    get accepting() {
+      return pendingBytes < limits.commitPendingBytesMax
+    },
+    append(encoded, entry) {
+      if (collecting.entries.length > 0 && !texts.hasRoom(encoded)) seal()
+      const sequence = texts.nextSequence
+      const added = texts.append(encoded)
+      collecting.entries.push(entry)
+      collecting.bytes += added
+      pendingBytes += added
+      if (collecting.bytes >= limits.commitBatchBytesMax) seal()
+      if (wake !== undefined) {
+        wake()
+        wake = undefined
+      }
+      return sequence
+    },
+    afterCommit(waiter) {
+      const last = latest()
+      if (last === undefined || last.announced) waiter.committed()
+      else last.waiters.push(waiter)
+    },
+    written: Effect.callback((resume) => {
+      const committed = () => resume(Effect.void)
+      if (flushing?.announced) flushing.writtenWaiters.push({ committed, stalled: () => true })
+      else committed()
+    }),
+    settled: Effect.callback((resume) => {
+      const last = latest()
+      if (last === undefined) return resume(Effect.succeed(true))
+      last.writtenWaiters.push({
+        committed: () => resume(Effect.succeed(true)),
+        stalled: () => {
+          resume(Effect.succeed(false))
+          return false
+        },
+      })
+    }),
+  }
+
+  const pending = Effect.callback<void>((resume) => {
+    if (sealed.length > 0 || collecting.entries.length > 0) resume(Effect.void)
+    else wake = () => resume(Effect.void)
+  })
+
+  const announce = (batch: Batch<Entry>) => {
+    batch.announced = true
+    durableSequence = batch.firstSequence + batch.entries.length - 1
+    options.onCommitted(batch.entries)
+    for (const waiter of batch.waiters) waiter.committed()
+  }
+
+  /** The disk has been full for too long. */
+  const tellOfStall = (batch: Batch<Entry>) => {
+    if (!batch.announced) {
+      options.onStalled(batch.entries)
+      batch.waiters = batch.waiters.filter((waiter) => waiter.stalled())
+    }
+    batch.writtenWaiters = batch.writtenWaiters.filter((waiter) => waiter.stalled())
+  }
+
+  const append = Effect.fnUntraced(function* (batch: Batch<Entry>) {
+    const request = {
+      firstSequence: batch.firstSequence,
+      count: batch.entries.length,
+      frames: batch.frames!,
+    }
+    let stalledSince: number | undefined
+    while (true) {
+      const error = yield* Effect.matchEffect(storage.append(request), {
+        onSuccess: () => Effect.succeed(undefined),
+        onFailure: (failure) =>
+          failure._tag === "NoSpace" ? Effect.succeed(failure) : Effect.fail(failure),
+      })
+      if (error === undefined) break
+      const now = Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+      if (stalledSince === undefined) {
+        stalledSince = now
+        stalled = true
+        yield* Effect.logError("The disk is full: writes are refused until there is space").pipe(
+          Effect.annotateLogs({ operation: error.operation }),
+        )
+      }
+      if (now - stalledSince >= limits.stalledAnswerMs) {
+        for (const waiting of [batch, ...sealed, collecting]) tellOfStall(waiting)
+      }
+      yield* Effect.sleep(limits.noSpaceRetryMs)
+    }
+    if (stalled) {
+      stalled = false
+      yield* Effect.logInfo("There is space again: writes go on")
+    }
+  })
+
+  yield* Effect.gen(function* () {
+    while (true) {
+      yield* pending
+      // As long as more records come with every turn of the event loop, they join the batch; but when turns are
+      // long, those that wait already wait no longer than for one.
+      const wokenAt = performance.now()
+      for (let turn = 0; turn < limits.commitTurnsMax && sealed.length === 0; turn++) {
+        const before = collecting.entries.length
+        yield* nextTurn
+        if (collecting.entries.length === before) break
+        if (performance.now() - wokenAt >= limits.commitCollectMs) break
+      }
+      if (sealed.length === 0) seal()
+      flushing = sealed.shift()!
+      if (options.durability === "relaxed") announce(flushing)
+      const startedAt = performance.now()
+      yield* append(flushing)
+      const durationMs = performance.now() - startedAt
+      options.onWritten?.(flushing.entries.length, flushing.bytes, durationMs)
+      pendingBytes -= flushing.bytes
+      if (options.durability === "fsync") announce(flushing)
+      const { writtenWaiters } = flushing
+      flushing = undefined
+      for (const waiter of writtenWaiters) waiter.committed()
+    }
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.sync(() => {
+        if (Cause.hasInterruptsOnly(cause)) return
+        options.onBroken(brokenBy("commit", cause))
+      }),
+    ),
+    Effect.forkScoped,
+  )
+
+  return commit
+})

@@ -1,0 +1,89 @@
+/**
+ * Records that are durable, or about to be, and not in the snapshot yet: which of them an actor has, and by what names.
+ *
+ * - An actor's records are a list, from its `latest` backwards along `olderOf`; from its `newest` on they are durable. Whoever
+ *   points to a record up to the watermark of the snapshot points to nothing: it is gone from here.
+ * - Of a name, under which a repeat of a command is a duplicate, there is a hash; the name itself is in the record.
+ * - Nothing of a record is an object: hundreds of thousands that live from one snapshot to the next would cost the
+ *   collector more than all else that is done for an event. Their texts are in `RecordTexts`, and these columns are like
+ *   the columns there.
+ *
+ * Cost of a record: its text, and 20 bytes with those of `RecordTexts`.
+ */
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { AnyActor } from "../actor/Actor.ts"
+import { decodeRecord } from "../snapshot/Codec.ts"
+import { grownRing, ringRecordsMin } from "./grownRing.ts"
+import { RecordTexts } from "./RecordTexts.ts"
+
+export class PendingRecords {
+  readonly texts: RecordTexts
+  #watermark: number
+  /** How many sequences before it the actor's record before it stands, 0 for none, doubled; and 1 where it has a name. */
+  #links = new Uint32Array(ringRecordsMin)
+  #hashes = new Uint32Array(ringRecordsMin)
+
+  /** There is nothing after `watermark` yet. */
+  constructor(watermark: number) {
+    this.texts = new RecordTexts(watermark)
+    this.#watermark = watermark
+  }
+
+  /** Everything up to this sequence is in the snapshot. */
+  get watermark(): number {
+    return this.#watermark
+  }
+
+  /** The record whose text came last is this actor's; `hash` is that of its name, if it has one. */
+  link(actor: AnyActor, hash: number | undefined): void {
+    const sequence = this.texts.lastSequence
+    const { latest } = actor
+    if (sequence - this.#watermark > this.#links.length) {
+      this.#links = grownRing(this.#links, this.#watermark + 1, sequence)
+      this.#hashes = grownRing(this.#hashes, this.#watermark + 1, sequence)
+    }
+    const at = sequence & (this.#links.length - 1)
+    const toOlder = latest > this.#watermark ? sequence - latest : 0
+    this.#links[at] = 2 * toOlder + Number(hash !== undefined)
+    this.#hashes[at] = hash ?? 0
+    actor.latest = sequence
+    actor.appended = sequence
+  }
+
+  /** The actor's record before this one; a sequence up to the watermark, or 0: it is not pending. */
+  olderOf(sequence: number): number {
+    const toOlder = this.#links[sequence & (this.#links.length - 1)]! >>> 1
+    return toOlder === 0 ? 0 : sequence - toOlder
+  }
+
+  /** The hash of a record's name; `undefined`: it has none. */
+  hashOf(sequence: number): number | undefined {
+    const at = sequence & (this.#links.length - 1)
+    return (this.#links[at]! & 1) === 0 ? undefined : this.#hashes[at]
+  }
+
+  /** The actor's durable records after `after` and up to `through`, oldest first. */
+  durableOf(actor: AnyActor, after: number, through: number): ReadonlyArray<number> {
+    return this.backFrom(actor.newest, after, through)
+  }
+
+  /** An actor's records from `last` backwards, those after `after` and up to `through`, oldest first. */
+  backFrom(last: number, after: number, through: number = last): ReadonlyArray<number> {
+    const sequences: Array<number> = []
+    const end = Math.max(after, this.#watermark)
+    for (let sequence = last; sequence > end; sequence = this.olderOf(sequence)) {
+      if (sequence <= through) sequences.push(sequence)
+    }
+    return sequences.reverse()
+  }
+
+  decode(sequence: number): JournalRecord {
+    return decodeRecord(this.texts.textOf(sequence))
+  }
+
+  /** The snapshot has every record up to `watermark`. */
+  release(watermark: number): void {
+    this.#watermark = watermark
+    this.texts.release(watermark)
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The texts of records from the moment they are appended until the snapshot has them: slabs outside the heap, filled
+ * one after another and used again. A buffer for each batch would be as simple, but the collector runs more
+ * often the more memory outside the heap comes and goes.
+ *
+ * - A text stands in its slab as a frame (`storage/journal/Frames.ts`), behind that of the record before it. So a batch of
+ *   the journal is a piece of a slab, written nowhere else before it goes to the disk; it never goes over the end of one.
+ * - Records come in the order of their sequences, without gaps. Where each stands is kept in columns of numbers, in a
+ *   ring by sequence: an object for each would cost the collector more than all else that is done with it.
+ *
+ * Cost of a record: its text, and 12 bytes. A look is three reads.
+ */
+import { limits } from "../../Limits.ts"
+import { frameLengthBytes } from "../../storage/journal/Frames.ts"
+import { grownRing, ringRecordsMin } from "./grownRing.ts"
+
+class Slab {
+  readonly bytes: Buffer
+  used = 0
+  /** The last record whose text is here. */
+  lastSequence = 0
+
+  constructor(bytes: number) {
+    this.bytes = Buffer.allocUnsafeSlow(bytes)
+  }
+}
+
+export class RecordTexts {
+  /** In the order of their records, numbered from `#firstSlab` on; the last one is being filled. */
+  readonly #slabs: Array<Slab> = []
+  #firstSlab = 0
+  readonly #free: Array<Slab> = []
+  #first: number
+  #next: number
+  #slabOf = new Uint32Array(ringRecordsMin)
+  #starts = new Uint32Array(ringRecordsMin)
+  #lengths = new Uint32Array(ringRecordsMin)
+
+  /** There is nothing yet; the first record is the one after `watermark`. */
+  constructor(watermark: number) {
+    this.#first = watermark + 1
+    this.#next = watermark + 1
+  }
+
+  /** The sequence that the next record gets. */
+  get nextSequence(): number {
+    return this.#next
+  }
+
+  get lastSequence(): number {
+    return this.#next - 1
+  }
+
+  /** Whether the next text can stand behind the last one, in the same slab. */
+  hasRoom(text: string): boolean {
+    const slab = this.#slabs[this.#slabs.length - 1]
+    if (slab === undefined) return false
+    const room = slab.bytes.length - slab.used - frameLengthBytes
+    // A UTF-16 unit takes at most three bytes of UTF-8.
+    return text.length * 3 <= room || Buffer.byteLength(text) <= room
+  }
+
+  /** Takes the text of the next record; returns the bytes of its frame. */
+  append(text: string): number {
+    const slab = this.hasRoom(text) ? this.#filling : this.#begin(Buffer.byteLength(text))
+    return this.#took(slab, slab.bytes.write(text, slab.used + frameLengthBytes, "utf8"))
+  }
+
+  /** The same with a text that was read back from the journal, which is copied. */
+  keep(text: Uint8Array): void {
+    const slab = this.#slabs[this.#slabs.length - 1]
+    const needed = frameLengthBytes + text.length
+    const fits = slab !== undefined && slab.bytes.length - slab.used >= needed
+    const into = fits ? slab : this.#begin(text.length)
+    into.bytes.set(text, into.used + frameLengthBytes)
+    this.#took(into, text.length)
+  }
+
+  get #filling(): Slab {
+    return this.#slabs[this.#slabs.length - 1]!
+  }
+
+  #begin(textBytes: number): Slab {
+    const bytes = frameLengthBytes + textBytes
+    const usual = bytes <= limits.recordSlabBytes ? this.#free.pop() : undefined
+    const slab = usual ?? new Slab(Math.max(bytes, limits.recordSlabBytes))
+    this.#slabs.push(slab)
+    return slab
+  }
+
+  #took(slab: Slab, textBytes: number): number {
+    const sequence = this.#next++
+    if (sequence - this.#first >= this.#lengths.length) this.#grow(sequence)
+    const start = slab.used + frameLengthBytes
+    slab.bytes.writeUInt32LE(textBytes, slab.used)
+    slab.used = start + textBytes
+    slab.lastSequence = sequence
+    const at = sequence & (this.#lengths.length - 1)
+    this.#slabOf[at] = this.#firstSlab + this.#slabs.length - 1
+    this.#starts[at] = start
+    this.#lengths[at] = textBytes
+    return frameLengthBytes + textBytes
+  }
+
+  #grow(end: number): void {
+    this.#slabOf = grownRing(this.#slabOf, this.#first, end)
+    this.#starts = grownRing(this.#starts, this.#first, end)
+    this.#lengths = grownRing(this.#lengths, this.#first, end)
+  }
+
+  /** The frames from that of the record `sequence` on; all of them stand in one slab. */
+  framesFrom(sequence: number): Buffer {
+    const at = sequence & (this.#starts.length - 1)
+    const { bytes, used } = this.#filling
+    return bytes.subarray(this.#starts[at]! - frameLengthBytes, used)
+  }
+
+  /** The bytes of a record's text. */
+  bytesOf(sequence: number): number {
+    return this.#lengths[sequence & (this.#lengths.length - 1)]!
+  }
+
+  /** A record's text, as a view that is good as long as the snapshot has not got it. */
+  textOf(sequence: number): Buffer {
+    const at = sequence & (this.#lengths.length - 1)
+    const start = this.#starts[at]!
+    const { bytes } = this.#slabs[this.#slabOf[at]! - this.#firstSlab]!
+    return bytes.subarray(start, start + this.#lengths[at]!)
+  }
+
+  /** Copies a record's text into `target` at `offset`; returns its bytes. */
+  copy(sequence: number, target: Buffer, offset: number): number {
+    const at = sequence & (this.#lengths.length - 1)
+    const start = this.#starts[at]!
+    const { bytes } = this.#slabs[this.#slabOf[at]! - this.#firstSlab]!
+    return bytes.copy(target, offset, start, start + this.#lengths[at]!)
+  }
+
+  /** The snapshot has every record up to `watermark`: nobody asks for their texts any more. */
+  release(watermark: number): void {
+    let count = 0
+    for (const slab of this.#slabs) {
+      if (slab.lastSequence > watermark) break
+      slab.used = 0
+      const usual = slab.bytes.length === limits.recordSlabBytes
+      if (usual && this.#free.length < limits.recordSlabsFreeMax) this.#free.push(slab)
+      count++
+    }
+    this.#slabs.splice(0, count)
+    this.#firstSlab += count
+    this.#first = Math.max(this.#first, watermark + 1)
+  }
+}

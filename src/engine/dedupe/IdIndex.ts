@@ -1,0 +1,263 @@
+/**
+ * The snapshot's index from callers' ids to the records of their commands: of each id a hash and a sequence, 12
+ * bytes. Which of several records with one hash was meant, or none, is seen in the records themselves.
+ *
+ * - Each snapshot writes the ids of an environment that are new as one run, of buckets by the first bits of the hash, with
+ *   `idBucketIdsMax` ids on average, so that no bucket is larger than what LMDB should delete often. A run is written side by side and read by key, while an entry for each id would be a page of LMDB for each id.
+ * - Runs are merged as in a log-structured merge tree (O'Neil et al., 1996): a new run takes in the newest ones
+ *   as long as they are at most twice as large. So the number of runs, which a look-up asks one by one,
+ *   grows with the logarithm of the ids up to `idRunIdsMax`; beyond it a run is not merged any more, so that no
+ *   snapshot takes long.
+ * - A bucket goes in the transaction that puts its ids into the new run, or after it, so a crash between two
+ *   transactions leaves some ids twice and none missing. What a snapshot that did not end has written of records
+ *   that come again is left out when its run is merged, which the next snapshot does.
+ * - While the snapshot is written, look-ups ask the old runs before the new one: what moves is found in either.
+ *
+ * Cost: an id is copied each time its run is merged; a look-up, which the filter saves nearly always (`IdFilter.ts`),
+ * reads a value of each run.
+ */
+import { Effect, Stream } from "effect"
+import { limits } from "../../Limits.ts"
+import type { EntryBlock } from "../../storage/EntryBlock.ts"
+import { rangeOf } from "../../storage/Keys.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import { Broken, type Entry, type Storage, type StorageError } from "../../storage/Storage.ts"
+import {
+  brokenValue,
+  decodeValue,
+  encodeValue,
+  firstDamaged,
+  valueBodyAt,
+  wholeBodyEnd,
+} from "../../storage/Values.ts"
+import type { IdFilter } from "./IdFilter.ts"
+import { firstBits, type IdList } from "./IdList.ts"
+import {
+  bucketEntries,
+  bucketKey,
+  decodeRunHead,
+  eachHash,
+  eachId,
+  headEntry,
+  type IdRun,
+  idPlaceOf,
+  runKey,
+  idTable as table,
+  withoutId,
+} from "./IdRun.ts"
+
+type Store = Storage["Service"]
+
+const everything = rangeOf(new Uint8Array())
+
+/** So many bits that a part of 2^-bits of `count` ids has about `most`, or fewer. */
+const bitsFor = (count: number, most: number): number =>
+  Math.max(0, Math.ceil(Math.log2(count / most)))
+
+/** Writes a group of entries, in one transaction and after all groups before it. */
+export type WriteGroup = (group: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
+
+export class IdIndex {
+  readonly #storage: Store
+  /** Of each environment, the oldest first. */
+  readonly #runs: Map<string, ReadonlyArray<IdRun>>
+  /** What the runs will be once the snapshot that is being written stands. */
+  readonly #next = new Map<string, ReadonlyArray<IdRun>>()
+  /** Buckets from which ids were taken, by their keys' bytes, not written yet. */
+  #removed = new Map<string, { readonly key: Uint8Array; ids: Uint8Array }>()
+
+  private constructor(storage: Store, runs: Map<string, ReadonlyArray<IdRun>>) {
+    this.#storage = storage
+    this.#runs = runs
+  }
+
+  /** The index as it is stored. Reads an entry or two of each run. */
+  static readonly open = Effect.fnUntraced(function* (
+    storage: Store,
+  ): Effect.fn.Return<IdIndex, Broken> {
+    const runs = new Map<string, ReadonlyArray<IdRun>>()
+    let { until } = everything
+    while (true) {
+      const last = { table, from: everything.from, until, reverse: true, limit: 1 } as const
+      const found = (yield* Stream.runCollect(storage.readEntries(last))).flat()[0]
+      if (found === undefined) return new IdIndex(storage, runs)
+      const { environment, run: number } = yield* Effect.try({
+        try: () => idPlaceOf(found[0]),
+        catch: (cause) => new Broken({ operation: "read", cause }),
+      })
+      const key = runKey(environment, number)
+      const value = yield* storage.readEntry(table, key)
+      if (value === undefined) return yield* brokenValue({ table, key }, "is missing")
+      const head = decodeRunHead(yield* decodeValue(value, { table, key }))
+      runs.set(environment, [{ number, ...head }, ...(runs.get(environment) ?? [])])
+      until = key
+    }
+  })
+
+  /** Adds every id to `filter`, and completes it. */
+  fill(filter: IdFilter): Effect.Effect<void, Broken> {
+    const { readBlocks } = this.#storage
+    return Stream.runForEach(readBlocks({ table, ...everything }), (block) => {
+      const damaged = firstDamaged(block)
+      if (damaged >= 0) {
+        const key = Uint8Array.from(block.key(damaged))
+        return brokenValue({ table, key }, "is damaged")
+      }
+      return Effect.sync(() => fillOf(filter, block))
+    }).pipe(Effect.andThen(Effect.sync(() => filter.complete())))
+  }
+
+  /** The sequences of records that may have the id with this hash, the oldest run's first. */
+  readonly candidates = Effect.fnUntraced(function* (
+    this: IdIndex,
+    environment: string,
+    hash: number,
+  ): Effect.fn.Return<ReadonlyArray<number>, Broken> {
+    while (true) {
+      const runs = this.#runs.get(environment)
+      const found: Array<number> = []
+      for (const run of runs ?? []) {
+        const ids = yield* this.#read(environment, run, hash)
+        if (ids === undefined) continue
+        eachId(ids, (other, sequence) => {
+          if (other === hash) found.push(sequence)
+        })
+      }
+      // What moved meanwhile, moved into a run that is among these.
+      if (runs === this.#runs.get(environment)) return found
+    }
+  }).bind(this)
+
+  #read(environment: string, { bits, number }: IdRun, hash: number) {
+    const key = bucketKey(environment, number, firstBits(hash, bits))
+    return Effect.flatMap(
+      this.#storage.readEntry(table, key),
+      (value): Effect.Effect<Uint8Array | undefined, Broken> =>
+        value === undefined ? Effect.succeed(value) : decodeValue(value, { table, key }),
+    )
+  }
+
+  /** Takes an id out; what that changes is in the next `takeRemoved`. */
+  readonly remove = Effect.fnUntraced(function* (
+    this: IdIndex,
+    environment: string,
+    hash: number,
+    sequence: number,
+  ): Effect.fn.Return<void, Broken> {
+    for (const run of this.#runs.get(environment) ?? []) {
+      const key = bucketKey(environment, run.number, firstBits(hash, run.bits))
+      const name = Buffer.from(key).toString("latin1")
+      const known = this.#removed.get(name)
+      const ids = known?.ids ?? (yield* this.#read(environment, run, hash))
+      if (ids === undefined) continue
+      const left = withoutId(ids, sequence)
+      if (left.length < ids.length) this.#removed.set(name, { key, ids: left })
+    }
+  }).bind(this)
+
+  /** The buckets from which ids were taken since the last call, to be written before anything else is asked of them. */
+  takeRemoved(): ReadonlyArray<Entry> {
+    const removed = [...this.#removed.values()]
+    this.#removed = new Map()
+    return removed.map(({ ids, key }) => ({
+      table,
+      key,
+      value: ids.length === 0 ? null : encodeValue(ids),
+    }))
+  }
+
+  /**
+   * Writes the new ids of an environment, those of records up to `through`; the snapshot that is there goes up to
+   * `watermark`. They count once `ended` was called.
+   */
+  readonly write = Effect.fnUntraced(function* (
+    this: IdIndex,
+    environment: string,
+    ids: IdList,
+    { through, watermark }: { readonly through: number; readonly watermark: number },
+    group: WriteGroup,
+  ): Effect.fn.Return<void, StorageError> {
+    const runs = this.#runs.get(environment) ?? []
+    let count = ids.count
+    let kept = runs.length
+    for (; kept > 0; kept--) {
+      const older = runs[kept - 1]!
+      const fits = older.ids <= 2 * count && older.ids + count <= limits.idRunIdsMax
+      if (!fits && older.through <= watermark) break
+      count += older.ids
+    }
+    const merged = runs.slice(kept)
+    const bits = bitsFor(count, limits.idBucketIdsMax)
+    const number = (runs.at(-1)?.number ?? 0) + 1
+    const run: IdRun = { number, bits, ids: count, through }
+    this.#runs.set(environment, [...runs, run])
+    this.#next.set(environment, [...runs.slice(0, kept), run])
+    yield* group([headEntry(environment, run)])
+    const partBits = Math.min(bits, bitsFor(count, limits.snapshotTurnIdsMax))
+    for (const [part, list] of ids.parts(partBits).entries()) {
+      if (part > 0) yield* nextTurn
+      const gone: Array<Entry> = []
+      for (const older of merged) {
+        gone.push(...(yield* this.#take(environment, older, list, part, partBits, watermark)))
+      }
+      yield* group([...bucketEntries(environment, run, list, part, partBits), ...gone])
+    }
+    yield* group(
+      merged.map(({ number }) => ({ table, key: runKey(environment, number), value: null })),
+    )
+  }).bind(this)
+
+  /** Adds to `list`, the ids of one of 2^bits parts, what an older run has of it; answers what removes those buckets that are used up. */
+  readonly #take = Effect.fnUntraced(function* (
+    this: IdIndex,
+    environment: string,
+    older: IdRun,
+    list: IdList,
+    part: number,
+    bits: number,
+    watermark: number,
+  ): Effect.fn.Return<ReadonlyArray<Entry>, Broken> {
+    const gone: Array<Entry> = []
+    // Buckets of a part, or parts of a bucket.
+    const scale = 2 ** (older.bits - bits)
+    const first = Math.floor(part * scale)
+    const end = Math.ceil((part + 1) * scale)
+    const from = bucketKey(environment, older.number, first)
+    const until = bucketKey(environment, older.number, end)
+    const isUsedUp = (part + 1) * scale === end
+    yield* Stream.runForEach(
+      this.#storage.readEntries({ table, from, until }),
+      Effect.fnUntraced(function* (entries) {
+        for (const [key, value] of entries) {
+          const ids = yield* decodeValue(value, { table, key })
+          eachId(ids, (hash, sequence) => {
+            if (sequence <= watermark && firstBits(hash, bits) === part) list.add(hash, sequence)
+          })
+          if (isUsedUp) gone.push({ table, key, value: null })
+        }
+      }),
+    )
+    return gone
+  })
+
+  /** The snapshot stands: what was merged is not asked any more. */
+  ended(): void {
+    for (const [environment, runs] of this.#next) this.#runs.set(environment, runs)
+    this.#next.clear()
+  }
+
+  /** It does not: every run that was begun may have something. */
+  failed(): void {
+    this.#next.clear()
+    this.#removed.clear()
+  }
+}
+
+const fillOf = (filter: IdFilter, block: EntryBlock): void => {
+  const add = (hash: number) => filter.add(hash)
+  for (let n = 0; n < block.count; n++) {
+    if (idPlaceOf(block.key(n)).bucket === undefined) continue
+    const end = wholeBodyEnd(block.valueEnd(n))
+    eachHash(block.valuesView, block.valueStart(n) + valueBodyAt, end, add)
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Idempotency keys: the first answer to a request is its record, kept for `idempotencyRetentionMs`. The
+ * promise is written in the same record as what the request did (`Kept`), so no crash can separate them.
+ *
+ * A key is `running` from the moment its request is accepted until its record is durable, or the request ends without
+ * one; `recent` from then until the snapshot has the record, and afterwards an entry of the snapshot (`KeptAnswers.ts`).
+ * A caller who is answered before the commit, because the disk is full, frees nothing.
+ * `expiry` lists the entries by the time at which they are deleted (`dedupe/AnswerExpiry.ts`). What is kept of a user who
+ * was erased since counts as not there.
+ */
+import { Effect } from "effect"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import { limits } from "../../Limits.ts"
+import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
+import type { Idempotency } from "../Engine.ts"
+import type { Erasures } from "../erasure/Erasures.ts"
+import { keptEntries, readKept, recordWithoutErased } from "./KeptAnswers.ts"
+
+/** `fresh`: the caller goes on, and must `release` at the end. Otherwise `record` has the first answer. */
+export type Reservation =
+  | { readonly fresh: true; readonly release: () => void }
+  | { readonly fresh: false; readonly record: JournalRecord }
+
+type Store = Storage["Service"]
+
+export interface IdempotencyOptions {
+  readonly storage: Store
+  readonly now: () => number
+  readonly erasures: Erasures
+  /** The sequence that the next record gets. */
+  readonly next: () => number
+}
+
+interface Running {
+  readonly fingerprint: string
+  /** The sequence of the next record when it began. */
+  readonly since: number
+  /** Its record is on the way to the disk: only the commit ends it. */
+  appended: boolean
+}
+
+export class IdempotencyKeys {
+  readonly #options: IdempotencyOptions
+  readonly #running = new Map<string, Running>()
+  readonly #recent = new Map<string, JournalRecord>()
+
+  constructor(options: IdempotencyOptions) {
+    this.#options = options
+  }
+
+  /** Every request under way began when the next record had this sequence, or a later one. */
+  get runningSince(): number {
+    const [oldest] = this.#running.values()
+    return oldest?.since ?? Number.POSITIVE_INFINITY
+  }
+
+  reserve(
+    environment: string,
+    { key, fingerprint }: Idempotency,
+  ): Effect.Effect<Reservation, LaurelError | Broken> {
+    const self = this
+    const name = `${environment}\n${key}`
+    return Effect.gen(function* () {
+      const running = self.#running.get(name)
+      if (running !== undefined) {
+        return yield* Effect.fail(
+          running.fingerprint === fingerprint
+            ? laurelError(
+                "idempotency_in_progress",
+                "Ask again when the first request has ended.",
+                {
+                  retryAfterSeconds: 1,
+                },
+              )
+            : reused,
+        )
+      }
+      const started = { fingerprint, since: self.#options.next(), appended: false }
+      self.#running.set(name, started)
+      const release = () => {
+        // Once it is committed, the name may be that of another request.
+        if (!started.appended && self.#running.get(name) === started) self.#running.delete(name)
+      }
+      const kept = yield* Effect.onError(
+        Effect.suspend(() => {
+          const recent = self.#recent.get(name)
+          return recent === undefined ? self.#stored(environment, key) : Effect.succeed(recent)
+        }),
+        () => Effect.sync(release),
+      )
+      const record = kept === undefined ? undefined : self.#withoutErased(kept)
+      if (
+        record === undefined ||
+        record.at + limits.idempotencyRetentionMs <= self.#options.now()
+      ) {
+        return { fresh: true, release }
+      }
+      release()
+      if (record.kept?.fingerprint !== fingerprint) return yield* Effect.fail(reused)
+      return { fresh: false, record }
+    })
+  }
+
+  /** A record that keeps an answer was appended. */
+  appended(record: JournalRecord): void {
+    const running = this.#running.get(nameOf(record) ?? "")
+    if (running !== undefined) running.appended = true
+  }
+
+  /** A record is durable. */
+  committed(record: JournalRecord): void {
+    const name = nameOf(record)
+    if (name === undefined) return
+    this.#recent.set(name, record)
+    this.#running.delete(name)
+  }
+
+  /** The snapshot has everything up to this sequence. */
+  snapshotted(watermark: number): void {
+    for (const [name, { sequence }] of this.#recent) {
+      if (sequence <= watermark) this.#recent.delete(name)
+    }
+  }
+
+  #stored(environment: string, key: string) {
+    return Effect.map(readKept(this.#options.storage, environment, key), (kept) => kept?.record)
+  }
+
+  /** What is left of a kept answer: nothing of users who were erased since. */
+  #withoutErased(record: JournalRecord): JournalRecord | undefined {
+    const { erasures } = this.#options
+    if (erasures.size === 0) return record
+    const { sequence, subject } = record
+    if (subject.actor === "user") {
+      return sequence > erasures.throughOf(subject.environment, subject.userId) ? record : undefined
+    }
+    return recordWithoutErased(record, (environment, userId) =>
+      erasures.throughOf(environment, userId),
+    )
+  }
+
+  /** What must be written so that the snapshot has the answers up to this sequence. */
+  *entries(watermark: number): Generator<Entry> {
+    for (const record of this.#recent.values()) {
+      if (record.sequence > watermark) continue
+      const rest = this.#withoutErased(record)
+      if (rest !== undefined) yield* keptEntries(rest)
+    }
+  }
+}
+
+/** Under which a record's answer is kept; `undefined`: it keeps none. */
+const nameOf = ({ kept, subject }: JournalRecord): string | undefined =>
+  kept === undefined || subject.actor === "directory"
+    ? undefined
+    : `${subject.environment}\n${kept.key}`
+
+const reused = laurelError(
+  "idempotency_key_reused",
+  "The first request with this key had another method, path or body.",
+)

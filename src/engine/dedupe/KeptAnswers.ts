@@ -1,0 +1,199 @@
+/**
+ * Kept answers as the snapshot has them: the record in pieces, below the size at which values that are deleted
+ * again trouble LMDB; an entry of `expiry`, by the time at which it is forgotten; and for a batch an entry of
+ * `batches` with a hash of each user that it tells of, by which an erasure finds it.
+ */
+import { Effect, Stream } from "effect"
+import { type BatchAnswer, usersOfAnswer, withoutErased } from "../../domain/BatchAnswer.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import { limits } from "../../Limits.ts"
+import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
+import type { Broken, Entry, Storage, StoredEntry } from "../../storage/Storage.ts"
+import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import type { Erasure } from "../erasure/Erasures.ts"
+import { decodeRecord, encodeRecord } from "../snapshot/Codec.ts"
+import { hashText } from "./IdFilter.ts"
+
+type Store = Storage["Service"]
+
+/** What keeps a record's answer; nothing where it keeps none. */
+export const keptEntries = (record: JournalRecord): ReadonlyArray<Entry> => {
+  const { kept, subject } = record
+  if (kept === undefined || subject.actor === "directory") return []
+  const { environment } = subject
+  const body = encodeRecord(withoutMetadata(record))
+  const text = Buffer.from(`${Buffer.byteLength(body)}\n${body}`)
+  const entries: Array<Entry> = []
+  for (let start = 0; start < text.length; start += limits.idempotencyPieceBytesMax) {
+    const piece = text.subarray(start, start + limits.idempotencyPieceBytesMax)
+    const key = compositeKey(environment, kept.key, entries.length)
+    entries.push({ table: "idempotency", key, value: encodeValue(piece) })
+  }
+  entries.push({ table: "expiry", key: expiryKey(record), value: encodeValue("") })
+  const answer = batchAnswerOf(record)
+  if (answer !== undefined) {
+    const key = compositeKey(environment, kept.key)
+    entries.push({ table: "batches", key, value: encodeValue(hashesOf(usersOfAnswer(answer))) })
+  }
+  return entries
+}
+
+/** The entry by which a kept answer is forgotten in time. */
+const expiryKey = (record: JournalRecord): Uint8Array => {
+  const { at, kept, subject } = record
+  const environment = subject.actor === "directory" ? "" : subject.environment
+  return compositeKey(at + limits.idempotencyRetentionMs, environment, kept?.key ?? "")
+}
+
+/** An answer does not show the metadata, which may be long. */
+const withoutMetadata = (record: JournalRecord): JournalRecord => {
+  if (record.cause.kind !== "event" || record.cause.metadata === undefined) return record
+  const { metadata: _, ...cause } = record.cause
+  return { ...record, cause }
+}
+
+export const batchAnswerOf = ({ facts }: JournalRecord): BatchAnswer | undefined => {
+  const [fact] = facts
+  return fact?.kind === "batch.answered" ? (fact.results as BatchAnswer) : undefined
+}
+
+/** A batch's record without what it says of users up to where they are erased; the same where it says nothing. */
+export const recordWithoutErased = (
+  record: JournalRecord,
+  erasedThrough: (environment: string, userId: string) => number,
+): JournalRecord => {
+  const { subject } = record
+  const answer = batchAnswerOf(record)
+  if (answer === undefined || subject.actor !== "project") return record
+  const results = withoutErased(answer, (userId) => erasedThrough(subject.environment, userId))
+  return results === answer ? record : { ...record, facts: [{ kind: "batch.answered", results }] }
+}
+
+const hashesOf = (users: ReadonlySet<string>): Uint8Array => {
+  const bytes = Buffer.allocUnsafe(4 * users.size)
+  let at = 0
+  for (const userId of users) at = bytes.writeUInt32LE(hashText(userId), at)
+  return bytes
+}
+
+const hasHashOf = (bytes: Buffer, wanted: ReadonlySet<number>): boolean => {
+  for (let at = 0; at < bytes.length; at += 4) if (wanted.has(bytes.readUInt32LE(at))) return true
+  return false
+}
+
+/** The pieces of what is kept under a key. */
+const readPieces = (
+  storage: Store,
+  environment: string,
+  key: string,
+): Effect.Effect<ReadonlyArray<StoredEntry>, Broken> =>
+  Effect.map(
+    Stream.runCollect(
+      storage.readEntries({
+        table: "idempotency",
+        ...rangeOf(compositeKey(environment, key)),
+      }),
+    ),
+    (chunks) => chunks.flat(),
+  )
+
+/** The record that the bodies of pieces make up. */
+export const joinPieces = (bodies: ReadonlyArray<Uint8Array>): JournalRecord =>
+  joined(bodies).record
+
+/** The record, and how many of the pieces are its own. */
+const joined = (
+  bodies: ReadonlyArray<Uint8Array>,
+): { readonly record: JournalRecord; readonly used: number } => {
+  const text = Buffer.concat(bodies)
+  const start = text.indexOf(10) + 1
+  const length = Number(text.toString("latin1", 0, start))
+  // A longer answer that was kept under this key before may have left pieces behind the end.
+  const used = Math.ceil((start + length) / limits.idempotencyPieceBytesMax)
+  return { record: decodeRecord(text.subarray(start, start + length)), used }
+}
+
+const joinEntries = Effect.fnUntraced(function* (pieces: ReadonlyArray<StoredEntry>) {
+  const bodies: Array<Uint8Array> = []
+  for (const [key, value] of pieces) {
+    bodies.push(yield* decodeValue(value, { table: "idempotency", key }))
+  }
+  return joined(bodies)
+})
+
+/** The record that keeps the answer to a key, and the entries that it is in; `undefined`: none. */
+export const readKept = Effect.fnUntraced(function* (
+  storage: Store,
+  environment: string,
+  key: string,
+) {
+  const pieces = yield* readPieces(storage, environment, key)
+  return pieces.length === 0 ? undefined : { ...(yield* joinEntries(pieces)), pieces }
+})
+
+const removed = (table: Entry["table"], key: Uint8Array): Entry => ({ table, key, value: null })
+
+/** What removes a kept answer, whose pieces these are. */
+const removalOf = (
+  record: JournalRecord,
+  pieces: ReadonlyArray<StoredEntry>,
+): ReadonlyArray<Entry> => [
+  ...removalOfAnswer(record, pieces),
+  removed("expiry", expiryKey(record)),
+]
+
+/** The same without the entry of `expiry`. */
+export const removalOfAnswer = (
+  record: JournalRecord,
+  pieces: ReadonlyArray<StoredEntry>,
+): ReadonlyArray<Entry> => {
+  const entries = pieces.map(([key]) => removed("idempotency", key))
+  const { kept, subject } = record
+  if (subject.actor === "project" && kept !== undefined) {
+    entries.push(removed("batches", compositeKey(subject.environment, kept.key)))
+  }
+  return entries
+}
+
+/** What removes the answer of a user's `record`, if it is kept, or what is left of it behind a later one. */
+export const eraseKept = Effect.fnUntraced(function* (
+  storage: Store,
+  environment: string,
+  record: JournalRecord,
+) {
+  if (record.kept === undefined) return []
+  const stored = yield* readKept(storage, environment, record.kept.key)
+  if (stored === undefined) return []
+  const { pieces, used } = stored
+  return stored.record.sequence === record.sequence
+    ? removalOf(record, pieces)
+    : pieces.slice(used).map(([key]) => removed("idempotency", key))
+})
+
+/** What takes the erased users of one environment out of its kept batches. */
+export const eraseFromBatches = (
+  storage: Store,
+  environment: string,
+  erasures: ReadonlyArray<Erasure>,
+): Stream.Stream<ReadonlyArray<Entry>, Broken> => {
+  const through = new Map(erasures.map(({ sequence, userId }) => [userId, sequence]))
+  const wanted = new Set(erasures.map(({ userId }) => hashText(userId)))
+  const range = { table: "batches", ...rangeOf(compositeKey(environment)) } as const
+  return storage.readEntries(range).pipe(
+    Stream.flatMap(Stream.fromIterable),
+    Stream.mapEffect(
+      Effect.fnUntraced(function* ([key, value]) {
+        const hashes = yield* decodeValue(value, { table: "batches", key })
+        if (!hasHashOf(asBuffer(hashes), wanted)) return []
+        const [, idempotencyKey] = keyParts(key) as [string, string]
+        const stored = yield* readKept(storage, environment, idempotencyKey)
+        if (stored === undefined) return []
+        const { pieces, record } = stored
+        const rest = recordWithoutErased(record, (_, userId) => through.get(userId) ?? 0)
+        if (rest === record) return []
+        // First all that is there: what is left may take fewer pieces.
+        return [...removalOf(record, pieces), ...keptEntries(rest)]
+      }),
+    ),
+  )
+}

@@ -1,0 +1,120 @@
+/**
+ * Which commands an actor has had before, by the names that make a repeat a duplicate: those whose records
+ * are not in the snapshot yet are found among the actor's pending ones, the others in the snapshot's index. A new
+ * name, the usual case, is told from both by the filter, and costs no look-up.
+ *
+ * Both are looked through by hashes; which name was meant, or none, is seen in the record. Whoever has many records that
+ * wait and repeats itself is given a map of their hashes, so that a repeat costs the same however many there are. It goes
+ * with the next snapshot.
+ */
+import type { Effect } from "effect"
+import type { JournalRecord } from "../../domain/Record.ts"
+import { duplicateKey } from "../../domain/User.ts"
+import { limits } from "../../Limits.ts"
+import type { Broken, Storage } from "../../storage/Storage.ts"
+import type { AnyActor } from "../actor/Actor.ts"
+import type { PendingRecords } from "../commit/PendingRecords.ts"
+import type { Erasures } from "../erasure/Erasures.ts"
+import { findByKey } from "../read/History.ts"
+import { hashText, IdFilter } from "./IdFilter.ts"
+import type { IdIndex } from "./IdIndex.ts"
+
+export interface KnownIdsOptions {
+  readonly storage: Storage["Service"]
+  readonly filterBytes: number
+  readonly ids: IdIndex
+  readonly erasures: Erasures
+  readonly pending: PendingRecords
+}
+
+export class KnownIds {
+  readonly #options: KnownIdsOptions
+  readonly #filter: IdFilter
+  /** The last name that was looked for. */
+  readonly #hashed = { key: "", idSeed: 0, hash: hashText("", 0) }
+
+  constructor(options: KnownIdsOptions) {
+    this.#options = options
+    this.#filter = new IdFilter(options.filterBytes)
+  }
+
+  /** Adds what the snapshot has to the filter. Until then, every name is looked up. */
+  get fill(): Effect.Effect<void, Broken> {
+    return this.#options.ids.fill(this.#filter)
+  }
+
+  /** A record whose name has this hash was found in the journal. */
+  replayed(hash: number): void {
+    this.#filter.add(hash)
+  }
+
+  /** The first record with this name; `undefined`: there is none. */
+  firstOf(
+    actor: AnyActor,
+    key: string,
+  ): JournalRecord | undefined | Effect.Effect<JournalRecord | undefined, Broken> {
+    const { erasures, ids, storage } = this.#options
+    const hash = hashText(key, actor.idSeed)
+    this.#hashed.key = key
+    this.#hashed.idSeed = actor.idSeed
+    this.#hashed.hash = hash
+    if (!this.#filter.mayHave(hash)) return undefined
+    const pending = this.#pending(actor, key, hash)
+    if (pending !== undefined) return pending
+    const { subject } = actor
+    if (subject.actor !== "user") return undefined
+    return findByKey(storage, ids, subject, { key, hash }, erasures.aheadOf(subject))
+  }
+
+  #pending(actor: AnyActor, key: string, hash: number): JournalRecord | undefined {
+    const { pending } = this.#options
+    let sequence = this.#latestWith(actor, hash)
+    for (; sequence > pending.watermark; sequence = pending.olderOf(sequence)) {
+      if (pending.hashOf(sequence) !== hash) continue
+      const record = pending.decode(sequence)
+      if (duplicateKey(record.cause) === key) return record
+    }
+    return undefined
+  }
+
+  /** The actor's latest pending record with a name of this hash; a sequence up to the watermark, or 0: there is none. */
+  #latestWith(actor: AnyActor, hash: number): number {
+    const { pending } = this.#options
+    if (actor.named === undefined) {
+      let sequence = actor.latest
+      for (let looked = 0; looked < limits.pendingNamesLookedAtMax; looked++) {
+        if (sequence <= pending.watermark) return 0
+        if (pending.hashOf(sequence) === hash) return sequence
+        sequence = pending.olderOf(sequence)
+      }
+      actor.named = latestByHash(pending, actor.latest)
+    }
+    return actor.named.get(hash) ?? 0
+  }
+
+  /** A record with this name is appended; returns the hash of the name. */
+  add(actor: AnyActor, key: string): number {
+    // What was looked for and not found is added next, as a rule.
+    const looked = this.#hashed
+    const known = looked.key === key && looked.idSeed === actor.idSeed
+    const hash = known ? looked.hash : hashText(key, actor.idSeed)
+    this.#filter.add(hash)
+    actor.named?.set(hash, this.#options.pending.texts.lastSequence)
+    return hash
+  }
+
+  /** The actor's erasure was appended: what it had before is not known any more. */
+  erase(actor: AnyActor, sequence: number): void {
+    this.#options.erasures.appended(actor, sequence)
+  }
+}
+
+/** Of an actor's pending records that have a name, the latest of each hash. */
+const latestByHash = (pending: PendingRecords, latest: number): Map<number, number> => {
+  const found = new Map<number, number>()
+  for (let sequence = latest; sequence > pending.watermark; sequence = pending.olderOf(sequence)) {
+    const hash = pending.hashOf(sequence)
+    if (hash !== undefined && !found.has(hash)) found.set(hash, sequence)
+  }
+  return found
+}

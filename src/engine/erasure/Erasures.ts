@@ -1,0 +1,90 @@
+/**
+ * Who was erased, as long as the snapshot may have something of them: everything about such a user up to the
+ * sequence of the erasure is as if it was not there, wherever it is read. The next snapshot deletes it; before
+ * that nothing is written of it any more. Recovery finds the erasure in the journal and goes on.
+ *
+ * What was decided and is not durable yet (`ahead`) counts for the user's own next commands, and for nobody else.
+ *
+ * A keyed batch that began before an erasure may tell of the user when it is answered at last, so an erasure is
+ * remembered until no such batch is under way.
+ */
+import type { JournalRecord, Subject } from "../../domain/Record.ts"
+import type { AnyActor } from "../actor/Actor.ts"
+
+export interface Erasure {
+  readonly environment: string
+  readonly userId: string
+  /** The record of the erasure: it goes with all before it. */
+  readonly sequence: number
+}
+
+interface Known extends Erasure {
+  /** The snapshot has nothing of it any more. */
+  carriedOut: boolean
+}
+
+export class Erasures {
+  readonly #ahead = new Map<string, number>()
+  readonly #durable = new Map<string, Known>()
+
+  /** How many are remembered. */
+  get size(): number {
+    return this.#durable.size
+  }
+
+  /** The actor's erasure was appended. */
+  appended(actor: AnyActor, sequence: number): void {
+    actor.forgetAll()
+    this.#ahead.set(nameOf(actor.subject), sequence)
+  }
+
+  /** The erasure is durable. */
+  committed(actor: AnyActor, sequence: number): void {
+    const { subject } = actor
+    if (subject.actor !== "user") return
+    const { environment, userId } = subject
+    this.#durable.set(nameOf(subject), { environment, userId, sequence, carriedOut: false })
+  }
+
+  /** A record was found in the journal; all before it was, too. */
+  replayed(actor: AnyActor, { cause, sequence }: JournalRecord): void {
+    if (cause.kind !== "erasure") return
+    this.appended(actor, sequence)
+    this.committed(actor, sequence)
+  }
+
+  /** Up to where an actor's own commands see nothing; 0: they see everything. */
+  aheadOf(subject: Subject): number {
+    return this.#ahead.size === 0 ? 0 : (this.#ahead.get(nameOf(subject)) ?? 0)
+  }
+
+  /** Up to where nothing of a user is shown; 0: everything is. */
+  throughOf(environment: string, userId: string): number {
+    if (this.#durable.size === 0) return 0
+    return this.#durable.get(userName(environment, userId))?.sequence ?? 0
+  }
+
+  /** What the snapshot that begins now has to carry out. */
+  begin(): ReadonlyArray<Erasure> {
+    return [...this.#durable.values()].filter(({ carriedOut }) => !carriedOut)
+  }
+
+  /** A snapshot has carried `erasures` out; no keyed batch is under way that began before `runningSince`. */
+  ended(erasures: ReadonlyArray<Erasure>, runningSince: number): void {
+    for (const { environment, sequence, userId } of erasures) {
+      const name = userName(environment, userId)
+      const known = this.#durable.get(name)
+      if (known?.sequence === sequence) known.carriedOut = true
+      if (this.#ahead.get(name) === sequence) this.#ahead.delete(name)
+    }
+    for (const [name, { carriedOut, sequence }] of this.#durable) {
+      if (carriedOut && sequence < runningSince) this.#durable.delete(name)
+    }
+  }
+}
+
+const nameOf = (subject: Subject): string =>
+  subject.actor === "user" ? userName(subject.environment, subject.userId) : ""
+
+// No id has a line break.
+const userName = (environment: string, userId: string): string => `${environment}\n${userId}`

@@ -1,0 +1,62 @@
+import { Effect, Stream } from "effect"
+import { duplicateKey } from "../../domain/User.ts"
+import { limits } from "../../Limits.ts"
+import { compositeKey, rangeOf } from "../../storage/Keys.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
+import { decodeValue } from "../../storage/Values.ts"
+import { hashText, idSeed } from "../dedupe/IdFilter.ts"
+import type { IdIndex } from "../dedupe/IdIndex.ts"
+import { eraseKept } from "../dedupe/KeptAnswers.ts"
+import { decodePage } from "../snapshot/Codec.ts"
+import type { Erasure } from "./Erasures.ts"
+
+type Store = Storage["Service"]
+
+/**
+ * What removes an erased user from the snapshot, in groups that must be written whole: each history page with
+ * all that its records lead to, since nothing else does, and at last the state. Callers' ids are taken out of
+ * the index, which tells what that changes (`takeRemoved`): that belongs to the same transaction. What the user has had since the
+ * erasure stays; `isThere` tells whether there is anything.
+ */
+export const erasedEntries = (
+  storage: Store,
+  ids: IdIndex,
+  erasure: Erasure,
+  isThere: () => boolean,
+): Stream.Stream<ReadonlyArray<Entry>, Broken> => {
+  const { environment, sequence, userId } = erasure
+  const user = compositeKey(environment, userId)
+  const seed = idSeed(environment, userId)
+  const { from } = rangeOf(user)
+  const until = compositeKey(environment, userId, sequence + 1)
+  let bytes = 0
+  return storage.readEntries({ table: "history", from, until }).pipe(
+    Stream.flatMap(Stream.fromIterable),
+    Stream.mapEffect(
+      Effect.fnUntraced(function* ([key, value]) {
+        bytes += value.length
+        if (bytes > limits.historyTurnBytesMax) {
+          yield* nextTurn
+          bytes = 0
+        }
+        const group: Array<Entry> = []
+        const page = decodePage(yield* decodeValue(value, { table: "history", key }))
+        for (const record of page) {
+          const name = duplicateKey(record.cause)
+          if (name !== undefined) {
+            yield* ids.remove(environment, hashText(name, seed), record.sequence)
+          }
+          group.push(...(yield* eraseKept(storage, environment, record)))
+        }
+        group.push({ table: "history", key, value: null })
+        return group
+      }),
+    ),
+    Stream.concat(
+      Stream.suspend(() =>
+        isThere() ? Stream.empty : Stream.make([{ table: "users", key: user, value: null }]),
+      ),
+    ),
+  )
+}

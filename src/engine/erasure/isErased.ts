@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import type { LaurelError } from "../../domain/Errors.ts"
+import type { Engine } from "../Engine.ts"
+
+/**
+ * Whether the user of a record was erased since. Their state tells, but for one who was created in the very
+ * millisecond of the record: `hasRecord` looks whether it is in their history.
+ */
+export const makeIsErased =
+  (
+    readUser: Engine["Service"]["readUser"],
+    hasRecord: (
+      environment: string,
+      userId: string,
+      sequence: number,
+    ) => Effect.Effect<boolean, LaurelError>,
+  ): Engine["Service"]["isErased"] =>
+  ({ at, cause, sequence, subject }) => {
+    if (subject.actor !== "user" || cause.kind === "erasure") return Effect.succeed(false)
+    const { environment, userId } = subject
+    return Effect.flatMap(readUser(environment, userId), (user) => {
+      if (user === undefined) return Effect.succeed(true)
+      if (user.createdAt !== at) return Effect.succeed(user.createdAt > at)
+      if (user.sequence === sequence) return Effect.succeed(false)
+      return Effect.map(hasRecord(environment, userId, sequence), (has) => !has)
+    })
+  }

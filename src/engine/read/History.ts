@@ -1,0 +1,115 @@
+/**
+ * What the snapshot keeps by subject: each actor's value, and each user's records in pages.
+ *
+ * A page holds consecutive records of one user, up to `historyPageBytesMax`, under the sequence of its
+ * first. Pages are cut the same way however often they are written, so a snapshot that was interrupted is
+ * simply written again. Large records have a page of their own.
+ */
+import { Effect, Stream } from "effect"
+import type { JournalRecord, Subject } from "../../domain/Record.ts"
+import { duplicateKey } from "../../domain/User.ts"
+import { limits } from "../../Limits.ts"
+import { compositeKey, rangeOf } from "../../storage/Keys.ts"
+import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
+import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import type { RecordTexts } from "../commit/RecordTexts.ts"
+import type { IdIndex } from "../dedupe/IdIndex.ts"
+import { decodePage, encodePage } from "../snapshot/Codec.ts"
+
+type Store = Storage["Service"]
+
+const actorPlace = (
+  subject: Subject,
+): { readonly table: Entry["table"]; readonly key: Uint8Array } => {
+  switch (subject.actor) {
+    case "user":
+      return { table: "users", key: compositeKey(subject.environment, subject.userId) }
+    case "project":
+      return { table: "actors", key: compositeKey("project", subject.environment) }
+    case "directory":
+      return { table: "actors", key: compositeKey("directory") }
+  }
+}
+
+export const actorEntry = (subject: Subject, body: Uint8Array | string): Entry => ({
+  ...actorPlace(subject),
+  value: encodeValue(body),
+})
+
+/** The body of an actor's value in the snapshot; `undefined`: it has none. */
+export const readActorValue = (
+  storage: Store,
+  subject: Subject,
+): Effect.Effect<Uint8Array | undefined, Broken> => {
+  const { table, key } = actorPlace(subject)
+  return Effect.flatMap(storage.readEntry(table, key), (value) =>
+    value === undefined ? Effect.succeed(undefined) : decodeValue(value, { table, key }),
+  )
+}
+
+/** The entries that hold the records `sequences` of one user, consecutive ones of that user and oldest first. */
+export function* pageEntries(
+  environment: string,
+  userId: string,
+  sequences: ReadonlyArray<number>,
+  texts: RecordTexts,
+): Generator<Entry> {
+  let first = 0
+  let bytes = 0
+  const page = (end: number): Entry => ({
+    table: "history",
+    key: compositeKey(environment, userId, sequences[first]!),
+    value: encodePage(texts, sequences, first, end, bytes),
+  })
+  for (let index = 0; index < sequences.length; index++) {
+    const textBytes = texts.bytesOf(sequences[index]!)
+    if (bytes + textBytes > limits.historyPageBytesMax && index > first) {
+      yield page(index)
+      first = index
+      bytes = 0
+    }
+    bytes += textBytes
+  }
+  if (first < sequences.length) yield page(sequences.length)
+}
+
+/** The record of a user with this sequence. */
+const findRecord = (
+  storage: Store,
+  environment: string,
+  userId: string,
+  sequence: number,
+): Effect.Effect<JournalRecord | undefined, Broken> => {
+  const { from } = rangeOf(compositeKey(environment, userId))
+  const until = compositeKey(environment, userId, sequence + 1)
+  return storage.readEntries({ table: "history", from, until, reverse: true, limit: 1 }).pipe(
+    Stream.runCollect,
+    Effect.flatMap((chunks) => {
+      const entry = chunks.flat()[0]
+      if (entry === undefined) return Effect.succeed(undefined)
+      return Effect.map(decodeValue(entry[1], { table: "history", key: entry[0] }), (page) =>
+        decodePage(page).find((record) => record.sequence === sequence),
+      )
+    }),
+  )
+}
+
+/**
+ * The record of a user's command with this caller's id, of which `hash` is the hash, if the snapshot has it; up to
+ * `erasedThrough` it counts as deleted.
+ */
+export const findByKey = Effect.fnUntraced(function* (
+  storage: Store,
+  ids: IdIndex,
+  { environment, userId }: Extract<Subject, { readonly actor: "user" }>,
+  { hash, key }: { readonly key: string; readonly hash: number },
+  erasedThrough: number,
+) {
+  for (const sequence of yield* ids.candidates(environment, hash)) {
+    if (sequence <= erasedThrough) continue
+    const record = yield* findRecord(storage, environment, userId, sequence)
+    // Another id, and another user's too, may have this hash.
+    if (record !== undefined && duplicateKey(record.cause) === key) return record
+  }
+  return undefined
+})

@@ -1,0 +1,60 @@
+/** What a command would do, found out on what is durable, without a trace. */
+import { Effect } from "effect"
+import type { LaurelError } from "../../domain/Errors.ts"
+import type { JournalRecord, UserCommand } from "../../domain/Record.ts"
+import { duplicateKey, type UserState } from "../../domain/User.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { DecisionTurns } from "../actor/DecisionTurns.ts"
+import type { Domain, Environment } from "../actor/Environments.ts"
+import type { KnownIds } from "../dedupe/KnownIds.ts"
+import type { UserMessage } from "../Engine.ts"
+
+/** `duplicate`: the command was applied before, and this is the record that it made. */
+export interface Simulated {
+  readonly record: JournalRecord
+  readonly duplicate: boolean
+}
+
+export interface SimulationParts {
+  readonly domain: Domain
+  readonly turns: DecisionTurns
+  readonly knownIds: KnownIds
+  readonly environmentOf: (id: string) => Environment
+  readonly readUser: (
+    environment: string,
+    userId: string,
+  ) => Effect.Effect<UserState | undefined, LaurelError>
+  readonly durableSequence: () => number
+  readonly now: () => number
+  readonly broken: (cause: Broken) => LaurelError
+}
+
+export const makeSimulate = (parts: SimulationParts) =>
+  Effect.fnUntraced(function* (
+    environmentId: string,
+    { command, userId }: UserMessage<Exclude<UserCommand, { readonly kind: "revocation" }>>,
+  ): Effect.fn.Return<Simulated, LaurelError> {
+    const environment = parts.environmentOf(environmentId)
+    const key = duplicateKey(command)
+    if (key !== undefined) {
+      const actor = environment.users.get(userId) ?? environment.newUser(userId)
+      const known = parts.knownIds.firstOf(actor, key)
+      const first = Effect.isEffect(known) ? yield* Effect.mapError(known, parts.broken) : known
+      if (first !== undefined && first.sequence <= parts.durableSequence()) {
+        return { record: first, duplicate: true }
+      }
+    }
+    yield* parts.turns.turn(environmentId)
+    const user = yield* parts.readUser(environmentId, userId)
+    const at = parts.now()
+    const { meter } = parts.turns
+    const project = environment.project.durable
+    const decided = parts.domain.decideUser(user, project, command, at, undefined, meter)
+    parts.turns.decided(decided)
+    const { cause, facts } = yield* Effect.fromResult(decided)
+    const subject = { actor: "user", environment: environmentId, userId } as const
+    return {
+      record: { sequence: parts.durableSequence() + 1, at, subject, cause, facts },
+      duplicate: false,
+    }
+  })

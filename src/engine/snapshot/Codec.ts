@@ -1,0 +1,106 @@
+/**
+ * How records and actors' states become bytes. Bodies are JSON, readable with any tool, inside the
+ * versioned and checksummed values of the storage. A user's value is in `UserCodec.ts`.
+ */
+import type { Badge } from "../../domain/Badge.ts"
+import type { ApiKey, DirectoryState, Project } from "../../domain/Directory.ts"
+import type { ProjectState } from "../../domain/Project.ts"
+import type { Quest } from "../../domain/Quest.ts"
+import type { JournalRecord } from "../../domain/Record.ts"
+import type { Rule } from "../../domain/Rule.ts"
+import type { Webhook } from "../../domain/Webhook.ts"
+import { asBuffer } from "../../storage/Keys.ts"
+import { sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
+import type { RecordTexts } from "../commit/RecordTexts.ts"
+import { repairedRecord } from "./repairedSteps.ts"
+
+/** The journal's text of a record. */
+export const encodeRecord = (record: JournalRecord): string => JSON.stringify(record)
+
+export const decodeRecord = (body: Uint8Array): JournalRecord => parseRecord(textOf(body))
+
+const parseRecord = (text: string): JournalRecord => repairedRecord(JSON.parse(text))
+
+const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
+
+/**
+ * The stored page of one user's records, those of `sequences` from `first` to `end` (exclusive), oldest first, one JSON
+ * text a line; `bytes` is what their texts take.
+ */
+export const encodePage = (
+  texts: RecordTexts,
+  sequences: ReadonlyArray<number>,
+  first: number,
+  end: number,
+  bytes: number,
+): Uint8Array => {
+  const value = valueFor(bytes + end - first - 1)
+  let at = valueBodyAt
+  for (let index = first; index < end; index++) {
+    if (index > first) value[at++] = newline
+    at += texts.copy(sequences[index]!, value, at)
+  }
+  return sealValue(value)
+}
+
+const newline = 10
+
+export const decodePage = (page: Uint8Array): ReadonlyArray<JournalRecord> =>
+  textOf(page).split("\n").map(parseRecord)
+
+const byId = <A extends { readonly id: string }>(things: ReadonlyArray<A>): Map<string, A> =>
+  new Map(things.map((thing) => [thing.id, thing]))
+
+/** The text of each definition that was written: of thousands, few are new at the next snapshot. */
+const definitionTexts = new WeakMap<object, string>()
+
+const definitionsText = (definitions: ReadonlyMap<string, object>): string => {
+  const texts: Array<string> = []
+  for (const definition of definitions.values()) {
+    let text = definitionTexts.get(definition)
+    if (text === undefined) {
+      text = JSON.stringify(definition)
+      definitionTexts.set(definition, text)
+    }
+    texts.push(text)
+  }
+  return `[${texts.join(",")}]`
+}
+
+export const encodeProject = ({ badges, quests, rules, ...rest }: ProjectState): string => {
+  const { backfills, webhooks } = rest
+  const others = { ...rest, webhooks: [...webhooks.values()], backfills: [...backfills] }
+  const [questsText, rulesText, badgesText] = [quests, rules, badges].map(definitionsText)
+  return `${JSON.stringify(others).slice(0, -1)},"quests":${questsText},"rules":${rulesText},"badges":${badgesText}}`
+}
+
+export const decodeProject = (value: Uint8Array): ProjectState => {
+  const stored = JSON.parse(textOf(value))
+  return {
+    ...stored,
+    quests: byId<Quest>(stored.quests),
+    rules: byId<Rule>(stored.rules),
+    badges: byId<Badge>(stored.badges),
+    webhooks: byId<Webhook>(stored.webhooks),
+    backfills: new Map(stored.backfills),
+  }
+}
+
+export const encodeDirectory = (directory: DirectoryState): string =>
+  JSON.stringify({
+    ...directory,
+    projects: [...directory.projects.values()],
+    keys: [...directory.keys.values()],
+  })
+
+export const decodeDirectory = (value: Uint8Array): DirectoryState => {
+  const stored: DirectoryState & {
+    readonly projects: unknown
+    readonly keys: unknown
+  } = JSON.parse(textOf(value))
+  return {
+    ...stored,
+    projects: byId(stored.projects as unknown as ReadonlyArray<Project>),
+    keys: byId(stored.keys as unknown as ReadonlyArray<ApiKey>),
+  }
+}

@@ -1,0 +1,62 @@
+/** What a snapshot says about itself: up to where it is complete, and how much of the journal before it is kept. */
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import { compositeKey } from "../../storage/Keys.ts"
+import type { StorageError } from "../../storage/Storage.ts"
+
+/** What a snapshot says about itself, under `snapshotKey` in the table `meta`. */
+export interface SnapshotMark {
+  readonly watermark: number
+  /** Epoch milliseconds. */
+  readonly at: number
+  /** Where the journal stood at earlier times, oldest first; what its retention is decided by. */
+  readonly journal: ReadonlyArray<JournalMark>
+}
+
+export interface JournalMark {
+  readonly sequence: number
+  readonly at: number
+  /** Bytes appended before it, since the oldest mark. */
+  readonly bytes: number
+}
+
+export const snapshotKey = compositeKey("snapshot")
+
+const journalMarkEveryMs = 3_600_000
+
+/** Where a snapshot stands: its watermark, epoch milliseconds, and the bytes appended since the oldest mark of the journal. */
+export interface SnapshotPlace {
+  readonly watermark: number
+  readonly at: number
+  readonly bytes: number
+}
+
+/**
+ * The mark after `mark`. The journal before its oldest mark is let go of: it is older than its retention, or too large.
+ * What somebody needs (`held`: the lowest such sequence) stays longer, until it is far too large.
+ */
+export const nextMark = (
+  mark: SnapshotMark,
+  { at, bytes, watermark }: SnapshotPlace,
+  held: Effect.Effect<number, StorageError>,
+): Effect.Effect<SnapshotMark, StorageError> => {
+  const here = { sequence: watermark, at, bytes }
+  const marks = mark.journal.length > 0 ? mark.journal : [{ sequence: 0, at, bytes: 0 }]
+  const journal = at - marks.at(-1)!.at >= journalMarkEveryMs ? [...marks, here] : marks
+  const bytesSince = (old: JournalMark) => bytes - old.bytes
+  const tooOld = (old: JournalMark | undefined): old is JournalMark =>
+    old !== undefined &&
+    (at - old.at >= limits.journalRetentionMs || bytesSince(old) >= limits.journalRetentionBytesMax)
+  if (!tooOld(journal[1])) return Effect.succeed({ watermark, at, journal })
+  return Effect.map(held, (sequence) => {
+    let oldest = 0
+    for (
+      let old = journal[1];
+      tooOld(old) && (old.sequence <= sequence || bytesSince(old) >= limits.journalHeldBytesMax);
+      old = journal[oldest + 1]
+    ) {
+      oldest++
+    }
+    return { watermark, at, journal: journal.slice(oldest) }
+  })
+}

@@ -1,0 +1,53 @@
+/** Users as neighbours in the snapshot. */
+import { Effect } from "effect"
+import type { Subject } from "../../domain/Record.ts"
+import { limits } from "../../Limits.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+
+interface OfSubject {
+  readonly subject: Subject
+}
+
+/**
+ * The items in parts of about `size`, each of which has keys of the snapshot that stand together: all of a part are
+ * before all of the next. So a part is written to few pages of LMDB, and sorting it would save none. Where the
+ * parts end is told by a sample. Gives way to others now and then.
+ */
+export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
+  items: ReadonlyArray<A>,
+  size: number,
+) {
+  const parts = Math.max(1, Math.ceil(items.length / size))
+  if (parts === 1) return [items]
+  const every = Math.max(1, Math.floor(items.length / (parts * samplesPerPart)))
+  const sample = items.filter((_, index) => index % every === 0).sort(compare)
+  const ends = Array.from(
+    { length: parts - 1 },
+    (_, part) => sample[Math.floor(((part + 1) * sample.length) / parts)]!,
+  )
+  const divided: Array<Array<A>> = Array.from({ length: parts }, () => [])
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]!
+    let low = 0
+    let high = ends.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (compare(item, ends[middle]!) < 0) high = middle
+      else low = middle + 1
+    }
+    divided[low]!.push(item)
+    if ((index + 1) % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
+  }
+  return divided
+})
+
+// Not quite the order of keys: code points beyond U+FFFF come before U+E000. Here that does not matter.
+const compare = ({ subject: one }: OfSubject, { subject: other }: OfSubject): number => {
+  if (one.actor !== "user" || other.actor !== "user") return compareTexts(one.actor, other.actor)
+  return compareTexts(one.environment, other.environment) || compareTexts(one.userId, other.userId)
+}
+
+const samplesPerPart = 16
+
+const compareTexts = (one: string, other: string): number =>
+  one === other ? 0 : one < other ? -1 : 1

@@ -1,0 +1,136 @@
+/**
+ * When something will happen to the users of one environment by itself: a streak breaks, a quest ends. So that
+ * time passing costs only those to whom something happens, not a look at everybody every day.
+ *
+ * A member's due time is a second (of epoch time), and a member is listed under one second that is not later
+ * (`#homes`). When the due time moves later, which is what activity does, nothing is done: the member is found
+ * when that second comes, and listed anew. When it moves earlier, the member is listed there and the old
+ * listing no longer counts. So a member is listed once, plus once for each time it came earlier.
+ *
+ * Who has something that may come due if definitions are edited, such as a quest without an end, is `never`
+ * due, in contrast to who has nothing at all (0). `recheck` has all of them looked at again.
+ *
+ * Cost: 8 bytes a member, 4 for its listing; a change is two reads and writes in arrays.
+ */
+import { MemberTable } from "../../domain/board/MemberTable.ts"
+import { dueAt } from "../../domain/Due.ts"
+import type { ProjectState } from "../../domain/Project.ts"
+import type { UserState } from "../../domain/User.ts"
+import { limits } from "../../Limits.ts"
+
+/** The due second of who has something that could only become due by an edit. */
+export const never = 0xffff_ffff
+
+/** The second at which a tick would find something to note for `user`: past ones included; `never`, or 0 for nothing. */
+export const dueSecond = (user: UserState, project: ProjectState, now: number): number => {
+  const at = dueAt(user, project, now)
+  if (at === Number.POSITIVE_INFINITY) return isMidway(user) ? never : 0
+  // What is due now must not be put off to the end of this second: it would be then, too, and so on.
+  const second = at <= now ? Math.floor(at / 1_000) : Math.ceil(at / 1_000)
+  return Math.min(never - 1, Math.max(1, second))
+}
+
+const isMidway = (user: UserState): boolean => {
+  for (const { broken } of user.streaks.values()) if (!broken) return true
+  for (const { completedAt, expired, startedAt } of user.quests.values()) {
+    if (startedAt !== null && completedAt === null && !expired) return true
+  }
+  return false
+}
+
+export class Agenda {
+  readonly #dues = new MemberTable()
+  /** The second under which a member is listed, 0: under none. */
+  readonly #homes = new MemberTable()
+  readonly #lists = new Map<number, Array<number>>()
+  #earliest = Number.POSITIVE_INFINITY
+  #highest = -1
+  /** The next member that is to be looked at again, whenever it is due. */
+  #recheckFrom = Number.POSITIVE_INFINITY
+  readonly #sooner: () => void
+
+  /** `sooner` is called when `nextSecond` has become earlier. */
+  constructor(sooner: () => void = () => {}) {
+    this.#sooner = sooner
+  }
+
+  /** When the next member may be due; 0 for at once. */
+  get nextSecond(): number {
+    return this.#recheckFrom <= this.#highest ? 0 : this.#earliest
+  }
+
+  dueOf(member: number): number {
+    return this.#dues.get(member)
+  }
+
+  /** Sets when `member` is due, or 0. */
+  set(member: number, second: number): void {
+    this.#dues.set(member, second)
+    this.#highest = Math.max(this.#highest, member)
+    if (second === 0 || second === never) return
+    const home = this.#homes.get(member)
+    if (home !== 0 && home <= second) return
+    this.#list(member, second)
+  }
+
+  /** The definitions have changed so that due times may be others. */
+  recheck(): void {
+    this.#recheckFrom = 0
+    this.#sooner()
+  }
+
+  /**
+   * Up to `limit` members to be looked at, since they are due at `second` or to be rechecked. Each is due
+   * again only when it is `set`. May answer none although `nextSecond` has come: then it has to be called again.
+   */
+  take(second: number, limit: number): ReadonlyArray<number> {
+    const taken: Array<number> = []
+    this.#recheck(taken, limit)
+    for (
+      let looked = 0;
+      looked < limit && taken.length < limit && this.#earliest <= second;
+      looked++
+    ) {
+      const listed = this.#earliest
+      const list = this.#lists.get(listed)!
+      const member = list.pop()!
+      if (list.length === 0) this.#unlist(listed)
+      if (this.#homes.get(member) !== listed) continue
+      this.#homes.set(member, 0)
+      const due = this.#dues.get(member)
+      if (due === 0 || due === never) continue
+      if (due > second) this.#list(member, due)
+      else taken.push(member)
+    }
+    return taken
+  }
+
+  #recheck(taken: Array<number>, limit: number): void {
+    const end = Math.min(this.#highest + 1, this.#recheckFrom + limits.agendaScanMembersMax)
+    while (this.#recheckFrom < end && taken.length < limit) {
+      const member = this.#recheckFrom++
+      if (this.#dues.get(member) !== 0) taken.push(member)
+    }
+    if (this.#recheckFrom > this.#highest) this.#recheckFrom = Number.POSITIVE_INFINITY
+  }
+
+  #list(member: number, second: number): void {
+    this.#homes.set(member, second)
+    const list = this.#lists.get(second)
+    if (list !== undefined) {
+      list.push(member)
+      return
+    }
+    this.#lists.set(second, [member])
+    if (second >= this.#earliest) return
+    this.#earliest = second
+    this.#sooner()
+  }
+
+  #unlist(second: number): void {
+    this.#lists.delete(second)
+    let earliest = Number.POSITIVE_INFINITY
+    for (const other of this.#lists.keys()) earliest = Math.min(earliest, other)
+    this.#earliest = earliest
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Lets users know that time has passed: takes those whose due time has come from the agendas, looks whether
+ * something is really due, and only then asks the user's actor, with a `tick`. At a bounded rate: after each
+ * group of users comes a pause, so that a midnight at which many streaks break slows nobody down.
+ */
+import { Effect } from "effect"
+import type { Tick } from "../../domain/Record.ts"
+import type { UserState } from "../../domain/User.ts"
+import { limits } from "../../Limits.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { Environment } from "../actor/Environments.ts"
+import type { UserMessage } from "../Engine.ts"
+import { dueSecond } from "./Agenda.ts"
+import { Alarm } from "./Alarm.ts"
+
+export interface TickerOptions {
+  /** How often the clock is looked at, in case it was set. */
+  readonly clockCheckMs: number
+  readonly environments: Iterable<Environment>
+  readonly now: () => number
+  /** A user's state as it is ahead of the journal, warm or cold, without making it warm. */
+  readonly peek: (
+    environment: Environment,
+    userId: string,
+  ) => Effect.Effect<UserState | undefined, Broken>
+  readonly askUsers: (
+    environment: Environment,
+    messages: ReadonlyArray<UserMessage<Tick>>,
+  ) => Effect.Effect<ReadonlyArray<object>>
+}
+
+export class Ticker {
+  readonly #options: TickerOptions
+  readonly #alarm = new Alarm()
+
+  constructor(options: TickerOptions) {
+    this.#options = options
+  }
+
+  /** An agenda has something earlier than before. */
+  readonly sooner = (): void => this.#alarm.ring()
+
+  /** Runs for ever. */
+  readonly run: Effect.Effect<never, Broken> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      let waitMs = this.#options.clockCheckMs
+      for (const environment of this.#options.environments) {
+        const { agenda } = environment
+        const dueAt = agenda.nextSecond * 1_000
+        const now = this.#options.now()
+        if (dueAt > now) {
+          waitMs = Math.min(waitMs, dueAt - now)
+          continue
+        }
+        yield* this.#look(environment)
+        waitMs = 0
+      }
+      if (waitMs > 0) yield* this.#alarm.sleep(waitMs)
+    }
+  })
+
+  /** Looks at a group of users of one environment. */
+  readonly #look = Effect.fnUntraced(function* (this: Ticker, environment: Environment) {
+    const { agenda, boards, project } = environment
+    const { askUsers, now, peek } = this.#options
+    const group = agenda.take(Math.floor(now() / 1_000), limits.agendaGroupUsersMax)
+    const userIds = group.map((member) => boards.members.idOf(member))
+    const due: Array<UserMessage<Tick>> = []
+    const set = (userId: string, second: number) => {
+      const member = boards.members.find(userId)
+      if (member !== undefined) agenda.set(member, second)
+    }
+    let looked = 0
+    for (const userId of userIds) {
+      if (looked >= turnParts) {
+        looked = 0
+        yield* nextTurn
+      }
+      const user = yield* peek(environment, userId)
+      looked += userParts + (user === undefined ? 0 : user.quests.size + user.streaks.size)
+      const second = user === undefined ? 0 : dueSecond(user, project.state, now())
+      if (second === 0 || second * 1_000 > now()) set(userId, second)
+      else due.push({ userId, command: tick })
+    }
+    const outcomes = yield* askUsers(environment, due)
+    outcomes.forEach((outcome, index) => {
+      // Refused, for being busy or out of space. The record of one that was not has set the next time.
+      if ("_tag" in outcome) {
+        set(due[index]!.userId, Math.ceil((now() + limits.agendaRetryMs) / 1_000))
+      }
+    })
+    yield* group.length === 0 ? nextTurn : Effect.sleep(limits.agendaPauseMs)
+  })
+}
+
+const tick: Tick = { kind: "tick" }
+/** Quests and streaks that are looked at in one turn of the event loop. */
+const turnParts = 1_000
+/** A user counts as so many, whatever they have: cold ones are read from disk. */
+const userParts = 20

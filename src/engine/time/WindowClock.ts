@@ -1,0 +1,122 @@
+/**
+ * Closes the windows of leaderboards when they end: for every environment whose local day has changed, and for
+ * one whose time zone has, it asks the project actor for a record. At start it does so for all, so that
+ * what ended while nobody was there is closed then.
+ *
+ * A window may be closed once all records that count for it are durable. Those were decided before its end, so
+ * it waits, after the end, for the commit of all that was appended by then, and then asks within the same
+ * turn of the event loop: nothing can come in between. Should the settings have changed while it waited, what
+ * is over may be another thing by then, and it begins anew.
+ *
+ * It sleeps until the next midnight of any zone that is in use, and looks at the clock every
+ * `clockCheckMs`, in case that was set.
+ */
+import { Effect } from "effect"
+import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/Calendar.ts"
+import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { limits } from "../../Limits.ts"
+import type { AnyEnvelope } from "../actor/Actor.ts"
+import type { Environment, ProjectActor } from "../actor/Environments.ts"
+import type { CommitWaiter } from "../commit/GroupCommit.ts"
+import { Alarm } from "./Alarm.ts"
+
+export interface WindowClockOptions {
+  /** How often the clock is looked at, in case it was set. */
+  readonly clockCheckMs: number
+  readonly environments: Iterable<Environment>
+  readonly now: () => number
+  /** Calls the waiter when everything appended so far is durable. */
+  readonly afterCommit: (waiter: CommitWaiter) => void
+  readonly accept: (actor: ProjectActor, envelope: AnyEnvelope) => void
+}
+
+export class WindowClock {
+  readonly #options: WindowClockOptions
+  readonly #alarm = new Alarm()
+  /** When the local day of an environment ends; absent: to be looked at now. */
+  readonly #dayEnds = new Map<Environment, number>()
+
+  constructor(options: WindowClockOptions) {
+    this.#options = options
+  }
+
+  /** The settings of an environment have changed, and perhaps its time zone. */
+  changed(environment: Environment): void {
+    this.#dayEnds.delete(environment)
+    this.#alarm.ring()
+  }
+
+  /** Runs for ever. */
+  readonly run: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      yield* Effect.forEach(this.#due(), (environment) => this.#look(environment), {
+        concurrency: limits.windowClosesConcurrentMax,
+        discard: true,
+      })
+      let next = Number.POSITIVE_INFINITY
+      for (const environment of this.#options.environments) {
+        next = Math.min(next, this.#dayEnds.get(environment) ?? 0)
+      }
+      const sleepMs = Math.max(0, next - this.#options.now())
+      yield* this.#alarm.sleep(Math.min(sleepMs, this.#options.clockCheckMs))
+    }
+  })
+
+  #due(): ReadonlyArray<Environment> {
+    const now = this.#options.now()
+    const ends = new Map<string, number>()
+    const due: Array<Environment> = []
+    for (const environment of this.#options.environments) {
+      if ((this.#dayEnds.get(environment) ?? 0) > now) continue
+      due.push(environment)
+      const { timezone } = environment.project.state.settings
+      let end = ends.get(timezone)
+      if (end === undefined) {
+        end = nextMidnight(zoneOf(timezone), now)
+        ends.set(timezone, end)
+      }
+      this.#dayEnds.set(environment, end)
+    }
+    return due
+  }
+
+  #look(environment: Environment): Effect.Effect<void> {
+    return Effect.map(this.#close(environment), (closed) => {
+      if (!closed) this.#dayEnds.set(environment, this.#options.now() + limits.windowCloseRetryMs)
+    })
+  }
+
+  /** Closes what is over; answers false when that must be tried again. */
+  #close(environment: Environment): Effect.Effect<boolean> {
+    const { accept, afterCommit, now } = this.#options
+    const { boards, project } = environment
+    return Effect.callback((resume) => {
+      const { settings } = project.state
+      const at = now()
+      const closeNow = () => {
+        if (project.state.settings !== settings) return resume(this.#close(environment))
+        const zone = zoneOf(settings.timezone)
+        const windows: Array<{ window: WindowKind; index: number; total: number }> = []
+        for (const window of windowKinds) {
+          const open = openWindow(project.state, zone, window, at)
+          for (const { index, total } of boards.windows[window].over(open)) {
+            windows.push({ window, index, total })
+          }
+        }
+        if (windows.length === 0) return resume(Effect.succeed(true))
+        accept(project, {
+          command: { kind: "closeWindows", windows },
+          idempotency: undefined,
+          annotations: undefined,
+          answered: () => resume(Effect.succeed(true)),
+          refused: () => resume(Effect.succeed(false)),
+        })
+      }
+      // No caller waits.
+      afterCommit({ committed: closeNow, stalled: () => true })
+    })
+  }
+}
+
+/** When the local day ends, epoch milliseconds. */
+const nextMidnight = (zone: Zone, now: number): number => zone.startOfDay(zone.dayAt(now) + 1)

@@ -1,0 +1,45 @@
+/**
+ * `POST /admin/archives` → 200 and lines of JSON while the archive is being made: `{ "progress": … }` now and
+ * then, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. Whoever goes away before
+ * the end does not stop it.
+ */
+import { Cause, Effect, Result } from "effect"
+import type { Archives } from "../../engine/archive/Archives.ts"
+import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
+import type { Exchange } from "../request/Exchange.ts"
+
+export type ArchiveLine =
+  | { readonly progress: JobProgress }
+  | { readonly archive: unknown }
+  | { readonly failed: Pick<JobFailed, "kind" | "detail"> }
+
+/** Makes an archive and tells how it goes. */
+export const createArchive = (
+  archives: Archives["Service"],
+  { requestId, response }: Exchange,
+): Effect.Effect<void> => {
+  const tell = (line: ArchiveLine): void => {
+    if (!response.destroyed) response.write(`${JSON.stringify(line)}\n`)
+  }
+  response.writeHead(200, {
+    "Content-Type": "application/x-ndjson",
+    "Cache-Control": "no-store",
+    "X-Request-Id": requestId,
+  })
+  const progress = (at: JobProgress) => tell({ progress: at })
+  return archives.create({ reason: "request", progress }).pipe(
+    Effect.matchCauseEffect({
+      onSuccess: (archive) => Effect.sync(() => tell({ archive })),
+      onFailure: (cause) => {
+        const failed = Cause.findError(cause)
+        if (Result.isSuccess(failed)) {
+          const { detail, kind } = failed.success
+          return Effect.sync(() => tell({ failed: { kind, detail } }))
+        }
+        tell({ failed: { kind: "failed", detail: "The log has more under the request id." } })
+        return Effect.annotateLogs(Effect.logError("An admin request failed", cause), { requestId })
+      },
+    }),
+    Effect.ensuring(Effect.sync(() => response.end())),
+  )
+}

@@ -1,0 +1,192 @@
+/**
+ * The admin server: what an operator's command line asks of a running server, on an address of its own that is
+ * loopback by default. Every request but that for the metrics needs the token that the server made at its start;
+ * a Prometheus could not know it. Whatever is asked, `Host` must be a name of this server (`admin/HostCheck.ts`).
+ *
+ * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
+ * → 204 · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
+ * where the durable journal ends · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
+ */
+import { createHash, timingSafeEqual } from "node:crypto"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { Cause, Effect, Result, SchemaParser, type Scope } from "effect"
+import { ApiKeys, KeyRequest } from "../../accounts/ApiKeys.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { Archives } from "../../engine/archive/Archives.ts"
+import { limits } from "../../Limits.ts"
+import { type Metrics, prometheusContentType, type ReadFailure } from "../../metrics/Metrics.ts"
+import { parseBody, readBody } from "../body/Body.ts"
+import { schemaFaults } from "../body/SchemaFaults.ts"
+import { Exchange } from "../request/Exchange.ts"
+import { bearerKey } from "../request/RequestParts.ts"
+import { close, letHalfClose, listen, type ServeError } from "../server/Listener.ts"
+import { createServer } from "../server/nodeHttp.ts"
+import { type Served, whereIs } from "../server/Server.ts"
+import { createArchive } from "./AdminArchives.ts"
+import { hostCheck } from "./HostCheck.ts"
+
+export interface AdminOptions {
+  readonly host: string
+  /** 0 takes any free port. */
+  readonly port: number
+  /** Further host names under which it is asked. */
+  readonly hostNames: ReadonlyArray<string>
+  readonly token: string
+  readonly metrics: Metrics
+}
+
+/** What a request is answered with; no `body` is 204. */
+interface Reply {
+  readonly status: number
+  readonly body?: unknown
+}
+
+/** Serves the admin address until the scope closes; requests under way get `adminGraceMs` then. */
+export const serveAdmin = (
+  options: AdminOptions,
+): Effect.Effect<Served, ServeError, ApiKeys | Archives | Scope.Scope> =>
+  Effect.gen(function* () {
+    const keys = yield* ApiKeys
+    const archives = yield* Archives
+    const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const mayEnter = tokenCheck(options.token)
+    const mayAskAs = hostCheck([options.host, ...options.hostNames])
+
+    const create = (request: IncomingMessage): Answer =>
+      Effect.map(Effect.flatMap(keyRequest(request), keys.create), (created) => ({
+        status: 201,
+        body: created,
+      }))
+
+    const route = (path: string, request: IncomingMessage): Answer => {
+      if (!mayEnter(request)) return Effect.fail(unauthorized)
+      const id = /^\/admin\/keys\/([^/]+)$/.exec(path)?.[1]
+      switch (id === undefined ? `${request.method} ${path}` : request.method) {
+        case "GET /admin/keys":
+          return Effect.map(keys.list, (all) => ({ status: 200, body: { keys: all } }))
+        case "POST /admin/keys":
+          return create(request)
+        case "GET /admin/position":
+          return Effect.sync(() => ({ status: 200, body: archives.position() }))
+        case "DELETE":
+          return Effect.as(keys.revoke(id!), { status: 204 })
+        default:
+          return Effect.fail(notFound)
+      }
+    }
+
+    const handle = (exchange: Exchange): void => {
+      const { request } = exchange
+      if (!mayAskAs(request.headers.host)) {
+        exchange.refuse(misdirected)
+        return
+      }
+      if (exchange.path === "/metrics" && (request.method === "GET" || request.method === "HEAD")) {
+        const noStore = ["Cache-Control", "no-store"]
+        exchange.reply(200, prometheusContentType, options.metrics.text(), noStore)
+        for (const failure of options.metrics.takeReadFailures()) runFork(logReadFailure(failure))
+        return
+      }
+      if (asksForArchive(exchange) && mayEnter(request)) {
+        runFork(createArchive(archives, exchange))
+        return
+      }
+      const answer = Effect.matchCauseEffect(route(exchange.path, request), {
+        onSuccess: (answered) => Effect.sync(() => reply(exchange, answered)),
+        onFailure: (cause) => refuse(exchange, cause),
+      })
+      runFork(answer)
+    }
+    const server = createAdminServer((request, response) => {
+      const exchange = new Exchange(request, response, false)
+      try {
+        handle(exchange)
+      } catch (defect) {
+        runFork(refuse(exchange, Cause.die(defect)))
+      }
+    })
+    yield* Effect.acquireRelease(listen(server, options), () =>
+      Effect.gen(function* () {
+        yield* Effect.timeoutOption(close(server), limits.adminGraceMs)
+        server.closeAllConnections()
+      }),
+    )
+    return whereIs(server.address() as AddressInfo, options.host)
+  })
+
+const asksForArchive = ({ path, request }: Exchange): boolean =>
+  request.method === "POST" && path === "/admin/archives"
+
+type Answer = Effect.Effect<Reply, LaurelError>
+
+const createAdminServer = (
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Server => {
+  const server = createServer(
+    {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      maxHeaderSize: limits.headerBytesMax,
+    },
+    handle,
+  )
+  letHalfClose(server)
+  server.maxConnections = limits.adminConnectionsMax
+  return server
+}
+
+const unauthorized = laurelError("unauthorized", "Send the token of this server's `server.json`.")
+const misdirected = laurelError(
+  "misdirected_request",
+  "Ask with an IP address, with localhost, or with a name that LAUREL_ADMIN_HOST_NAMES lists.",
+)
+const notFound = laurelError("not_found", "The admin server has no such method and path.")
+const internalError = laurelError("internal_error", "The log has more under the request id.")
+
+const logReadFailure = ({ cause, metric }: ReadFailure): Effect.Effect<void> =>
+  Effect.logError("A metric can not be read", Cause.die(cause)).pipe(
+    Effect.annotateLogs({ metric }),
+  )
+
+const reply = (exchange: Exchange, { body, status }: Reply): void => {
+  const noStore = ["Cache-Control", "no-store"]
+  if (body === undefined) exchange.response.writeHead(status).end()
+  else exchange.reply(status, "application/json", JSON.stringify(body), noStore)
+}
+
+const refuse = (exchange: Exchange, cause: Cause.Cause<LaurelError>): Effect.Effect<void> => {
+  const refusal = Cause.findError(cause)
+  if (Result.isSuccess(refusal)) return Effect.sync(() => exchange.refuse(refusal.success))
+  exchange.refuse(internalError)
+  return Effect.logError("An admin request failed", cause).pipe(
+    Effect.annotateLogs({ requestId: exchange.requestId }),
+  )
+}
+
+/** The wish for a key in a request's body. */
+const keyRequest = (request: IncomingMessage): Effect.Effect<KeyRequest, LaurelError> =>
+  Effect.callback<Buffer, LaurelError>((resume) =>
+    readBody(request, limits.bodyBytesMax, (body) => resume(Effect.fromResult(body))),
+  ).pipe(
+    Effect.flatMap((body) => Effect.fromResult(Result.flatMap(parseBody(body), decodeRequest))),
+  )
+
+const decodeKeyRequest = SchemaParser.decodeUnknownResult(KeyRequest, {
+  errors: "all",
+  onExcessProperty: "error",
+})
+
+const decodeRequest = (value: unknown): Result.Result<KeyRequest, LaurelError> =>
+  Result.mapError(decodeKeyRequest(value), (issue) => invalidRequest(schemaFaults(issue, "")))
+
+/** Compares hashes, so that neither content nor length of the token shows in the time it takes. */
+const tokenCheck = (token: string): ((request: IncomingMessage) => boolean) => {
+  const digest = (text: string) => createHash("sha256").update(text).digest()
+  const expected = digest(token)
+  return (request) => {
+    const given = bearerKey(request.headers.authorization)
+    return given !== undefined && timingSafeEqual(digest(given), expected)
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Reading the body of a request: bounded while it streams, valid UTF-8, valid JSON. Nothing here repeats
+ * what was sent.
+ */
+import { isUtf8 } from "node:buffer"
+import type { IncomingMessage } from "node:http"
+import { Result } from "effect"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { limits } from "../../Limits.ts"
+
+export const bodyTooLarge = (bytesMax: number): LaurelError =>
+  laurelError("body_too_large", `The body may have at most ${bytesMax} bytes.`)
+
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0
+
+/** How large the body is, as far as the request says. */
+export const announcedBytes = ({ headers }: IncomingMessage): number =>
+  Number(headers["content-length"] ?? 0)
+
+/**
+ * Calls `done` with the whole body, or with `body_too_large` as soon as it has more than `bytesMax`, and never
+ * when the caller goes away before its end. `room` is told of every piece, and may refuse it.
+ */
+export const readBody = (
+  request: IncomingMessage,
+  bytesMax: number,
+  done: (body: Result.Result<Buffer, LaurelError>) => void,
+  room: (bytes: number) => LaurelError | undefined = () => undefined,
+): void => {
+  const chunks: Array<Buffer> = []
+  let bytes = 0
+  /** Pieces at the end of `chunks` that are as they arrived. */
+  let small = 0
+  const take = (chunk: Buffer): void => {
+    bytes += chunk.length
+    const refusal = bytes <= bytesMax ? room(chunk.length) : bodyTooLarge(bytesMax)
+    if (refusal === undefined) {
+      chunks.push(chunk)
+      if (++small === limits.bodyPiecesMax) {
+        chunks.push(Buffer.concat(chunks.splice(-small)))
+        small = 0
+      }
+      return
+    }
+    request.off("data", take)
+    request.off("end", end)
+    chunks.length = 0
+    done(Result.fail(refusal))
+  }
+  const end = (): void => {
+    done(Result.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)))
+  }
+  request.on("data", take)
+  request.on("end", end)
+}
+
+/**
+ * Lets the rest of a body that was refused pass by, so that the caller gets to read the reply; one that goes
+ * on for ever is cut off.
+ */
+export const discardBody = (request: IncomingMessage): void => {
+  // What has an end within bounds, Node lets pass by itself after the reply.
+  if (withinBounds(request)) return
+  let bytes = 0
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > limits.refusedBodyBytesMax) request.destroy()
+  })
+}
+
+const withinBounds = ({ headers }: IncomingMessage): boolean =>
+  headers["transfer-encoding"] === undefined &&
+  Number(headers["content-length"] ?? 0) <= limits.refusedBodyBytesMax
+
+const invalidJson = (detail: string): LaurelError => laurelError("invalid_json", detail)
+
+/** Of JSON that is broken at the character with this index, and of JSON that has no end. */
+export const brokenAt = (index: number): LaurelError =>
+  invalidJson(`The JSON is broken at character ${index}.`)
+export const endsEarly = invalidJson("The body ends before its JSON does, or holds something else.")
+
+/** The body as text; anything but UTF-8 is refused. */
+export const decodeText = (body: Buffer): Result.Result<string, LaurelError> =>
+  isUtf8(body) ? Result.succeed(body.toString("utf8")) : Result.fail(notUtf8)
+
+export const notUtf8 = invalidJson("The body is not UTF-8.")
+
+/**
+ * The value of a JSON text. Of members with the same name the last one counts. `place` says where in the body the
+ * character stands that has an index in `text`.
+ */
+export const parseJson = (
+  text: string,
+  place: (index: number) => number = (index) => index,
+): Result.Result<unknown, LaurelError> => {
+  if (text.length === 0) return Result.fail(noBody)
+  if (text.charCodeAt(0) === byteOrderMark) return Result.fail(markedBody)
+  try {
+    return Result.succeed(JSON.parse(text))
+  } catch (error) {
+    // The parser's own words quote the text.
+    const position = /at position (\d+)/.exec(String(error))?.[1]
+    return Result.fail(position === undefined ? endsEarly : brokenAt(place(Number(position))))
+  }
+}
+
+/** The JSON value of a whole body. */
+export const parseBody = (body: Buffer): Result.Result<unknown, LaurelError> => {
+  const text = decodeText(body)
+  return Result.isSuccess(text) ? parseJson(text.success) : Result.fail(text.failure)
+}
+
+const byteOrderMark = 0xfeff
+const noBody = invalidJson("The body is empty.")
+const markedBody = invalidJson("The body begins with a byte order mark.")

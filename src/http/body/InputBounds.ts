@@ -1,0 +1,205 @@
+/**
+ * Cuts a parsed JSON value down to what its schema can hold, before the Schema looks at it. The Schema visits every
+ * member of what it gets and makes an issue of each fault, some microseconds apiece, and knows no bound on either; here
+ * a member costs a look-up, and the first `most` faults end the walk.
+ *
+ * Unknown members, items beyond the length of a list, members beyond the number of a record, and metadata with a fault
+ * are told here and left out of what the Schema gets. All other faults are the Schema's.
+ */
+import type { Schema, SchemaAST } from "effect"
+import type { Fault } from "../../domain/Errors.ts"
+import type { FaultCode } from "../api/Checks.ts"
+import { pointerStep } from "./SchemaFaults.ts"
+
+/** What is left of a value, the value itself where it is within bounds, and the faults of what is not. */
+export interface Bounded {
+  readonly value: unknown
+  readonly faults: ReadonlyArray<Fault>
+}
+
+/** The bounds of `schema`; pointers of faults begin with `root`, and there are at most `most`. */
+export const compileBounds = (
+  schema: Schema.Top,
+): ((value: unknown, root: string, most: number) => Bounded) => {
+  const shape = shapeOf([schema.ast])
+  return (value, root, most) => {
+    if (shape === undefined) return { value, faults: [] }
+    const cut = new Cut(root, most)
+    const left = cut.value(shape, value)
+    return { value: left, faults: cut.faults }
+  }
+}
+
+/** How many a list or a record may have, and the words of the fault. */
+interface CountBound {
+  readonly max: number
+  readonly detail: string
+}
+
+/** What one place may hold, over all alternatives of its schema. */
+interface Shape {
+  /** Of objects with known members. */
+  readonly members: ReadonlyMap<string, Shape | undefined> | undefined
+  /** Of objects with members of any name. */
+  readonly record: CountBound | undefined
+  readonly wholeFault: WholeFault | undefined
+  /** Of lists. */
+  readonly list: CountBound | undefined
+  readonly item: Shape | undefined
+}
+
+/** Finds what is wrong with an object as a whole, at a bounded cost. */
+type WholeFault = (
+  value: object,
+) => { readonly code: FaultCode; readonly detail: string } | undefined
+
+const shapeOf = (asts: ReadonlyArray<SchemaAST.AST>): Shape | undefined => {
+  const all = asts.flatMap(alternatives)
+  const objects = all.filter((ast) => ast._tag === "Objects")
+  const arrays = all.filter((ast) => ast._tag === "Arrays")
+  if (objects.length === 0 && arrays.length === 0) return undefined
+  const records = objects.filter((ast) => ast.indexSignatures.length > 0)
+  return {
+    members: objects.length === 0 || records.length > 0 ? undefined : membersOf(objects),
+    record: countBound(records, "maxProperties"),
+    wholeFault: records.map(wholeFaultOf).find((found) => found !== undefined),
+    list: countBound(arrays, "maxItems"),
+    item: shapeOf(arrays.flatMap((ast) => ast.rest)),
+  }
+}
+
+const alternatives = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
+  ast._tag === "Union" ? ast.types.flatMap(alternatives) : [ast]
+
+const membersOf = (
+  objects: ReadonlyArray<SchemaAST.Objects>,
+): ReadonlyMap<string, Shape | undefined> => {
+  const members = Map.groupBy(
+    objects.flatMap((ast) => ast.propertySignatures),
+    ({ name }) => String(name),
+  )
+  return new Map(
+    [...members].map(([name, signatures]) => [name, shapeOf(signatures.map(({ type }) => type))]),
+  )
+}
+
+/** The bound on how many that all of `asts` state; of several, the widest. */
+const countBound = (
+  asts: ReadonlyArray<SchemaAST.AST>,
+  keyword: "maxItems" | "maxProperties",
+): CountBound | undefined => {
+  const bounds = asts.map((ast) =>
+    annotationsOf(ast)
+      .map(({ keywords, message }) => ({ max: keywords?.[keyword], detail: message ?? "" }))
+      .find((bound): bound is CountBound => typeof bound.max === "number"),
+  )
+  if (bounds.length === 0 || bounds.includes(undefined)) return undefined
+  return (bounds as ReadonlyArray<CountBound>).reduce((a, b) => (a.max >= b.max ? a : b))
+}
+
+const wholeFaultOf = (ast: SchemaAST.AST): WholeFault | undefined =>
+  annotationsOf(ast)
+    .map(({ wholeFault }) => wholeFault)
+    .find((found) => found !== undefined)
+
+/** What `api/Checks.ts` says of its checks. */
+interface CheckAnnotations {
+  readonly message?: string
+  readonly keywords?: Readonly<Record<string, unknown>>
+  readonly wholeFault?: WholeFault
+}
+
+const annotationsOf = (ast: SchemaAST.AST): ReadonlyArray<CheckAnnotations> =>
+  (ast.checks ?? []).map((check) => (check.annotations ?? {}) as CheckAnnotations)
+
+/** One walk over one value. */
+class Cut {
+  readonly faults: Array<Fault> = []
+  readonly #root: string
+  readonly #most: number
+  readonly #path: Array<string | number> = []
+
+  constructor(root: string, most: number) {
+    this.#root = root
+    this.#most = most
+  }
+
+  value(shape: Shape, value: unknown): unknown {
+    if (typeof value !== "object" || value === null) return value
+    if (Array.isArray(value)) return this.#list(shape, value)
+    if (shape.members !== undefined) return this.#object(shape.members, value)
+    return shape.record === undefined && shape.wholeFault === undefined
+      ? value
+      : this.#record(shape, value)
+  }
+
+  #full(): boolean {
+    return this.faults.length >= this.#most
+  }
+
+  #fault(code: FaultCode, detail: string, key?: string): void {
+    const path = key === undefined ? this.#path : [...this.#path, key]
+    const pointer = path.reduce<string>((before, step) => before + pointerStep(step), this.#root)
+    this.faults.push({ pointer, code, detail })
+  }
+
+  #list({ item, list }: Shape, value: ReadonlyArray<unknown>): unknown {
+    let items = value
+    if (list !== undefined && value.length > list.max) {
+      this.#fault("too_long", list.detail)
+      items = value.slice(0, list.max)
+    }
+    return item === undefined ? items : this.#items(item, items)
+  }
+
+  #items(shape: Shape, items: ReadonlyArray<unknown>): ReadonlyArray<unknown> {
+    let copy: Array<unknown> | undefined
+    for (let index = 0; index < items.length && !this.#full(); index++) {
+      const left = this.#member(index, shape, items[index])
+      if (left === items[index]) continue
+      copy ??= [...items]
+      copy[index] = left
+    }
+    return copy ?? items
+  }
+
+  #object(members: ReadonlyMap<string, Shape | undefined>, value: object): object {
+    const all = value as Readonly<Record<string, unknown>>
+    let changed = false
+    const known: Array<[string, unknown]> = []
+    for (const name in all) {
+      if (this.#full()) break
+      if (!members.has(name)) {
+        this.#fault("unknown_member", "is not known here", name)
+        changed = true
+        continue
+      }
+      const shape = members.get(name)
+      const left = shape === undefined ? all[name] : this.#member(name, shape, all[name])
+      changed ||= left !== all[name]
+      known.push([name, left])
+    }
+    return changed ? Object.fromEntries(known) : value
+  }
+
+  #record({ record, wholeFault }: Shape, value: object): object {
+    const fault = wholeFault?.(value)
+    if (fault !== undefined) {
+      this.#fault(fault.code, fault.detail)
+      return {}
+    }
+    if (record === undefined) return value
+    const names = Object.keys(value)
+    if (names.length <= record.max) return value
+    this.#fault("too_long", record.detail)
+    const kept = names.slice(0, record.max)
+    return Object.fromEntries(kept.map((name) => [name, (value as never)[name]]))
+  }
+
+  #member(key: string | number, shape: Shape, value: unknown): unknown {
+    this.#path.push(key)
+    const left = this.value(shape, value)
+    this.#path.pop()
+    return left
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Compiles the contract to routes: each endpoint of the `HttpApi` with what stands behind it, under its own
+ * path and, for operations, also under `/api`. A missing handler does not compile.
+ *
+ * Our own instead of Effect's `HttpApiBuilder`, because that one spends more time on a request than the engine
+ * does on an event; the declaration, its schemas and its OpenAPI document are the same.
+ */
+import type { Effect } from "effect"
+import { HttpApi, type HttpApiEndpoint, type HttpApiGroup } from "effect/http-api"
+import type { LaurelError } from "../../domain/Errors.ts"
+import { ApiKey } from "../api/Common.ts"
+import { type CompiledOperation, compileOperation, type Operation } from "./Operation.ts"
+import { Router } from "./Router.ts"
+
+/** One operation for each endpoint of a group. `Payloads` names payloads that are decoded in their own way. */
+export type Handlers<Group extends { readonly endpoints: object }, Payloads = unknown> = {
+  readonly [Name in keyof Group["endpoints"]]: Group["endpoints"][Name] extends HttpApiEndpoint.Top
+    ? Name extends keyof Payloads
+      ? Operation<Group["endpoints"][Name], Payloads[Name]>
+      : Operation<Group["endpoints"][Name]>
+    : never
+}
+
+/** A reply that is no JSON of an operation. `headers` are names and values in turn. */
+export interface PlainReply {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string | Buffer
+  readonly headers?: ReadonlyArray<string>
+}
+
+/** What `/healthz`, and `/readyz` of a server that is ready, say. */
+export const alive = {
+  status: 200,
+  contentType: "application/json",
+  body: '{"status":"ok"}',
+} as const satisfies PlainReply
+
+/** Answers a request for which no key is needed, from its header fields. */
+export type PlainHandler = (
+  headers: NodeJS.Dict<string | string[]>,
+) => PlainReply | LaurelError | Effect.Effect<PlainReply>
+
+export type HttpRoute = { readonly method: string; readonly path: string } & (
+  | { readonly kind: "operation"; readonly operation: CompiledOperation }
+  | { readonly kind: "plain"; readonly handle: PlainHandler }
+)
+
+type AnyOperations = {
+  // biome-ignore lint/suspicious/noExplicitAny: operations of all kinds stand side by side
+  readonly [group: string]: { readonly [endpoint: string]: Operation<any, any> }
+}
+
+/**
+ * The router of `api`. `operations` has what stands behind the endpoints that need a key, by group and
+ * endpoint; `plain` what stands behind all other paths, with or without an endpoint that declares them.
+ */
+export const compileRoutes = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+  operations: AnyOperations,
+  plain: ReadonlyMap<string, PlainHandler>,
+): Router<HttpRoute> => {
+  const routes: Array<HttpRoute> = []
+  HttpApi.reflect(api, {
+    onGroup: () => {},
+    onEndpoint: (reflected) => {
+      const { endpoint, group } = reflected
+      if (endpoint.middlewares.has(ApiKey)) {
+        const found = operations[group.identifier]?.[endpoint.identifier]
+        if (found === undefined) {
+          throw new Error(`Nothing stands behind ${group.identifier}.${endpoint.identifier}`)
+        }
+        const operation = compileOperation(reflected, found)
+        const { method, path } = operation
+        routes.push(
+          { kind: "operation", method, path, operation },
+          { kind: "operation", method, path: `/api${path}`, operation },
+        )
+      } else if (!plain.has(endpoint.path)) {
+        throw new Error(`Nothing stands behind ${endpoint.path}`)
+      }
+    },
+  })
+  for (const [path, handle] of plain) routes.push({ kind: "plain", method: "GET", path, handle })
+  return new Router(routes)
+}

@@ -1,0 +1,219 @@
+/**
+ * What stands behind an endpoint of the contract, and how an endpoint is compiled once, at start, to what a
+ * request needs: decoders for each part, who may call it, how large a body it takes.
+ */
+import type { IncomingHttpHeaders } from "node:http"
+import { Context, type Effect, Result, type Schema } from "effect"
+import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
+import type { Caller } from "../../accounts/Accounts.ts"
+import type { Scope } from "../../domain/Directory.ts"
+import { type Fault, invalidRequest, type LaurelError } from "../../domain/Errors.ts"
+import type { Idempotency, LogAnnotations } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import { BodyBytesMax, NoBodyIsEmpty, OpenTo } from "../api/Common.ts"
+import { parseBody } from "../body/Body.ts"
+import { inputDecoder } from "../body/InputDecoder.ts"
+import type { JsonText } from "../body/JsonText.ts"
+import type { HeaderList } from "../request/Exchange.ts"
+import { parseParams, parseQuery, refuseQuery } from "../request/RequestParts.ts"
+import type { StreamedReply } from "../stream/StreamedReply.ts"
+
+/** A decoded request of a known caller. */
+export interface OperationRequest<Params, Query, Payload> {
+  readonly params: Params
+  readonly query: Query
+  readonly payload: Payload
+  readonly caller: Caller
+  readonly idempotency: Idempotency | undefined
+  readonly headers: IncomingHttpHeaders
+}
+
+/** `location` is the path of what was created, under `/v1`; `headers` are names and values in turn. */
+export interface OperationReply<Body> {
+  readonly body: Body | JsonText<Body>
+  readonly replayed?: boolean
+  readonly location?: string
+  readonly headers?: HeaderList
+}
+
+/** The payload of an endpoint; `undefined` when it takes none. */
+type PayloadOf<Endpoint extends HttpApiEndpoint.Top> = [Endpoint["~Payload"]] extends [never]
+  ? undefined
+  : Endpoint["~Payload"]["Type"]
+
+/** The implementation of one endpoint. Replies are sent as they are, so their schemas must not transform. */
+export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
+  /** Decodes the body instead of the endpoint's Schema. */
+  readonly decode?: (body: Buffer, mediaType: string) => MaybeLater<Payload>
+  /**
+   * What can be seen to be wrong with a JSON body that has faults of form too, or comes with faulty parts: so
+   * all is told at once. What it sees here of a body in good form, `handle` must refuse itself.
+   */
+  readonly moreFaults?: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
+  /** How many requests it counts as; 1 if not given. */
+  readonly cost?: (payload: Payload) => number
+  readonly handle: (
+    request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
+  ) => Effect.Effect<OperationReply<Endpoint["~Success"]["Type"]> | StreamedReply, LaurelError>
+  /**
+   * Stands in for `handle` where there is no Idempotency-Key, without a fiber. Calls `done` once, maybe at once; what
+   * makes the answer may throw.
+   */
+  readonly handleWithCallback?: (
+    request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
+    annotations: LogAnnotations,
+    done: (answer: () => OperationReply<Endpoint["~Success"]["Type"]> | LaurelError) => void,
+  ) => void
+}
+
+/** A payload at once, or, of a large body, in a later turn of the event loop. */
+type MaybeLater<Payload> =
+  | Result.Result<Payload, LaurelError>
+  | Promise<Result.Result<Payload, LaurelError>>
+
+type Decoded = Result.Result<unknown, ReadonlyArray<Fault>>
+
+/** An endpoint with its operation, ready for requests. */
+export interface CompiledOperation {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly scopes: ReadonlySet<Scope>
+  readonly bodyBytesMax: number
+  /** The media types of its body; empty when it takes none. */
+  readonly mediaTypes: ReadonlySet<string>
+  /** A request without a body is one with an empty object. */
+  readonly bodyOptional: boolean
+  readonly params: (raw: ReadonlyArray<string>) => Decoded
+  readonly query: (text: string) => Decoded
+  readonly payload: (body: Buffer, mediaType: string) => MaybeLater<unknown>
+  readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
+  readonly cost: ((payload: unknown) => number) | undefined
+  readonly handle: AnyOperation["handle"]
+  readonly handleWithCallback: AnyOperation["handleWithCallback"]
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: endpoints of all kinds are compiled alike
+type AnyOperation = Operation<any, any>
+
+/** An endpoint as `HttpApi.reflect` shows it. */
+export interface ReflectedEndpoint {
+  readonly group: { readonly identifier: string }
+  readonly endpoint: HttpApiEndpoint.Top
+  readonly mergedAnnotations: Context.Context<never>
+  readonly successes: ReadonlyMap<number, unknown>
+}
+
+/** Compiles an endpoint with what stands behind it. */
+export const compileOperation = (
+  { group, endpoint, mergedAnnotations: annotations, successes }: ReflectedEndpoint,
+  operation: AnyOperation,
+): CompiledOperation => {
+  const paramNames = endpoint.path
+    .split("/")
+    .flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []))
+  // The reflection leaves streams out.
+  const [status = streams(endpoint) ? 200 : 204] = successes.keys()
+  const takesJson = endpoint.method === "POST" && endpoint.payload.has(json)
+  const payload = operation.decode ?? payloadDecoder(endpoint, annotations)
+  return {
+    name: `${group.identifier}.${endpoint.identifier}`,
+    method: endpoint.method,
+    path: endpoint.path,
+    status,
+    scopes: new Set<Scope>(["full", ...Context.getOrElse(annotations, OpenTo, () => [])]),
+    bodyBytesMax: Context.getOrElse(annotations, BodyBytesMax, () => limits.bodyBytesMax),
+    mediaTypes: new Set(endpoint.payload.keys()),
+    bodyOptional:
+      takesJson &&
+      (mayBeEmpty(payload) || Context.getOrElse(annotations, NoBodyIsEmpty, () => false)),
+    params: partDecoder(endpoint.params, annotations, HttpApi.ParamsParseOptions, "path", (raw) =>
+      parseParams(paramNames, raw),
+    ),
+    query: partDecoder(
+      endpoint.query,
+      annotations,
+      HttpApi.QueryParseOptions,
+      "query",
+      endpoint.query === undefined ? refuseQuery : parseQuery,
+    ),
+    payload,
+    moreFaults: (body, caller) => {
+      const value = operation.moreFaults === undefined ? undefined : parseBody(body)
+      return value === undefined || Result.isFailure(value)
+        ? []
+        : operation.moreFaults!(value.success, caller)
+    },
+    cost: operation.cost,
+    handle: operation.handle,
+    handleWithCallback: operation.handleWithCallback,
+  }
+}
+
+const streams = ({ success }: HttpApiEndpoint.Top): boolean =>
+  [...success].some((schema) => "_tag" in schema && String(schema._tag).startsWith("Stream"))
+
+type ParseOptionsKey =
+  | typeof HttpApi.ParamsParseOptions
+  | typeof HttpApi.QueryParseOptions
+  | typeof HttpApi.PayloadParseOptions
+
+const schemaDecoder = (
+  schema: Schema.Top,
+  annotations: Context.Context<never>,
+  key: ParseOptionsKey,
+  root: string,
+): ((value: unknown) => Decoded) => {
+  const options = Context.getOrElse(
+    annotations,
+    key as typeof HttpApi.ParamsParseOptions,
+    () => ({}),
+  )
+  const decode = inputDecoder<unknown>(schema, options)
+  return (value) => decode(value, root, limits.faultsMax)
+}
+
+const partDecoder = <Raw>(
+  schema: Schema.Top | undefined,
+  annotations: Context.Context<never>,
+  key: ParseOptionsKey,
+  root: string,
+  parse: (raw: Raw) => Result.Result<Record<string, string>, ReadonlyArray<Fault>>,
+): ((raw: Raw) => Decoded) => {
+  const decode = schema === undefined ? undefined : schemaDecoder(schema, annotations, key, root)
+  return (raw) => {
+    const parsed = parse(raw)
+    return Result.isFailure(parsed) || decode === undefined ? parsed : decode(parsed.success)
+  }
+}
+
+/** Every media type has its schema; all but JSON are left to an operation's own `decode`. */
+const payloadDecoder = (
+  endpoint: HttpApiEndpoint.Top,
+  annotations: Context.Context<never>,
+): CompiledOperation["payload"] => {
+  const decoders = new Map(
+    [...endpoint.payload].map(([mediaType, { schemas }]) => [
+      mediaType,
+      schemaDecoder(schemas[0], annotations, HttpApi.PayloadParseOptions, ""),
+    ]),
+  )
+  return (body, mediaType) => {
+    const decode = decoders.get(mediaType)
+    if (decode === undefined) return Result.succeed(undefined)
+    const value = parseBody(body)
+    if (Result.isFailure(value)) return value
+    return Result.mapError(decode(value.success), invalidRequest)
+  }
+}
+
+const mayBeEmpty = (payload: CompiledOperation["payload"]): boolean => {
+  const decoded = payload(emptyBody.body, emptyBody.mediaType)
+  return !(decoded instanceof Promise) && Result.isSuccess(decoded)
+}
+
+const json = "application/json"
+
+/** What stands for a body that is not there. */
+export const emptyBody = { body: Buffer.from("{}"), mediaType: json } as const

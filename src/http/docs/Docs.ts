@@ -1,0 +1,164 @@
+/**
+ * The reference: `/openapi.json`, a page that shows it, and `/`, which leads there. The page's script is the Scalar reader that Effect
+ * ships, taken out of the page that Effect makes and served as one file that browsers keep. The page may
+ * not load anything from elsewhere: its content security policy sees to it.
+ */
+import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { type HttpApi, type HttpApiGroup, HttpApiScalar, OpenApi } from "effect/http-api"
+import manifest from "../../../package.json" with { type: "json" }
+import type { PlainHandler, PlainReply } from "../contract/Interpreter.ts"
+
+interface Script {
+  readonly tag: string
+  readonly text: string
+  readonly compressed: Buffer
+}
+
+/** What answers the paths of the reference. */
+export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+) =>
+  Effect.gen(function* () {
+    const document = JSON.stringify(OpenApi.fromApi(api))
+    const script = yield* Effect.cached(loadScript(api))
+
+    const page: PlainHandler = () => Effect.map(script, showPage)
+    const reader: PlainHandler = (headers) =>
+      Effect.map(script, (loaded) => showScript(loaded, headers))
+    const openapi: PlainHandler = () => ({
+      status: 200,
+      contentType: "application/json",
+      body: document,
+    })
+    return new Map([
+      ["/", showEntrance],
+      ["/openapi.json", openapi],
+      ["/docs", page],
+      ["/docs/reference.js", reader],
+    ])
+  })
+
+const entrance = JSON.stringify({
+  name: manifest.name,
+  version: manifest.version,
+  reference: "/docs",
+  openapi: "/openapi.json",
+})
+
+/** Redirects a browser to the reference, and names it to other clients. */
+const showEntrance: PlainHandler = ({ accept }) =>
+  /\btext\/html\b/.test(String(accept ?? ""))
+    ? {
+        status: 302,
+        contentType: "text/plain; charset=utf-8",
+        body: "See /docs\n",
+        headers: ["Location", "/docs", "Vary", "Accept"],
+      }
+    : { status: 200, contentType: "application/json", body: entrance, headers: ["Vary", "Accept"] }
+
+/** The reader tries whether it may use eval, which browsers report, and does without. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ")
+
+const showPage = ({ tag }: Script): PlainReply => ({
+  status: 200,
+  contentType: "text/html; charset=utf-8",
+  body: `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>Laurel API reference</title>
+    <link rel="icon" href="data:,">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+  </head>
+  <body>
+    <div id="reference"><p>The same as JSON: <a href="/openapi.json">openapi.json</a></p></div>
+    <script src="/docs/reference.js?v=${tag}"></script>
+  </body>
+</html>
+`,
+  headers: [
+    "Content-Security-Policy",
+    contentSecurityPolicy,
+    "X-Content-Type-Options",
+    "nosniff",
+    "Cache-Control",
+    "no-cache",
+  ],
+})
+
+const showScript = (
+  { compressed, tag, text }: Script,
+  requestHeaders: NodeJS.Dict<string | string[]>,
+): PlainReply => {
+  const etag = `"${tag}"`
+  const headers = [
+    "ETag",
+    etag,
+    "Cache-Control",
+    "public, max-age=31536000, immutable",
+    "Vary",
+    "Accept-Encoding",
+    "X-Content-Type-Options",
+    "nosniff",
+  ]
+  const contentType = "text/javascript; charset=utf-8"
+  if (requestHeaders["if-none-match"] === etag) {
+    return { status: 304, contentType, body: "", headers }
+  }
+  if (/\bgzip\b/.test(String(requestHeaders["accept-encoding"] ?? ""))) {
+    headers.push("Content-Encoding", "gzip")
+    return { status: 200, contentType, body: compressed, headers }
+  }
+  return { status: 200, contentType, body: text, headers }
+}
+
+const start = `
+Scalar.createApiReference("#reference", {
+  url: "/openapi.json",
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  defaultOpenAllTags: true,
+  authentication: { preferredSecurityScheme: "apiKey" },
+  customCss: \`
+    .markdown td:first-child code { white-space: nowrap; }
+    .markdown-summary, .markdown-summary *, .property-detail, .property-detail * { line-height: 1.5 !important; }
+  \`,
+});
+`
+
+/** Takes the reader's script out of the page that Effect renders. */
+const loadScript = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+  api: HttpApi.HttpApi<Id, Groups>,
+): Effect.Effect<Script> =>
+  Effect.promise(async () => {
+    const { dispose, handler } = HttpRouter.toWebHandler(
+      HttpApiScalar.layer(api, { path: "/docs" }).pipe(Layer.provide(HttpServer.layerServices)),
+      { disableLogger: true },
+    )
+    try {
+      const response = await handler(new Request("http://localhost/docs"))
+      const html = await response.text()
+      const begin = html.indexOf("<script>") + "<script>".length
+      const text = html.slice(begin, html.indexOf("</script>", begin)) + start
+      const tag = createHash("sha256").update(text).digest("hex").slice(0, 16)
+      return { tag, text, compressed: await promisify(gzip)(text) }
+    } finally {
+      await dispose()
+    }
+  })

@@ -1,0 +1,53 @@
+/**
+ * Who asks. A connection that goes on sending the same `Authorization` is not hashed again, until any key
+ * changes.
+ */
+import type { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
+import type { Accounts, Caller } from "../../accounts/Accounts.ts"
+import { laurelError } from "../../domain/Errors.ts"
+import type { FairShares, Share } from "./FairShares.ts"
+import { bearerKey } from "./RequestParts.ts"
+
+/** The same for a key that is missing, malformed, unknown or revoked. */
+export const unauthorized = laurelError(
+  "unauthorized",
+  "Send an API key that is in force as `Authorization: Bearer <key>`.",
+)
+
+/** Who asks, and what its environment holds. */
+export interface Known {
+  readonly caller: Caller
+  readonly share: Share
+}
+
+interface Remembered extends Known {
+  readonly header: string
+  readonly version: number
+}
+
+export class Authentication {
+  readonly #accounts: Accounts["Service"]
+  readonly #shares: FairShares
+  readonly #remembered = new WeakMap<Socket, Remembered>()
+
+  constructor(accounts: Accounts["Service"], shares: FairShares) {
+    this.#accounts = accounts
+    this.#shares = shares
+  }
+
+  /** Who sends a request; `undefined` when its key is not in force. */
+  of({ headers, socket }: IncomingMessage): Known | undefined {
+    const header = headers.authorization
+    if (header === undefined) return undefined
+    const { version } = this.#accounts
+    const remembered = this.#remembered.get(socket)
+    if (remembered?.header === header && remembered.version === version) return remembered
+    const key = bearerKey(header)
+    const caller = key === undefined ? undefined : this.#accounts.authenticate(key)
+    if (caller === undefined) return undefined
+    const known = { header, version, caller, share: this.#shares.of(caller.environment) }
+    this.#remembered.set(socket, known)
+    return known
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * One request and its reply: who asked, what is known of it, and the one way in which replies are written.
+ * A reply is sent at most once, and to nobody when the connection is gone: in one piece, or, after `begin`,
+ * piece by piece (`StreamedReply.ts`).
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Caller, RateLimitState } from "../../accounts/Accounts.ts"
+import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
+import { problemContentType } from "../api/Problems.ts"
+import { discardBody, hasBody } from "../body/Body.ts"
+import { originForm } from "../server/RequestHead.ts"
+import type { Share } from "./FairShares.ts"
+import { requestIdOf } from "./Ids.ts"
+import { problemBody, problemHeaders } from "./Problem.ts"
+import type { OperationMetrics } from "./RequestMetrics.ts"
+
+/** Names and values in turn. */
+export type HeaderList = ReadonlyArray<string>
+
+const none: HeaderList = []
+
+/** Who is told of the replies, each once. */
+export interface ExchangeOwner {
+  /** Every reply ends its connection. */
+  readonly draining: boolean
+  readonly answered: (exchange: Exchange, status: number) => void
+  /** The caller is gone before there was a reply. */
+  readonly missed: (exchange: Exchange) => void
+}
+
+const nobody: ExchangeOwner = { draining: false, answered: () => {}, missed: () => {} }
+
+export class Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly requestId: string
+  /** The path that was asked for, as it was sent, and what follows its `?`. */
+  readonly path: string
+  readonly queryText: string
+  /** The caller waits to be told that it may send its body. */
+  readonly expectsContinue: boolean
+  /** When its head had arrived, in milliseconds of `performance.now()`. */
+  readonly startedAt = performance.now()
+  /** What its reply counts for. */
+  metrics: OperationMetrics | undefined = undefined
+  /** It is counted among the requests that wait for their reply. */
+  inFlight = false
+  /** Its body is being read. */
+  reading = false
+  /** What its environment holds, once it is known who asks. */
+  share: Share | undefined = undefined
+  /** Its operation runs: it is counted among the requests of its share that wait. */
+  waiting = false
+  /** What is in memory of its body. */
+  bodyBytes = 0
+  /** In which turn of the event loop it was admitted. */
+  turn = 0
+  caller: Caller | undefined = undefined
+  rateLimit: RateLimitState | undefined = undefined
+  /** The connection ends with this reply. */
+  last = false
+  readonly #owner: ExchangeOwner
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    expectsContinue: boolean,
+    owner: ExchangeOwner = nobody,
+  ) {
+    this.#owner = owner
+    this.request = request
+    this.response = response
+    this.expectsContinue = expectsContinue
+    this.requestId = requestIdOf(request.headers["x-request-id"] as string | undefined)
+    const url = originForm(request.url ?? "")
+    const question = url.indexOf("?")
+    this.path = question === -1 ? url : url.slice(0, question)
+    this.queryText = question === -1 ? "" : url.slice(question + 1)
+  }
+
+  reply(status: number, contentType: string, body: string | Buffer, more: HeaderList = none): void {
+    const { response } = this
+    if (!this.#sendable()) return
+    const length = String(Buffer.byteLength(body))
+    this.#head(status, ["Content-Type", contentType, "Content-Length", length, ...more])
+    response.end(body)
+  }
+
+  /** Sends a reply that has no body, and says nothing of one. */
+  replyEmpty(status: number, more: HeaderList = none): void {
+    const { response } = this
+    if (!this.#sendable()) return
+    this.#head(status, [...more])
+    response.end()
+  }
+
+  /** Sends the head of a reply whose body follows; whether there is anybody to send it to. */
+  begin(status: number, contentType: string, more: HeaderList = none): boolean {
+    const { response } = this
+    if (!this.#sendable()) return false
+    this.#head(status, ["Content-Type", contentType, ...more])
+    response.flushHeaders()
+    return true
+  }
+
+  #sendable(): boolean {
+    const { response } = this
+    if (response.headersSent) return false
+    if (!response.destroyed) return true
+    this.#owner.missed(this)
+    return false
+  }
+
+  #head(status: number, headers: Array<string>): void {
+    headers.push("X-Request-Id", this.requestId)
+    if (this.rateLimit !== undefined) pushRateLimit(headers, this.rateLimit)
+    if (this.last || this.#owner.draining) headers.push("Connection", "close")
+    this.response.writeHead(status, headers)
+    this.#owner.answered(this, status)
+  }
+
+  /** Its connection is gone: if its body was still on its way, there will be no reply. */
+  disconnected(): void {
+    if (this.reading) this.#owner.missed(this)
+  }
+
+  /** Tells the caller that it may send its body, if it waits for that. */
+  askForBody(): void {
+    if (this.expectsContinue) this.response.writeContinue()
+  }
+
+  refuse(error: LaurelError, more: HeaderList = none): void {
+    const { request } = this
+    if (!request.complete && hasBody(request)) {
+      // Where the caller was not asked for its body, what it sends next is uncertain: Node ends the connection by itself.
+      discardBody(request)
+    }
+    const body = problemBody(error, this.path, this.requestId)
+    const headers = [...problemHeaders(error), "Cache-Control", "no-store", ...more]
+    this.reply(errorKinds[error.code].status, problemContentType, body, headers)
+  }
+}
+
+const pushRateLimit = (headers: Array<string>, state: RateLimitState): void => {
+  if (state.limit === null) return
+  headers.push(
+    "RateLimit-Policy",
+    `"${state.tier}";q=${state.limit};w=60`,
+    "RateLimit",
+    `"${state.tier}";r=${state.remaining};t=${state.resetSeconds}`,
+    "X-RateLimit-Limit",
+    String(state.limit),
+    "X-RateLimit-Remaining",
+    String(state.remaining),
+    "X-RateLimit-Reset",
+    String(state.resetSeconds),
+  )
+}

@@ -1,0 +1,339 @@
+/**
+ * The way of a request: route → key → rate limit → scope → its parts → body → operation → reply. All up to
+ * the operation is plain and synchronous but for the body's arrival; the operation runs as a fiber (single events, of
+ * which there are most, do without), which nobody interrupts when the caller goes away, since what it asked for may be
+ * under way already.
+ */
+import { Cause, Effect, type Fiber, Result } from "effect"
+import type { Accounts } from "../../accounts/Accounts.ts"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import type { Idempotency } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts"
+import { JsonText } from "../body/JsonText.ts"
+import { acceptable, acceptedMediaType, unsupportedMediaType } from "../body/MediaTypes.ts"
+import type { HttpRoute, PlainReply } from "../contract/Interpreter.ts"
+import { OpenRequest } from "../contract/OpenRequest.ts"
+import { type CompiledOperation, emptyBody, type OperationReply } from "../contract/Operation.ts"
+import type { Router } from "../contract/Router.ts"
+import type { RequestHandler } from "../server/Listener.ts"
+import { insufficientScope, internalError, shuttingDown } from "../server/RequestErrors.ts"
+import { headFault } from "../server/RequestHead.ts"
+import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
+import { Admission } from "./Admission.ts"
+import { Authentication, unauthorized } from "./Authentication.ts"
+import type { Exchange } from "./Exchange.ts"
+import type { Share } from "./FairShares.ts"
+import type { RequestMetrics } from "./RequestMetrics.ts"
+import { idempotencyKey, idempotencyKeyFault, idempotencyOf } from "./RequestParts.ts"
+
+export type RunForRequest = <A, E>(
+  effect: Effect.Effect<A, E>,
+  requestId: string,
+) => Fiber.Fiber<A, E>
+
+export interface PipelineParts {
+  readonly router: Router<HttpRoute>
+  readonly accounts: Accounts["Service"]
+  /** Runs what a request asks for; all that it logs has the request's id. */
+  readonly run: RunForRequest
+  readonly metrics: RequestMetrics
+  readonly admission?: Admission
+  /** How long the caller of a streamed reply may take nothing. */
+  readonly streamStallMs: number
+}
+
+type Handled = OperationReply<unknown> | StreamedReply
+
+export class Pipeline implements RequestHandler {
+  readonly #router: Router<HttpRoute>
+  readonly #accounts: Accounts["Service"]
+  readonly #authentication: Authentication
+  readonly #run: PipelineParts["run"]
+  readonly #metrics: RequestMetrics
+  readonly #streams: Streams
+  readonly #admission: Admission
+  /** No new requests are taken any more. */
+  draining = false
+  /** Requests of operations that wait for their reply. */
+  inFlight = 0
+
+  constructor(parts: PipelineParts) {
+    const { accounts, metrics, router, run, streamStallMs } = parts
+    this.#router = router
+    this.#accounts = accounts
+    this.#run = run
+    this.#metrics = metrics
+    this.#admission = parts.admission ?? new Admission(limits, () => 0)
+    this.#authentication = new Authentication(accounts, this.#admission.shares)
+    this.#streams = new Streams(run, streamStallMs)
+  }
+
+  /** From now on no new requests are taken; replies without an end of their own end. */
+  drain(): void {
+    this.draining = true
+    this.#streams.endEndless()
+  }
+
+  answered(exchange: Exchange, status: number): void {
+    exchange.metrics?.answered(status, performance.now() - exchange.startedAt)
+    this.missed(exchange)
+  }
+
+  missed(exchange: Exchange): void {
+    if (!exchange.inFlight) return
+    exchange.inFlight = false
+    this.inFlight--
+    const { share } = exchange
+    if (share === undefined) return
+    this.#admission.release(share, exchange.bodyBytes)
+    if (exchange.waiting) this.#admission.answered(share)
+  }
+
+  /** Answers a request; never throws. */
+  handle(exchange: Exchange): void {
+    try {
+      this.#route(exchange)
+    } catch (defect) {
+      this.#failed(exchange, Cause.die(defect))
+    }
+  }
+
+  #route(exchange: Exchange): void {
+    const { path, request } = exchange
+    exchange.metrics = this.#metrics.none
+    const fault = headFault(request)
+    if (fault !== undefined) {
+      exchange.last = true
+      exchange.refuse(fault)
+      return
+    }
+    const match = this.#router.find(request.method ?? "", path)
+    switch (match.kind) {
+      case "nothing":
+        exchange.refuse(laurelError("not_found", "No operation has this path."))
+        return
+      case "wrongMethod":
+        exchange.refuse(laurelError("method_not_allowed", `Here only: ${match.allow}.`), [
+          "Allow",
+          match.allow,
+        ])
+        return
+      case "found":
+        if (match.route.kind === "operation") {
+          exchange.metrics = this.#metrics.of(match.route.operation.name)
+          this.#admit(exchange, match.route.operation, match.rawParams)
+        } else {
+          exchange.metrics = this.#metrics.of(match.route.path)
+          this.#answerPlainly(exchange, match.route)
+        }
+    }
+  }
+
+  #answerPlainly(exchange: Exchange, route: Extract<HttpRoute, { readonly kind: "plain" }>): void {
+    const answer = route.handle(exchange.request.headers)
+    const send = ({ body, contentType, headers, status }: PlainReply) =>
+      exchange.reply(status, contentType, body, headers)
+    if (!Effect.isEffect(answer)) {
+      if ("_tag" in answer) exchange.refuse(answer)
+      else send(answer)
+      return
+    }
+    this.#run(answer, exchange.requestId).addObserver((exit) => {
+      if (exit._tag === "Success") send(exit.value)
+      else this.#failed(exchange, exit.cause)
+    })
+  }
+
+  /** Lets only those in who may ask, as often as they may. */
+  #admit(exchange: Exchange, operation: CompiledOperation, rawParams: ReadonlyArray<string>): void {
+    if (this.draining) {
+      exchange.refuse(shuttingDown)
+      return
+    }
+    const bodyBytes = Math.min(announcedBytes(exchange.request), operation.bodyBytesMax)
+    if (!this.#hasPlace(exchange, bodyBytes)) return
+    exchange.inFlight = true
+    this.inFlight++
+    const known = this.#authentication.of(exchange.request)
+    if (known === undefined) {
+      exchange.refuse(unauthorized)
+      return
+    }
+    const { caller, share } = known
+    exchange.caller = caller
+    exchange.share = share
+    if (!this.#hasShare(exchange, share, bodyBytes)) return
+    const open = new OpenRequest(exchange, operation, this.#accounts, this.#metrics)
+    if (!open.mayBegin(bodyBytes)) return
+    if (!operation.scopes.has(caller.scope)) {
+      open.refuse(insufficientScope(caller.scope))
+      return
+    }
+    open.params = open.part(operation.params(rawParams))
+    open.query = open.part(operation.query(exchange.queryText))
+    if (operation.mediaTypes.size === 0) this.#withPayload(open, noBody, "")
+    else if (operation.bodyOptional && !hasBody(exchange.request)) {
+      this.#withPayload(open, emptyBody.body, emptyBody.mediaType)
+    } else this.#withBody(open)
+  }
+
+  /** Whether the request is admitted; if not, it was refused. Asked again in the same turn, the answer stays. */
+  #hasPlace(exchange: Exchange, bodyBytes: number): boolean {
+    const admission = this.#admission
+    if (exchange.turn !== 0 && exchange.turn === admission.turn) return true
+    const refusal = admission.refusal(bodyBytes, exchange, this.#shareOf)
+    exchange.turn = admission.turn
+    return this.#settle(exchange, refusal)
+  }
+
+  readonly #shareOf = ({ request, share }: Exchange): Share | undefined =>
+    share ?? this.#authentication.of(request)?.share
+
+  /** Whether its environment may have one more request; if not, it was refused. */
+  #hasShare(exchange: Exchange, share: Share, bodyBytes: number): boolean {
+    return this.#settle(exchange, this.#admission.shareRefusal(share, bodyBytes))
+  }
+
+  #settle(exchange: Exchange, refusal: LaurelError | undefined): boolean {
+    if (refusal === undefined) return true
+    this.#admission.refusals.add(() => exchange.refuse(refusal))
+    return false
+  }
+
+  #withBody(open: OpenRequest): void {
+    const { exchange, operation } = open
+    const { request } = exchange
+    const share = exchange.share!
+    const mediaType = acceptedMediaType(request, operation)
+    if (mediaType === undefined) {
+      const header = operation.method === "PATCH" ? "Accept-Patch" : "Accept-Post"
+      open.refuse(unsupportedMediaType(operation), [header, acceptable(operation)])
+      return
+    }
+    if (announcedBytes(request) > operation.bodyBytesMax) {
+      open.refuse(bodyTooLarge(operation.bodyBytesMax))
+      return
+    }
+    exchange.askForBody()
+    exchange.reading = true
+    const room = (bytes: number): LaurelError | undefined => {
+      const refusal = this.#admission.hold(share, bytes)
+      if (refusal === undefined) exchange.bodyBytes += bytes
+      return refusal
+    }
+    const arrived = (body: Result.Result<Buffer, LaurelError>): void => {
+      exchange.reading = false
+      try {
+        if (Result.isFailure(body)) open.refuse(body.failure)
+        // One that took its time finds out again whether there is a place.
+        else if (this.#hasPlace(exchange, 0) && this.#hasShare(exchange, share, 0)) {
+          this.#withPayload(open, body.success, mediaType)
+        }
+      } catch (defect) {
+        this.#failed(exchange, Cause.die(defect))
+      }
+    }
+    readBody(request, operation.bodyBytesMax, arrived, room)
+  }
+
+  #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
+    const { exchange, operation } = open
+    if (!open.payForBody(body.length)) return
+    const key = operation.method === "POST" ? idempotencyKey(exchange.request) : undefined
+    if (key !== undefined) open.fault(idempotencyKeyFault(exchange.request, key))
+    const payload = operation.payload(body, mediaType)
+    if (payload instanceof Promise) {
+      payload
+        .then((decoded) => this.#withDecoded(open, body, decoded, key))
+        .catch((defect) => this.#failed(exchange, Cause.die(defect)))
+    } else this.#withDecoded(open, body, payload, key)
+  }
+
+  #withDecoded(
+    open: OpenRequest,
+    body: Buffer,
+    payload: Result.Result<unknown, LaurelError>,
+    key: string | undefined,
+  ): void {
+    const { operation, params } = open
+    if (Result.isFailure(payload)) {
+      open.refusePayload(payload.failure, body)
+      return
+    }
+    if (!open.settleFaults(body) || !open.pay(payload.success)) return
+    const idempotency = key === undefined ? undefined : idempotencyOf(key, operation, params, body)
+    this.#perform(open, payload.success, idempotency)
+  }
+
+  #perform(open: OpenRequest, payload: unknown, idempotency: Idempotency | undefined): void {
+    const { exchange, operation, params, query } = open
+    const { headers } = exchange.request
+    const caller = exchange.caller!
+    const request = { params, query, payload, caller, idempotency, headers }
+    this.#admission.wait(exchange.share!)
+    exchange.waiting = true
+    if (operation.handleWithCallback !== undefined && idempotency === undefined) {
+      operation.handleWithCallback(request, { requestId: exchange.requestId }, (answer) => {
+        this.#answer(exchange, operation, answer)
+      })
+      return
+    }
+    this.#run(operation.handle(request), exchange.requestId).addObserver((exit) => {
+      const reason = exit._tag === "Success" ? undefined : exit.cause.reasons[0]
+      if (exit._tag === "Success") this.#answer(exchange, operation, () => exit.value)
+      else if (reason?._tag === "Fail") this.#answer(exchange, operation, () => reason.error)
+      else this.#failed(exchange, exit.cause)
+    })
+  }
+
+  /** Never throws: a commit may be what calls. */
+  #answer(
+    exchange: Exchange,
+    operation: CompiledOperation,
+    make: () => Handled | LaurelError,
+  ): void {
+    try {
+      const answer = make()
+      if ("_tag" in answer) {
+        exchange.refuse(answer)
+        return
+      }
+      const headers = ["Cache-Control", "no-store"]
+      if ("stream" in answer) {
+        this.#streams.send(exchange, operation.status, answer, headers)
+        return
+      }
+      const { body, headers: more = [], location, replayed } = answer
+      headers.push(...more)
+      if (replayed) headers.push("Idempotency-Replayed", "true")
+      if (location !== undefined) headers.push("Location", location)
+      if (operation.status === 204) {
+        exchange.replyEmpty(204, headers)
+        return
+      }
+      const json = body instanceof JsonText ? body.text : JSON.stringify(body)
+      exchange.reply(operation.status, "application/json", json, headers)
+    } catch (defect) {
+      this.#failed(exchange, Cause.die(defect))
+    }
+  }
+
+  /** Something broke here: the log gets all of it, the caller the request id. */
+  #failed(exchange: Exchange, cause: Cause.Cause<unknown>): void {
+    if (Cause.hasInterruptsOnly(cause)) {
+      exchange.refuse(shuttingDown)
+      return
+    }
+    const { path, request, requestId } = exchange
+    this.#run(
+      Effect.logError("A request failed", cause).pipe(
+        Effect.annotateLogs({ method: request.method, path }),
+      ),
+      requestId,
+    )
+    exchange.refuse(internalError)
+  }
+}
+
+const noBody = Buffer.alloc(0)

@@ -1,0 +1,29 @@
+/** Errors as callers see them: RFC 9457 problem details. */
+import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
+import { problemType } from "../api/Problems.ts"
+
+/** The body of an error reply. `path` is what was asked for. */
+export const problemBody = (error: LaurelError, path: string, requestId: string): string => {
+  const { status, title } = errorKinds[error.code]
+  return JSON.stringify({
+    type: problemType(error.code),
+    title,
+    status,
+    detail: error.detail,
+    instance: path,
+    code: error.code,
+    requestId,
+    errors: error.errors,
+  })
+}
+
+/** What a reply to `error` carries beside its body: names and values in turn. */
+export const problemHeaders = (error: LaurelError): Array<string> => {
+  const headers: Array<string> = []
+  if (error.code === "unauthorized") headers.push("WWW-Authenticate", "Bearer")
+  if (error.retryAfterSeconds !== undefined) {
+    headers.push("Retry-After", String(error.retryAfterSeconds))
+  }
+  if (error.replayed) headers.push("Idempotency-Replayed", "true")
+  return headers
+}

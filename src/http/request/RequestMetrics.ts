@@ -1,0 +1,92 @@
+/** What the HTTP server counts. On the way of a request this is two look-ups and three additions. */
+import { type Tier, tiers } from "../../domain/Directory.ts"
+import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
+
+/** The requests of one operation. */
+export class OperationMetrics {
+  readonly #metrics: Metrics
+  readonly #operation: string
+  readonly #requests = new Map<number, Counter>()
+  readonly #durations: Array<Histogram | undefined> = []
+
+  constructor(metrics: Metrics, operation: string) {
+    this.#metrics = metrics
+    this.#operation = operation
+  }
+
+  /** A request was answered after this time. */
+  answered(status: number, durationMs: number): void {
+    this.counted(status)
+    const hundreds = Math.floor(status / 100)
+    let durations = this.#durations[hundreds]
+    if (durations === undefined) {
+      const labels = { operation: this.#operation, class: `${hundreds}xx` }
+      durations = this.#metrics.histogram("laurel_http_request_duration_seconds", labels)
+      this.#durations[hundreds] = durations
+    }
+    durations.observe(durationMs / 1_000)
+  }
+
+  /** A request was answered that had never begun in good order. */
+  counted(status: number): void {
+    let requests = this.#requests.get(status)
+    if (requests === undefined) {
+      const labels = { operation: this.#operation, status: String(status) }
+      requests = this.#metrics.counter("laurel_http_requests_total", labels)
+      this.#requests.set(status, requests)
+    }
+    requests.increment()
+  }
+
+  /** How many requests were answered with an error. */
+  get refused(): number {
+    let refused = 0
+    for (const [status, { value }] of this.#requests) if (status >= 400) refused += value
+    return refused
+  }
+}
+
+export class RequestMetrics {
+  readonly #metrics: Metrics
+  readonly #operations = new Map<string, OperationMetrics>()
+  readonly #rateLimited = new Map<Tier, Counter>()
+  /** Those that are for no operation. */
+  readonly none: OperationMetrics
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics
+    this.none = this.of("none")
+    for (const tier of tiers) {
+      this.#rateLimited.set(tier, metrics.counter("laurel_rate_limited_requests_total", { tier }))
+    }
+  }
+
+  /** Those of an operation, or of a path that needs no key. */
+  of(operation: string): OperationMetrics {
+    let found = this.#operations.get(operation)
+    if (found === undefined) {
+      found = new OperationMetrics(this.#metrics, operation)
+      this.#operations.set(operation, found)
+    }
+    return found
+  }
+
+  rateLimited(tier: Tier): void {
+    this.#rateLimited.get(tier)?.increment()
+  }
+}
+
+/** Events by what became of them. Single ones that were refused are those whose request was. */
+export class EventMetrics {
+  readonly tracked: Counter
+  readonly duplicates: Counter
+  /** Members of batches. */
+  refusedInBatches = 0
+
+  constructor(metrics: Metrics, refusedAlone: () => number) {
+    this.tracked = metrics.counter("laurel_events_total", { outcome: "tracked" })
+    this.duplicates = metrics.counter("laurel_events_total", { outcome: "duplicate" })
+    const refused = () => refusedAlone() + this.refusedInBatches
+    metrics.readCounter("laurel_events_total", refused, { outcome: "refused" })
+  }
+}

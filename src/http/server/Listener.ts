@@ -1,0 +1,125 @@
+/**
+ * A listening server: limits on everything a peer could stretch, and problem details also for what is not
+ * HTTP. Who answers may change while it listens.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { Data, Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import { Exchange, type ExchangeOwner } from "../request/Exchange.ts"
+import type { RequestMetrics } from "../request/RequestMetrics.ts"
+import { refuseConnection } from "./Malformed.ts"
+import { createServer } from "./nodeHttp.ts"
+
+/** How long peers may take, and how many may be connected. */
+export type ListenerBounds = Record<
+  | "headersTimeoutMs"
+  | "requestTimeoutMs"
+  | "keepAliveTimeoutMs"
+  | "connectionsCheckMs"
+  | "connectionsMax",
+  number
+>
+
+export interface Address {
+  readonly host: string
+  /** 0 takes any free port. */
+  readonly port: number
+}
+
+/** The address can not be listened on; `cause` has the code of the operating system or of the resolver. */
+export class ServeError extends Data.TaggedError("ServeError")<{
+  readonly cause: NodeJS.ErrnoException
+}> {}
+
+export interface RequestHandler extends ExchangeOwner {
+  /** Answers a request, now or later; never throws. */
+  readonly handle: (exchange: Exchange) => void
+}
+
+export class Listener {
+  readonly server: Server
+  /** Who answers the next request. */
+  handler: RequestHandler
+  connections = 0
+
+  constructor(handler: RequestHandler, bounds: ListenerBounds, metrics: RequestMetrics) {
+    this.handler = handler
+    const server = createServer({
+      headersTimeout: bounds.headersTimeoutMs,
+      requestTimeout: bounds.requestTimeoutMs,
+      keepAliveTimeout: bounds.keepAliveTimeoutMs,
+      connectionsCheckingInterval: bounds.connectionsCheckMs,
+      maxHeaderSize: limits.headerBytesMax,
+      // Answered by the handler, with a body.
+      requireHostHeader: false,
+    })
+    this.server = server
+    letHalfClose(server)
+    server.maxConnections = bounds.connectionsMax
+
+    /** The last request of each connection. */
+    const latest = new WeakMap<Socket, Exchange>()
+    const begin = (
+      request: IncomingMessage,
+      response: ServerResponse,
+      expectsContinue: boolean,
+    ): void => {
+      const exchange = new Exchange(request, response, expectsContinue, this.handler)
+      latest.set(request.socket, exchange)
+      this.handler.handle(exchange)
+    }
+    server.on("request", (request, response) => begin(request, response, false))
+    server.on("checkContinue", (request, response) => begin(request, response, true))
+    // Other expectations are none that HTTP knows; the request is answered as if it had none.
+    server.on("checkExpectation", (request, response) => begin(request, response, false))
+    server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+      const status = refuseConnection(error, socket, latest.get(socket))
+      if (status !== undefined) metrics.none.counted(status)
+    })
+    server.on("connection", (socket: Socket) => {
+      this.connections++
+      socket.once("close", () => {
+        this.connections--
+        latest.get(socket)?.disconnected()
+      })
+    })
+  }
+
+  /** Lets what is under way finish, for up to `graceMs`; then all connections are cut. */
+  close(graceMs: number): Effect.Effect<void> {
+    return Effect.andThen(
+      Effect.timeoutOption(close(this.server), graceMs),
+      Effect.sync(() => this.server.closeAllConnections()),
+    )
+  }
+}
+
+/**
+ * A peer that has sent its request and closes its side (`nc -N`) still gets the replies that are due; then the connection
+ * ends. Node knows this switch of its server, but its types do not.
+ */
+export const letHalfClose = (server: Server): void => {
+  Object.assign(server, { httpAllowHalfOpen: true })
+}
+
+export const listen = (
+  server: Server,
+  { host, port }: Address,
+): Effect.Effect<Server, ServeError> =>
+  Effect.callback((resume) => {
+    const failed = (cause: NodeJS.ErrnoException): void => {
+      resume(Effect.fail(new ServeError({ cause })))
+    }
+    server.once("error", failed)
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.off("error", failed)
+      resume(Effect.succeed(server))
+    })
+  })
+
+/** Ends when the last connection has; at once when nothing listens. */
+export const close = (server: Server): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    server.close(() => resume(Effect.void))
+  })

@@ -1,0 +1,95 @@
+/**
+ * Answers to what is not HTTP as it should be: broken or oversized heads, requests that arrive too slowly,
+ * bodies that end too early. The connection always ends; a reply that is still due on it goes out first.
+ */
+import type { Socket } from "node:net"
+import { type ErrorCode, errorKinds, laurelError } from "../../domain/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { problemContentType } from "../api/Problems.ts"
+import type { Exchange } from "../request/Exchange.ts"
+import { newRequestId } from "../request/Ids.ts"
+import { problemBody } from "../request/Problem.ts"
+import { STATUS_CODES } from "./nodeHttp.ts"
+import { httpVersionNotSupported } from "./RequestHead.ts"
+
+/** What Node's parser says of a connection that it can not read. */
+export interface ParserError extends NodeJS.ErrnoException {
+  readonly reason?: string
+}
+
+/**
+ * Ends `socket` because of what the parser said; `latest` is the last request that began on it, if any.
+ * Returns the status that the peer was told, if it was told any.
+ */
+export const refuseConnection = (
+  error: ParserError,
+  socket: Socket,
+  latest: Exchange | undefined,
+): number | undefined => {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy()
+    return undefined
+  }
+  if (latest?.request.complete === false) {
+    if (latest.response.headersSent) {
+      // A refusal that was sent before the parser failed gets out; of half a reply the caller must see that it is cut.
+      if (latest.last && latest.response.writableEnded) letLinger(socket)
+      else socket.destroy()
+      return undefined
+    }
+  } else if (latest !== undefined && !latest.response.writableFinished) {
+    // The fault lies behind a request that is still being answered.
+    latest.last = true
+    latest.response.once("close", () => socket.destroy())
+    return undefined
+  }
+  const path = latest?.request.complete === false ? latest.path : ""
+  const code = codeOf(error)
+  socket.end(rawReply(code, path))
+  letLinger(socket)
+  return errorKinds[code].status
+}
+
+/** The peer of an ended socket may still be sending, or may never read. */
+const letLinger = (socket: Socket): void => {
+  socket.setTimeout(limits.lingerMs, () => socket.destroy())
+  socket.on("error", () => socket.destroy())
+}
+
+/** `reason` is the parser's: other reasons than this one are for a version that is broken, not foreign. */
+const codeOf = ({ code, reason }: ParserError): ErrorCode => {
+  switch (code) {
+    case "HPE_INVALID_VERSION":
+      return reason === "Invalid HTTP version" ? httpVersionNotSupported.code : "malformed_request"
+    case "HPE_PAUSED_H2_UPGRADE":
+      return httpVersionNotSupported.code
+    case "HPE_HEADER_OVERFLOW":
+      return "headers_too_large"
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return "request_timeout"
+    default:
+      return "malformed_request"
+  }
+}
+
+const details: Partial<Record<ErrorCode, string>> = {
+  headers_too_large: `All header fields together may have at most ${limits.headerBytesMax} bytes.`,
+  request_timeout: "The request did not arrive in time; nothing was changed.",
+  http_version_not_supported: httpVersionNotSupported.detail,
+  malformed_request: "The request could not be read; nothing was changed.",
+}
+
+const rawReply = (code: ErrorCode, path: string): string => {
+  const { status } = errorKinds[code]
+  const requestId = newRequestId()
+  const body = problemBody(laurelError(code, details[code] ?? ""), path, requestId)
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Content-Type: ${problemContentType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    "Connection: close",
+    "",
+    body,
+  ].join("\r\n")
+}

@@ -1,0 +1,52 @@
+/**
+ * What Node's parser lets pass of a request's head although RFC 9112 has it refused, and the forms of a target. On the
+ * path of every request: the check looks at the length of each header field's name, and at little more.
+ */
+import type { IncomingMessage } from "node:http"
+import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+
+/** Why the connection must end with the refusal of a request; `undefined` for one that is HTTP/1.1 or 1.0. */
+export const headFault = (request: IncomingMessage): LaurelError | undefined => {
+  const { headers, httpVersion } = request
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") {
+    // The parser calls a request line without a version 0.9.
+    return httpVersion === "0.9" ? noVersion : httpVersionNotSupported
+  }
+  const hosts = countHosts(request.rawHeaders)
+  if (hosts > 1) return twoHosts
+  if (hosts === 0 && httpVersion === "1.1") return noHost
+  const coding = headers["transfer-encoding"]
+  return coding === undefined || coding.toLowerCase() === "chunked" ? undefined : unknownCoding
+}
+
+const countHosts = (rawHeaders: ReadonlyArray<string>): number => {
+  let hosts = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++
+  }
+  return hosts
+}
+
+const noVersion = laurelError("malformed_request", "The request line has no HTTP version.")
+const noHost = laurelError("malformed_request", "The Host header field is missing.")
+const twoHosts = laurelError("malformed_request", "There is more than one Host header field.")
+const unknownCoding = laurelError(
+  "transfer_coding_not_supported",
+  "Send the body with a Content-Length or as Transfer-Encoding: chunked.",
+)
+
+export const httpVersionNotSupported = laurelError(
+  "http_version_not_supported",
+  "Send HTTP/1.1 or HTTP/1.0.",
+)
+
+const absoluteForm = /^https?:\/\/[^/?#]+(.*)$/is
+
+/** The target of a request in origin form (`/path?query`), also when it was sent as a whole URL. */
+export const originForm = (target: string): string => {
+  if (target.startsWith("/")) return target
+  const rest = absoluteForm.exec(target)?.[1]
+  if (rest === undefined) return target
+  return rest.startsWith("/") ? rest : `/${rest}`
+}

@@ -1,0 +1,141 @@
+/**
+ * The HTTP server. It listens before there is an engine: until one takes over, `/healthz` says that the process
+ * is up, `/readyz` what the start is at, and every operation is answered with 503 `starting`.
+ *
+ * Shutdown: no new connections; idle ones close; requests under way get up to `shutdownGraceMs` and their
+ * replies close the connection; then whatever is left is cut. New requests on open connections get a 503.
+ */
+import type { AddressInfo } from "node:net"
+import { Context, Effect, Fiber, References, type Scope } from "effect"
+import { Accounts } from "../../accounts/Accounts.ts"
+import { laurelError } from "../../domain/Errors.ts"
+import { Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import { Metrics } from "../../metrics/Metrics.ts"
+import { AllowedRanges } from "../../webhooks/send/AddressGuard.ts"
+import { Deliveries } from "../../webhooks/store/Deliveries.ts"
+import type { WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
+import { Api } from "../api/Api.ts"
+import { alive, compileRoutes, type PlainHandler } from "../contract/Interpreter.ts"
+import { makeDocs } from "../docs/Docs.ts"
+import { handlersOf } from "../handlers/Handlers.ts"
+import { Admission, type AdmissionBounds } from "../request/Admission.ts"
+import { Pipeline } from "../request/Pipeline.ts"
+import { EventMetrics, RequestMetrics } from "../request/RequestMetrics.ts"
+import { StreamHub } from "../stream/StreamHub.ts"
+import { type StreamBounds, StreamPlaces } from "../stream/StreamPlaces.ts"
+import { type Address, Listener, type ListenerBounds, listen, type ServeError } from "./Listener.ts"
+import { notReady, Readiness } from "./Readiness.ts"
+import { Starting } from "./Starting.ts"
+
+export interface ServeOptions extends Address {
+  readonly webhookUrls?: WebhookUrlPolicy
+  readonly shutdownGraceMs?: number
+  /** Other bounds than those in `Limits.ts`. */
+  readonly bounds?: Partial<ServerBounds>
+  readonly metrics?: Metrics
+}
+
+export type ServerBounds = ListenerBounds &
+  AdmissionBounds &
+  StreamBounds &
+  Record<"streamStallMs" | "streamHeartbeatMs" | "erasureMs", number>
+
+export interface Served {
+  readonly port: number
+  readonly url: string
+}
+
+export interface Listening extends Served {
+  /** From now on the engine answers, until the scope closes: then the server ends. */
+  readonly takeOver: Effect.Effect<void, never, Engine | Accounts | Deliveries | Scope.Scope>
+}
+
+/** Listens until the scope closes, for an engine that is still on its way. */
+export const listenHttp = Effect.fnUntraced(function* (
+  options: ServeOptions,
+): Effect.fn.Return<Listening, ServeError, Readiness | Scope.Scope> {
+  const readiness = yield* Readiness
+  const bounds: ServerBounds = { ...limits, ...options.bounds }
+  const metrics = options.metrics ?? new Metrics()
+  const requestMetrics = new RequestMetrics(metrics)
+  const starting = new Starting(readiness, requestMetrics)
+  const listener = new Listener(starting, bounds, requestMetrics)
+  metrics.gauge("laurel_http_connections", () => listener.connections)
+  yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
+
+  const takeOver = Effect.gen(function* () {
+    const engine = yield* Engine
+    const accounts = yield* Accounts
+    const docs = yield* makeDocs(Api)
+    const context = yield* Effect.context<never>()
+    const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+
+    const ready: PlainHandler = () =>
+      pipeline.draining ? draining : (notReady(readiness) ?? alive)
+    const singleEvents = requestMetrics.of("events.track")
+    const eventMetrics = new EventMetrics(metrics, () => singleEvents.refused)
+    const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
+    const webhooks = { deliveries: yield* Deliveries, urls }
+    const hub = new StreamHub(engine.feed)
+    yield* Effect.forkScoped(hub.run)
+    const streams = {
+      feed: engine.feed,
+      hub,
+      places: new StreamPlaces(bounds),
+      accounts,
+      heartbeatMs: bounds.streamHeartbeatMs,
+    }
+    const admission = new Admission(bounds, () => listener.connections)
+    const pipeline = new Pipeline({
+      router: compileRoutes(
+        Api,
+        handlersOf(engine, webhooks, streams, eventMetrics, bounds.erasureMs),
+        new Map([...docs, ["/healthz", () => alive], ["/readyz", ready]]),
+      ),
+      accounts,
+      admission,
+      metrics: requestMetrics,
+      run: (effect, requestId) => {
+        const annotated = Context.add(context, References.CurrentLogAnnotations, { requestId })
+        const fiber = Effect.runForkWith(annotated)(effect)
+        if (fiber.pollUnsafe() === undefined) {
+          fibers.add(fiber)
+          fiber.addObserver(() => fibers.delete(fiber))
+        }
+        return fiber
+      },
+      streamStallMs: bounds.streamStallMs,
+    })
+    metrics.gauge("laurel_http_requests_in_flight", () => pipeline.inFlight)
+    admission.observe(metrics)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        listener.handler = pipeline
+      }),
+      () =>
+        Effect.gen(function* () {
+          pipeline.drain()
+          yield* listener.close(options.shutdownGraceMs ?? limits.shutdownGraceMs)
+          yield* Fiber.interruptAll(fibers)
+        }),
+    )
+  })
+
+  return { ...whereIs(listener.server.address() as AddressInfo, options.host), takeOver }
+})
+
+/** Serves the API until the scope closes. */
+export const serveHttp = (
+  options: ServeOptions,
+): Effect.Effect<Served, ServeError, Engine | Accounts | Deliveries | Readiness | Scope.Scope> =>
+  Effect.tap(listenHttp(options), ({ takeOver }) => takeOver)
+
+export const whereIs = ({ port }: AddressInfo, host: string): Served => ({
+  port,
+  url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+})
+
+const draining = laurelError("shutting_down", "The server is shutting down.", {
+  retryAfterSeconds: 5,
+})

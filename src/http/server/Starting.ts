@@ -1,0 +1,39 @@
+/**
+ * Answers while the data is still being opened: the process is up, but not ready, and everything else should be
+ * asked again in a moment. No key can be checked yet, so nothing is told but what the start is at.
+ */
+import { laurelError } from "../../domain/Errors.ts"
+import { alive } from "../contract/Interpreter.ts"
+import type { Exchange } from "../request/Exchange.ts"
+import type { RequestMetrics } from "../request/RequestMetrics.ts"
+import type { RequestHandler } from "./Listener.ts"
+import { notReady, type ReadinessState } from "./Readiness.ts"
+
+export class Starting implements RequestHandler {
+  readonly draining = false
+  readonly #readiness: ReadinessState
+  readonly #metrics: RequestMetrics
+
+  constructor(readiness: ReadinessState, metrics: RequestMetrics) {
+    this.#readiness = readiness
+    this.#metrics = metrics
+  }
+
+  answered(exchange: Exchange, status: number): void {
+    exchange.metrics?.answered(status, performance.now() - exchange.startedAt)
+  }
+
+  missed(): void {}
+
+  handle(exchange: Exchange): void {
+    const { path, request } = exchange
+    const looks = request.method === "GET" || request.method === "HEAD"
+    const known = looks && (path === "/healthz" || path === "/readyz")
+    exchange.metrics = known ? this.#metrics.of(path) : this.#metrics.none
+    if (known && path === "/healthz") exchange.reply(alive.status, alive.contentType, alive.body)
+    else exchange.refuse(notReady(this.#readiness) ?? almost)
+  }
+}
+
+/** The program said that it is ready before the engine has taken over. */
+const almost = laurelError("starting", "The server is about to be ready.", { retryAfterSeconds: 1 })

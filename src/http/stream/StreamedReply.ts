@@ -1,0 +1,130 @@
+/**
+ * Replies whose body is sent piece by piece, as fast as the caller takes it: large ones, which are never whole
+ * in memory, and endless ones. The next piece is asked for when the socket has taken the last one. A caller
+ * that goes away ends the stream, and one that takes nothing for `streamStallMs` is cut off. When something
+ * fails on the way, the connection is cut, since the head of the reply is gone: a caller sees that the body
+ * has no end. Such a reply is the last of its connection.
+ */
+import type { ServerResponse } from "node:http"
+import { Cause, Data, Effect, Stream } from "effect"
+import type { LaurelError } from "../../domain/Errors.ts"
+import { timeoutOfRunning } from "../../storage/disk/runningTime.ts"
+import type { Exchange, HeaderList } from "../request/Exchange.ts"
+import type { RunForRequest } from "../request/Pipeline.ts"
+import type { StreamPlace } from "./StreamPlaces.ts"
+
+export interface StreamedReply {
+  readonly contentType: string
+  readonly stream: Stream.Stream<string | Uint8Array, LaurelError>
+  /**
+   * Of a stream without an end of its own. It ends cleanly when the place is lost, the caller sends no more, or the
+   * server shuts down; the place is given back when the reply has ended, or never began.
+   */
+  readonly place?: StreamPlace
+}
+
+class Stalled extends Data.TaggedError("Stalled") {
+  override get message(): string {
+    return "The caller of a streamed reply took nothing for too long"
+  }
+}
+
+export class Streams {
+  readonly #run: RunForRequest
+  readonly #stallMs: number
+  /** Ends each endless reply under way. */
+  readonly #endless = new Set<() => void>()
+
+  constructor(run: RunForRequest, stallMs: number) {
+    this.#run = run
+    this.#stallMs = stallMs
+  }
+
+  /** Ends all endless replies, in good order. */
+  endEndless(): void {
+    for (const end of this.#endless) end()
+  }
+
+  send(exchange: Exchange, status: number, reply: StreamedReply, headers: HeaderList): void {
+    const { request, response } = exchange
+    const { place } = reply
+    exchange.last = true
+    let begun = false
+    try {
+      begun = exchange.begin(status, reply.contentType, headers)
+    } finally {
+      if (!begun || request.method === "HEAD") place?.leave()
+    }
+    if (!begun) return
+    if (request.method === "HEAD") {
+      response.end()
+      return
+    }
+    const fiber = this.#run(
+      Stream.runForEach(reply.stream, (piece) => write(response, piece, this.#stallMs)),
+      exchange.requestId,
+    )
+    const interrupt = () => fiber.interruptUnsafe()
+    let orderly = false
+    const end = () => {
+      orderly = true
+      interrupt()
+    }
+    response.once("close", interrupt)
+    if (place !== undefined) {
+      this.#endless.add(end)
+      // Else a caller that closed its side would hold the place until a heartbeat finds it gone.
+      request.socket.once("end", end)
+    }
+    fiber.addObserver((exit) => {
+      this.#endless.delete(end)
+      if (place !== undefined) request.socket.off("end", end)
+      response.off("close", interrupt)
+      place?.leave()
+      if (exit._tag === "Success" || (orderly && Cause.hasInterruptsOnly(exit.cause))) {
+        this.#finish(response)
+        return
+      }
+      const gone = response.destroyed
+      response.destroy()
+      if (gone || Cause.hasInterruptsOnly(exit.cause)) return
+      const { path, requestId } = exchange
+      this.#run(
+        Effect.logError("A reply failed on its way", exit.cause).pipe(
+          Effect.annotateLogs({ path }),
+        ),
+        requestId,
+      )
+    })
+    place?.begun(end)
+    if (place !== undefined && request.socket.readableEnded) end()
+  }
+
+  /** Ends a reply; a caller that does not take the rest in time is cut off. */
+  #finish(response: ServerResponse): void {
+    const cut = setTimeout(() => response.destroy(), this.#stallMs)
+    response.once("close", () => clearTimeout(cut))
+    response.end()
+  }
+}
+
+/** Ends when the caller has taken enough that more may be written. */
+const write = (
+  response: ServerResponse,
+  piece: string | Uint8Array,
+  stallMs: number,
+): Effect.Effect<void, Stalled> =>
+  Effect.suspend(() => {
+    // The end of the connection is about to interrupt this.
+    if (response.destroyed) return Effect.never
+    if (piece.length === 0 || response.write(piece)) return Effect.void
+    return timeoutOfRunning(drained(response), stallMs, () => Effect.fail(new Stalled()))
+  })
+
+const drained = (response: ServerResponse): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const done = () => resume(Effect.void)
+    if (!response.writableNeedDrain) done()
+    response.once("drain", done)
+    return Effect.sync(() => response.off("drain", done))
+  })

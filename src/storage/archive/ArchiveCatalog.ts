@@ -1,0 +1,182 @@
+/**
+ * The folder of archives: which there are, how one gets its name, and how it goes. A name is given and taken by
+ * one rename, so whoever lists the folder, also after a crash at any moment, finds whole archives only.
+ */
+import path from "node:path"
+import { Effect, Option, Result } from "effect"
+import { limits } from "../../Limits.ts"
+import {
+  type Disk,
+  type DiskError,
+  isMissing,
+  type OnDisk,
+  readSmallFile,
+  removeTree,
+  replaceFile,
+} from "../disk/Disk.ts"
+import {
+  decodeManifestText,
+  decodeVerification,
+  encodeVerification,
+  type Manifest,
+  manifestBytesMax,
+  manifestName,
+  parseArchiveId,
+  type Verification,
+  verificationName,
+} from "./ArchiveManifest.ts"
+import { expiredArchives, type Retention } from "./ArchiveRetention.ts"
+
+/** An archive as it is listed. */
+export interface ListedArchive {
+  readonly id: string
+  readonly folder: string
+  /** When it was made, epoch milliseconds, and its last record: by its name. */
+  readonly at: number
+  readonly sequence: number
+  /** What is in it, or why that can not be told, in words that follow "The manifest". */
+  readonly manifest: Result.Result<Manifest, string>
+  /** The last check; `undefined`: only that when it was made. */
+  readonly verification: Verification | undefined
+}
+
+const removedSuffix = ".removed"
+export const draftSuffix = ".draft"
+
+/** The archives in `folder`, oldest first; none where there is no such folder. */
+export const listArchives = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+): Effect.fn.Return<ReadonlyArray<ListedArchive>, DiskError> {
+  const names = yield* Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+  const archives: Array<ListedArchive> = []
+  for (const name of names) {
+    const parsed = parseArchiveId(name)
+    if (parsed === undefined) continue
+    const where = path.join(folder, name)
+    const manifest = yield* readManifest(disk, where)
+    const verification = yield* readVerification(disk, where)
+    archives.push({ id: name, folder: where, ...parsed, manifest, verification })
+  }
+  return archives.sort((one, other) => one.at - other.at || one.sequence - other.sequence)
+})
+
+const readManifest = (disk: Disk, where: string): Effect.Effect<Result.Result<Manifest, string>> =>
+  readSmallFile(disk, path.join(where, manifestName), manifestBytesMax).pipe(
+    Effect.map(decodeManifestText),
+    Effect.map((manifest) =>
+      Result.isSuccess(manifest) && manifest.success.id !== path.basename(where)
+        ? Result.fail(`is that of ${manifest.success.id}`)
+        : manifest,
+    ),
+    Effect.catch((error) =>
+      Effect.succeed(
+        Result.fail(isMissing(error) ? "is missing" : `can not be read (${error.code})`),
+      ),
+    ),
+  )
+
+const readVerification = (disk: Disk, where: string): Effect.Effect<Verification | undefined> =>
+  readSmallFile(disk, path.join(where, verificationName), manifestBytesMax).pipe(
+    Effect.map((text) => Option.getOrUndefined(decodeVerification(text))),
+    Effect.orElseSucceed(() => undefined),
+  )
+
+/** Keeps how a check of the archive in `where` ended. */
+export const writeVerification = (
+  disk: Disk,
+  where: string,
+  verification: Verification,
+): OnDisk<void> => replaceFile(disk, where, verificationName, encodeVerification(verification))
+
+/** Whether an archive's manifest can be read and no check of it has failed. */
+export const isGood = ({ manifest, verification }: ListedArchive): boolean =>
+  Result.isSuccess(manifest) && (verification?.faultCount ?? 0) === 0
+
+/** Makes the folder for an archive that is about to be written; nothing else is in it. */
+export const makeDraft = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+  name: string,
+): Effect.fn.Return<string, DiskError> {
+  const draft = path.join(folder, `${name}${draftSuffix}`)
+  yield* disk.makeFolder(draft)
+  return draft
+})
+
+/** The draft, all of which is durable, becomes the archive `id`. */
+export const publishArchive = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+  draft: string,
+  id: string,
+): Effect.fn.Return<string, DiskError> {
+  const where = path.join(folder, id)
+  yield* disk.rename(draft, where)
+  yield* disk.syncFolder(folder)
+  return where
+})
+
+/** Removes an archive; once its name is gone it does not come back. */
+export const removeArchive = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+  id: string,
+): Effect.fn.Return<void, DiskError> {
+  const removed = path.join(folder, `${id}${removedSuffix}`)
+  // Another process may remove the same one.
+  yield* Effect.catchIf(disk.rename(path.join(folder, id), removed), isMissing, () => Effect.void)
+  yield* disk.syncFolder(folder)
+  yield* removeTree(disk, removed)
+})
+
+/**
+ * Removes what a crash left half removed; with `drafts` also what it left half written. Only who holds the lock
+ * of the data directory may remove drafts.
+ */
+export const sweepArchives = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+  { drafts }: { readonly drafts: boolean },
+): Effect.fn.Return<void, DiskError> {
+  const names = yield* Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+  for (const name of names) {
+    if (name.endsWith(removedSuffix) || (drafts && name.endsWith(draftSuffix))) {
+      yield* removeTree(disk, path.join(folder, name))
+    }
+  }
+})
+
+/** Which of `archives` the retention lets go, oldest first. */
+export const expiredOf = (
+  archives: ReadonlyArray<ListedArchive>,
+  retention: Retention,
+): ReadonlyArray<string> =>
+  expiredArchives(
+    archives.map((archive) => ({
+      id: archive.id,
+      at: archive.at,
+      reason: Result.isSuccess(archive.manifest) ? archive.manifest.success.reason : "schedule",
+      good: isGood(archive),
+    })),
+    retention,
+  )
+
+/** Removes what the retention lets go; returns the ids, oldest first. */
+export const pruneArchives = Effect.fnUntraced(function* (
+  disk: Disk,
+  folder: string,
+  retention: Retention,
+): Effect.fn.Return<ReadonlyArray<string>, DiskError> {
+  yield* sweepArchives(disk, folder, { drafts: false })
+  const expired = expiredOf(yield* listArchives(disk, folder), retention)
+  for (const id of expired) yield* removeArchive(disk, folder, id)
+  return expired
+})
+
+/** What an archive takes on the disk, by its manifest. */
+export const bytesOf = ({ files }: Manifest): number =>
+  files.reduce((sum, { bytes }) => sum + bytes, 0)
+
+/** Room for an archive of `bytes` that still leaves the server what it needs. */
+export const roomFor = (bytes: number): number => bytes + 2 * limits.freeSpaceBytesMin

@@ -1,0 +1,94 @@
+/**
+ * How far the journal was flushed for certain, in `journal/flushed`: evidence for a start after a crash. A batch is
+ * acknowledged once it is flushed, so a journal that ends before the mark has lost what was acknowledged: that is damage,
+ * and no write that was interrupted. What was flushed after the mark is not known.
+ *
+ * The mark is written every `flushedMarkMs` while records come, beside the commits and not for each: a commit would take
+ * a second flush for it. Two slots take turns, each in a sector of its own, so that one is whole whenever the power goes:
+ *
+ *     slot   8 magic and version · 8 last sequence · 4 checksum of these
+ */
+import path from "node:path"
+import { crc32 } from "node:zlib"
+import { Effect, Semaphore } from "effect"
+import {
+  type Disk,
+  type DiskError,
+  type DiskFile,
+  isMissing,
+  type OnDisk,
+  withFile,
+} from "../disk/Disk.ts"
+
+const name = "flushed"
+const magic = Buffer.from("LAURFLS\u0001", "latin1")
+const slotBytes = 20
+const slots = [0, 512] as const
+const fileBytes = 1_024
+
+const encode = (sequence: number): Buffer => {
+  const bytes = Buffer.alloc(slotBytes)
+  magic.copy(bytes)
+  bytes.writeBigUInt64LE(BigInt(sequence), 8)
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 16)), 16)
+  return bytes
+}
+
+/** The sequence in a slot; 0: it has none. */
+const decode = (bytes: Buffer): number =>
+  bytes.subarray(0, magic.length).equals(magic) &&
+  crc32(bytes.subarray(0, 16)) === bytes.readUInt32LE(16)
+    ? Number(bytes.readBigUInt64LE(8))
+    : 0
+
+const readSlots = (file: DiskFile): OnDisk<ReadonlyArray<number>> => {
+  const bytes = Buffer.alloc(fileBytes)
+  return Effect.map(file.read(0, bytes), () =>
+    slots.map((at) => decode(bytes.subarray(at, at + slotBytes))),
+  )
+}
+
+/** The last record in the journal's `folder` that was flushed for certain; 0: nothing is known. */
+export const readFlushed = (disk: Disk, folder: string): OnDisk<number> =>
+  withFile(disk, path.join(folder, name), "read", readSlots).pipe(
+    Effect.map((sequences) => Math.max(...sequences)),
+    Effect.catchIf(isMissing, () => Effect.succeed(0)),
+  )
+
+export class FlushedMark {
+  readonly #disk: Disk
+  readonly #folder: string
+  readonly #writing = Semaphore.makeUnsafe(1)
+  #written = 0
+
+  constructor(disk: Disk, folder: string) {
+    this.#disk = disk
+    this.#folder = folder
+  }
+
+  /** Marks that all records up to `sequence` are flushed. The caller sees to it that it is not interrupted. */
+  readonly write = (sequence: number): OnDisk<void> =>
+    Semaphore.withPermit(this.#writing, this.#write(sequence))
+
+  readonly #write = Effect.fnUntraced(function* (
+    this: FlushedMark,
+    sequence: number,
+  ): Effect.fn.Return<void, DiskError> {
+    if (sequence === this.#written) return
+    const where = path.join(this.#folder, name)
+    const isThere = (yield* this.#disk.list(this.#folder)).includes(name)
+    yield* withFile(this.#disk, where, isThere ? "write" : "create", (file) =>
+      Effect.gen(function* () {
+        const [first = 0, second = 0] = yield* readSlots(file)
+        yield* file.write(first <= second ? slots[0] : slots[1], [encode(sequence)])
+        yield* file.sync
+      }),
+    )
+    if (!isThere) yield* this.#disk.syncFolder(this.#folder)
+    this.#written = sequence
+  }).bind(this)
+}
+
+/** Why a journal that ends with `lastSequence` is damaged, though its end looks like an interrupted write. */
+export const acknowledgedMissing = (lastSequence: number, flushed: number): string =>
+  `records up to ${flushed} were flushed and acknowledged, and the whole batches end with ${lastSequence}`

@@ -1,0 +1,332 @@
+/**
+ * The journal: append-only segment files of checksummed, chained batches (`SegmentFormat`).
+ *
+ * - An append is one write and one flush. It succeeds only after the flush.
+ * - The file grows in steps of `journalAllocationBytes`: the batch that reaches the end of what is allocated
+ *   brings the zeros of the next step in the same write, so that all others overwrite and their flush has no
+ *   metadata to write. The next segment is prepared while the current one fills.
+ * - One append at a time. It runs to its end whatever becomes of its caller.
+ * - No space: the file is cut back to the last good batch and the same append may be repeated. Any other
+ *   error, and an append that takes longer than `commitDeadlineMs` of running time, leaves the outcome unknown: from then
+ *   on everything fails with `Broken`. After a failed flush the page cache can not be trusted, so a flush
+ *   is never repeated.
+ * - A new segment's name is durable before its first batch counts.
+ *
+ * The journal owns its folder; the directory lock keeps others out.
+ */
+import path from "node:path"
+import { Effect, Fiber, Semaphore, Stream } from "effect"
+import { limits } from "../../Limits.ts"
+import { withDeadline } from "../disk/Deadline.ts"
+import { type Disk, type DiskError, type DiskFile, isFull, type OnDisk } from "../disk/Disk.ts"
+import {
+  Broken,
+  type JournalBatch,
+  NoSpace,
+  type StorageError,
+  type StoredRecord,
+} from "../Storage.ts"
+import { removeCleanMark, writeCleanMark } from "./CleanMark.ts"
+import { FlushedMark } from "./FlushedMark.ts"
+import { readExtents } from "./JournalReader.ts"
+import { preparedName, type RecoveredJournal } from "./JournalRecovery.ts"
+import { Segment } from "./Segment.ts"
+import {
+  batchHeaderBytes,
+  encodeBatchHeader,
+  encodeSegmentHeader,
+  type JournalPosition,
+  segmentHeaderBytes,
+} from "./SegmentFormat.ts"
+
+export interface JournalOptions {
+  readonly disk: Disk
+  readonly folder: string
+  readonly segmentBytes: number
+  readonly freeSpaceBytesMin: number
+}
+
+/** The segment that is being filled. It joins `segments` with its first durable batch. */
+export interface Current {
+  readonly file: DiskFile
+  readonly segment: Segment
+  /** Where the last good batch ends; 0 while the file has no header. */
+  end: number
+  /** The bytes that are written, as batches or zeros. */
+  allocated: number
+}
+
+export class Journal {
+  readonly #options: JournalOptions
+  readonly #disk: Disk
+  readonly #writing = Semaphore.makeUnsafe(1)
+  readonly #segments: Array<Segment>
+  readonly #zeros: Buffer
+  #lastSequence: number
+  #checksum: number
+  #marked: boolean
+  /** Its last end was in order: it had the mark of that when it was opened. */
+  readonly wasClosed: boolean
+  readonly #flushedMark: FlushedMark
+  #current: Current | undefined
+  /** The segment that takes no more, though it is not full. */
+  #closed: Segment | undefined
+  #preparing: Fiber.Fiber<DiskFile, DiskError> | undefined
+  #broken: Broken | undefined
+
+  /** `current` is the newest recovered segment, open for writing. */
+  constructor(options: JournalOptions, recovered: RecoveredJournal, current: Current | undefined) {
+    this.#options = options
+    this.#disk = options.disk
+    this.#zeros = Buffer.alloc(Math.min(limits.journalAllocationBytes, options.segmentBytes))
+    this.#segments = recovered.segments
+    this.#lastSequence = recovered.lastSequence
+    this.#checksum = recovered.checksum
+    this.#marked = recovered.marked
+    this.wasClosed = recovered.marked
+    this.#flushedMark = new FlushedMark(options.disk, options.folder)
+    this.#current = current
+  }
+
+  /** The sequence of the last durable record. */
+  get lastSequence(): number {
+    return this.#lastSequence
+  }
+
+  /** The sequence of the oldest record that is still there; of the next one where there is none. */
+  get firstSequence(): number {
+    return this.#segments[0]?.firstSequence ?? this.#lastSequence + 1
+  }
+
+  /** Where the durable journal ends. */
+  get position(): JournalPosition {
+    return { lastSequence: this.#lastSequence, checksum: this.#checksum }
+  }
+
+  readonly append = (batch: JournalBatch): Effect.Effect<void, StorageError> =>
+    this.#alone("append", this.#append(batch))
+
+  /** The durable records from `sequence` on, up to the last one when the stream starts. */
+  readonly readRecords = (sequence: number): Stream.Stream<ReadonlyArray<StoredRecord>, Broken> =>
+    Stream.suspend(() => {
+      const extents = this.#segments.map((segment, index) => ({
+        segment,
+        end: segment.end,
+        lastSequence: (this.#segments[index + 1]?.firstSequence ?? this.#lastSequence + 1) - 1,
+      }))
+      return readExtents(this.#disk, extents, sequence)
+    })
+
+  /**
+   * Removes the segments, oldest first, that hold only records below `sequence`; never the newest. With
+   * `closeThrough`, a newest one that has a record up to there takes no more: the next append begins another.
+   */
+  readonly prune = (sequence: number, closeThrough = 0): Effect.Effect<void, StorageError> =>
+    Effect.gen({ self: this }, function* () {
+      if (this.#broken !== undefined) return yield* this.#broken
+      const newest = this.#segments[this.#segments.length - 1]
+      if (newest !== undefined && newest.firstSequence <= closeThrough) this.#closed = newest
+      while (this.#segments.length > 1 && this.#segments[1]!.firstSequence <= sequence) {
+        const oldest = this.#segments.shift()!
+        yield* this.#known("prune", this.#disk.remove(oldest.path))
+        // One at a time: a crash must not leave a gap.
+        yield* this.#settled("prune", this.#disk.syncFolder(this.#options.folder))
+      }
+    }).pipe(Effect.uninterruptible)
+
+  /** Leaves evidence of what is durable, for a start after a crash. It fails without harm. */
+  readonly markFlushed: OnDisk<void> = Effect.suspend(() =>
+    this.#flushedMark.write(this.#lastSequence),
+  )
+
+  /** Ends the journal: waits for the append in flight and, unless it is broken, leaves the clean mark. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() =>
+    this.#alone(
+      "close",
+      Effect.mapError(this.#close, (cause) => new Broken({ operation: "close", cause })),
+    ),
+  ).pipe(Effect.catch((error) => Effect.logWarning("The journal was not closed cleanly", error)))
+
+  readonly #close = Effect.gen({ self: this }, function* () {
+    const unbroken = this.#broken === undefined
+    this.#broken ??= new Broken({ operation: "append", cause: new Error("the journal is closed") })
+    if (this.#preparing !== undefined) {
+      const file = yield* Fiber.join(this.#preparing)
+      yield* file.close
+      yield* this.#disk.remove(file.path)
+    }
+    if (this.#current !== undefined) yield* this.#current.file.close
+    if (unbroken && !this.#marked) {
+      const mark = {
+        format: 1,
+        lastSequence: this.#lastSequence,
+        checksum: this.#checksum,
+      } as const
+      yield* writeCleanMark(this.#disk, this.#options.folder, mark)
+    }
+  })
+
+  /** Begins to prepare the next segment beside what else goes on. */
+  readonly prepare: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.map(
+      Effect.forkDetach(this.#prepared, { startImmediately: true, uninterruptible: true }),
+      (fiber) => {
+        this.#preparing = fiber
+      },
+    ),
+  )
+
+  readonly #prepared: OnDisk<DiskFile> = Effect.suspend(() => {
+    const where = path.join(this.#options.folder, preparedName)
+    return Effect.flatMap(this.#disk.open(where, "create"), (file) =>
+      file.write(0, [this.#zeros]).pipe(
+        Effect.andThen(file.sync),
+        Effect.as(file),
+        Effect.onError(() => Effect.ignore(file.close)),
+      ),
+    )
+  })
+
+  readonly #append = Effect.fnUntraced(function* (
+    this: Journal,
+    batch: JournalBatch,
+  ): Effect.fn.Return<void, StorageError> {
+    if (this.#broken !== undefined) return yield* this.#broken
+    const size = batchHeaderBytes + batch.frames.length
+    const expected = this.#lastSequence + 1
+    if (batch.firstSequence !== expected || batch.count < 1) {
+      const words = `expected a batch from record ${expected} on, got ${batch.count} from ${batch.firstSequence} on`
+      return yield* new Broken({ operation: "append", cause: new Error(words) })
+    }
+    if (segmentHeaderBytes + size > this.#options.segmentBytes) {
+      const cause = new Error(`a batch of ${size} bytes is larger than a segment`)
+      return yield* new Broken({ operation: "append", cause })
+    }
+    if (this.#marked) {
+      yield* this.#settled("append", removeCleanMark(this.#disk, this.#options.folder))
+      this.#marked = false
+    }
+    let current = this.#current
+    if (current === undefined || current.end + size > this.#options.segmentBytes) {
+      current = yield* this.#begin(yield* this.#ready, expected)
+    } else if (current.segment === this.#closed) {
+      const ready = yield* Effect.catchTag(this.#ready, "NoSpace", () => Effect.undefined)
+      if (ready !== undefined) current = yield* this.#begin(ready, expected)
+    }
+    yield* this.#write(current, batch, size)
+  }).bind(this)
+
+  readonly #write = Effect.fnUntraced(function* (
+    this: Journal,
+    current: Current,
+    batch: JournalBatch,
+    size: number,
+  ): Effect.fn.Return<void, StorageError> {
+    const { file, segment } = current
+    const first = current.end === 0
+    const { header, checksum } = encodeBatchHeader(batch, this.#checksum)
+    const pieces: Array<Uint8Array> = [header, batch.frames]
+    if (first) {
+      const { firstSequence } = segment
+      pieces.unshift(encodeSegmentHeader({ firstSequence, previous: this.#checksum }))
+    }
+    const end = current.end + size + (first ? segmentHeaderBytes : 0)
+    let allocated = current.allocated
+    if (end > allocated) {
+      const step = Math.min(this.#zeros.length, this.#options.segmentBytes - end)
+      allocated = end + step
+      pieces.push(this.#zeros.subarray(0, step))
+      yield* this.#spaceFor(allocated - current.end)
+    }
+    yield* Effect.catch(file.write(current.end, pieces), (error) =>
+      isFull(error) ? this.#repair(current) : this.#break("append", error),
+    )
+    yield* this.#settled("append", file.sync)
+    if (first) {
+      yield* this.#settled("append", this.#disk.syncFolder(this.#options.folder))
+      this.#segments.push(segment)
+      yield* this.prepare
+    }
+    // Past its deadline nothing is acknowledged any more, even if the disk did answer.
+    if (this.#broken !== undefined) return yield* this.#broken
+    segment.add(batch.firstSequence, size)
+    current.end = end
+    current.allocated = allocated
+    this.#checksum = checksum
+    this.#lastSequence += batch.count
+  }).bind(this)
+
+  /** Cuts a write that found no space back to the last good batch. */
+  readonly #repair = (current: Current): Effect.Effect<never, StorageError> =>
+    Effect.flatMap(this.#settled("append", current.file.truncate(current.end)), () => {
+      current.allocated = current.end
+      return Effect.fail(new NoSpace({ operation: "append" }))
+    })
+
+  /** The file of the next segment. */
+  readonly #ready: Effect.Effect<DiskFile, StorageError> = Effect.suspend(() =>
+    Effect.andThen(
+      this.#spaceFor(this.#zeros.length),
+      Effect.suspend(() => {
+        const ready = this.#preparing === undefined ? this.#prepared : Fiber.join(this.#preparing)
+        this.#preparing = undefined
+        return this.#known("append", ready)
+      }),
+    ),
+  )
+
+  /** The next segment becomes the current one. Its name is durable only with its first batch. */
+  readonly #begin = Effect.fnUntraced(function* (
+    this: Journal,
+    file: DiskFile,
+    firstSequence: number,
+  ): Effect.fn.Return<Current, StorageError> {
+    const segment = new Segment(this.#options.folder, firstSequence)
+    const renamed = this.#disk.rename(file.path, segment.path)
+    yield* this.#known(
+      "append",
+      Effect.onError(renamed, () => Effect.ignore(file.close)),
+    )
+    const before = this.#current
+    // Its name is there: from here on nothing may follow in the one before.
+    this.#current = { file, segment, end: 0, allocated: this.#zeros.length }
+    if (before !== undefined) yield* this.#known("append", before.file.close)
+    return this.#current
+  }).bind(this)
+
+  readonly #alone = <A>(operation: string, work: Effect.Effect<A, StorageError>) =>
+    withDeadline(operation, Semaphore.withPermit(this.#writing, work), (expired) => {
+      this.#broken ??= expired
+    })
+
+  /** Keeps room on the disk for the operator to work in. */
+  readonly #spaceFor = (bytes: number): Effect.Effect<void, NoSpace> =>
+    Effect.flatMap(
+      Effect.orElseSucceed(
+        this.#disk.freeBytes(this.#options.folder),
+        () => Number.POSITIVE_INFINITY,
+      ),
+      (free) =>
+        free < this.#options.freeSpaceBytesMin + bytes
+          ? Effect.fail(new NoSpace({ operation: "append" }))
+          : Effect.void,
+    )
+
+  /** A call that changes nothing when it fails for want of space. */
+  readonly #known = <A>(operation: string, call: OnDisk<A>): Effect.Effect<A, StorageError> =>
+    Effect.catch(
+      call,
+      (error): Effect.Effect<never, StorageError> =>
+        isFull(error) ? Effect.fail(new NoSpace({ operation })) : this.#break(operation, error),
+    )
+
+  /** A call that leaves an unknown state whenever it fails. */
+  readonly #settled = <A>(operation: string, call: OnDisk<A>): Effect.Effect<A, Broken> =>
+    Effect.catch(call, (error) => this.#break(operation, error))
+
+  readonly #break = (operation: string, cause: unknown): Effect.Effect<never, Broken> =>
+    Effect.suspend(() => {
+      this.#broken ??= new Broken({ operation, cause })
+      return Effect.fail(this.#broken)
+    })
+}

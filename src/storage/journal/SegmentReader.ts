@@ -1,0 +1,89 @@
+/**
+ * Reads the batches of one segment, a piece of about `readBytes` at a time, so that memory stays bounded
+ * however long the segment is, and the event loop gets its turn between pieces.
+ *
+ * Cost: one read a piece, and one allocation unless the memory is used again; every batch's checksum is
+ * verified on the way.
+ */
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import type { DiskError, DiskFile } from "../disk/Disk.ts"
+import { batchHeaderBytes, batchSizeAt, decodeBatch, type SegmentBatch } from "./SegmentFormat.ts"
+
+export class SegmentReader {
+  readonly #file: DiskFile
+  readonly #end: number
+  /** The memory that is used again; `undefined`: each piece has its own. */
+  #memory: Buffer | undefined
+  /** Read, but not yet given out: the beginning of a batch. */
+  #carried: Buffer = Buffer.alloc(0)
+  /** Where the last batch that was given out ends. */
+  position: number
+
+  /**
+   * Reads from `start`, where a batch begins, up to `end`. With `memory` the batches are views of it, good only
+   * until the next ones are read.
+   */
+  constructor(file: DiskFile, start: number, end: number, memory?: Buffer) {
+    this.#memory = memory
+    this.#file = file
+    this.#end = end
+    this.position = start
+  }
+
+  /**
+   * The next batches, as views of what was read. None: there is no whole and valid batch at
+   * `position`.
+   */
+  readonly next: Effect.Effect<ReadonlyArray<SegmentBatch>, DiskError> = Effect.suspend(() =>
+    this.#read(limits.journalReadBytes),
+  )
+
+  readonly #read = Effect.fnUntraced(function* (
+    this: SegmentReader,
+    wantedBytes: number,
+  ): Effect.fn.Return<ReadonlyArray<SegmentBatch>, DiskError> {
+    let wanted = wantedBytes
+    while (true) {
+      const carried = this.#carried
+      const size = Math.max(carried.length, Math.min(wanted, this.#end - this.position))
+      const bytes = this.#piece(size)
+      // A batch that was cut by the end of the last piece moves to the front, maybe within the same memory.
+      carried.copy(bytes)
+      const rest = bytes.subarray(carried.length)
+      const count =
+        rest.length === 0 ? 0 : yield* this.#file.read(this.position + carried.length, rest)
+      const filled = bytes.subarray(0, carried.length + count)
+      const batches = this.#parse(filled)
+      if (batches.length > 0) return batches
+      // Nothing whole yet: more is worth reading only if the batch announces it and the file has it.
+      const announced = filled.length >= batchHeaderBytes ? batchSizeAt(filled, 0) : 0
+      if (count < rest.length || announced <= filled.length) return []
+      if (announced > this.#end - this.position) return []
+      this.#carried = filled
+      wanted = announced
+    }
+  })
+
+  #piece(size: number): Buffer {
+    if (this.#memory === undefined) return Buffer.allocUnsafe(size)
+    if (this.#memory.length < size) this.#memory = Buffer.allocUnsafe(size)
+    return this.#memory.subarray(0, size)
+  }
+
+  #parse(bytes: Buffer): Array<SegmentBatch> {
+    const batches: Array<SegmentBatch> = []
+    let at = 0
+    while (at + batchHeaderBytes <= bytes.length) {
+      const size = batchSizeAt(bytes, at)
+      if (size === 0 || at + size > bytes.length) break
+      const batch = decodeBatch(bytes, at, size, this.position)
+      if (batch === undefined) break
+      batches.push(batch)
+      at += size
+      this.position += size
+    }
+    this.#carried = bytes.subarray(at)
+    return batches
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Writes batches that exist already as the segments of a journal in a new folder, for archives and restores. As
+ * in the journal each batch names the checksum of the one before, so batches that are written as they were
+ * read are the same bytes, and a copy can be recognised by its last checksum.
+ *
+ * Nothing is durable before `end`, which also leaves the mark of a clean shutdown: whatever is missing later
+ * is damage and not an interrupted write. Cost: one write for about `journalReadBytes`, one flush a segment.
+ */
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import type { Disk, DiskError, DiskFile, OnDisk } from "../disk/Disk.ts"
+import type { JournalBatch } from "../Storage.ts"
+import { writeCleanMark } from "./CleanMark.ts"
+import { Segment } from "./Segment.ts"
+import { encodeBatchHeader, encodeSegmentHeader, type JournalPosition } from "./SegmentFormat.ts"
+
+export interface SegmentWriterOptions {
+  readonly disk: Disk
+  /** An existing folder without segments after `after`. */
+  readonly folder: string
+  /** What the first batch follows. */
+  readonly after: JournalPosition
+  readonly segmentBytes?: number
+}
+
+interface Current {
+  readonly file: DiskFile
+  /** What is in the file, and what waits to be written to it. */
+  written: number
+  pieces: Array<Uint8Array>
+  waiting: number
+}
+
+export class SegmentWriter {
+  readonly #options: SegmentWriterOptions
+  readonly #segmentBytes: number
+  #position: JournalPosition
+  #current: Current | undefined
+
+  constructor(options: SegmentWriterOptions) {
+    this.#options = options
+    this.#segmentBytes = options.segmentBytes ?? limits.segmentBytes
+    this.#position = options.after
+  }
+
+  get position(): JournalPosition {
+    return this.#position
+  }
+
+  /** Takes the batch that follows; its memory is copied. Only `firstSequence`, `count` and `frames` count. */
+  readonly write = Effect.fnUntraced(function* (
+    this: SegmentWriter,
+    batch: JournalBatch,
+  ): Effect.fn.Return<void, DiskError> {
+    const { checksum, header } = encodeBatchHeader(batch, this.#position.checksum)
+    const size = header.length + batch.frames.length
+    let current = this.#current
+    if (current === undefined || current.written + current.waiting + size > this.#segmentBytes) {
+      current = yield* this.#next(batch.firstSequence)
+    }
+    current.pieces.push(header, Uint8Array.from(batch.frames))
+    current.waiting += size
+    this.#position = { lastSequence: batch.firstSequence + batch.count - 1, checksum }
+    if (current.waiting >= limits.journalReadBytes) yield* this.#flush(current)
+  }).bind(this)
+
+  /** Makes everything durable and tells where the journal ends now. */
+  readonly end: Effect.Effect<JournalPosition, DiskError> = Effect.suspend(() =>
+    Effect.gen({ self: this }, function* () {
+      const { disk, folder } = this.#options
+      yield* this.#finish
+      yield* writeCleanMark(disk, folder, { format: 1, ...this.#position })
+      return this.#position
+    }),
+  )
+
+  /** Lets go of the open file of a journal that is given up. */
+  readonly abandon: Effect.Effect<void> = Effect.suspend(() => {
+    const current = this.#current
+    this.#current = undefined
+    return current === undefined ? Effect.void : Effect.ignore(current.file.close)
+  })
+
+  readonly #next = Effect.fnUntraced(function* (
+    this: SegmentWriter,
+    firstSequence: number,
+  ): Effect.fn.Return<Current, DiskError> {
+    yield* this.#finish
+    const { disk, folder } = this.#options
+    const file = yield* disk.open(new Segment(folder, firstSequence).path, "create")
+    const header = encodeSegmentHeader({ firstSequence, previous: this.#position.checksum })
+    this.#current = { file, written: 0, pieces: [header], waiting: header.length }
+    return this.#current
+  }).bind(this)
+
+  readonly #flush = (current: Current): OnDisk<void> =>
+    Effect.map(current.file.write(current.written, current.pieces), () => {
+      current.written += current.waiting
+      current.pieces = []
+      current.waiting = 0
+    })
+
+  readonly #finish: OnDisk<void> = Effect.suspend(() => {
+    const current = this.#current
+    if (current === undefined) return Effect.void
+    return Effect.gen({ self: this }, function* () {
+      yield* this.#flush(current)
+      yield* current.file.sync
+      yield* this.abandon
+    })
+  })
+}

@@ -1,0 +1,73 @@
+/**
+ * How hard an endpoint is pressed. It begins with one attempt at a time; each success allows one more at once, up
+ * to `webhookConcurrencyMax`, each failure halves that. After `webhookBreakerFailures` failures in a row the
+ * circuit is open: nothing is sent for a while, then one attempt, whose success closes it and whose failure
+ * doubles the while. A receiver that says how long to wait (429 or 503 with `Retry-After`) is left alone for
+ * that long.
+ */
+import { limits } from "../../Limits.ts"
+import { jittered } from "./Schedule.ts"
+import type { Standing } from "./Slots.ts"
+
+export class Breaker {
+  readonly #random: () => number
+  #concurrency = 1
+  #failures = 0
+  #openMs = 0
+  /** Until when nothing is sent. */
+  openUntil = 0
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  get standing(): Standing {
+    if (this.#failures > 0) return "failing"
+    return this.#concurrency > 1 ? "proven" : "unknown"
+  }
+
+  get isOpen(): boolean {
+    return this.#failures >= limits.webhookBreakerFailures
+  }
+
+  /** Whether as many attempts at once are allowed as ever. */
+  get isFull(): boolean {
+    return this.#concurrency === limits.webhookConcurrencyMax
+  }
+
+  /** Whether one more attempt may begin beside `inFlight` others. */
+  mayStart(inFlight: number, now: number): boolean {
+    if (now < this.openUntil) return false
+    return inFlight < (this.isOpen ? 1 : this.#concurrency)
+  }
+
+  succeeded(): void {
+    this.#concurrency = Math.min(limits.webhookConcurrencyMax, this.#concurrency + 1)
+    this.#failures = 0
+    this.#openMs = 0
+    this.openUntil = 0
+  }
+
+  /** `pauseMs`: for how long the receiver asked to be left alone. */
+  failed(now: number, pauseMs: number | undefined): void {
+    this.#concurrency = Math.max(1, Math.floor(this.#concurrency / 2))
+    this.#failures++
+    if (this.isOpen && now >= this.openUntil) {
+      const next = this.#openMs === 0 ? limits.webhookBreakerOpenMs : 2 * this.#openMs
+      this.#openMs = Math.min(next, limits.webhookBreakerOpenMsMax)
+      this.openUntil = now + jittered(this.#openMs, this.#random)
+    }
+    if (pauseMs !== undefined) {
+      const until = now + Math.min(pauseMs, limits.webhookBreakerPauseMsMax)
+      this.openUntil = Math.max(this.openUntil, until)
+    }
+  }
+
+  /** Somebody has changed the endpoint: what was learnt of it counts no more. */
+  reset(): void {
+    this.#concurrency = 1
+    this.#failures = 0
+    this.#openMs = 0
+    this.openUntil = 0
+  }
+}

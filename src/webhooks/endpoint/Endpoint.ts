@@ -1,0 +1,334 @@
+/**
+ * One endpoint: its definition, what is to be sent to it, and what became of it. `Dispatcher.ts` runs it, in a
+ * supervised fiber of its own, while there is something to do. Attempts themselves are plain callbacks.
+ *
+ * To an endpoint that answers at once a few attempts more are handed to the sender than there are connections, so
+ * that the next one is there when a connection gets free. When it fails they come back.
+ *
+ * Messages of one user are sent one at a time, so they arrive in order; a message that has to be tried again
+ * lets the others pass.
+ */
+import type { KeyObject } from "node:crypto"
+import { Semaphore } from "effect"
+import { kindsOf, type MessageKind } from "../../domain/MessageKind.ts"
+import type { DisabledReason, Webhook } from "../../domain/Webhook.ts"
+import { limits } from "../../Limits.ts"
+import type { Erasures } from "../outbox/Erasures.ts"
+import { type Memory, Queue } from "../outbox/Queue.ts"
+import type { MessageSender, Outcome } from "../send/Sender.ts"
+import { secretKey } from "../send/Signature.ts"
+import type { Account, Bookkeeping } from "../store/Bookkeeping.ts"
+import type { Delivery } from "../store/Delivery.ts"
+import type { Tally } from "../store/Tally.ts"
+import type { WebhookMetrics } from "../WebhookMetrics.ts"
+import { Breaker } from "./Breaker.ts"
+import { nextPause, type RetrySchedule, retryAfterOf } from "./Schedule.ts"
+import type { Slots, Standing } from "./Slots.ts"
+
+/** What all endpoints share. */
+export interface Shared {
+  readonly bookkeeping: Bookkeeping
+  readonly slots: Slots
+  readonly memory: Memory
+  readonly erasures: Erasures
+  readonly metrics: Pick<WebhookMetrics, "attempted">
+  readonly makeSender: (url: string) => MessageSender
+  readonly schedule: RetrySchedule
+  readonly random: () => number
+  /** How many deliveries of one endpoint may be in memory to be sent. */
+  readonly readyMax?: number | undefined
+  /** Milliseconds that only go forward, at the speed of time (`SteadyTime.ts`): for what is due. */
+  readonly now: () => number
+  /** Epoch milliseconds: for what is shown and signed. */
+  readonly wallNow: () => number
+  /** The endpoint has something to do. */
+  readonly wake: (endpoint: Endpoint) => void
+  readonly disable: (endpoint: Endpoint, reason: Exclude<DisabledReason, "manual">) => void
+}
+
+interface Flight {
+  readonly delivery: Delivery
+  readonly startedAt: number
+  giveUp: () => void
+}
+
+export class Endpoint implements Account {
+  readonly number: number
+  readonly environment: string
+  readonly queue: Queue
+  readonly breaker: Breaker
+  readonly tally: Tally
+  kinds: ReadonlySet<MessageKind>
+  /** Laurel has given it up, and the record that says so is on its way. */
+  givenUp = false
+  readonly #shared: Shared
+  #webhook: Webhook
+  #keys: ReadonlyArray<Key>
+  /** Those that sign, as of the last message. */
+  #signing: ReadonlyArray<KeyObject> = []
+  #sender: MessageSender | undefined
+  /** Held by whoever reads deliveries from the store to change them. */
+  readonly lock = Semaphore.makeUnsafe(1)
+  /** What is under way, in the order in which it began: few, and an array for the reason of `Numbered.ts`. */
+  readonly #flights: Array<Flight> = []
+  #lastDurationMs = Number.POSITIVE_INFINITY
+
+  constructor(environment: string, webhook: Webhook, tally: Tally, shared: Shared) {
+    this.number = webhook.since
+    this.environment = environment
+    this.tally = tally
+    this.#shared = shared
+    this.breaker = new Breaker(shared.random)
+    this.queue = new Queue(shared, () => this.breaker.standing === "proven")
+    this.#webhook = webhook
+    this.kinds = kindsOf(webhook.events)
+    this.#keys = keysOf(webhook, [])
+  }
+
+  get webhook(): Webhook {
+    return this.#webhook
+  }
+
+  get isEnabled(): boolean {
+    return this.#webhook.status === "enabled" && !this.givenUp
+  }
+
+  get inFlight(): number {
+    return this.#flights.length
+  }
+
+  /** Its definition, as it is from now on. */
+  define(webhook: Webhook): void {
+    const before = this.#webhook
+    this.#webhook = webhook
+    this.kinds = kindsOf(webhook.events)
+    this.#keys = keysOf(webhook, this.#keys)
+    const moved = webhook.url !== before.url
+    if (moved) this.closeSender()
+    if (moved || (webhook.status === "enabled" && before.status === "disabled")) {
+      this.givenUp = false
+      this.breaker.reset()
+      this.#countNoFailure()
+      this.#shared.bookkeeping.touchAccount(this)
+    }
+    this.#shared.wake(this)
+  }
+
+  /** Begins as many attempts as may begin now. */
+  start(): void {
+    const { slots } = this.#shared
+    const now = this.#shared.now()
+    while (this.isEnabled) {
+      const at = this.#next(now)
+      if (at === -1) break
+      const standing = slots.areFree ? "failing" : this.#standing(now)
+      if (!slots.take(standing, this.inFlight === 0, this.#wake)) return
+      this.#send(this.queue.take(at), now)
+    }
+    // What was offered to this one may be for another.
+    slots.offer()
+  }
+
+  readonly #wake = (): void => this.#shared.wake(this)
+
+  /** The place of the delivery to send next; -1 for none. Urgent ones come first, and do not mind the breaker. */
+  #next(now: number): number {
+    const { ready } = this.queue
+    const ahead = this.breaker.isFull && this.#isQuick(now) ? limits.webhookAheadMax : 0
+    const may = this.breaker.mayStart(this.inFlight - ahead, now)
+    const mayUrgent = this.inFlight < limits.webhookConcurrencyMax
+    let busy: ReadonlySet<string> | undefined
+    for (let at = 0; at < ready.length; at++) {
+      const { urgent, user } = ready[at]!
+      if (!may && !urgent) return -1
+      if ((may || mayUrgent) && !(busy?.has(user) ?? this.#isBusy(user))) return at
+      // Where one has to wait for a message about the same user, thousands may.
+      busy ??= this.#busyUsers()
+    }
+    return -1
+  }
+
+  /** Whether a message about the user is under way. */
+  #isBusy(user: string): boolean {
+    if (user === "") return false
+    for (const { delivery } of this.#flights) if (delivery.user === user) return true
+    return false
+  }
+
+  #busyUsers(): ReadonlySet<string> {
+    const users = new Set(this.#flights.map(({ delivery }) => delivery.user))
+    users.delete("")
+    return users
+  }
+
+  /** Whether everything is answered soon, as far as one can tell. */
+  #isQuick(now: number): boolean {
+    const [oldest] = this.#flights
+    const waited = oldest === undefined ? 0 : now - oldest.startedAt
+    return Math.max(this.#lastDurationMs, waited) <= limits.webhookQuickMs
+  }
+
+  /** An endpoint that takes long for what is under way counts as failing until it answers. */
+  #standing(now: number): Standing {
+    const [oldest] = this.#flights
+    const slow = oldest !== undefined && now - oldest.startedAt > limits.webhookSlowMs
+    return slow ? "failing" : this.breaker.standing
+  }
+
+  /** When something may begin that may not now. */
+  get waitsUntil(): number {
+    const { openUntil } = this.breaker
+    const held = this.queue.ready.length > 0 && openUntil > this.#shared.now()
+    return Math.min(this.queue.nextDueAt, held ? openUntil : Number.POSITIVE_INFINITY)
+  }
+
+  #send(delivery: Delivery, now: number): void {
+    const at = this.#shared.wallNow()
+    this.#sender ??= this.#shared.makeSender(this.#webhook.url)
+    const flight: Flight = { delivery, startedAt: now, giveUp: nothing }
+    this.#flights.push(flight)
+    const outgoing = {
+      message: delivery.entry!.message(delivery.index),
+      timestampSeconds: Math.floor(at / 1_000),
+      keys: this.#keysAt(at),
+    }
+    flight.giveUp = this.#sender.send(outgoing, (outcome) => this.#settle(delivery, at, outcome))
+  }
+
+  /** The keys that sign at a time; the same array as long as they are the same. */
+  #keysAt(at: number): ReadonlyArray<KeyObject> {
+    const [only] = this.#keys
+    if (this.#keys.length === 1 && this.#signing.length === 1 && this.#signing[0] === only!.key) {
+      return this.#signing
+    }
+    const live = this.#keys.filter(({ until }) => at < until)
+    const same =
+      live.length === this.#signing.length &&
+      live.every(({ key }, index) => key === this.#signing[index])
+    if (!same) this.#signing = live.map(({ key }) => key)
+    return this.#signing
+  }
+
+  #land(delivery: Delivery): void {
+    const place = this.#flights.findIndex((flight) => flight.delivery === delivery)
+    if (place !== -1) this.#flights.splice(place, 1)
+    this.#shared.slots.release()
+  }
+
+  #settle(delivery: Delivery, at: number, outcome: Outcome): void {
+    const { durationMs, error, status } = outcome
+    this.#lastDurationMs = durationMs
+    this.#land(delivery)
+    const erased = delivery.erased || this.#shared.erasures.has(delivery)
+    // An answer may repeat what it was sent: the id of somebody who is gone is not kept with it.
+    const body = erased || delivery.kind === "user.deleted" ? "" : outcome.body
+    delivery.record({ at, durationMs, status, error, body })
+    const succeeded = status !== null && status >= 200 && status < 300
+    this.#shared.metrics.attempted(succeeded)
+    if (succeeded) this.#succeeded(delivery, at)
+    else this.#failed(delivery, at, outcome, erased)
+    this.#shared.wake(this)
+  }
+
+  #succeeded(delivery: Delivery, at: number): void {
+    this.breaker.succeeded()
+    this.#countNoFailure()
+    this.tally.succeededAt = at
+    delivery.status = "succeeded"
+    this.queue.settle(delivery)
+  }
+
+  #failed(delivery: Delivery, at: number, { retryAfter, status }: Outcome, erased: boolean): void {
+    const { disable, now, random, schedule } = this.#shared
+    const retryAfterMs = retryAfterOf(retryAfter, at)
+    this.breaker.failed(now(), status === 429 || status === 503 ? retryAfterMs : undefined)
+    this.#countFailure()
+    const pause = nextPause(schedule, delivery.tries, retryAfterMs, random)
+    if (erased) this.queue.drop(delivery, "erased")
+    else {
+      if (pause === undefined || status === 410) delivery.status = "failed"
+      else delivery.dueAt = Math.round(now() + pause)
+      this.queue.settle(delivery)
+    }
+    if (this.isEnabled) {
+      if (status === 410) disable(this, "gone")
+      else if (this.tally.failingMs >= limits.webhookFailingMs) disable(this, "failing")
+    }
+    if (this.breaker.isOpen || !this.isEnabled) this.#recallAhead()
+  }
+
+  /** What still waits in the sender for a connection goes back to the store: it was not tried. */
+  #recallAhead(): void {
+    // Attempts begin in their order.
+    for (const { delivery, giveUp } of this.#flights.slice(limits.webhookConcurrencyMax)) {
+      giveUp()
+      this.#land(delivery)
+      this.queue.settle(delivery)
+    }
+  }
+
+  #countFailure(): void {
+    const { failedAt, failingMs } = this.tally
+    const now = this.#shared.now()
+    const step = failedAt === 0 ? 0 : Math.max(0, now - failedAt)
+    this.tally.failedAt = now
+    this.tally.failingMs = failingMs + Math.min(step, limits.webhookFailingStepMsMax)
+  }
+
+  #countNoFailure(): void {
+    this.tally.failingMs = 0
+    this.tally.failedAt = 0
+  }
+
+  /** Gives up what is under way, without an outcome, and leaves all that is in memory to the store. */
+  release(): void {
+    this.#giveUp()
+    this.queue.leaveAll()
+  }
+
+  /** It is gone: nothing of it is sent or kept any more. */
+  discard(): void {
+    this.#giveUp()
+    this.queue.clear()
+  }
+
+  #giveUp(): void {
+    for (const { delivery, giveUp } of [...this.#flights]) {
+      giveUp()
+      this.#land(delivery)
+    }
+    this.#shared.slots.forget(this.#wake)
+    this.closeSender()
+  }
+
+  /** Lets go of its connections; attempts under way end as they may. */
+  closeSender(): void {
+    this.#sender?.close()
+    this.#sender = undefined
+  }
+}
+
+const nothing = (): void => {}
+
+/** A secret's key, and until when it signs. */
+interface Key {
+  readonly secret: string
+  readonly key: KeyObject
+  readonly until: number
+}
+
+/** The keys of a webhook's secrets, the current one first; those that were there before stay the same. */
+const keysOf = (
+  { olderSecrets = [], previousSecret, secret }: Webhook,
+  before: ReadonlyArray<Key>,
+): ReadonlyArray<Key> => {
+  const secrets = [
+    { secret, until: Number.POSITIVE_INFINITY },
+    ...(previousSecret === null ? [] : [previousSecret]),
+    ...olderSecrets,
+  ]
+  return secrets.map((each) => {
+    const known = before.find((key) => key.secret === each.secret)
+    return { ...each, key: known?.key ?? secretKey(each.secret) }
+  })
+}

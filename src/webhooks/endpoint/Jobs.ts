@@ -1,0 +1,180 @@
+/**
+ * What takes longer than one record's turn: to forget an endpoint, to recover what it missed, to forget a
+ * user. A job is written with the cursor that has passed its record, goes on after a restart where it was, and
+ * may be done twice without harm. Each runs in a fiber of its own; recoveries one after another.
+ */
+import { Cause, Effect, Semaphore } from "effect"
+import { messageKindAt } from "../../domain/Message.ts"
+import type { FeedEntry } from "../../engine/commit/Feed.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { Eraser } from "../outbox/Eraser.ts"
+import type { Erasures } from "../outbox/Erasures.ts"
+import { isFor, userOf } from "../outbox/Outbox.ts"
+import type { Bookkeeping } from "../store/Bookkeeping.ts"
+import { Delivery, placeName } from "../store/Delivery.ts"
+import type { DeliveryStore } from "../store/DeliveryStore.ts"
+import { tallyKey } from "../store/Tally.ts"
+import type { Endpoint } from "./Endpoint.ts"
+import type { Job } from "./Job.ts"
+import type { Registry } from "./Registry.ts"
+
+type JobOf<Kind extends Job["kind"]> = Extract<Job, { readonly kind: Kind }>
+
+export interface JobsOptions {
+  readonly engine: Engine["Service"]
+  readonly registry: Registry
+  readonly bookkeeping: Bookkeeping
+  readonly store: DeliveryStore
+  readonly erasures: Erasures
+  readonly eraser: Eraser
+  readonly now: () => number
+  readonly wake: (endpoint: Endpoint) => void
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
+  /** Runs beside the rest until the dispatcher closes. */
+  readonly fork: (effect: Effect.Effect<void>) => void
+  readonly onBroken: (cause: Broken) => void
+}
+
+export class Jobs {
+  readonly #options: JobsOptions
+  readonly #recovering = Semaphore.makeUnsafe(1)
+  readonly #running = new Set<number>()
+
+  constructor(options: JobsOptions) {
+    this.#options = options
+  }
+
+  /** Endpoints that a recovery is under way for. */
+  readonly recoveries = new Map<number, JobOf<"recover">>()
+
+  /** Does a job, which is written with the next flush. */
+  add(job: Job): void {
+    this.#options.bookkeeping.touchJob(job)
+    this.run(job)
+  }
+
+  run(job: Job): void {
+    if (this.#running.has(job.record)) return
+    this.#running.add(job.record)
+    if (job.kind === "erase") this.#options.erasures.add(job.user, job.record)
+    const { bookkeeping, fork, onBroken } = this.#options
+    const attempt: Effect.Effect<void> = Effect.suspend(() => this.#do(job)).pipe(
+      Effect.catchTag("Broken", (broken) => Effect.sync(() => onBroken(broken))),
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.failCause(cause)
+          : Effect.logError("A job for webhooks failed and begins again", cause).pipe(
+              Effect.andThen(Effect.sleep(limits.webhookRestartMsMax)),
+              Effect.andThen(Effect.suspend(() => attempt)),
+            ),
+      ),
+    )
+    const finished = Effect.sync(() => {
+      this.#running.delete(job.record)
+      bookkeeping.touchJob(job, true)
+    })
+    fork(Effect.andThen(attempt, finished))
+  }
+
+  #do(job: Job): Effect.Effect<void, Broken> {
+    switch (job.kind) {
+      case "purge":
+        return this.#purge(job)
+      case "erase": {
+        const { eraser, erasures } = this.#options
+        return Effect.tap(eraser.erase(job), () =>
+          Effect.sync(() => erasures.remove(job.user, job.record)),
+        )
+      }
+      case "recover":
+        return Semaphore.withPermit(this.#recovering, this.#recover(job))
+    }
+  }
+
+  readonly #purge = Effect.fnUntraced(function* (this: Jobs, { endpoint }: JobOf<"purge">) {
+    const { bookkeeping, store } = this.#options
+    // A write under way may have deliveries of it.
+    yield* bookkeeping.flushed
+    for (const table of ["due", "deliveries", "attempts"] as const) {
+      while (true) {
+        const keys = yield* store.keysOf(table, endpoint, limits.webhookJobBatch)
+        if (keys.length === 0) break
+        bookkeeping.write(keys.map((key) => ({ table, key, value: null })))
+        yield* bookkeeping.flushed
+      }
+    }
+    bookkeeping.write([{ table: "endpoints", key: tallyKey(endpoint), value: null }])
+  })
+
+  readonly #recover = Effect.fnUntraced(function* (this: Jobs, job: JobOf<"recover">) {
+    const { bookkeeping, engine, registry, wake } = this.#options
+    const { feed } = engine
+    let { next } = job
+    if (next === 0) next = yield* feed.sequenceAt(job.since)
+    this.recoveries.set(job.endpoint, job)
+    while (next <= job.record) {
+      const endpoint = registry.at(job.endpoint)
+      if (endpoint === undefined || !endpoint.isEnabled) break
+      if (endpoint.tally.stored.pending >= limits.webhookRecoverPendingMax) {
+        yield* Effect.sleep(limits.webhookRestartMs)
+        continue
+      }
+      const from = next
+      const read = Effect.match(feed.read(from, limits.webhookJobBatch), {
+        onSuccess: (entries) => ({ entries, next: entries.at(-1)!.record.sequence + 1 }),
+        onFailure: ({ first }) => ({ entries: [], next: first }),
+      })
+      const batch = yield* read
+      next = batch.next
+      yield* Semaphore.withPermit(endpoint.lock, this.#recoverBatch(endpoint, batch.entries, job))
+      bookkeeping.touchJob({ ...job, next })
+      wake(endpoint)
+      yield* nextTurn
+    }
+    this.recoveries.delete(job.endpoint)
+  })
+
+  readonly #recoverBatch = Effect.fnUntraced(function* (
+    this: Jobs,
+    endpoint: Endpoint,
+    entries: ReadonlyArray<FeedEntry>,
+    { record: until }: JobOf<"recover">,
+  ) {
+    const { bookkeeping, isErased, now, store } = this.#options
+    yield* bookkeeping.flushed
+    const [first = 0, last = 0] = [entries[0], entries.at(-1)].map(
+      (entry) => entry?.record.sequence,
+    )
+    const missed: Array<{ readonly delivery: Delivery; readonly entry: FeedEntry }> = []
+    const look = Effect.map(store.between(endpoint.number, first, last), (stored) => {
+      for (const entry of entries) {
+        const { record } = entry
+        const { subject } = record
+        if (record.sequence > until || subject.actor === "directory") continue
+        if (subject.environment !== endpoint.environment) continue
+        for (let index = 0; index < record.facts.length; index++) {
+          const kind = messageKindAt(record, index)
+          const asked = kind !== undefined && endpoint.kinds.has(kind)
+          const place = { sequence: record.sequence, index }
+          if (!asked || !isFor(endpoint, entry, index) || endpoint.queue.has(place)) continue
+          const found = stored.get(placeName(place))
+          if (found !== undefined && found.status !== "failed" && found.status !== "dropped") {
+            continue
+          }
+          const name = { endpoint: endpoint.number, at: record.at, ...place }
+          const delivery = found ?? new Delivery(name, kind, userOf(entry))
+          missed.push({ delivery, entry })
+        }
+      }
+    })
+    yield* bookkeeping.betweenWrites(look)
+    for (const { delivery, entry } of missed) {
+      if (yield* isErased(entry)) continue
+      delivery.renew(now())
+      endpoint.queue.offer(delivery, entry)
+    }
+  })
+}

@@ -1,0 +1,134 @@
+/**
+ * All endpoints, as the projects define them: made when a webhook is created or found at the start, defined anew
+ * when it changes, discarded when it is deleted. What the projects say is read from their durable states.
+ */
+import { Effect } from "effect"
+import type { MessageKind } from "../../domain/MessageKind.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import type { DeliveryStore } from "../store/DeliveryStore.ts"
+import { emptyTally, type Tally } from "../store/Tally.ts"
+import { Endpoint, type Shared } from "./Endpoint.ts"
+
+/** The endpoints of one environment. */
+class Neighbours {
+  readonly byId = new Map<string, Endpoint>()
+  /** The enabled ones that ask for a kind; made when it is first asked for. */
+  #byKind = new Map<MessageKind, ReadonlyArray<Endpoint>>()
+
+  changed(): void {
+    this.#byKind = new Map()
+  }
+
+  askingFor(kind: MessageKind): ReadonlyArray<Endpoint> {
+    let found = this.#byKind.get(kind)
+    if (found === undefined) {
+      // A test is for one of them, whatever it asks for.
+      found = [...this.byId.values()].filter(
+        ({ isEnabled, kinds }) => isEnabled && (kind === "webhook.test" || kinds.has(kind)),
+      )
+      this.#byKind.set(kind, found)
+    }
+    return found
+  }
+}
+
+const none: ReadonlyArray<Endpoint> = []
+
+export class Registry {
+  readonly #engine: Engine["Service"]
+  readonly #shared: Shared
+  readonly #onDeleted: (endpoint: Endpoint) => void
+  readonly #environments = new Map<string, Neighbours>()
+  readonly #byNumber = new Map<number, Endpoint>()
+
+  constructor(engine: Engine["Service"], shared: Shared, onDeleted: (endpoint: Endpoint) => void) {
+    this.#engine = engine
+    this.#shared = shared
+    this.#onDeleted = onDeleted
+  }
+
+  get size(): number {
+    return this.#byNumber.size
+  }
+
+  [Symbol.iterator](): IterableIterator<Endpoint> {
+    return this.#byNumber.values()
+  }
+
+  at(number: number): Endpoint | undefined {
+    return this.#byNumber.get(number)
+  }
+
+  find(environment: string, webhookId: string): Endpoint | undefined {
+    return this.#environments.get(environment)?.byId.get(webhookId)
+  }
+
+  of(environment: string): Iterable<Endpoint> {
+    return this.#environments.get(environment)?.byId.values() ?? none
+  }
+
+  has(environment: string): boolean {
+    return this.#environments.has(environment)
+  }
+
+  /** The enabled endpoints of an environment that ask for a kind. */
+  askingFor(environment: string, kind: MessageKind): ReadonlyArray<Endpoint> {
+    return this.#environments.get(environment)?.askingFor(kind) ?? none
+  }
+
+  /** Finds all webhooks that there are. */
+  readonly load = Effect.fnUntraced(function* (this: Registry, store: DeliveryStore) {
+    for (const environment of yield* this.#engine.readEnvironments) {
+      const { webhooks } = yield* this.#engine.readProject(environment)
+      for (const webhook of webhooks.values()) {
+        const tally = yield* store.tally(webhook.since)
+        if (this.#byNumber.has(webhook.since)) continue
+        this.#add(environment, new Endpoint(environment, webhook, tally, this.#shared))
+      }
+    }
+  })
+
+  /** What the project says of its webhooks has changed. */
+  sync(environment: string): void {
+    const { webhooks } = Effect.runSync(this.#engine.readProject(environment))
+    const neighbours = this.#environments.get(environment)
+    for (const webhook of webhooks.values()) {
+      const known = neighbours?.byId.get(webhook.id)
+      if (known === undefined) this.#create(environment, webhook, emptyTally())
+      else if (known.webhook !== webhook) known.define(webhook)
+    }
+    for (const endpoint of [...(neighbours?.byId.values() ?? none)]) {
+      if (!webhooks.has(endpoint.webhook.id)) this.#remove(endpoint)
+    }
+    this.refresh(environment)
+  }
+
+  /** Who is enabled, or what is asked for, has changed. */
+  refresh(environment: string): void {
+    this.#environments.get(environment)?.changed()
+  }
+
+  #create(environment: string, webhook: Endpoint["webhook"], tally: Tally): void {
+    this.#add(environment, new Endpoint(environment, webhook, tally, this.#shared))
+  }
+
+  #add(environment: string, endpoint: Endpoint): void {
+    let neighbours = this.#environments.get(environment)
+    if (neighbours === undefined) {
+      neighbours = new Neighbours()
+      this.#environments.set(environment, neighbours)
+    }
+    neighbours.byId.set(endpoint.webhook.id, endpoint)
+    neighbours.changed()
+    this.#byNumber.set(endpoint.number, endpoint)
+  }
+
+  #remove(endpoint: Endpoint): void {
+    const neighbours = this.#environments.get(endpoint.environment)
+    neighbours?.byId.delete(endpoint.webhook.id)
+    if (neighbours?.byId.size === 0) this.#environments.delete(endpoint.environment)
+    this.#byNumber.delete(endpoint.number)
+    endpoint.discard()
+    this.#onDeleted(endpoint)
+  }
+}

@@ -1,0 +1,25 @@
+/**
+ * The users whose erasure is being carried out: what is under way or read from the store meanwhile is neither
+ * sent again nor kept. Once the store has been searched the entry is not needed any more.
+ */
+import type { Delivery } from "../store/Delivery.ts"
+
+export class Erasures {
+  /** By user (`userHash`): the record of the erasure. */
+  readonly #users = new Map<string, number>()
+
+  add(user: string, record: number): void {
+    this.#users.set(user, Math.max(record, this.#users.get(user) ?? 0))
+  }
+
+  remove(user: string, record: number): void {
+    if (this.#users.get(user) === record) this.#users.delete(user)
+  }
+
+  /** Whether a delivery is about a user who was erased after it happened. */
+  has({ kind, sequence, user }: Pick<Delivery, "kind" | "sequence" | "user">): boolean {
+    if (this.#users.size === 0 || user === "" || kind === "user.deleted") return false
+    const record = this.#users.get(user)
+    return record !== undefined && sequence < record
+  }
+}

@@ -1,0 +1,285 @@
+/**
+ * Expands durable records into deliveries, one after another, behind a cursor that is written together with
+ * them (`Bookkeeping.ts`). It follows the journal while there is a webhook anywhere; otherwise it costs
+ * nothing. What a record asks to be done (redeliver, recover, forget a user) is taken in the same order.
+ *
+ * Of a user who was erased since, the messages before that are not made, however far behind it is.
+ *
+ * After a crash, records that were expanded already are expanded once more, without the deliveries that the store has of
+ * them (up to `reached`). Which those are is read before anything is sent: later they move between the tables.
+ *
+ * An endpoint gets the messages of records after the one that created it, of the kinds that it asks for when
+ * they are expanded, as long as it is enabled. Beyond `pendingMax` pending ones it is full: what comes then
+ * is counted as dropped, and can be recovered later.
+ */
+import { Effect } from "effect"
+import { isFactFor, messageKindAt } from "../../domain/Message.ts"
+import type { FactOf } from "../../domain/Record.ts"
+import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
+import { limits } from "../../Limits.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import type { Endpoint } from "../endpoint/Endpoint.ts"
+import type { Job } from "../endpoint/Job.ts"
+import type { Registry } from "../endpoint/Registry.ts"
+import type { Bookkeeping } from "../store/Bookkeeping.ts"
+import { Delivery, placeName, userHash } from "../store/Delivery.ts"
+import type { WebhookMetrics } from "../WebhookMetrics.ts"
+
+export interface OutboxOptions {
+  readonly feed: Feed
+  readonly registry: Registry
+  readonly bookkeeping: Bookkeeping
+  readonly now: () => number
+  readonly wake: (endpoint: Endpoint) => void
+  readonly addJob: (job: Job) => void
+  readonly redeliver: (
+    endpoint: Endpoint,
+    asked: FactOf<"webhook.redelivered">,
+  ) => Effect.Effect<void>
+  /** Whether the user of a record was erased since. */
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
+  /** The deliveries of the records from `first` to `last` that the store has, by their place. */
+  readonly stored: (
+    endpoint: Endpoint,
+    first: number,
+    last: number,
+  ) => Effect.Effect<ReadonlyMap<string, Delivery>>
+  readonly metrics: Pick<WebhookMetrics, "missed">
+  /** How many deliveries may be pending: of one endpoint, and of all. */
+  readonly pendingMax: number
+  readonly pendingTotalMax: number
+}
+
+export class Outbox {
+  readonly #options: OutboxOptions
+  /** The last record that is expanded. */
+  #cursor = 0
+  /** Up to here deliveries may have been written before. */
+  #reached = 0
+  /** By endpoint, what the store has of those, by place. */
+  readonly #written = new Map<number, ReadonlyMap<string, Written>>()
+  #hasRun = false
+  #wanted: (() => void) | undefined
+  readonly #touched = new Set<Endpoint>()
+  /** Deliveries of this turn of the event loop. */
+  #made = 0
+
+  constructor(options: OutboxOptions) {
+    this.#options = options
+  }
+
+  /** The last record that is expanded. */
+  get cursor(): number {
+    return this.#cursor
+  }
+
+  /** How many durable records it has not expanded. */
+  get lagRecords(): number {
+    const { feed, registry } = this.#options
+    return registry.size === 0 ? 0 : Math.max(0, feed.head - this.#start + 1)
+  }
+
+  /**
+   * Begins behind `cursor`, the last record that was expanded for good; 0: with the first webhook. Of records up to
+   * `reached` some deliveries may be there. Nothing is written meanwhile.
+   */
+  readonly begin = Effect.fnUntraced(function* (this: Outbox, cursor: number, reached: number) {
+    this.#cursor = cursor
+    this.#reached = reached
+    for (const endpoint of this.#options.registry) {
+      const first = Math.max(cursor, endpoint.number) + 1
+      if (first > reached) continue
+      const found = yield* this.#options.stored(endpoint, first, reached)
+      const written = [...found.values()].map(
+        ({ at, place, stored }) => [place, { at, stored: stored! }] as const,
+      )
+      this.#written.set(endpoint.number, new Map(written))
+    }
+  })
+
+  /** There may be webhooks now. */
+  wake(): void {
+    this.#wanted?.()
+    this.#wanted = undefined
+  }
+
+  readonly #isWanted = Effect.callback<void>((resume) => {
+    if (this.#options.registry.size > 0) resume(Effect.void)
+    else this.#wanted = () => resume(Effect.void)
+  })
+
+  readonly run = Effect.gen({ self: this }, function* () {
+    if (this.#hasRun) yield* this.#beginAgain
+    this.#hasRun = true
+    while (true) {
+      yield* this.#isWanted
+      if (this.#options.registry.size > 0) yield* Effect.scoped(this.#follow)
+    }
+  })
+
+  /** After a failure: of the record in which it failed, some deliveries may be made. */
+  readonly #beginAgain = Effect.suspend(() => {
+    const { bookkeeping } = this.#options
+    const begun = this.begin(this.#cursor, Math.max(this.#reached, this.#cursor + 1))
+    return Effect.andThen(bookkeeping.flushed, bookkeeping.betweenWrites(begun))
+  })
+
+  /** Where nothing can have been missed: no webhook is older. */
+  get #start(): number {
+    let oldest = Number.POSITIVE_INFINITY
+    for (const { number } of this.#options.registry) oldest = Math.min(oldest, number)
+    return Math.max(this.#cursor, oldest) + 1
+  }
+
+  readonly #follow = Effect.gen({ self: this }, function* () {
+    const { bookkeeping, feed, registry } = this.#options
+    const follower = yield* feed.follow(this.#start)
+    while (registry.size > 0) {
+      const entries = yield* follower.take(limits.outboxTakeRecordsMax)
+      for (const entry of entries) {
+        const { sequence, subject } = entry.record
+        const asked = subject.actor !== "directory" && isAbout(entry)
+        // An erasure that is carried out twice does no harm.
+        const atOnce = asked && subject.actor === "project"
+        if (asked) yield* this.#obey(entry, subject.environment)
+        let dropped = false
+        if (subject.actor !== "directory" && registry.has(subject.environment)) {
+          // The newest record can not be of somebody who was erased since.
+          const isErased = sequence < feed.head && (yield* this.#options.isErased(entry))
+          if (!isErased) {
+            if (sequence > this.#reached && this.#written.size > 0) this.#written.clear()
+            dropped = this.#expand(entry, subject.environment)
+          }
+        }
+        this.#cursor = sequence
+        bookkeeping.passed(sequence, atOnce || dropped)
+        if (bookkeeping.unwritten >= limits.webhookUnwrittenMax) {
+          this.#wakeTouched()
+          yield* bookkeeping.room
+        } else if (this.#made >= limits.outboxTurnDeliveries) {
+          this.#made = 0
+          this.#wakeTouched()
+          yield* nextTurn
+        }
+      }
+      this.#wakeTouched()
+      yield* nextTurn
+    }
+  }).pipe(
+    Effect.catchTag("FeedGone", ({ first }) => {
+      const missed = { from: this.#start, until: first - 1 }
+      this.#options.metrics.missed(first - missed.from)
+      this.#cursor = first - 1
+      return Effect.annotateLogs(
+        Effect.logError("The journal of these records is gone: webhooks were not told of them"),
+        missed,
+      )
+    }),
+  )
+
+  #wakeTouched(): void {
+    for (const endpoint of this.#touched) this.#options.wake(endpoint)
+    this.#touched.clear()
+  }
+
+  readonly #obey = Effect.fnUntraced(function* (
+    this: Outbox,
+    { record }: FeedEntry,
+    environment: string,
+  ) {
+    const { addJob, redeliver, registry } = this.#options
+    registry.sync(environment)
+    for (const fact of record.facts) {
+      switch (fact.kind) {
+        case "user.deleted": {
+          if (record.subject.actor !== "user" || !registry.has(environment)) break
+          const user = userHash(environment, record.subject.userId)
+          addJob({ kind: "erase", record: record.sequence, environment, user })
+          break
+        }
+        case "webhook.redelivered": {
+          const endpoint = registry.find(environment, fact.webhookId)
+          if (endpoint !== undefined) yield* redeliver(endpoint, fact)
+          break
+        }
+        case "webhook.recovered": {
+          const endpoint = registry.find(environment, fact.webhookId)?.number
+          const { since } = fact
+          if (endpoint === undefined) break
+          addJob({ kind: "recover", record: record.sequence, endpoint, since, next: 0 })
+          break
+        }
+      }
+    }
+  })
+
+  /** Makes the deliveries of one record, but for those that the store has. Whether some were dropped. */
+  #expand(entry: FeedEntry, environment: string): boolean {
+    const { record } = entry
+    const { sequence } = record
+    const { now, registry } = this.#options
+    let user: string | undefined
+    let dropped = false
+    for (let index = 0; index < record.facts.length; index++) {
+      const kind = messageKindAt(record, index)
+      if (kind === undefined) continue
+      for (const endpoint of registry.askingFor(environment, kind)) {
+        if (!isFor(endpoint, entry, index)) continue
+        const written =
+          this.#written.size === 0
+            ? undefined
+            : this.#written.get(endpoint.number)?.get(placeName({ sequence, index }))
+        if (written?.at === record.at) continue
+        if (this.#isFull(endpoint)) {
+          dropped = true
+          endpoint.tally.ended.dropped++
+          this.#options.bookkeeping.touchAccount(endpoint)
+          continue
+        }
+        user ??= userOf(entry)
+        const name = { endpoint: endpoint.number, sequence, at: record.at, index }
+        const delivery = new Delivery(name, kind, user)
+        // The journal was cut before the record that stood there: this delivery takes the place of its.
+        delivery.stored = written?.stored
+        delivery.dueAt = now()
+        delivery.isNew = true
+        delivery.urgent = kind === "webhook.test"
+        endpoint.queue.offer(delivery, entry)
+        this.#made++
+        this.#touched.add(endpoint)
+      }
+    }
+    return dropped
+  }
+
+  /** What waits in memory may not be written yet, and what is written may not be in memory. */
+  #isFull({ queue, tally }: Endpoint): boolean {
+    const { bookkeeping, pendingMax, pendingTotalMax } = this.#options
+    const waiting = Math.max(tally.stored.pending, queue.inMemory)
+    return waiting >= pendingMax || bookkeeping.pending >= pendingTotalMax
+  }
+}
+
+/** What the store has of a delivery: when its record was decided, and under which keys it is. */
+interface Written {
+  readonly at: number
+  readonly stored: NonNullable<Delivery["stored"]>
+}
+
+/** Whether a record changes webhooks or what is known of their deliveries. */
+const isAbout = ({ record }: FeedEntry): boolean => {
+  for (const { kind } of record.facts) {
+    if (kind === "user.deleted" || kind.startsWith("webhook.")) return true
+  }
+  return false
+}
+
+/** Whether the message of a fact is for an endpoint that asks for its kind. */
+export const isFor = (endpoint: Endpoint, { record }: FeedEntry, index: number): boolean =>
+  record.sequence > endpoint.number && isFactFor(record.facts[index]!, endpoint.webhook.id)
+
+/** The hash of the user whom a record is about. */
+export const userOf = ({ record }: FeedEntry): string => {
+  const { subject } = record
+  return subject.actor === "user" ? userHash(subject.environment, subject.userId) : ""
+}

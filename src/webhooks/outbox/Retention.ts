@@ -1,0 +1,122 @@
+/**
+ * Keeps the log of each endpoint bounded: of each status the newest, and none older than its time. What waits
+ * for longer than that, because its endpoint is disabled or never answers, is dropped: its message can not be
+ * read back for ever.
+ */
+import { Effect, Semaphore } from "effect"
+import { limits } from "../../Limits.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { Endpoint } from "../endpoint/Endpoint.ts"
+import type { Bookkeeping } from "../store/Bookkeeping.ts"
+import type { DeliveryStatus } from "../store/Delivery.ts"
+import type { DeliveryStore } from "../store/DeliveryStore.ts"
+import { jsonEntry } from "../store/deliveryEntries.ts"
+import type { RecordName } from "../store/SucceededLog.ts"
+import { tallyKey } from "../store/Tally.ts"
+
+export interface RetentionOptions {
+  readonly bookkeeping: Bookkeeping
+  readonly store: DeliveryStore
+  /** The time that records are dated with, epoch milliseconds. */
+  readonly now: () => number
+  readonly logMax: number
+  readonly retentionMs: number
+}
+
+type Ended = Exclude<DeliveryStatus, "pending">
+const ended: ReadonlyArray<Ended> = ["succeeded", "failed", "dropped"]
+
+export class Retention {
+  readonly #options: RetentionOptions
+
+  constructor(options: RetentionOptions) {
+    this.#options = options
+  }
+
+  /** Whether an endpoint keeps more than it may. */
+  isOver({ tally }: Endpoint): boolean {
+    return ended.some(
+      (status) => tally.stored[status] > this.#options.logMax + limits.webhookLogSlack,
+    )
+  }
+
+  /** Brings an endpoint back to what it may keep. */
+  trim(endpoint: Endpoint): Effect.Effect<void, Broken> {
+    const { bookkeeping, logMax } = this.#options
+    const trimmed = Effect.gen({ self: this }, function* () {
+      yield* bookkeeping.settledFlushed
+      for (const status of ended) {
+        let excess = endpoint.tally.stored[status] - logMax
+        while (excess > 0) {
+          const removed = yield* this.#remove(
+            endpoint,
+            status,
+            Math.min(excess, limits.webhookFlushDeliveries),
+            (record) => this.#isPassed(record),
+          )
+          if (removed === 0) break
+          excess -= removed
+        }
+      }
+    })
+    return Semaphore.withPermit(endpoint.lock, trimmed)
+  }
+
+  /** Removes what is too old, and drops what has waited too long. */
+  sweep(endpoint: Endpoint): Effect.Effect<void, Broken> {
+    const { bookkeeping, retentionMs, store, now } = this.#options
+    const before = now() - retentionMs
+    const isOld = ({ at }: { readonly at: number }) => at < before
+    const mayGo = (record: RecordName) => isOld(record) && this.#isPassed(record)
+    /** Whether there may be more. */
+    const expire = Effect.gen(function* () {
+      const oldest = yield* store.oldest(endpoint.number, "pending", limits.webhookJobBatch)
+      const old = oldest.filter(isOld)
+      const waiting = old.filter((delivery) => !endpoint.queue.has(delivery))
+      for (const delivery of waiting) endpoint.queue.drop(delivery, "expired")
+      // What is in memory is looked at when it is sent.
+      return waiting.length > 0 && waiting.length === old.length
+    })
+    const swept = Effect.gen({ self: this }, function* () {
+      yield* bookkeeping.flushed
+      for (const status of ended) {
+        const removed = this.#remove(endpoint, status, limits.webhookFlushDeliveries, mayGo)
+        while ((yield* removed) > 0);
+      }
+      while (yield* bookkeeping.betweenWrites(expire)) yield* bookkeeping.flushed
+      yield* bookkeeping.flushed
+    })
+    return Semaphore.withPermit(endpoint.lock, swept)
+  }
+
+  /** Removes the oldest of a status that may go, at most `most`; how many those were. */
+  readonly #remove = Effect.fnUntraced(function* (
+    this: Retention,
+    endpoint: Endpoint,
+    status: Ended,
+    most: number,
+    mayGo: (record: RecordName) => boolean,
+  ) {
+    const { bookkeeping, store } = this.#options
+    const { number, tally } = endpoint
+    const removal = Effect.gen(function* () {
+      const { count, entries } = yield* store.removal(number, status, most, mayGo)
+      if (count === 0 || !bookkeeping.isThere(endpoint)) return 0
+      // What is in memory may count what belongs to the next write.
+      const stored = yield* store.tally(number)
+      stored.stored[status] -= count
+      yield* bookkeeping.writeNow([...entries, jsonEntry("endpoints", tallyKey(number), stored)])
+      tally.stored[status] -= count
+      return count
+    })
+    const removed = yield* bookkeeping.betweenWrites(removal)
+    if (removed > 0) yield* nextTurn
+    return removed
+  })
+
+  /** Of records that may be expanded again, it must be known what was sent. */
+  #isPassed({ sequence }: RecordName): boolean {
+    return sequence <= this.#options.bookkeeping.cursorWritten
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * Finds the addresses of a host, and refuses those that may not be reached. By DNS over the network and not by the
+ * system's `getaddrinfo`, which blocks one of the process's few threads for as long as a name server is silent: the
+ * journal is written by those. `localhost` and the hosts file of the machine are known all the same.
+ */
+import { Resolver as DnsResolver } from "node:dns/promises"
+import { readFile } from "node:fs/promises"
+import { isIP } from "node:net"
+import { limits } from "../../Limits.ts"
+import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
+
+/** The addresses of a host name, at least one; rejects where there are none. */
+export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
+
+export interface ResolverOptions {
+  /** `address:port` of each name server; the system's by default. */
+  readonly servers?: ReadonlyArray<string>
+  readonly hostsFile?: string
+}
+
+export const makeResolve = ({
+  hostsFile = "/etc/hosts",
+  servers,
+}: ResolverOptions = {}): Resolve => {
+  const dns = new DnsResolver({ timeout: limits.dnsTimeoutMs, tries: limits.dnsTries })
+  if (servers !== undefined) dns.setServers(servers)
+  const hosts = new HostsFile(hostsFile)
+  return async (host) => {
+    const name = host.toLowerCase().replace(/\.$/, "")
+    if (name === "localhost" || name.endsWith(".localhost")) return ["127.0.0.1", "::1"]
+    const listed = (await hosts.read()).get(name)
+    if (listed !== undefined) return listed
+    const [v4, v6] = await Promise.allSettled([dns.resolve4(name), dns.resolve6(name)])
+    const found = [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
+    if (found.length > 0) return found
+    throw v4.status === "rejected" ? v4.reason : new Error(`${host} has no address`)
+  }
+}
+
+/** The host leads to an address that may not be reached. */
+export class AddressRefused extends Error {
+  readonly code = "ADDRESS_REFUSED"
+}
+
+/** The host has no address. */
+export class NameUnknown extends Error {
+  readonly code = "NAME_UNKNOWN"
+}
+
+/** The addresses of a host, all of which may be reached; rejects otherwise. */
+export const resolveAllowed = async (
+  host: string,
+  { allowed, resolve }: { readonly allowed: AllowedRanges; readonly resolve: Resolve },
+): Promise<ReadonlyArray<string>> => {
+  const addresses = await resolve(host).catch((cause) => {
+    throw new NameUnknown(`${host} has no address`, { cause })
+  })
+  const refused = addresses.find((address) => !mayReach(address, allowed))
+  if (refused === undefined && addresses.length > 0) return addresses
+  throw new AddressRefused(`${host} leads to ${refused}, which is not public`)
+}
+
+class HostsFile {
+  readonly #path: string
+  #entries: Promise<ReadonlyMap<string, ReadonlyArray<string>>> | undefined
+  #readAt = 0
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  read(): Promise<ReadonlyMap<string, ReadonlyArray<string>>> {
+    const now = performance.now()
+    if (this.#entries === undefined || now - this.#readAt > limits.hostsFileCheckMs) {
+      this.#readAt = now
+      this.#entries = readFile(this.#path, "utf8").then(parseHosts, () => new Map())
+    }
+    return this.#entries
+  }
+}
+
+/** The addresses of each name in a hosts file. */
+export const parseHosts = (text: string): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const hosts = new Map<string, Array<string>>()
+  for (const line of text.split("\n")) {
+    const [address, ...names] = line.replace(/#.*/, "").trim().split(/\s+/)
+    if (address === undefined || isIP(address) === 0) continue
+    for (const name of names) {
+      const known = hosts.get(name.toLowerCase())
+      if (known === undefined) hosts.set(name.toLowerCase(), [address])
+      else if (!known.includes(address)) known.push(address)
+    }
+  }
+  return hosts
+}

@@ -1,0 +1,310 @@
+/**
+ * One attempt to deliver a message: a POST over a connection that is this endpoint's own.
+ *
+ * - No more are under way than there are connections; others wait here, in order. An attempt begins when one is free
+ *   for it, or may be opened: from then on its time runs.
+ * - What counts is the status: 2xx is success, as soon as it is there. Nothing is followed.
+ * - Everything is bounded, whatever the receiver does: the whole attempt by `timeoutMs`, header fields by
+ *   `webhookHeaderBytesMax`, and of the body no more is read than `webhookReplyReadBytesMax`, of which the
+ *   first `webhookReplyKeptBytesMax` are kept. What goes on after that is cut.
+ * - A connection that was kept open may have been closed by the receiver just now. Such an attempt is made once
+ *   more, on a new connection.
+ *
+ * Plain callbacks: a fiber for each attempt would cost more than the rest of it.
+ */
+import type { KeyObject } from "node:crypto"
+import { Client, type Dispatcher } from "undici"
+import type { Told } from "../../engine/commit/Feed.ts"
+import { limits } from "../../Limits.ts"
+import type { makeConnector } from "./Connector.ts"
+import { Deadlines } from "./Deadlines.ts"
+import { sign } from "./Signature.ts"
+
+/** Why there was no status. */
+export type AttemptError =
+  | "address_refused"
+  | "connection_failed"
+  | "connection_refused"
+  | "connection_reset"
+  | "invalid_response"
+  | "name_unknown"
+  | "timeout"
+  | "tls_failure"
+
+export interface Outcome {
+  /** The HTTP status; null when there was none. */
+  readonly status: number | null
+  readonly error: AttemptError | null
+  /** The start of the reply's body. */
+  readonly body: string
+  readonly retryAfter: string | undefined
+  readonly durationMs: number
+}
+
+export interface OutgoingMessage {
+  /** One object for all whom it is sent to; `bytes` of the text are made with the first. */
+  readonly message: Told & { bytes?: Buffer }
+  /** When it is sent, since 1970. */
+  readonly timestampSeconds: number
+  /** What it is signed with, the same array as long as they are the same. */
+  readonly keys: ReadonlyArray<KeyObject>
+}
+
+export interface SenderOptions {
+  readonly connect: ReturnType<typeof makeConnector>
+  readonly timeoutMs: number
+  readonly connectionsMax: number
+}
+
+/** Sends messages to one URL. */
+export interface MessageSender {
+  /** Sends a message and calls back once, later, with what became of it; the function returned gives it up, without an outcome. */
+  readonly send: (message: OutgoingMessage, settled: (outcome: Outcome) => void) => () => void
+  /** Lets go of what it holds as soon as nothing is under way. */
+  readonly close: () => void
+}
+
+/** Sends over HTTP. Attempts run side by side, each on a connection of its own. */
+export class Sender implements MessageSender {
+  readonly #options: SenderOptions
+  readonly #origin: string
+  readonly #path: string
+  readonly #deadlines: Deadlines<Attempt>
+  /** Connections on which nothing is under way, the one that was used last at the end. */
+  readonly #idle: Array<Client> = []
+  /** In order; some may have been given up. Arrays: see `Deadlines.ts`. */
+  readonly #waiting: Array<Attempt> = []
+  #underWay = 0
+  #beginning = false
+  #closing = false
+
+  constructor(url: string, options: SenderOptions) {
+    const { origin, pathname, search } = new URL(url)
+    this.#options = options
+    this.#origin = origin
+    this.#path = pathname + search
+    this.#deadlines = new Deadlines(options.timeoutMs, (attempt) => attempt.finish("timeout"))
+  }
+
+  send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {
+    // Signed while it waits: a connection that gets free should not wait for that.
+    const attempt = new Attempt(requestOf(this.#path, message), this.#ended, settled)
+    const isFree = this.#waiting.length === 0 && this.#underWay < this.#options.connectionsMax
+    if (isFree) this.#begin(attempt)
+    else this.#waiting.push(attempt)
+    return () => attempt.giveUp()
+  }
+
+  close(): void {
+    this.#closing = true
+    this.#closeWhenLast()
+  }
+
+  #begin(attempt: Attempt): void {
+    this.#underWay++
+    this.#deadlines.add(attempt)
+    const idle = this.#idle.pop()
+    attempt.begin(idle ?? this.#connection(), idle !== undefined)
+  }
+
+  /** There is a connection from the first attempt on. */
+  #connection(): Client {
+    return new Client(this.#origin, {
+      connect: this.#options.connect,
+      pipelining: 1,
+      allowH2: false,
+      maxHeaderSize: limits.webhookHeaderBytesMax,
+      keepAliveTimeout: limits.webhookKeepAliveMs,
+      keepAliveMaxTimeout: limits.webhookKeepAliveMs,
+      // The attempt has a deadline of its own.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+  }
+
+  /** `isWhole`: the connection may serve again. */
+  readonly #ended = (attempt: Attempt, client: Client, isWhole: boolean): void => {
+    this.#deadlines.remove(attempt)
+    this.#underWay--
+    if (isWhole) this.#idle.push(client)
+    else client.destroy().catch(() => {})
+    this.#closeWhenLast()
+    if (this.#waiting.length === 0 || this.#beginning) return
+    this.#beginning = true
+    // Others may be given up in the same turn.
+    queueMicrotask(this.#beginMore)
+  }
+
+  readonly #beginMore = (): void => {
+    this.#beginning = false
+    while (this.#waiting.length > 0 && this.#underWay < this.#options.connectionsMax) {
+      const attempt = this.#waiting.shift()!
+      if (!attempt.done) this.#begin(attempt)
+    }
+    this.#closeWhenLast()
+  }
+
+  /** Connections are let go when no attempt waits for one. */
+  #closeWhenLast(): void {
+    if (!this.#closing || this.#waiting.length > 0) return
+    for (const client of this.#idle.splice(0)) client.close().catch(() => {})
+  }
+}
+
+type Request = Pick<Dispatcher.DispatchOptions, "path" | "method" | "headers" | "body">
+
+/** The request that brings a message. */
+const requestOf = (path: string, { keys, message, timestampSeconds }: OutgoingMessage): Request => {
+  const { id, text } = message
+  message.bytes ??= Buffer.from(text)
+  const body = message.bytes
+  const headers = [
+    "content-type",
+    "application/json",
+    "user-agent",
+    "Laurel",
+    "webhook-id",
+    id,
+    "webhook-timestamp",
+    String(timestampSeconds),
+    "webhook-signature",
+    sign(keys, id, timestampSeconds, body),
+  ]
+  return { path, method: "POST", headers, body }
+}
+
+/** One object for all that is kept of an attempt: thousands of them wait, or are under way. */
+class Attempt implements Dispatcher.DispatchHandler {
+  readonly #request: Request
+  readonly #ended: (attempt: Attempt, client: Client, isWhole: boolean) => void
+  readonly #settled: (outcome: Outcome) => void
+  #client: Client | undefined
+  #begunAt = 0
+  #again = false
+  #status: number | null = null
+  #retryAfter: string | undefined
+  #chunks: Array<Buffer> | undefined
+  #bytes = 0
+  /** It is over, or was given up. */
+  done = false
+
+  /** When it is over, `ended` is called, then `settled`, unless it was given up. */
+  constructor(
+    request: Request,
+    ended: (attempt: Attempt, client: Client, isWhole: boolean) => void,
+    settled: (outcome: Outcome) => void,
+  ) {
+    this.#request = request
+    this.#ended = ended
+    this.#settled = settled
+  }
+
+  /** `again`: it is made once more when its connection breaks before anything was answered. */
+  begin(client: Client, again: boolean): void {
+    this.#client = client
+    this.#again = again
+    this.#begunAt = performance.now()
+    this.#start()
+  }
+
+  #start(): void {
+    try {
+      this.#client!.dispatch(this.#request, this)
+    } catch {
+      queueMicrotask(() => this.finish("connection_failed"))
+    }
+  }
+
+  giveUp(): void {
+    if (!this.done) this.#end(false)
+  }
+
+  // undici takes no handler without it.
+  onRequestStart(): void {}
+
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: NodeJS.Dict<string | ReadonlyArray<string>>,
+  ): void {
+    if (status < 200) return
+    this.#status = status
+    const retryAfter = headers["retry-after"]
+    if (typeof retryAfter === "string") this.#retryAfter = retryAfter
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#bytes < limits.webhookReplyKeptBytesMax) {
+      this.#chunks ??= []
+      this.#chunks.push(Buffer.from(chunk))
+    }
+    this.#bytes += chunk.length
+    if (this.#bytes > limits.webhookReplyReadBytesMax) this.finish(null)
+  }
+
+  onResponseEnd(): void {
+    this.finish(null, true)
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.done) return
+    const reason = reasonOf(error)
+    if (this.#again && this.#status === null && reason === "connection_reset") {
+      this.#again = false
+      this.#start()
+    } else this.finish(reason)
+  }
+
+  /** A status that is there counts, whatever becomes of the body. `isWhole`: the connection may serve again. */
+  finish(error: AttemptError | null, isWhole = false): void {
+    if (this.done) return
+    const outcome = {
+      status: this.#status,
+      error: this.#status === null ? (error ?? "invalid_response") : null,
+      body: this.#chunks === undefined ? "" : textOf(this.#chunks),
+      retryAfter: this.#retryAfter,
+      durationMs: Math.round(performance.now() - this.#begunAt),
+    }
+    this.#end(isWhole)
+    this.#settled(outcome)
+  }
+
+  #end(isWhole: boolean): void {
+    this.done = true
+    this.#chunks = undefined
+    // It may not have begun.
+    if (this.#client !== undefined) this.#ended(this, this.#client, isWhole)
+  }
+}
+
+/** What is kept of a body, as text; a character that is cut in two at the end is left out, and of what is no text there is less. */
+const textOf = (chunks: ReadonlyArray<Buffer>): string => {
+  const bytes = Buffer.concat(chunks).subarray(0, limits.webhookReplyKeptBytesMax)
+  let text = bytes.toString("utf8").replace(/\ufffd+$/, "")
+  while (Buffer.byteLength(JSON.stringify(text)) > 1.2 * limits.webhookReplyKeptBytesMax) {
+    text = text.slice(0, Math.floor(0.8 * text.length))
+  }
+  return text
+}
+
+const reasons: Readonly<Record<string, AttemptError>> = {
+  ADDRESS_REFUSED: "address_refused",
+  NAME_UNKNOWN: "name_unknown",
+  ECONNREFUSED: "connection_refused",
+  ECONNRESET: "connection_reset",
+  EPIPE: "connection_reset",
+  UND_ERR_SOCKET: "connection_reset",
+  ETIMEDOUT: "timeout",
+  UND_ERR_CONNECT_TIMEOUT: "timeout",
+  UND_ERR_HEADERS_OVERFLOW: "invalid_response",
+}
+
+const reasonOf = (error: Error): AttemptError => {
+  const code = String((error as { readonly code?: unknown }).code ?? "")
+  const known = reasons[code]
+  if (known !== undefined) return known
+  if (error.name === "HTTPParserError") return "invalid_response"
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
+  if (/CERT|TLS|SSL|ISSUER|SIGNATURE|EPROTO/.test(code)) return "tls_failure"
+  return "connection_failed"
+}

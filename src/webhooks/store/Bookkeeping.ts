@@ -1,0 +1,345 @@
+/**
+ * Writes what becomes of deliveries, behind them: the deliveries that were made or changed, the numbers of their
+ * endpoints and the cursor of the outbox, all in one transaction, every `webhookFlushIntervalMs` or when
+ * many wait. An idle dispatcher writes nothing.
+ *
+ * - What was just expanded and waits in memory to be sent is not written for a while (`#young`), so a delivery
+ *   that succeeds soon is written once. The cursor stays before the oldest of those; how far records were
+ *   expanded is written beside it (`reached`).
+ * - What the cursor has passed is in the same transaction or an earlier one: a crash takes back deliveries only
+ *   together with the cursor, and they are made again, with the same names, but for those between the cursor and
+ *   `reached` that the store has. What was sent in between is sent once more; nothing is lost and nothing is
+ *   counted twice.
+ * - One write at a time. Without space it is tried again until it goes through; the outbox waits meanwhile,
+ *   since no more than `webhookUnwrittenMax` deliveries may be unwritten.
+ * - Numbers are counted from what is written (`Delivery.stored`), so they are right after every crash.
+ */
+import { Cause, Effect, type Scope, Semaphore } from "effect"
+import { limits } from "../../Limits.ts"
+import { nextTurn } from "../../storage/nextTurn.ts"
+import { type Broken, brokenBy, type Entry, type Storage } from "../../storage/Storage.ts"
+import { type Job, jobKey } from "../endpoint/Job.ts"
+import type { Delivery } from "./Delivery.ts"
+import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
+import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
+import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
+import { copyOf, count, type Tally, tallyKey } from "./Tally.ts"
+import { Young } from "./Young.ts"
+
+/** Whose numbers are kept. */
+export interface Account {
+  readonly number: number
+  readonly tally: Tally
+}
+
+export interface BookkeepingOptions {
+  readonly storage: Storage["Service"]
+  /** The endpoint with this number, as long as it exists: what belongs to no endpoint is not written. */
+  readonly accountOf: (endpoint: number) => Account | undefined
+  /** These are in the store as they are now. */
+  readonly onWritten: (deliveries: ReadonlyArray<Delivery>) => void
+  readonly onBroken: (cause: Broken) => void
+  /** Milliseconds that only go forward. */
+  readonly now: () => number
+  readonly flushIntervalMs?: number
+  /** How many deliveries do not wait for that. */
+  readonly flushDeliveries?: number
+}
+
+export class Bookkeeping {
+  readonly #options: BookkeepingOptions
+  readonly #store: DeliveryStore
+  readonly #flushDeliveries: number
+  #dirty = new Set<Delivery>()
+  /** Those that were expanded not long ago and wait in memory, in the order of the journal. */
+  readonly #young = new Young()
+  /** The next flush writes those, too. */
+  #all = false
+  #accounts = new Set<Account>()
+  #jobs = new Map<number, Job | null>()
+  #others: Array<Entry> = []
+  /** Told when what was there before is on disk. */
+  #waiting: Array<() => void> = []
+  #pending = 0
+  #cursor = 0
+  #cursorWritten = 0
+  #reached = 0
+  #reachedWritten = 0
+  /** Held by a write, and by those who must not read beside one. */
+  readonly #writing = Semaphore.makeUnsafe(1)
+  #cursorWrittenAt = 0
+  #changed = false
+  #onChange: (() => void) | undefined
+  #onMany: (() => void) | undefined
+  #roomy: Array<() => void> = []
+
+  constructor(options: BookkeepingOptions) {
+    this.#options = options
+    this.#flushDeliveries = options.flushDeliveries ?? limits.webhookFlushDeliveries
+    this.#store = new DeliveryStore(options.storage)
+  }
+
+  /**
+   * Begins behind the record `cursor`, with `pending` deliveries pending in all. `reached`: the last record of which the
+   * store may have deliveries; until the cursor is there again, it stays as it is in the store.
+   */
+  begin(cursor: number, reached: number, pending: number): void {
+    this.#cursor = cursor
+    this.#cursorWritten = cursor
+    this.#reached = reached
+    this.#reachedWritten = reached
+    this.#pending = pending
+  }
+
+  /**
+   * Runs `work` between two writes: all that it reads from the store, and what it asks the queues without a pause after
+   * reading, is of one moment. Without it a delivery can be read as it was before a write, and be gone from its
+   * queue after it. `work` must not wait for a write.
+   */
+  betweenWrites<A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Semaphore.withPermit(this.#writing, work)
+  }
+
+  /** Whether the endpoint still exists. */
+  isThere(account: Account): boolean {
+    return this.#options.accountOf(account.number) === account
+  }
+
+  /** Writes entries in a transaction of their own; within `betweenWrites`. Without space it waits for some. */
+  writeNow(entries: ReadonlyArray<Entry>): Effect.Effect<void, Broken> {
+    const { storage } = this.#options
+    return Effect.catchTag(storage.writeEntries(entries), "NoSpace", () =>
+      Effect.andThen(
+        Effect.sleep(limits.noSpaceRetryMs),
+        Effect.suspend(() => this.writeNow(entries)),
+      ),
+    )
+  }
+
+  /** How many deliveries of all endpoints are pending, as far as they are written. */
+  get pending(): number {
+    return this.#pending
+  }
+
+  /** The endpoint is gone: what was pending of it is not any more. After `accountOf` does not know it. */
+  forget(account: Account): void {
+    this.#pending -= account.tally.stored.pending
+    this.#accounts.delete(account)
+  }
+
+  /** How many deliveries are to be written. */
+  get unwritten(): number {
+    return this.#dirty.size
+  }
+
+  /** The cursor, as it is on disk: records up to it will not be expanded again. */
+  get cursorWritten(): number {
+    return this.#cursorWritten
+  }
+
+  /** The oldest record that is expanded only in memory. */
+  get oldestYoung(): number | undefined {
+    return this.#young.oldest
+  }
+
+  /** A delivery was made or has changed. */
+  touch(delivery: Delivery): void {
+    this.#young.delete(delivery)
+    this.#dirty.add(delivery)
+    this.#change()
+  }
+
+  /** An endpoint's tally was changed, other than by its deliveries. */
+  touchAccount(account: Account): void {
+    this.#accounts.add(account)
+    this.#change()
+  }
+
+  /** Something is to be done, or is further now; `done` when there is nothing more to do. */
+  touchJob(job: Job, done = false): void {
+    this.#jobs.set(job.record, done ? null : job)
+    this.#change()
+  }
+
+  /**
+   * Every record up to this one is expanded. It is written with the next flush; alone only now and then, since
+   * expanding once more what made no deliveries does no harm, unless `atOnce`: it would do something twice.
+   */
+  passed(sequence: number, atOnce: boolean): void {
+    this.#cursor = sequence
+    if (atOnce) this.#all = true
+    const now = this.#options.now()
+    if (atOnce || now - this.#cursorWrittenAt >= limits.webhookCursorIntervalMs) this.#change()
+  }
+
+  /** Writes entries with the next flush. */
+  write(entries: ReadonlyArray<Entry>): void {
+    this.#others.push(...entries)
+    this.#change()
+  }
+
+  #change(): void {
+    this.#changed = true
+    const { size } = this.#dirty
+    const many = size >= this.#flushDeliveries ? this.#onMany : undefined
+    const wake = this.#onChange ?? many
+    this.#onChange = undefined
+    if (many !== undefined) this.#onMany = undefined
+    wake?.()
+  }
+
+  /** Ends when there is room for more unwritten deliveries. */
+  readonly room: Effect.Effect<void> = Effect.callback((resume) => {
+    if (this.#dirty.size < limits.webhookUnwrittenMax) resume(Effect.void)
+    else this.#roomy.push(() => resume(Effect.void))
+  })
+
+  /** Ends when everything is on disk, without waiting for the interval. */
+  readonly flushed: Effect.Effect<void> = Effect.callback((resume) => {
+    if (!this.#changed && !this.#busy && this.#cursor === this.#cursorWritten) resume(Effect.void)
+    else {
+      this.#all = true
+      this.#wait(() => resume(Effect.void))
+    }
+  })
+
+  /** The same, but for what was just expanded. */
+  readonly settledFlushed: Effect.Effect<void> = Effect.callback((resume) => {
+    if (!this.#changed && !this.#busy) resume(Effect.void)
+    else this.#wait(() => resume(Effect.void))
+  })
+
+  #wait(flushed: () => void): void {
+    this.#waiting.push(flushed)
+    this.#changed = true
+    const wake = this.#onChange ?? this.#onMany
+    this.#onChange = undefined
+    this.#onMany = undefined
+    wake?.()
+  }
+
+  #busy = false
+
+  /** Writes what comes, until the scope closes. What is not written then is lost together with the cursor. */
+  readonly run: Effect.Effect<void, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
+    const interval = this.#options.flushIntervalMs ?? limits.webhookFlushIntervalMs
+    while (true) {
+      if (this.#young.size === 0) yield* this.#changes
+      else yield* Effect.timeoutOption(this.#changes, limits.webhookYoungMs)
+      const pressing = this.#waiting.length > 0 || this.#dirty.size >= this.#flushDeliveries
+      if (!pressing) yield* Effect.timeoutOption(this.#many, interval)
+      this.#busy = true
+      // Whoever touched the last delivery is in the middle of a record: its others and the cursor belong to the same write.
+      yield* Effect.yieldNow
+      yield* this.betweenWrites(this.#flush)
+      this.#busy = false
+    }
+  }).pipe(
+    Effect.catchCause((cause) => Effect.sync(() => this.#broken(cause))),
+    Effect.forkScoped,
+    Effect.asVoid,
+  )
+
+  readonly #changes = Effect.callback<void>((resume) => {
+    if (this.#changed) resume(Effect.void)
+    else this.#onChange = () => resume(Effect.void)
+    return Effect.sync(() => {
+      this.#onChange = undefined
+    })
+  })
+
+  /** Ends when there is more than should wait. */
+  readonly #many = Effect.callback<void>((resume) => {
+    this.#onMany = () => resume(Effect.void)
+    return Effect.sync(() => {
+      this.#onMany = undefined
+    })
+  })
+
+  readonly #flush = Effect.gen({ self: this }, function* () {
+    const dirty = this.#dirty
+    const accounts = this.#accounts
+    const jobs = this.#jobs
+    const entries = this.#others
+    const waiting = this.#waiting
+    const passed = this.#cursor
+    const reached = Math.max(this.#reached, passed)
+    if (this.#all) this.#young.takeAll(dirty)
+    else this.#young.setAside(dirty, this.#options.now() - limits.webhookYoungMs)
+    this.#all = false
+    const cursor = Math.min(passed, (this.oldestYoung ?? Number.POSITIVE_INFINITY) - 1)
+    this.#changed = false
+    this.#dirty = new Set()
+    this.#accounts = new Set()
+    this.#jobs = new Map()
+    this.#others = []
+    this.#waiting = []
+    // What is counted from now on belongs to what the next transaction writes.
+    const tallies = new Map<Account, Tally>()
+    const groups = byEndpoint(dirty)
+    for (const endpoint of groups.keys()) {
+      const account = this.#options.accountOf(endpoint)
+      if (account !== undefined) accounts.add(account)
+    }
+    for (const account of accounts) {
+      // One that is gone must not come back.
+      if (this.isThere(account)) tallies.set(account, copyOf(account.tally))
+    }
+    let encoded = 0
+    for (const [endpoint, deliveries] of groups) {
+      const account = this.#options.accountOf(endpoint)
+      const tally = account && tallies.get(account)
+      if (account === undefined || tally === undefined) continue
+      const again = deliveries.filter(({ stored }) => stored?.status === "succeeded")
+      // In front of what is written of them now.
+      entries.push(...(yield* this.#store.withoutSucceeded(endpoint, again)))
+      const rows: Array<Row> = []
+      // It may be deleted at any pause.
+      let counts = this.isThere(account)
+      for (const delivery of deliveries) {
+        const { status, stored } = delivery
+        pushEntries(entries, delivery)
+        // It is written as it is now, also where it has changed since this write began.
+        this.#dirty.delete(delivery)
+        if (status === "succeeded") rows.push(rowOf(delivery))
+        count(account.tally, stored?.status, status)
+        count(tally, stored?.status, status)
+        if (counts && status === "pending") this.#pending++
+        if (counts && stored?.status === "pending") this.#pending--
+        if (++encoded % limits.webhookFlushTurnDeliveries === 0) {
+          yield* nextTurn
+          counts = this.isThere(account)
+        }
+      }
+      entries.push(...blocksOf(endpoint, rows))
+    }
+    for (const [{ number }, tally] of tallies) {
+      entries.push(jsonEntry("endpoints", tallyKey(number), tally))
+      if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
+    }
+    for (const [record, job] of jobs) {
+      const key = jobKey(record)
+      entries.push(
+        job === null ? { table: "outbox", key, value: null } : jsonEntry("outbox", key, job),
+      )
+    }
+    if (cursor !== this.#cursorWritten) entries.push(jsonEntry("outbox", cursorKey, cursor))
+    const isAhead = cursor < reached && reached !== this.#reachedWritten
+    if (isAhead) entries.push(jsonEntry("outbox", reachedKey, reached))
+    yield* this.writeNow(entries)
+    this.#cursorWritten = cursor
+    this.#reached = reached
+    if (isAhead) this.#reachedWritten = reached
+    this.#cursorWrittenAt = this.#options.now()
+    // What has changed while it was written is told after the next write.
+    this.#options.onWritten([...dirty].filter((delivery) => !this.#dirty.has(delivery)))
+    const roomy = this.#roomy
+    this.#roomy = []
+    for (const resume of [...waiting, ...roomy]) resume()
+  })
+
+  #broken(cause: Cause.Cause<unknown>): void {
+    if (Cause.hasInterruptsOnly(cause)) return
+    this.#options.onBroken(brokenBy("write deliveries", cause))
+  }
+}

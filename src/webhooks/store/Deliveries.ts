@@ -1,0 +1,142 @@
+/** What HTTP and the operator see of the delivery of webhooks. */
+import { Context, Effect } from "effect"
+import { invalidRequest, type LaurelError } from "../../domain/Errors.ts"
+import type { MessageName } from "../../domain/Message.ts"
+import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
+import { limits } from "../../Limits.ts"
+import type { Broken } from "../../storage/Storage.ts"
+import type { Registry } from "../endpoint/Registry.ts"
+import type { AllowedRanges } from "../send/AddressGuard.ts"
+import { AddressRefused, type Resolve, resolveAllowed } from "../send/Resolver.ts"
+import type { Bookkeeping } from "./Bookkeeping.ts"
+import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./Delivery.ts"
+import type { DeliveryStore } from "./DeliveryStore.ts"
+import type { Tally } from "./Tally.ts"
+
+/** A page of an endpoint's log, newest first. */
+export interface LogPage {
+  readonly deliveries: ReadonlyArray<Delivery>
+  /** Where the next page goes on; undefined at the end. */
+  readonly next: LogPlace | undefined
+}
+
+export interface DeliveryDetails {
+  readonly delivery: Delivery
+  /** All of its attempts, oldest first. */
+  readonly attempts: ReadonlyArray<AttemptResult>
+}
+
+export class Deliveries extends Context.Service<
+  Deliveries,
+  {
+    /** The numbers of an endpoint, as they are on disk; `undefined` when there is none with this id. */
+    readonly tally: (environment: string, webhookId: string) => Effect.Effect<Tally | undefined>
+    readonly list: (
+      environment: string,
+      webhookId: string,
+      page: {
+        readonly status: DeliveryStatus | undefined
+        readonly before: LogPlace | undefined
+        readonly limit: number
+      },
+    ) => Effect.Effect<LogPage>
+    /** One delivery; `undefined` when there is none of this message. */
+    readonly find: (
+      environment: string,
+      webhookId: string,
+      name: MessageName,
+    ) => Effect.Effect<DeliveryDetails | undefined>
+    /** Whether a message may be sent once more: not when its journal is `gone`, or its user was `erased` since. */
+    readonly standing: (name: MessageName) => Effect.Effect<"kept" | "gone" | "erased">
+    /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
+    readonly checkHost: (url: string) => Effect.Effect<void, LaurelError>
+  }
+>()("webhooks/store/Deliveries") {}
+
+export interface DeliveriesParts {
+  readonly registry: Registry
+  readonly bookkeeping: Bookkeeping
+  readonly store: DeliveryStore
+  readonly feed: Feed
+  readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
+  readonly host: { readonly allowed: AllowedRanges; readonly resolve: Resolve }
+  readonly onBroken: (cause: Broken) => void
+}
+
+/** The storage is broken: the process ends, and nobody goes on without the answer. */
+export const endsWhenBroken = <A>(
+  effect: Effect.Effect<A, Broken>,
+  onBroken: (cause: Broken) => void,
+): Effect.Effect<A> =>
+  Effect.catch(effect, (broken) => {
+    onBroken(broken)
+    return Effect.never
+  })
+
+/** Reads what is on disk, after writing what is not yet. */
+export const deliveriesOf = ({
+  bookkeeping,
+  feed,
+  host,
+  isErased,
+  onBroken,
+  registry,
+  store,
+}: DeliveriesParts): Deliveries["Service"] => {
+  const read = <A>(effect: Effect.Effect<A, Broken>): Effect.Effect<A> =>
+    endsWhenBroken(Effect.andThen(bookkeeping.flushed, effect), onBroken)
+  return Deliveries.of({
+    tally: (environment, webhookId) =>
+      read(Effect.sync(() => registry.find(environment, webhookId)?.tally)),
+    list: (environment, webhookId, { before, limit, status }) =>
+      read(
+        Effect.gen(function* () {
+          const endpoint = registry.find(environment, webhookId)
+          if (endpoint === undefined) return { deliveries: [], next: undefined }
+          const newest = yield* store.newest(endpoint.number, status, before, limit + 1)
+          const deliveries = newest.slice(0, limit)
+          return { deliveries, next: newest.length > limit ? deliveries.at(-1) : undefined }
+        }),
+      ),
+    find: (environment, webhookId, name) =>
+      read(
+        Effect.gen(function* () {
+          const endpoint = registry.find(environment, webhookId)
+          if (endpoint === undefined) return undefined
+          const delivery = yield* store.find(endpoint.number, name)
+          if (delivery === undefined || delivery.at !== name.at) return undefined
+          const earlier = yield* store.earlierAttempts(delivery)
+          return {
+            delivery,
+            attempts: delivery.last === null ? earlier : [...earlier, delivery.last],
+          }
+        }),
+      ),
+    standing: ({ at, sequence }) =>
+      Effect.gen(function* () {
+        const entry = (yield* feed.find([sequence])).get(sequence)
+        if (entry?.record.at !== at) return "gone"
+        return (yield* isErased(entry)) ? "erased" : "kept"
+      }),
+    checkHost: (url) => {
+      const { hostname } = new URL(url)
+      const refusal = Effect.promise(() =>
+        resolveAllowed(hostname.replace(/^\[(.*)\]$/, "$1"), host).then(
+          () => undefined,
+          (error) => (error instanceof AddressRefused ? notPublic : undefined),
+        ),
+      )
+      const known = Effect.timeoutOrElse(refusal, {
+        duration: limits.dnsTimeoutMs,
+        orElse: () => Effect.succeed(undefined),
+      })
+      return Effect.flatMap(known, (error) =>
+        error === undefined ? Effect.void : Effect.fail(error),
+      )
+    },
+  })
+}
+
+const notPublic = invalidRequest([
+  { pointer: "/url", code: "invalid_value", detail: "must lead to a public address" },
+])

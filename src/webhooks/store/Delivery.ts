@@ -1,0 +1,185 @@
+/**
+ * A delivery: one message on its way to one endpoint, named by the number of the endpoint (`Webhook.since`) and
+ * the place of the message in the journal. So the same message makes the same delivery, however often it is
+ * expanded. What the store keeps of it is small; the message itself is read back from the journal.
+ */
+import { hash } from "node:crypto"
+import { factId, factNameOf, type MessageName, messageId } from "../../domain/Message.ts"
+import type { MessageKind } from "../../domain/MessageKind.ts"
+import type { FeedEntry } from "../../engine/commit/Feed.ts"
+import { asBuffer, compositeKey } from "../../storage/Keys.ts"
+
+export const deliveryStatuses = ["pending", "succeeded", "failed", "dropped"] as const
+export type DeliveryStatus = (typeof deliveryStatuses)[number]
+
+/** What became of one attempt. */
+export interface AttemptResult {
+  /** When it began, epoch milliseconds. */
+  readonly at: number
+  readonly durationMs: number
+  /** The HTTP status; null where there was none, and then `error` says why. */
+  readonly status: number | null
+  readonly error: string | null
+  /** The start of the reply. */
+  readonly body: string
+}
+
+type EarlierAttempts = ReadonlyArray<readonly [number: number, result: AttemptResult]>
+const none: EarlierAttempts = []
+
+/** Why a delivery was dropped: its user was erased, the journal is gone, or it waited for too long. */
+export type DropReason = "erased" | "gone" | "expired"
+
+/** What the store keeps. Times are epoch milliseconds. */
+export interface DeliveryState {
+  status: DeliveryStatus
+  /** How many attempts there were, and how many of those since it was last set on its way. */
+  attempts: number
+  tries: number
+  /** When the next attempt is due. */
+  dueAt: number
+  last: AttemptResult | null
+  reason: DropReason | null
+}
+
+export interface DeliveryName extends MessageName {
+  readonly endpoint: number
+}
+
+/** Where a delivery stands in the log of its endpoint. */
+export interface LogPlace {
+  readonly sequence: number
+  readonly index: number
+}
+
+/** The name of a delivery among those of its endpoint, in memory. */
+export const placeName = ({ index, sequence }: LogPlace): string => `${sequence}.${index}`
+
+export class Delivery implements DeliveryName, DeliveryState {
+  readonly endpoint: number
+  readonly sequence: number
+  readonly index: number
+  /** When the record was decided. */
+  readonly at: number
+  readonly kind: MessageKind
+  /** Whom it is about (`userHash`); empty where it is about nobody. */
+  readonly user: string
+  /** Its name among those of its endpoint. */
+  readonly place: string
+  status: DeliveryStatus = "pending"
+  attempts = 0
+  tries = 0
+  dueAt = 0
+  last: AttemptResult | null = null
+  reason: DropReason | null = null
+
+  /** Under what the store has it. */
+  stored: { readonly status: DeliveryStatus; readonly dueAt: number } | undefined
+  /** Attempts before the last, by their number, that the store does not have yet. */
+  earlier: EarlierAttempts = none
+  /** Its record, as long as it is in memory to be sent. */
+  entry: FeedEntry | undefined
+  /** It was expanded from the journal, behind the cursor, and could be once more. */
+  isNew = false
+  /** Somebody waits for it: it does not wait for the circuit breaker. */
+  urgent = false
+  /** Its user was erased while it was under way: nothing of its answer is kept, and it is not sent again. */
+  erased = false
+  /** It was due when it left memory. */
+  leftDue = false
+
+  constructor(name: DeliveryName, kind: MessageKind, user: string) {
+    this.endpoint = name.endpoint
+    this.sequence = name.sequence
+    this.index = name.index
+    this.at = name.at
+    this.kind = kind
+    this.user = user
+    this.place = placeName(name)
+  }
+
+  get messageId(): string {
+    return messageId(this)
+  }
+
+  /** An attempt has ended. */
+  record(result: AttemptResult): void {
+    if (this.last !== null) this.earlier = [...this.earlier, [this.attempts, this.last]]
+    this.attempts++
+    this.tries++
+    this.last = result
+  }
+
+  /** Takes out what receivers have answered, also of `earlier` attempts, which the store has. */
+  blank(earlier: EarlierAttempts): void {
+    const empty = (result: AttemptResult): AttemptResult => ({ ...result, body: "" })
+    if (this.last !== null) this.last = empty(this.last)
+    this.earlier = [...earlier.filter(([, { body }]) => body !== ""), ...this.earlier].map(
+      ([number, result]) => [number, empty(result)],
+    )
+  }
+
+  /** It is to be sent, once more where it was before. */
+  renew(dueAt: number): void {
+    this.status = "pending"
+    this.tries = 0
+    this.dueAt = dueAt
+    this.reason = null
+  }
+}
+
+/** Tells whom a delivery is about without saying who it is. */
+export const userHash = (environment: string, userId: string): string =>
+  hash("sha256", `${environment}\n${userId}`, "buffer").toString("base64url", 0, 12)
+
+/** The id of a delivery among those of its endpoint, such as `dlv_0mi8k3f2a4c92_1`. */
+export const deliveryId = (name: MessageName): string => factId("dlv", name)
+
+/** The message whose delivery an id names; `undefined` for other text. */
+export const messageOfDelivery = (id: string): MessageName | undefined => factNameOf("dlv", id)
+
+export const statusNumber = (status: DeliveryStatus): number => deliveryStatuses.indexOf(status)
+
+export const deliveryKey = (
+  endpoint: number,
+  status: DeliveryStatus,
+  ...place: ReadonlyArray<number>
+): Uint8Array => compositeKey(endpoint, statusNumber(status), ...place)
+
+/** Pending deliveries by when they are due. */
+export const dueKey = (
+  endpoint: number,
+  dueAt: number,
+  sequence: number,
+  index: number,
+): Uint8Array => compositeKey(endpoint, dueAt, sequence, index)
+
+export const attemptKey = (
+  { endpoint, index, sequence }: Pick<DeliveryName, "endpoint" | "sequence" | "index">,
+  ...number: ReadonlyArray<number>
+): Uint8Array => compositeKey(endpoint, sequence, index, ...number)
+
+type Stored = Pick<Delivery, "at" | "kind" | "user" | keyof DeliveryState>
+
+export const encodeDelivery = (delivery: Delivery): string => {
+  const { at, attempts, dueAt, kind, last, reason, status, tries, user } = delivery
+  const stored: Stored = { at, kind, user, status, attempts, tries, dueAt, last, reason }
+  return JSON.stringify(stored)
+}
+
+export const decodeDelivery = (
+  body: Uint8Array,
+  place: Pick<DeliveryName, "endpoint" | "sequence" | "index">,
+): Delivery => {
+  const stored: Stored = JSON.parse(asBuffer(body).toString("utf8"))
+  const { dueAt, status } = stored
+  const delivery = new Delivery({ ...place, at: stored.at }, stored.kind, stored.user)
+  delivery.status = status
+  delivery.attempts = stored.attempts
+  delivery.tries = stored.tries
+  delivery.dueAt = dueAt
+  delivery.last = stored.last
+  delivery.reason = stored.reason
+  delivery.stored = { status, dueAt }
+  return delivery
+}

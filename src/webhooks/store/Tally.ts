@@ -1,0 +1,42 @@
+/** The numbers of an endpoint: what the store has of its deliveries, and how it has fared. */
+import { compositeKey } from "../../storage/Keys.ts"
+import type { DeliveryStatus } from "./Delivery.ts"
+
+/** `stored` counts what the store has by status; `ended` everything that ever ended. */
+export interface Tally {
+  readonly stored: Record<DeliveryStatus, number>
+  readonly ended: Record<Exclude<DeliveryStatus, "pending">, number>
+  /** How long nothing but failures came, and when the last attempt of those was; 0 after a success. */
+  failingMs: number
+  failedAt: number
+  succeededAt: number
+}
+
+export const emptyTally = (): Tally => ({
+  stored: { pending: 0, succeeded: 0, failed: 0, dropped: 0 },
+  ended: { succeeded: 0, failed: 0, dropped: 0 },
+  failingMs: 0,
+  failedAt: 0,
+  succeededAt: 0,
+})
+
+export const tallyKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
+
+/** The numbers as they are now. A flush may be of thousands of endpoints, and `structuredClone` would hold it up. */
+export const copyOf = (tally: Tally): Tally => ({
+  ...tally,
+  stored: { ...tally.stored },
+  ended: { ...tally.ended },
+})
+
+/** A delivery has gone from one status to another. */
+export const count = (
+  { ended, stored }: Tally,
+  before: DeliveryStatus | undefined,
+  after: DeliveryStatus,
+): void => {
+  if (before === after) return
+  stored[after]++
+  if (before !== undefined) stored[before]--
+  if (after !== "pending") ended[after]++
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs"
+import { constants } from "node:os"
+import { resolve } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { exitCodes, refused } from "../../../src/cli/output/ExitCode.ts"
+import { laurelError } from "../../../src/domain/Errors.ts"
+
+const operatorsGuide = readFileSync(
+  resolve(import.meta.dirname, "../../../snapshots/README.md"),
+  "utf8",
+)
+
+describe("Exit codes", () => {
+  it("stand all in the operator's guide, and no others do", () => {
+    const told = [...operatorsGuide.matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes]) =>
+      codes!.split(", ").map(Number),
+    )
+    const { signal, ...fixed } = exitCodes
+    const bySignal = [constants.signals.SIGINT, constants.signals.SIGTERM].map(
+      (number) => signal + number,
+    )
+    expect(told).toEqual([...Object.values(fixed), ...bySignal].sort((a, b) => a - b))
+  })
+
+  it("tell a refusal from a failure of the server or its disk", () => {
+    const codeOf = (code: Parameters<typeof laurelError>[0]) =>
+      refused(laurelError(code, "Words.")).exitCode
+    expect(codeOf("key_not_found")).toBe(1)
+    expect(codeOf("quota_exceeded")).toBe(1)
+    expect(codeOf("storage_unavailable")).toBe(74)
+    expect(codeOf("shutting_down")).toBe(69)
+    expect(codeOf("internal_error")).toBe(70)
+  })
+})

@@ -1,0 +1,181 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Latch } from "effect"
+import { TestClock } from "effect/testing"
+import { limits } from "../../../src/Limits.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
+import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { sampleValue } from "../../metrics/exposition.ts"
+import { reward, sandbox, start, startInMemory } from "../fixture.ts"
+import { makeFillableDisk } from "./fillableDisk.ts"
+
+const bounds = { residentUsersMax: 10, residentUsersOverrunMax: 20 }
+
+const batch = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, n) => reward(`${prefix}${n}`, 1))
+
+const forked = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })
+
+/** Some time, and a turn of the event loop for what happens in it. */
+const passing = Effect.andThen(TestClock.adjust(10), nextTurn)
+
+describe("A batch", () => {
+  it.effect(
+    "of new users waits for the snapshot that makes room, and nothing of it is refused",
+    () =>
+      Effect.gen(function* () {
+        const { engine } = yield* startInMemory({}, bounds)
+        const loader = (name: string) =>
+          Effect.forEach(
+            Array.from({ length: 25 }, (_, n) => batch(`${name}.${n}.`, 15)),
+            (messages) => engine.askUsers(sandbox, messages),
+          )
+        const loaders = yield* forked(
+          Effect.all(["a", "b", "c", "d"].map(loader), { concurrency: "unbounded" }),
+        )
+        while (loaders.pollUnsafe() === undefined) yield* passing
+        const outcomes = (yield* Fiber.join(loaders)).flat(2)
+        expect(outcomes.filter((outcome) => "_tag" in outcome)).toEqual([])
+        expect(outcomes.length).toBe(4 * 25 * 15)
+        expect((yield* engine.readCounts(sandbox)).users).toBe(outcomes.length)
+      }),
+  )
+
+  it.effect("that finds no room for too long is refused, and nothing of it was applied", () =>
+    Effect.gen(function* () {
+      const metrics = new Metrics()
+      const faults = new FaultyStorage.Faults()
+      const storage = FaultyStorage.make(MemoryStorage.make(), faults)
+      const { engine } = yield* start(storage, { ...bounds, metrics })
+      const hold = faults.hold("writeEntries")
+      yield* engine.askUsers(sandbox, batch("a", 30))
+      const refused = yield* forked(Effect.flip(engine.askUsers(sandbox, batch("b", 1))))
+      yield* hold.reached
+      yield* TestClock.adjust(limits.batchRoomWaitMs - 1)
+      expect(refused.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(1)
+      expect(yield* Fiber.join(refused)).toMatchObject({ code: "overloaded", retryAfterSeconds: 1 })
+      expect((yield* engine.readCounts(sandbox)).users).toBe(30)
+      const count = sampleValue(metrics.text(), "laurel_mailbox_refusals_total", {
+        code: "overloaded",
+      })
+      expect(count).toBe(1)
+      // The users that are there find room at any time.
+      const known = yield* engine.askUsers(sandbox, batch("a", 30))
+      expect(known.filter((outcome) => "_tag" in outcome)).toEqual([])
+      yield* hold.release
+    }),
+  )
+
+  it.effect(
+    "takes its place behind those that came before, of which there are batchesWaitingMax",
+    () =>
+      Effect.gen(function* () {
+        const faults = new FaultyStorage.Faults()
+        const storage = FaultyStorage.make(MemoryStorage.make(), faults)
+        const { engine } = yield* start(storage, bounds)
+        const hold = faults.hold("writeEntries")
+        yield* engine.askUsers(sandbox, batch("a", 30))
+        const order: Array<number> = []
+        const waiting = yield* forked(
+          Effect.forEach(
+            Array.from({ length: limits.batchesWaitingMax }, (_, n) => n),
+            (n) =>
+              Effect.tap(engine.askUsers(sandbox, batch(`b${n}.`, 1)), () =>
+                Effect.sync(() => order.push(n)),
+              ),
+            { concurrency: "unbounded" },
+          ),
+        )
+        const beyond = yield* Effect.flip(engine.askUsers(sandbox, batch("c", 1)))
+        expect(beyond.code).toBe("overloaded")
+        yield* hold.reached
+        yield* hold.release
+        while (waiting.pollUnsafe() === undefined) yield* passing
+        yield* Fiber.join(waiting)
+        expect(order).toEqual(Array.from({ length: limits.batchesWaitingMax }, (_, n) => n))
+      }),
+  )
+
+  it.effect("whose caller went away leaves its place to the next", () =>
+    Effect.gen(function* () {
+      const faults = new FaultyStorage.Faults()
+      const storage = FaultyStorage.make(MemoryStorage.make(), faults)
+      const { engine } = yield* start(storage, bounds)
+      const hold = faults.hold("writeEntries")
+      yield* engine.askUsers(sandbox, batch("a", 30))
+      const gone = yield* forked(engine.askUsers(sandbox, batch("b", 1)))
+      const next = yield* forked(engine.askUsers(sandbox, batch("c", 1)))
+      yield* hold.reached
+      yield* Fiber.interrupt(gone)
+      yield* hold.release
+      while (next.pollUnsafe() === undefined) yield* passing
+      yield* Fiber.join(next)
+      expect(yield* engine.readUser(sandbox, "b0")).toBeUndefined()
+    }),
+  )
+
+  it.effect("waits while too much waits for the disk", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const { engine } = yield* startInMemory(disk)
+      yield* Latch.close(disk.answers)
+      const reason = "x".repeat(limits.metadataBytesMax)
+      const large = (n: number) => ({
+        userId: `l${n % 50}`,
+        command: { kind: "event", action: "A", metadata: { reason } } as const,
+      })
+      const count = Math.ceil(limits.commitPendingBytesMax / limits.metadataBytesMax)
+      const first = yield* forked(
+        engine.askUsers(
+          sandbox,
+          Array.from({ length: count }, (_, n) => large(n)),
+        ),
+      )
+      const one = yield* Effect.flip(engine.askUser(sandbox, reward("u1", 1)))
+      expect(one.code).toBe("overloaded")
+      const next = yield* forked(engine.askUsers(sandbox, batch("b", 2)))
+      expect(next.pollUnsafe()).toBeUndefined()
+      yield* Latch.open(disk.answers)
+      expect((yield* Fiber.join(next)).filter((outcome) => "_tag" in outcome)).toEqual([])
+      yield* Fiber.join(first)
+    }),
+  )
+
+  it.effect("is refused whole when the mailbox of one of its users has no room for it", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const { engine } = yield* startInMemory(disk)
+      yield* Latch.close(disk.answers)
+      const many = Array.from({ length: limits.mailboxMessagesMax - 1 }, () => reward("u1", 1))
+      const first = yield* forked(engine.askUsers(sandbox, many))
+      const both = [reward("u1", 1), reward("u2", 1)]
+      expect((yield* Effect.flip(engine.askUsers(sandbox, both))).code).toBe("overloaded")
+      const one = yield* forked(engine.askUsers(sandbox, [reward("u1", 1)]))
+      yield* Latch.open(disk.answers)
+      yield* Fiber.join(first)
+      yield* Fiber.join(one)
+      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(limits.mailboxMessagesMax)
+      expect(yield* engine.readUser(sandbox, "u2")).toBeUndefined()
+    }),
+  )
+
+  it.effect("is refused whole by a disk that is full, and by a server that ends", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const { close, engine } = yield* startInMemory(disk, bounds)
+      disk.full = true
+      const first = yield* forked(Effect.flip(engine.askUser(sandbox, reward("u1", 1))))
+      yield* disk.refused
+      const full = yield* Effect.flip(engine.askUsers(sandbox, batch("b", 3)))
+      expect(full.code).toBe("storage_unavailable")
+      disk.full = false
+      yield* TestClock.adjust(limits.noSpaceRetryMs)
+      yield* Fiber.interrupt(first)
+      yield* close()
+      const ending = yield* Effect.flip(engine.askUsers(sandbox, batch("b", 3)))
+      expect(ending.code).toBe("shutting_down")
+    }),
+  )
+})

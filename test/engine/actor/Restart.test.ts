@@ -1,0 +1,184 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Latch } from "effect"
+import { TestClock } from "effect/testing"
+import { applyUser } from "../../../src/domain/applyUser.ts"
+import { decideUser } from "../../../src/domain/decide/Decide.ts"
+import type { EngineOptions } from "../../../src/engine/EngineOptions.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
+import { makeFillableDisk } from "./fillableDisk.ts"
+
+/** A domain whose `apply` fails as long as `faulty.apply`, and whose `decide` fails for the action POISON. */
+const faultyDomain = () => {
+  const faulty = { apply: false }
+  const domain: EngineOptions["domain"] = {
+    decideUser: (user, project, command, ...rest) => {
+      if (command.kind === "event" && command.action === "POISON") throw new Error("a bug")
+      return decideUser(user, project, command, ...rest)
+    },
+    applyUser: (user, record) => {
+      if (faulty.apply) throw new Error("a bug in apply")
+      return applyUser(user, record)
+    },
+  }
+  return { faulty, domain }
+}
+
+const week = 7 * 86_400_000
+
+describe("An actor that failed", () => {
+  it.effect("is loaded without the journal, of which its latest record was pruned", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const faults = new FaultyStorage.Faults()
+      const { domain } = faultyDomain()
+      const storage = FaultyStorage.make(MemoryStorage.make({ state }), faults)
+      const hour = 3_600_000
+      const intervals = { snapshotIntervalMs: hour, sweepIntervalMs: hour, clockCheckMs: hour }
+      const { broken, engine } = yield* start(storage, { domain, ...intervals })
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      for (let passed = 0; passed < 2 * week; passed += week / 14) {
+        yield* engine.askUser(sandbox, reward("u2", 1))
+        yield* TestClock.adjust(week / 14)
+      }
+      expect(state.firstSequence).toBeGreaterThan(1)
+      const reads = faults.calls("readRecords")
+      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+      const next = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
+        startImmediately: true,
+      })
+      yield* TestClock.adjust(limits.actorRestartBackoffMs)
+      expect((yield* Fiber.join(next)).reply.xp.total).toBe(6)
+      expect(faults.calls("readRecords")).toBe(reads)
+      expect(broken).toEqual([])
+    }),
+  )
+
+  it.effect("has what was acknowledged before the flush", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const { domain } = faultyDomain()
+      const { engine } = yield* startInMemory(disk, { domain, durability: "relaxed" })
+      yield* engine.askUser(sandbox, reward("u1", 100))
+      while (disk.state.lastSequence < 1) yield* nextTurn
+      yield* Latch.close(disk.answers)
+      yield* engine.askUser(sandbox, reward("u1", 1_000))
+      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+      yield* TestClock.adjust(limits.actorRestartBackoffMs)
+      const next = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
+        startImmediately: true,
+      })
+      yield* Latch.open(disk.answers)
+      expect((yield* Fiber.join(next)).reply.xp.total).toBe(1_101)
+    }),
+  )
+
+  it.effect("has what waits for the disk, and shows none of it", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const { domain } = faultyDomain()
+      const { engine } = yield* startInMemory(disk, { domain })
+      yield* engine.askUser(sandbox, reward("u1", 100))
+      yield* Latch.close(disk.answers)
+      const waiting = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1_000)), {
+        startImmediately: true,
+      })
+      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+      yield* TestClock.adjust(limits.actorRestartBackoffMs)
+      const next = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
+        startImmediately: true,
+      })
+      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(100)
+      yield* Latch.open(disk.answers)
+      expect((yield* Fiber.join(waiting)).reply.xp.total).toBe(1_100)
+      expect((yield* Fiber.join(next)).reply.xp.total).toBe(1_101)
+    }),
+  )
+
+  for (const durable of [true, false]) {
+    it.effect(
+      `has nothing from before the user was erased, ${durable ? "" : "which is not durable yet, "}and what came since`,
+      () =>
+        Effect.gen(function* () {
+          const disk = yield* makeFillableDisk
+          const { domain } = faultyDomain()
+          const { engine } = yield* startInMemory(disk, { domain, snapshotIntervalMs: 1_000 })
+          yield* engine.askUser(sandbox, reward("u1", 100))
+          yield* TestClock.adjust(2_000)
+          yield* engine.askUser(sandbox, reward("u1", 10))
+          if (!durable) yield* Latch.close(disk.answers)
+          const asked = yield* Effect.forkChild(
+            Effect.all(
+              [
+                engine.askUser(sandbox, { userId: "u1", command: { kind: "erasure" } }),
+                engine.askUser(sandbox, reward("u1", 7)),
+              ],
+              { concurrency: "unbounded" },
+            ),
+            { startImmediately: true },
+          )
+          if (durable) yield* Fiber.join(asked)
+          yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+          yield* TestClock.adjust(limits.actorRestartBackoffMs)
+          const next = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
+            startImmediately: true,
+          })
+          expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(durable ? 7 : 110)
+          yield* Latch.open(disk.answers)
+          yield* Fiber.join(asked)
+          expect((yield* Fiber.join(next)).reply.xp.total).toBe(8)
+          expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(8)
+        }),
+    )
+  }
+
+  it.effect("has nothing at all while the user's erasure waits for the disk", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const { domain } = faultyDomain()
+      const { engine } = yield* startInMemory(disk, { domain })
+      yield* engine.askUser(sandbox, reward("u1", 100))
+      yield* Latch.close(disk.answers)
+      const erasure = { userId: "u1", command: { kind: "erasure" } } as const
+      const asked = yield* Effect.forkChild(engine.askUser(sandbox, erasure), {
+        startImmediately: true,
+      })
+      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+      yield* TestClock.adjust(limits.actorRestartBackoffMs)
+      const again = yield* Effect.forkChild(Effect.flip(engine.askUser(sandbox, erasure)), {
+        startImmediately: true,
+      })
+      yield* Latch.open(disk.answers)
+      yield* Fiber.join(asked)
+      expect((yield* Fiber.join(again)).code).toBe("user_not_found")
+    }),
+  )
+
+  it.effect("takes down nobody else when its state can not be loaded either", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const { domain, faulty } = faultyDomain()
+      const { broken, engine } = yield* startInMemory(
+        { state },
+        { domain, snapshotIntervalMs: 1e9 },
+      )
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+      faulty.apply = true
+      yield* TestClock.adjust(limits.actorRestartBackoffMs)
+      for (let times = 0; times < 3; times++) {
+        const down = yield* Effect.flip(engine.askUser(sandbox, reward("u1", 1)))
+        expect(down.code).toBe("overloaded")
+        yield* TestClock.adjust(limits.actorRestartWindowMs)
+      }
+      faulty.apply = false
+      yield* TestClock.adjust(limits.actorRestartWindowMs)
+      expect((yield* engine.askUser(sandbox, reward("u2", 1))).reply.xp.total).toBe(1)
+      expect((yield* engine.askUser(sandbox, reward("u1", 1))).reply.xp.total).toBe(6)
+      expect(broken).toEqual([])
+    }),
+  )
+})

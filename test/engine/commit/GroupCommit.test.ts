@@ -1,0 +1,144 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Latch } from "effect"
+import {
+  type CommitWaiter,
+  type Durability,
+  makeGroupCommit,
+} from "../../../src/engine/commit/GroupCommit.ts"
+import { RecordTexts } from "../../../src/engine/commit/RecordTexts.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { type Broken, Storage } from "../../../src/storage/Storage.ts"
+
+interface Entry {
+  readonly name: string
+}
+
+/** Waits also when the disk is full for long. */
+const patient = (committed: () => void): CommitWaiter => ({ committed, stalled: () => true })
+
+const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
+  const gate = yield* Latch.make(true)
+  const state = new MemoryStorage.MemoryState()
+  const batches: Array<number> = []
+  const committed: Array<string> = []
+  const broken: Array<Broken> = []
+  const texts = new RecordTexts(0)
+  const storage = MemoryStorage.make({
+    state,
+    onAppend: (batch) => {
+      batches.push(batch.count)
+      return Latch.await(gate)
+    },
+  })
+  const commit = yield* makeGroupCommit<Entry>({
+    durability,
+    texts,
+    onCommitted: (entries) => committed.push(...entries.map(({ name }) => name)),
+    onStalled: () => {},
+    onBroken: (cause) => broken.push(cause),
+  }).pipe(Effect.provideService(Storage, storage))
+  const settled = Effect.callback<void>((resume) => {
+    commit.afterCommit(patient(() => resume(Effect.void)))
+  })
+  const append = (encoded: string, name: string) => commit.append(encoded, { name })
+  return { append, batches, broken, commit, committed, gate, settled, state, texts }
+})
+
+describe("Group commit", () => {
+  it.effect("writes what one turn of the event loop brings as one batch, in order", () =>
+    Effect.gen(function* () {
+      const { append, batches, commit, committed, settled, state } = yield* open()
+      const sequences = ["a", "b", "ü🏆"].map((text) => append(text, text))
+      expect(sequences).toEqual([1, 2, 3])
+      expect(commit.durableSequence).toBe(0)
+      yield* settled
+      expect(batches).toEqual([3])
+      expect(committed).toEqual(["a", "b", "ü🏆"])
+      expect(state.records.map(({ body }) => Buffer.from(body).toString())).toEqual(committed)
+      expect(commit.durableSequence).toBe(3)
+    }),
+  )
+
+  it.effect("collects the next batch while one is being flushed", () =>
+    Effect.gen(function* () {
+      const { append, batches, committed, gate, settled } = yield* open()
+      yield* Latch.close(gate)
+      append("first", "first")
+      while (batches.length === 0) yield* nextTurn
+      for (let record = 0; record < 5; record++) append("later", "later")
+      yield* nextTurn
+      expect(batches).toEqual([1])
+      expect(committed).toEqual([])
+      yield* Latch.open(gate)
+      yield* settled
+      expect(batches).toEqual([1, 5])
+      expect(committed).toHaveLength(6)
+    }),
+  )
+
+  it.effect("calls back at once when nothing is on its way", () =>
+    Effect.gen(function* () {
+      const { commit } = yield* open()
+      let called = false
+      commit.afterCommit(
+        patient(() => {
+          called = true
+        }),
+      )
+      expect(called).toBe(true)
+    }),
+  )
+
+  it.effect("seals a batch at commitBatchBytesMax and accepts up to commitPendingBytesMax", () =>
+    Effect.gen(function* () {
+      const { append, batches, commit, gate, settled } = yield* open()
+      yield* Latch.close(gate)
+      const text = "x".repeat(limits.commitBatchBytesMax / 4)
+      let appended = 0
+      while (commit.accepting) {
+        append(text, "x")
+        appended++
+      }
+      expect(appended * (text.length + 4)).toBeGreaterThanOrEqual(limits.commitPendingBytesMax)
+      expect((appended - 1) * (text.length + 4)).toBeLessThan(limits.commitPendingBytesMax)
+      yield* Latch.open(gate)
+      yield* settled
+      expect(commit.accepting).toBe(true)
+      expect(Math.max(...batches)).toBe(4)
+    }),
+  )
+
+  it.effect("in relaxed durability hands a batch on before the flush, and still flushes it", () =>
+    Effect.gen(function* () {
+      const { append, batches, committed, gate, settled, state } = yield* open("relaxed")
+      yield* Latch.close(gate)
+      append("a", "a")
+      yield* settled
+      expect(committed).toEqual(["a"])
+      expect(state.records).toEqual([])
+      while (batches.length === 0) yield* nextTurn
+      yield* Latch.open(gate)
+      while (state.records.length === 0) yield* nextTurn
+    }),
+  )
+
+  it.effect("in relaxed durability calls back at once for what was handed on already", () =>
+    Effect.gen(function* () {
+      const { append, batches, commit, gate, settled } = yield* open("relaxed")
+      yield* Latch.close(gate)
+      append("a", "a")
+      yield* settled
+      while (batches.length === 0) yield* nextTurn
+      let called = false
+      commit.afterCommit(
+        patient(() => {
+          called = true
+        }),
+      )
+      expect(called).toBe(true)
+      yield* Latch.open(gate)
+    }),
+  )
+})

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "@effect/vitest"
+import { RecordTexts } from "../../../src/engine/commit/RecordTexts.ts"
+import { limits } from "../../../src/Limits.ts"
+import { batchRecords } from "../../../src/storage/journal/Frames.ts"
+
+/** Adds the texts, as they are appended or as they are found in the journal. */
+const ways: ReadonlyArray<readonly [string, (texts: RecordTexts, text: string) => void]> = [
+  ["appended", (texts, text) => void texts.append(text)],
+  ["read back", (texts, text) => texts.keep(Buffer.from(text))],
+]
+
+describe("The texts of pending records", () => {
+  for (const [way, add] of ways) {
+    it(`stay as they were ${way} until the snapshot has their records`, () => {
+      const watermark = 7
+      const texts = new RecordTexts(watermark)
+      const said = (sequence: number) => `ü🏆${sequence}`.repeat(sequence % 2 === 0 ? 1 : 1_000)
+      const last = 2_000
+      for (let sequence = watermark + 1; sequence <= last; sequence++) add(texts, said(sequence))
+      texts.release(1_000)
+      const end = last + 1_000
+      for (let sequence = last + 1; sequence <= end; sequence++) add(texts, said(sequence))
+      for (let sequence = 1_001; sequence <= end; sequence++) {
+        const text = Buffer.from(said(sequence))
+        expect(texts.textOf(sequence).equals(text), `${sequence}`).toBe(true)
+        expect(texts.bytesOf(sequence)).toBe(text.length)
+        const copied = Buffer.alloc(text.length + 1)
+        expect(texts.copy(sequence, copied, 1)).toBe(text.length)
+        expect(copied.subarray(1).equals(text)).toBe(true)
+      }
+      expect(texts.nextSequence).toBe(end + 1)
+    })
+
+    it(`keep every byte where one just fits behind another, and where it does not (${way})`, () => {
+      const filler = "f".repeat(limits.recordSlabBytes - 100)
+      for (let length = 60; length <= 120; length++) {
+        const texts = new RecordTexts(0)
+        const text = `${"t".repeat(length - 1)}.`
+        add(texts, filler)
+        add(texts, text)
+        expect(texts.textOf(2).toString(), `${length}`).toBe(text)
+      }
+    })
+
+    it(`use their memory again, and may be longer than a slab (${way})`, () => {
+      const texts = new RecordTexts(0)
+      const memory = new Set<ArrayBufferLike>()
+      const long = "y".repeat(limits.recordSlabBytes)
+      for (let sequence = 1; sequence <= 50; sequence++) {
+        add(texts, sequence === 25 ? long : "x")
+        const text = texts.textOf(sequence)
+        expect(text.equals(Buffer.from(sequence === 25 ? long : "x"))).toBe(true)
+        memory.add(text.buffer)
+        texts.release(sequence)
+      }
+      expect(memory.size).toBe(2)
+    })
+  }
+
+  it("are the frames of a batch, wherever the last batch ended", () => {
+    const texts = new RecordTexts(0)
+    const third = "z".repeat(Math.floor(limits.recordSlabBytes / 3))
+    const slabs = new Set<ArrayBufferLike>()
+    let first = 1
+    const batch: Array<string> = []
+    const check = () => {
+      const frames = texts.framesFrom(first)
+      slabs.add(frames.buffer)
+      const records = batchRecords({ firstSequence: first, count: batch.length, frames }, first)
+      expect(
+        records?.map(({ body }) => Buffer.from(body).toString()),
+        `${first}`,
+      ).toEqual(batch)
+      first += batch.length
+      batch.length = 0
+    }
+    for (const text of ["a", third, "b", third, "c", third, "ü".repeat(9), third, third]) {
+      if (batch.length > 0 && !texts.hasRoom(text)) check()
+      expect(texts.append(text)).toBe(4 + Buffer.byteLength(text))
+      batch.push(text)
+    }
+    check()
+    expect(first).toBe(10)
+    expect(slabs.size).toBe(3)
+  })
+})

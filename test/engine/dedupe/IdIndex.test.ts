@@ -1,0 +1,196 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { hashText, IdFilter, idSeed } from "../../../src/engine/dedupe/IdFilter.ts"
+import { IdIndex, type WriteGroup } from "../../../src/engine/dedupe/IdIndex.ts"
+import { IdList } from "../../../src/engine/dedupe/IdList.ts"
+import { idPairs, idPlaceOf, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
+import { openValue } from "../../../src/storage/Values.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { event, rule, sandbox, start } from "../fixture.ts"
+
+const everything = { table: "eventIds", from: new Uint8Array(), until: Uint8Array.of(255) } as const
+
+type Known = Map<number, number>
+
+/** So many ids, of records that follow `through`. */
+const newIds = (random: Random, count: number, through: number): Known =>
+  new Map(
+    Array.from({ length: count }, (_, n) => [
+      through + n + 1,
+      Math.floor(random.next() * 0x1_0000_0000),
+    ]),
+  )
+
+const listOf = (ids: Known): IdList => {
+  const list = new IdList()
+  for (const [sequence, hash] of ids) list.add(hash, sequence)
+  return list
+}
+
+const stored = (state: MemoryStorage.MemoryState) =>
+  state
+    .table("eventIds")
+    .entries(everything)
+    .map(([key, value]) => ({ place: idPlaceOf(key), body: openValue(value) as Uint8Array }))
+
+/** Every id in the table, as often as it is there. */
+const idsIn = (state: MemoryStorage.MemoryState) =>
+  stored(state).flatMap(({ body }) => (isRunHead(body) ? [] : idPairs(body)))
+
+const runsIn = (state: MemoryStorage.MemoryState): number =>
+  new Set(stored(state).map(({ place }) => place.run)).size
+
+const bySequence = (one: readonly [number, number], other: readonly [number, number]) =>
+  one[1] - other[1]
+
+const pairsOf = (ids: Known) => [...ids].map(([sequence, hash]) => [hash, sequence] as const)
+
+const expectAll = Effect.fnUntraced(function* (index: IdIndex, ids: Known, seed: number) {
+  for (const [sequence, hash] of ids) {
+    expect(yield* index.candidates(sandbox, hash), `seed ${seed}`).toContain(sequence)
+  }
+})
+
+const groupsTo = (storage: Storage["Service"]): WriteGroup => storage.writeEntries
+
+/** An index in an empty store, and what a run with this seed needs. */
+const empty = Effect.fnUntraced(function* (seed: number) {
+  const state = new MemoryStorage.MemoryState()
+  const storage = MemoryStorage.make({ state })
+  const known: Known = new Map()
+  return { known, opened: yield* IdIndex.open(storage), random: new Random(seed), state, storage }
+})
+
+describe("The index of callers' ids", () => {
+  for (const seed of seeds(3)) {
+    it.effect("finds all of many snapshots, each once and in few runs, also after a restart", () =>
+      Effect.gen(function* () {
+        const { known, opened, random, state, storage } = yield* empty(seed)
+        let index = opened
+        let watermark = 0
+        for (let snapshot = 0; snapshot < 40; snapshot++) {
+          const ids = newIds(random, random.integer(1, random.pick([3, 200, 1_500])), watermark)
+          const through = watermark + ids.size
+          yield* index.write(sandbox, listOf(ids), { through, watermark }, groupsTo(storage))
+          index.ended()
+          for (const [sequence, hash] of ids) known.set(sequence, hash)
+          watermark = through
+          if (random.chance(0.2)) index = yield* IdIndex.open(storage)
+        }
+        yield* expectAll(index, known, seed)
+        expect([...idsIn(state)].sort(bySequence), `seed ${seed}`).toEqual(pairsOf(known))
+        expect(runsIn(state)).toBeLessThanOrEqual(Math.ceil(Math.log2(known.size)))
+        const filter = new IdFilter(65_536)
+        yield* index.fill(filter)
+        for (const hash of known.values()) expect(filter.mayHave(hash)).toBe(true)
+      }),
+    )
+
+    it.effect(
+      "finds all while it is written, and when that ends in the middle, each once again",
+      () =>
+        Effect.gen(function* () {
+          const { known, opened, random, state, storage } = yield* empty(seed)
+          let index = opened
+          let watermark = 0
+          for (let snapshot = 0; snapshot < 12; snapshot++) {
+            const ids = newIds(random, random.integer(1, 30_000), watermark)
+            const through = watermark + ids.size
+            const looked = known.size === 0 ? undefined : random.pick([...known])
+            const taken = Effect.fnUntraced(function* (groups: number) {
+              let left = groups
+              yield* index.write(sandbox, listOf(ids), { through, watermark }, (group) =>
+                Effect.gen(function* () {
+                  if (left-- === 0) return yield* new NoSpace({ operation: "write" })
+                  yield* storage.writeEntries(group)
+                  if (looked === undefined) return
+                  const [sequence, hash] = looked
+                  const found = yield* index.candidates(sandbox, hash)
+                  expect(found, `seed ${seed}`).toContain(sequence)
+                }),
+              )
+            })
+            for (let attempt = 0; attempt < random.integer(0, 2); attempt++) {
+              yield* Effect.ignore(taken(random.integer(0, 6)))
+              if (random.chance(0.5)) index.failed()
+              else index = yield* IdIndex.open(storage)
+              if (looked !== undefined) yield* expectAll(index, new Map([looked]), seed)
+            }
+            yield* taken(Number.POSITIVE_INFINITY)
+            index.ended()
+            for (const [sequence, hash] of ids) known.set(sequence, hash)
+            watermark = through
+          }
+          const found = [...idsIn(state)].sort(bySequence)
+          expect(found.length, `seed ${seed}`).toBe(known.size)
+          expect(found).toEqual(pairsOf(known))
+        }),
+    )
+  }
+
+  it.effect("is without what was taken out of it, and with all else", () =>
+    Effect.gen(function* () {
+      const random = new Random(7)
+      const state = new MemoryStorage.MemoryState()
+      const storage = MemoryStorage.make({ state })
+      const index = yield* IdIndex.open(storage)
+      const ids = newIds(random, 5_000, 0)
+      yield* index.write(sandbox, listOf(ids), { through: 5_000, watermark: 0 }, groupsTo(storage))
+      index.ended()
+      for (const [sequence, hash] of ids) {
+        if (sequence % 3 === 0) continue
+        yield* index.remove(sandbox, hash, sequence)
+        ids.delete(sequence)
+        // Of one bucket several ids go in one transaction or in several.
+        if (random.chance(0.01)) yield* storage.writeEntries(index.takeRemoved())
+      }
+      yield* storage.writeEntries(index.takeRemoved())
+      expect([...idsIn(state)].sort(bySequence)).toEqual(pairsOf(ids))
+    }),
+  )
+
+  it.effect("tells ids of one hash apart, by the records that they lead to", () =>
+    Effect.gen(function* () {
+      const [one, other] = collision("u1")
+      const state = new MemoryStorage.MemoryState()
+      const send = (engine: Parameters<typeof eventOf>[0], id: string) => eventOf(engine, id)
+      const first = yield* start(MemoryStorage.make({ state }))
+      yield* first.engine.askProject(sandbox, rule("TAP", 1))
+      expect(yield* send(first.engine, one)).toMatchObject({ duplicate: false })
+      yield* first.close()
+      const second = yield* start(MemoryStorage.make({ state }))
+      expect(yield* send(second.engine, other)).toMatchObject({ duplicate: false })
+      expect(yield* send(second.engine, one)).toMatchObject({ duplicate: true })
+      yield* second.close()
+      const third = yield* start(MemoryStorage.make({ state }))
+      for (const id of [one, other]) {
+        expect(yield* send(third.engine, id)).toMatchObject({ duplicate: true })
+      }
+      expect((yield* third.engine.readUser(sandbox, "u1"))?.xp).toBe(2)
+      yield* third.close()
+    }),
+  )
+})
+
+const eventOf = Effect.fnUntraced(function* (
+  engine: Effect.Success<ReturnType<typeof start>>["engine"],
+  id: string,
+) {
+  const { reply } = yield* engine.askUser(sandbox, event("u1", "TAP", { id }))
+  return reply
+})
+
+/** Two ids of one user whose events have the same hash. */
+const collision = (userId: string): readonly [string, string] => {
+  const seed = idSeed(sandbox, userId)
+  const seen = new Map<number, string>()
+  for (let n = 0; ; n++) {
+    const id = `id-${n.toString(36)}`
+    const hash = hashText(`e${id}`, seed)
+    const other = seen.get(hash)
+    if (other !== undefined) return [other, id]
+    seen.set(hash, id)
+  }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { UserCommand } from "../../../src/domain/Record.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { event, rule, sandbox, start } from "../fixture.ts"
+
+const events = 3 * limits.pendingNamesLookedAtMax
+
+/** Events of one user whose ids are `first` and those after it. */
+const from = (first: number, count: number) =>
+  Array.from({ length: count }, (_, n) => event("u1", "TAP", { id: `id-${first + n}` }))
+
+describe("A user with many records that are not in the snapshot", () => {
+  it.effect("is told of every repeat, before and after more came, a snapshot and a restart", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* start(MemoryStorage.make({ state }))
+      yield* first.engine.askProject(sandbox, rule("TAP", 1))
+      const answers = yield* first.engine.askUsers(sandbox, from(0, events))
+      const again = answers.map((answer) => ({ ...answer, duplicate: true }))
+      expect(yield* first.engine.askUsers(sandbox, from(0, events))).toEqual(again)
+      // Now that repeats were looked for, what comes anew must be found as well.
+      const more = yield* first.engine.askUsers(sandbox, from(events, 2))
+      const moreAgain = more.map((answer) => ({ ...answer, duplicate: true }))
+      const all = [...again, ...moreAgain]
+      expect(yield* first.engine.askUsers(sandbox, from(0, events + 2))).toEqual(all)
+      yield* first.close("kill")
+
+      const second = yield* start(MemoryStorage.make({ state }))
+      expect(yield* second.engine.askUsers(sandbox, from(0, events + 2))).toEqual(all)
+      yield* second.close()
+
+      const third = yield* start(MemoryStorage.make({ state }))
+      expect(yield* third.engine.askUsers(sandbox, from(0, events + 2))).toEqual(all)
+      expect((yield* third.engine.readUser(sandbox, "u1"))?.xp).toBe(events + 2)
+      yield* third.close()
+    }),
+  )
+
+  it.effect("is told of none that came before an erasure", () =>
+    Effect.gen(function* () {
+      const { close, engine } = yield* start(MemoryStorage.make())
+      yield* engine.askProject(sandbox, rule("TAP", 1))
+      yield* engine.askUsers(sandbox, from(0, events))
+      yield* engine.askUsers(sandbox, from(0, events))
+      // In one batch of the journal: what is ahead counts for the user's own next commands.
+      const [, last] = yield* engine.askUsers<UserCommand>(sandbox, [
+        { userId: "u1", command: { kind: "erasure" } },
+        ...from(0, 1),
+      ])
+      expect(last).toMatchObject({ duplicate: false, xp: { earned: 1, total: 1 } })
+      const repeats = yield* engine.askUsers(sandbox, from(0, 2))
+      expect(repeats).toMatchObject([{ duplicate: true }, { duplicate: false }])
+      yield* close()
+    }),
+  )
+})

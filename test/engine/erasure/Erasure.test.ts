@@ -1,0 +1,436 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { recordNameOf } from "../../../src/domain/Ids.ts"
+import { idPairs, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { decodeRecord } from "../../../src/engine/snapshot/Codec.ts"
+import { snapshotKey } from "../../../src/engine/snapshot/SnapshotMark.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { type Storage, tables } from "../../../src/storage/Storage.ts"
+import { openValue, wholeBody } from "../../../src/storage/Values.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { event, once, recordsOf, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
+
+const snapshotIntervalMs = 1_000
+const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3 }
+const id = "somebody-ünique"
+
+const erase = (userId: string) => ({ userId, command: { kind: "erasure" } as const })
+
+const everything = { from: new Uint8Array(), until: Uint8Array.of(255) }
+
+/** Where the snapshot has something with `text` in it, key or value. */
+const traces = (state: MemoryStorage.MemoryState, text: string): ReadonlyArray<string> =>
+  tables.flatMap((table) =>
+    state
+      .table(table)
+      .entries({ table, ...everything })
+      .filter((entry) => entry.some((bytes) => Buffer.from(bytes).includes(text)))
+      .map(() => table),
+  )
+
+/** How many ids of callers the snapshot's index has. */
+const idsIn = (state: MemoryStorage.MemoryState): number =>
+  state
+    .table("eventIds")
+    .entries({ table: "eventIds", ...everything })
+    .map(([, value]) => openValue(value) as Uint8Array)
+    .reduce((sum, body) => sum + (isRunHead(body) ? 0 : idPairs(body).length), 0)
+
+/** Lets time pass until a snapshot is due, and waits until it has all, or `stuck` says that it never will. */
+const snapshotTaken = Effect.fnUntraced(function* (
+  state: MemoryStorage.MemoryState,
+  intervalMs = snapshotIntervalMs,
+  stuck = () => false,
+) {
+  yield* TestClock.adjust(intervalMs)
+  const has = () => {
+    const mark = state.table("meta").get(snapshotKey)
+    return mark === undefined ? 0 : JSON.parse(wholeBody(Buffer.from(mark)).toString()).watermark
+  }
+  while (has() < state.lastSequence && !stuck()) yield* nextTurn
+})
+
+const historyOf = (engine: Engine["Service"], userId: string) =>
+  Effect.map(Stream.runCollect(engine.readHistory(sandbox, userId)), (chunks) =>
+    chunks.flat().map(({ sequence }) => sequence),
+  )
+
+/** A batch as HTTP sends it, with an Idempotency-Key. */
+const batch = Effect.fnUntraced(function* (
+  engine: Engine["Service"],
+  key: string,
+  userIds: ReadonlyArray<string>,
+  meanwhile: Effect.Effect<unknown, unknown> = Effect.void,
+) {
+  const reservation = yield* engine.reserve(sandbox, once(key))
+  if (!reservation.fresh) return reservation.record.facts[0]
+  const results = yield* engine.askUsers(
+    sandbox,
+    userIds.map((userId) => event(userId, "TAP")),
+  )
+  yield* Effect.orDie(meanwhile)
+  const answer = { accepted: userIds.length, duplicates: 0, rejected: 0, results }
+  const command = { kind: "keepBatch", results: answer } as const
+  yield* engine.askProject(sandbox, command, { ...once(key), reserved: true })
+  reservation.release()
+  return undefined
+})
+
+/** A user with something in every place. */
+const live = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1", metadata: { me: id } }))
+  yield* engine.askUser(sandbox, reward(id, 100, "r1"))
+  yield* engine.askUser(sandbox, reward(id, 5), once("k1"))
+  yield* engine.askUser(sandbox, {
+    userId: id,
+    command: { kind: "profile", change: { displayName: id } },
+  })
+  const unknown = event(id, "QUEST_COMPLETE", { metadata: { questId: "none" } })
+  yield* Effect.flip(engine.askUser(sandbox, unknown, once("k2")))
+  yield* batch(engine, "b1", ["other", id, "other", id])
+  yield* engine.askUser(sandbox, reward("other", 1), once("k3"))
+})
+
+const expectGone = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  expect(yield* engine.readUser(sandbox, id)).toBeUndefined()
+  expect(yield* engine.readRank(sandbox, id)).toBeNull()
+  expect(yield* historyOf(engine, id)).toEqual([])
+  const list = yield* engine.listUsers(sandbox, { limit: 10, offset: 0 })
+  expect(list.users.map((user) => user.id)).toEqual(["other"])
+  expect(list.total).toBe(1)
+  expect((yield* engine.readCounts(sandbox)).users).toBe(1)
+})
+
+describe("An erased user", () => {
+  for (const snapshotted of [false, true]) {
+    const when = snapshotted ? "from the snapshot that has it" : "before any snapshot has it"
+    it.effect(`is gone at once, and ${when}: no key, no value`, () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const first = yield* startInMemory({ state }, options)
+        yield* first.engine.askProject(sandbox, rule("TAP", 5))
+        yield* live(first.engine)
+        if (snapshotted) {
+          yield* snapshotTaken(state)
+          expect(new Set(traces(state, id))).toEqual(new Set(["users", "history", "idempotency"]))
+          expect(idsIn(state)).toBe(2)
+        }
+        const { reply } = yield* first.engine.askUser(sandbox, erase(id))
+        expect(reply).toMatchObject({ kind: "done", userId: id })
+        yield* expectGone(first.engine)
+        yield* snapshotTaken(state)
+        expect(traces(state, id)).toEqual([])
+        expect(idsIn(state)).toBe(0)
+        yield* expectGone(first.engine)
+        expect(traces(state, "other")).not.toEqual([])
+        yield* first.close("kill")
+        const second = yield* startInMemory({ state }, options)
+        yield* expectGone(second.engine)
+        yield* second.close()
+        expect(traces(state, id)).toEqual([])
+        const keys = state.table("idempotency").entries({ table: "idempotency", ...everything })
+        expect(keys.length).toBeGreaterThan(0)
+      }),
+    )
+  }
+
+  it.effect("is told apart from one of the same id who comes within the same millisecond", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, options)
+      yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
+      yield* first.engine.askUser(sandbox, event(id, "BEFORE"))
+      yield* first.engine.askUser(sandbox, erase(id))
+      yield* first.engine.askUser(sandbox, event(id, "AFTER"))
+      yield* first.engine.askUser(sandbox, event("other", "AFTER"))
+      yield* first.engine.askUser(sandbox, event(id, "AFTER"))
+      const records = recordsOf(state)
+      expect(new Set(records.map(({ at }) => at)).size).toBe(1)
+      const erased = (engine: Engine["Service"]) =>
+        Effect.forEach(records, (record) => engine.isErased(record))
+      const expected = [true, true, false, false, false, false]
+      expect(yield* erased(first.engine)).toEqual(expected)
+      yield* snapshotTaken(state)
+      expect(yield* erased(first.engine)).toEqual(expected)
+      yield* first.close("kill")
+      const second = yield* startInMemory({ state }, options)
+      expect(yield* erased(second.engine)).toEqual(expected)
+      yield* second.engine.askUser(sandbox, event(id, "LATER"))
+      expect(yield* erased(second.engine)).toEqual(expected)
+      yield* second.close()
+    }),
+  )
+
+  it.effect("is gone wherever the power fails while a snapshot carries it out", () =>
+    Effect.gen(function* () {
+      let writes = 0
+      for (let writesLeft = 0; writesLeft <= writes + 1; writesLeft++) {
+        const state = new MemoryStorage.MemoryState()
+        const disk = { writesLeft: Infinity, written: 0 }
+        const small = { ...options, snapshotSliceEntriesMax: 1 }
+        const first = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), small)
+        yield* live(first.engine)
+        yield* snapshotTaken(state)
+        yield* first.engine.askUser(sandbox, reward(id, 7, "late"))
+        yield* first.engine.askUser(sandbox, erase(id))
+        Object.assign(disk, { writesLeft, written: 0 })
+        yield* snapshotTaken(state, snapshotIntervalMs, () => disk.writesLeft < 0)
+        writes = Math.max(writes, disk.written)
+        yield* first.close("kill")
+        disk.writesLeft = Infinity
+        const second = yield* start(dyingDisk(MemoryStorage.make({ state }), disk), options)
+        yield* expectGone(second.engine)
+        expect((yield* second.engine.askUser(sandbox, event("other", "TAP"))).reply.duplicate).toBe(
+          false,
+        )
+        yield* second.close()
+        expect(traces(state, id)).toEqual([])
+        expect(second.broken).toEqual([])
+      }
+      expect(writes).toBeGreaterThan(3)
+    }),
+  )
+
+  it.effect("may come back at once, with nothing of before, and be erased again", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      let running = yield* startInMemory({ state }, options)
+      yield* live(running.engine)
+      yield* snapshotTaken(state)
+      for (const restarted of [false, true]) {
+        yield* running.engine.askUser(sandbox, erase(id))
+        // The same ids and keys as before are new.
+        const first = yield* running.engine.askUser(sandbox, event(id, "TAP", { id: "e1" }))
+        expect(first.reply.duplicate).toBe(false)
+        const keyed = yield* running.engine.askUser(sandbox, reward(id, 5), once("k1"))
+        expect([keyed.replayed, keyed.reply.xp.total]).toEqual([false, 5])
+        const sequences = running.committed.slice(-2).map(({ sequence }) => sequence)
+        const check = Effect.suspend(() =>
+          Effect.gen(function* () {
+            const { engine } = running
+            expect(yield* historyOf(engine, id)).toEqual(sequences.toReversed())
+            const user = yield* engine.readUser(sandbox, id)
+            expect(user).toMatchObject({ xp: 5, profile: { displayName: null } })
+            const again = yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1" }))
+            expect(again.reply).toEqual({ ...first.reply, duplicate: true })
+            const replayed = yield* engine.askUser(sandbox, reward(id, 5), once("k1"))
+            expect(replayed).toEqual({ ...keyed, replayed: true })
+            expect((yield* engine.readCounts(sandbox)).users).toBe(2)
+          }),
+        )
+        yield* check
+        if (restarted) {
+          yield* running.close("kill")
+          running = yield* startInMemory({ state }, options)
+          yield* check
+        }
+        yield* snapshotTaken(state)
+        yield* check
+        yield* running.close("kill")
+        running = yield* startInMemory({ state }, options)
+        yield* check
+      }
+      yield* running.engine.askUser(sandbox, erase(id))
+      yield* expectGone(running.engine)
+      yield* running.close()
+      expect(traces(state, id)).toEqual([])
+    }),
+  )
+
+  it.effect("has nothing that could be taken back, nor does one who is not there", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory({}, options)
+      const { reply } = yield* engine.askUser(sandbox, reward(id, 5))
+      const name = recordNameOf("rwd", reply.rewardId)!
+      const undo = { userId: id, command: { kind: "revocation", of: "reward", ...name } as const }
+      yield* engine.askUser(sandbox, erase(id))
+      for (const command of [erase(id), erase("nobody")]) {
+        expect((yield* Effect.flip(engine.askUser(sandbox, command))).code).toBe("user_not_found")
+      }
+      yield* engine.askUser(sandbox, reward(id, 100))
+      expect((yield* Effect.flip(engine.askUser(sandbox, undo))).code).toBe("reward_not_found")
+      yield* TestClock.adjust(snapshotIntervalMs)
+      expect((yield* Effect.flip(engine.askUser(sandbox, undo))).code).toBe("reward_not_found")
+    }),
+  )
+
+  it.effect(
+    "is there for others until the erasure is durable, and gone for its own next command",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Latch.make(true)
+        const { engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) }, options)
+        yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1" }))
+        yield* TestClock.adjust(snapshotIntervalMs)
+        yield* Latch.close(gate)
+        const asks = [
+          engine.askUser(sandbox, erase(id)),
+          engine.askUser(sandbox, event(id, "TAP", { id: "e1" })),
+        ]
+        const asked = yield* Effect.forEach(asks, (ask) =>
+          Effect.forkChild(ask, { startImmediately: true }),
+        )
+        yield* nextTurn
+        expect((yield* engine.readUser(sandbox, id))?.id).toBe(id)
+        expect(yield* historyOf(engine, id)).toEqual([1])
+        yield* Latch.open(gate)
+        const [, tracked] = yield* Effect.forEach(asked, Fiber.join)
+        expect(tracked?.reply.duplicate).toBe(false)
+        expect(yield* historyOf(engine, id)).toEqual([3])
+      }),
+  )
+
+  it.effect("shows as refused in the kept answers of batches, which else stay as they are", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      let running = yield* startInMemory({ state }, options)
+      yield* batch(running.engine, "b1", ["other", id, id])
+      const gone = { status: 404, code: "user_not_found" }
+      const expected = {
+        kind: "batch.answered",
+        results: {
+          accepted: 1,
+          rejected: 2,
+          results: [{ userId: "other" }, gone, gone],
+        },
+      }
+      yield* running.engine.askUser(sandbox, erase(id))
+      expect(yield* batch(running.engine, "b1", [])).toMatchObject(expected)
+      yield* snapshotTaken(state)
+      expect(yield* batch(running.engine, "b1", [])).toMatchObject(expected)
+      yield* running.close("kill")
+      running = yield* startInMemory({ state }, options)
+      expect(yield* batch(running.engine, "b1", [])).toMatchObject(expected)
+      yield* running.close()
+      expect(traces(state, id)).toEqual([])
+    }),
+  )
+
+  it.effect("is not in a batch that was under way, whenever that is answered", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const { engine } = yield* startInMemory({ state }, options)
+      const meanwhile = Effect.andThen(
+        engine.askUser(sandbox, erase(id)),
+        TestClock.adjust(3 * snapshotIntervalMs),
+      )
+      yield* batch(engine, "b1", ["other", id], meanwhile)
+      yield* engine.askUser(sandbox, reward("other", 1))
+      yield* snapshotTaken(state)
+      expect(traces(state, id)).toEqual([])
+      expect(yield* batch(engine, "b1", [])).toMatchObject({
+        results: { accepted: 1, rejected: 1 },
+      })
+    }),
+  )
+
+  it.effect("leaves no answer behind a shorter one that was kept under the same key later", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const hourMs = 3_600_000
+      const intervals = { sweepIntervalMs: hourMs, snapshotIntervalMs: hourMs }
+      const { engine } = yield* startInMemory({ state }, intervals)
+      const long = { type: "xp", amount: 1, reason: `${"x".repeat(2_000)}${id}` } as const
+      const granted = { userId: id, command: { kind: "reward", ...long } as const }
+      yield* engine.askUser(sandbox, granted, once("k"))
+      yield* snapshotTaken(state, hourMs)
+      const pieces = () =>
+        state.table("idempotency").entries({ table: "idempotency", ...everything })
+      expect(pieces().length).toBeGreaterThan(1)
+      yield* TestClock.adjust(limits.idempotencyRetentionMs - hourMs)
+      yield* engine.askUser(sandbox, reward("other", 1), once("k"))
+      yield* engine.askUser(sandbox, erase(id))
+      yield* snapshotTaken(state, hourMs)
+      expect(traces(state, id)).toEqual([])
+      expect(pieces()).toHaveLength(1)
+    }),
+  )
+
+  for (const seed of seeds(10)) {
+    it.effect(`leaves nothing, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const state = new MemoryStorage.MemoryState()
+        const disk = { writesLeft: Infinity, written: 0 }
+        const open = Effect.suspend(() => {
+          disk.writesLeft = Infinity
+          return start(dyingDisk(MemoryStorage.make({ state }), disk), {
+            ...options,
+            residentUsersMax: 3,
+          })
+        })
+        let running = yield* open
+        const names = Array.from({ length: 6 }, (_, index) => `user-${index}-of-many`)
+        const there = new Set<string>()
+        let keys = 0
+        for (let step = 0; step < 120; step++) {
+          const kind = random.next()
+          const { engine } = running
+          const name = random.pick(names)
+          if (kind < 0.2) {
+            const known = there.delete(name)
+            const outcome = yield* Effect.result(engine.askUser(sandbox, erase(name)))
+            expect(outcome._tag).toBe(known ? "Success" : "Failure")
+          } else if (kind < 0.3) {
+            const some = Array.from({ length: random.integer(1, 5) }, () => random.pick(names))
+            yield* batch(engine, `b${keys++}`, some)
+            for (const userId of some) there.add(userId)
+          } else if (kind < 0.7) {
+            const asked = random.chance(0.5) ? once(`k${keys++}`) : undefined
+            yield* engine.askUser(
+              sandbox,
+              event(name, "TAP", { id: `e${random.integer(0, 9)}` }),
+              asked,
+            )
+            there.add(name)
+          } else if (kind < 0.85) {
+            yield* snapshotTaken(state)
+          } else {
+            if (random.chance(0.5)) {
+              disk.writesLeft = random.integer(0, 8)
+              yield* snapshotTaken(state, snapshotIntervalMs, () => disk.writesLeft < 0)
+            }
+            yield* running.close("kill")
+            running = yield* open
+          }
+          for (const userId of names) {
+            const user = yield* running.engine.readUser(sandbox, userId)
+            expect([userId, user !== undefined]).toEqual([userId, there.has(userId)])
+          }
+        }
+        yield* running.close()
+        expect(running.broken).toEqual([])
+        for (const name of names)
+          if (!there.has(name)) expect([name, traces(state, name)]).toEqual([name, []])
+        // What is there is whole: every user's records since the last erasure.
+        running = yield* open
+        for (const name of there) {
+          const records = state.records
+            .map(({ body }) => decodeRecord(body))
+            .filter(({ subject }) => subject.actor === "user" && subject.userId === name)
+          const last = records.findLastIndex(({ cause }) => cause.kind === "erasure")
+          const expected = records.slice(last + 1).map(({ sequence }) => sequence)
+          expect(yield* historyOf(running.engine, name)).toEqual(expected.reverse())
+        }
+      }),
+    )
+  }
+})
+
+/** A disk that answers no more once its writes are used up, as before a power cut. */
+const dyingDisk = (
+  storage: Storage["Service"],
+  disk: { writesLeft: number; written: number },
+): Storage["Service"] => ({
+  ...storage,
+  writeEntries: (entries) =>
+    Effect.suspend(() => {
+      if (disk.writesLeft-- <= 0) return Effect.never
+      disk.written++
+      return storage.writeEntries(entries)
+    }),
+})

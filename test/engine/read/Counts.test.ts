@@ -1,0 +1,155 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { recordNameOf } from "../../../src/domain/Ids.ts"
+import type { UserState } from "../../../src/domain/User.ts"
+import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
+import type { QuestCounts } from "../../../src/engine/read/Counts.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import type { Storage } from "../../../src/storage/Storage.ts"
+import { questWith } from "../../domain/definitions.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
+
+/** The counts as they follow from all users, one by one. */
+const recount = (users: ReadonlyArray<UserState | undefined>) => {
+  const quests = new Map<string, QuestCounts>()
+  const there = users.filter((user) => user !== undefined)
+  for (const user of there) {
+    for (const [questId, { completedAt, expired, startedAt, times }] of user.quests) {
+      const midway = startedAt !== null && completedAt === null && !expired
+      if (!midway && times === 0) continue
+      const { completed, inProgress } = quests.get(questId) ?? { inProgress: 0, completed: 0 }
+      quests.set(questId, {
+        inProgress: inProgress + Number(midway),
+        completed: completed + Number(times > 0),
+      })
+    }
+  }
+  return { users: there.length, quests }
+}
+
+const createQuest = (quest: Parameters<typeof questWith>[0]) => ({
+  kind: "createQuest" as const,
+  quest: questWith(quest),
+})
+
+const step = (action: string, target: number) => ({ key: action, action, where: [], target })
+
+const readAll = (engine: Engine["Service"], userIds: ReadonlyArray<string>) =>
+  Effect.forEach(userIds, (userId) => engine.readUser(sandbox, userId))
+
+const dayMs = 86_400_000
+
+describe("Counts", () => {
+  it.effect("tell how many users there are, and how many are in each quest", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory()
+      expect(yield* engine.readCounts(sandbox)).toEqual({ users: 0, quests: new Map() })
+      yield* engine.askProject(sandbox, createQuest({ id: "q1", steps: [step("TAP", 2)] }))
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* engine.askUser(sandbox, event("u2", "TAP"))
+      yield* engine.askUser(sandbox, event("u3", "TAP"))
+      yield* engine.askUser(sandbox, event("u3", "TAP"))
+      const quests = new Map([["q1", { inProgress: 1, completed: 1 }]])
+      expect(yield* engine.readCounts(sandbox)).toEqual({ users: 3, quests })
+      expect(yield* engine.readCounts(production)).toEqual({ users: 0, quests: new Map() })
+    }),
+  )
+
+  for (const seed of seeds(10)) {
+    it.effect(`agree with a recount, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const state = new MemoryStorage.MemoryState()
+        const disk = { writesLeft: Infinity }
+        const options = {
+          snapshotIntervalMs: dayMs / 4,
+          sweepIntervalMs: dayMs,
+          snapshotSliceEntriesMax: 3,
+          residentUsersMax: 4,
+        }
+        const open = Effect.suspend(() => {
+          disk.writesLeft = Infinity
+          return start(dyingDisk(MemoryStorage.make({ state }), disk), options)
+        })
+        let running = yield* open
+        const quests = [
+          createQuest({ id: "once", steps: [step("TAP", 2), step("SWIPE", 1)] }),
+          createQuest({ id: "byEvent" }),
+          createQuest({ id: "daily", steps: [step("TAP", 3)], recurrence: "daily" }),
+          createQuest({ id: "later", steps: [step("SWIPE", 2)], prerequisites: ["once"] }),
+          createQuest({ id: "short", steps: [step("TAP", 4)], endsAt: 3 * dayMs }),
+          createQuest({ id: "weekly", recurrence: "weekly" }),
+        ]
+        for (const quest of quests) yield* running.engine.askProject(sandbox, quest)
+        const userIds = Array.from({ length: 8 }, (_, index) => `u${index}`)
+        const given: Array<{ readonly userId: string; readonly eventId: string }> = []
+
+        const message = (): UserMessage => {
+          const userId = random.pick(userIds)
+          const kind = random.next()
+          if (kind < 0.2 && given.length > 0) {
+            const { eventId, userId } = random.pick(given)
+            const name = recordNameOf("evt", eventId)!
+            return { userId, command: { kind: "revocation", of: "event", ...name } }
+          }
+          if (kind < 0.35) return { userId, command: { kind: "tick" } }
+          if (kind < 0.4) return { userId, command: { kind: "profile", change: {} } }
+          if (kind < 0.43) return { userId, command: { kind: "erasure" } }
+          if (kind < 0.5) {
+            const metadata = { questId: random.pick(["byEvent", "weekly"]) }
+            return event(userId, "QUEST_COMPLETE", { metadata })
+          }
+          return event(userId, random.pick(["TAP", "SWIPE"]))
+        }
+
+        const ask = Effect.fnUntraced(function* (times: number) {
+          for (let time = 0; time < times; time++) {
+            yield* nextTurn
+            const messages = Array.from({ length: random.integer(1, 6) }, message)
+            const outcomes = yield* running.engine.askUsers(sandbox, messages)
+            for (const outcome of outcomes) {
+              if ("_tag" in outcome || outcome.kind !== "event") continue
+              given.push({ userId: outcome.userId, eventId: outcome.eventId })
+            }
+          }
+        })
+
+        for (let step = 0; step < 200; step++) {
+          const kind = random.next()
+          if (kind < 0.05) yield* TestClock.adjust(random.integer(0, dayMs))
+          else if (kind < 0.15) {
+            // The power may fail in the middle of a snapshot, while more comes.
+            const fails = random.chance(0.5)
+            if (fails) disk.writesLeft = random.integer(0, 8)
+            yield* Effect.all([TestClock.adjust(options.snapshotIntervalMs), ask(5)], {
+              concurrency: "unbounded",
+            })
+            if (fails || random.chance(0.4)) {
+              yield* running.close("kill")
+              running = yield* open
+            }
+          } else yield* ask(1)
+          const counts = yield* running.engine.readCounts(sandbox)
+          expect(counts).toEqual(recount(yield* readAll(running.engine, userIds)))
+        }
+        yield* running.close()
+      }),
+    )
+  }
+})
+
+/** A disk that takes no more of a snapshot once its writes are used up, as before a power cut. */
+const dyingDisk = (
+  storage: Storage["Service"],
+  disk: { writesLeft: number },
+): Storage["Service"] => ({
+  ...storage,
+  writeEntries: (entries) =>
+    Effect.andThen(
+      nextTurn,
+      Effect.suspend(() => (disk.writesLeft-- > 0 ? storage.writeEntries(entries) : Effect.never)),
+    ),
+})

@@ -1,0 +1,162 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Pull, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { JournalRecord } from "../../../src/domain/Record.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { event, production, recordsOf, reward, sandbox, startInMemory } from "../fixture.ts"
+
+const snapshotIntervalMs = 1_000
+
+const historyOf = (engine: Engine["Service"], userId: string, before?: number) =>
+  Effect.map(Stream.runCollect(engine.readHistory(sandbox, userId, before)), (chunks) =>
+    chunks.flat(),
+  )
+
+/** What a history must be: the user's part of the journal since the last erasure, backwards. */
+const expected = (state: MemoryStorage.MemoryState, userId: string, before = Infinity) => {
+  const records = recordsOf(state).filter(
+    ({ subject }) => subject.actor === "user" && subject.userId === userId,
+  )
+  const erased = records.findLastIndex(({ cause }) => cause.kind === "erasure")
+  return records
+    .slice(erased + 1)
+    .filter(({ sequence }) => sequence < before)
+    .reverse()
+}
+
+const sequences = (records: ReadonlyArray<JournalRecord>) => records.map(({ sequence }) => sequence)
+
+describe("A user's history", () => {
+  it.effect("is read newest first, from memory, from the snapshot, and from both", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
+      const read = Effect.map(historyOf(engine, "u1"), sequences)
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* engine.askUser(sandbox, reward("u2", 5))
+      yield* engine.askUser(sandbox, event("u1", "TAP", { metadata: { deep: ["ü"] } }))
+      expect(yield* read).toEqual([3, 1])
+      yield* TestClock.adjust(snapshotIntervalMs)
+      expect(
+        state
+          .table("history")
+          .entries({ from: new Uint8Array(), until: Uint8Array.of(255), table: "history" }),
+      ).toHaveLength(2)
+      expect(yield* read).toEqual([3, 1])
+      yield* engine.askUser(sandbox, reward("u1", 7))
+      expect(yield* read).toEqual([4, 3, 1])
+      expect(yield* historyOf(engine, "u1")).toEqual(expected(state, "u1"))
+    }),
+  )
+
+  it.effect(
+    "begins below the sequence that is asked for, which need not be one of the user's",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
+        for (let turn = 0; turn < 6; turn++) {
+          yield* engine.askUser(sandbox, reward(`u${turn % 2}`, 1))
+          if (turn === 3) yield* TestClock.adjust(snapshotIntervalMs)
+        }
+        for (let before = 0; before <= 8; before++) {
+          expect(yield* historyOf(engine, "u0", before)).toEqual(expected(state, "u0", before))
+        }
+      }),
+  )
+
+  it.effect("is empty for a user who was never seen, also in another environment", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory()
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      expect(yield* historyOf(engine, "nobody")).toEqual([])
+      const other = yield* Stream.runCollect(engine.readHistory(production, "u1"))
+      expect(other.flat()).toEqual([])
+    }),
+  )
+
+  it.effect("does not show a record before its commit", () =>
+    Effect.gen(function* () {
+      const gate = yield* Latch.make(true)
+      const { engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) })
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* Latch.close(gate)
+      const asked = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 6)), {
+        startImmediately: true,
+      })
+      expect(sequences(yield* historyOf(engine, "u1"))).toEqual([1])
+      yield* Latch.open(gate)
+      yield* Fiber.join(asked)
+      expect(sequences(yield* historyOf(engine, "u1"))).toEqual([2, 1])
+    }),
+  )
+
+  it.effect("is whole for a reader who pauses while a snapshot is taken and more comes", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
+      const count = 2 * limits.historyTurnRecordsMax + 10
+      const give = engine.askUsers(
+        sandbox,
+        Array.from({ length: count }, () => reward("u1", 1)),
+      )
+      yield* give
+      const before = expected(state, "u1")
+      const read: Array<JournalRecord> = []
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const pull = yield* Stream.toPull(engine.readHistory(sandbox, "u1"))
+          read.push(...(yield* pull).flat())
+          expect(read.length).toBeLessThan(count)
+          yield* give
+          yield* TestClock.adjust(snapshotIntervalMs)
+          yield* give
+          yield* Pull.catchDone(
+            Effect.forever(Effect.map(pull, (chunks) => read.push(...chunks.flat()))),
+            () => Effect.void,
+          )
+        }),
+      )
+      expect(sequences(read)).toEqual(sequences(before))
+    }),
+  )
+
+  for (const seed of seeds(10)) {
+    it.effect(`is the user's part of the journal, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const state = new MemoryStorage.MemoryState()
+        const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 3, residentUsersMax: 4 }
+        let running = yield* startInMemory({ state }, options)
+        const users = ["u1", "constructor", "ü3", "u4", "u5", "u6"]
+        for (let step = 0; step < 150; step++) {
+          const kind = random.next()
+          if (kind < 0.15) yield* TestClock.adjust(snapshotIntervalMs)
+          else if (kind < 0.2) {
+            yield* running.close(random.chance(0.5) ? "kill" : undefined)
+            running = yield* startInMemory({ state }, options)
+          } else if (kind < 0.4) {
+            const userId = random.pick(users)
+            const before = random.chance(0.5) ? undefined : random.integer(0, 400)
+            const found = yield* historyOf(running.engine, userId, before)
+            expect(found).toEqual(expected(state, userId, before))
+          } else if (kind < 0.45) {
+            const command = { kind: "erasure" } as const
+            const message = { userId: random.pick(users), command }
+            yield* Effect.result(running.engine.askUser(sandbox, message))
+          } else {
+            const long = "x".repeat(random.pick([0, 100, 3_000]))
+            const messages = Array.from({ length: random.integer(1, 10) }, () =>
+              event(random.pick(users), "TAP", { metadata: { long } }),
+            )
+            yield* running.engine.askUsers(sandbox, messages)
+          }
+        }
+        yield* running.close()
+      }),
+    )
+  }
+})

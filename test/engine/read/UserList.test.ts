@@ -1,0 +1,224 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { compareCodePoints } from "../../../src/domain/Ids.ts"
+import type { UserListQuery } from "../../../src/engine/read/UserList.ts"
+import { sortInTurns } from "../../../src/engine/sortInTurns.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { event, type Fixture, production, reward, sandbox, startInMemory } from "../fixture.ts"
+
+const snapshotIntervalMs = 1_000
+
+const list = ({ engine }: Fixture, query: Partial<UserListQuery> = {}) =>
+  Effect.map(
+    engine.listUsers(sandbox, { limit: 100, offset: 0, ...query }),
+    ({ total, users }) => ({
+      ids: users.map(({ id }) => id),
+      total,
+    }),
+  )
+
+const rename = (userId: string, displayName: string | null) => ({
+  userId,
+  command: { kind: "profile", change: { displayName } } as const,
+})
+
+describe("The list of users", () => {
+  it.effect("is in the order of ids, whether or not a snapshot has them", () =>
+    Effect.gen(function* () {
+      const running = yield* startInMemory({}, { snapshotIntervalMs })
+      const { engine } = running
+      expect(yield* list(running)).toEqual({ ids: [], total: 0 })
+      for (const userId of ["bob", "u10", "alice"]) {
+        yield* engine.askUser(sandbox, reward(userId, 1))
+      }
+      expect(yield* list(running)).toEqual({ ids: ["alice", "bob", "u10"], total: 3 })
+      yield* TestClock.adjust(snapshotIntervalMs)
+      for (const userId of ["u2", "b", "😀", "\ue000", "Zoe"]) {
+        yield* engine.askUser(sandbox, event(userId, "TAP"))
+      }
+      const ids = ["Zoe", "alice", "b", "bob", "u10", "u2", "\ue000", "😀"]
+      expect(yield* list(running)).toEqual({ ids, total: 8 })
+      yield* TestClock.adjust(snapshotIntervalMs)
+      expect(yield* list(running)).toEqual({ ids, total: 8 })
+      expect(yield* list(running, { offset: 2, limit: 3 })).toEqual({
+        ids: ["b", "bob", "u10"],
+        total: 8,
+      })
+      expect(yield* list(running, { offset: 8 })).toEqual({ ids: [], total: 8 })
+      expect((yield* engine.listUsers(production, { limit: 9, offset: 0 })).total).toBe(0)
+    }),
+  )
+
+  it.effect("shows users as they are now, also where the snapshot has an older state", () =>
+    Effect.gen(function* () {
+      const { engine } = yield* startInMemory({}, { snapshotIntervalMs })
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* TestClock.adjust(snapshotIntervalMs)
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      const { users } = yield* engine.listUsers(sandbox, { limit: 1, offset: 0 })
+      expect(users).toEqual([yield* engine.readUser(sandbox, "u1")])
+    }),
+  )
+
+  it.effect("finds parts of ids and of display names, in any case of letters", () =>
+    Effect.gen(function* () {
+      const running = yield* startInMemory({}, { snapshotIntervalMs })
+      const { engine } = running
+      yield* engine.askUser(sandbox, rename("u1", "Ada Lovelace"))
+      yield* engine.askUser(sandbox, rename("ADAM", null))
+      yield* engine.askUser(sandbox, rename("u3", 'quoted "displayName":"ada"'))
+      for (const snapshotted of [false, true]) {
+        if (snapshotted) yield* TestClock.adjust(snapshotIntervalMs)
+        expect(yield* list(running, { search: "aDa" })).toEqual({
+          ids: ["ADAM", "u1", "u3"],
+          total: 3,
+        })
+        expect(yield* list(running, { search: "love", limit: 1 })).toEqual({
+          ids: ["u1"],
+          total: 1,
+        })
+        expect(yield* list(running, { search: "ada", limit: 1, offset: 1 })).toEqual({
+          ids: ["u1"],
+          total: 3,
+        })
+        expect(yield* list(running, { search: "nobody" })).toEqual({ ids: [], total: 0 })
+      }
+      yield* engine.askUser(sandbox, rename("u1", "Grace"))
+      expect(yield* list(running, { search: "lovelace" })).toEqual({ ids: [], total: 0 })
+      expect(yield* list(running, { search: "grace" })).toEqual({ ids: ["u1"], total: 1 })
+    }),
+  )
+
+  it.effect("reports a damaged value rather than to list without it", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, rename("u1", "Ada"))
+      yield* first.close()
+      const running = yield* startInMemory({ state })
+      const everything = {
+        table: "users",
+        from: new Uint8Array(),
+        until: Uint8Array.of(255),
+      } as const
+      for (const [key, value] of state.table("users").entries(everything)) {
+        value[value.length - 10] = value[value.length - 10]! ^ 1
+        state.table("users").set(key, value)
+      }
+      const error = yield* Effect.flip(
+        running.engine.listUsers(sandbox, { limit: 1, offset: 0, search: "x" }),
+      )
+      expect(error.code).toBe("storage_unavailable")
+      expect(running.broken).toHaveLength(1)
+    }),
+  )
+
+  for (const seed of seeds(10)) {
+    it.effect(`is what is there, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const state = new MemoryStorage.MemoryState()
+        const options = { snapshotIntervalMs, snapshotSliceEntriesMax: 5, residentUsersMax: 4 }
+        let running = yield* startInMemory({ state }, options)
+        const names = new Map<string, string | null>()
+        for (let step = 0; step < 150; step++) {
+          const kind = random.next()
+          if (kind < 0.15) yield* TestClock.adjust(snapshotIntervalMs)
+          else if (kind < 0.2) {
+            yield* running.close(random.chance(0.5) ? "kill" : undefined)
+            running = yield* startInMemory({ state }, options)
+          } else if (kind < 0.5) {
+            const search = random.chance(0.5) ? random.pick(["a", "B", "1", "ü", "zz"]) : undefined
+            const query = { limit: random.integer(1, 8), offset: random.integer(0, 12), search }
+            const ids = [...names]
+              .filter(([id, name]) =>
+                search === undefined
+                  ? true
+                  : [id, name ?? ""].some((text) =>
+                      text.toLowerCase().includes(search.toLowerCase()),
+                    ),
+              )
+              .map(([id]) => id)
+              .sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)))
+            expect(yield* list(running, query)).toEqual({
+              ids: ids.slice(query.offset, query.offset + query.limit),
+              total: ids.length,
+            })
+          } else {
+            const userId = `${random.pick(["a", "Bo", "ü", "😀", "c"])}${random.integer(0, 5)}`
+            if (names.has(userId) && random.chance(0.3)) {
+              yield* running.engine.askUser(sandbox, { userId, command: { kind: "erasure" } })
+              names.delete(userId)
+              continue
+            }
+            if (random.chance(0.4)) {
+              const name = random.chance(0.3) ? null : random.pick(["Anna", "bert", "ÜZZ"])
+              yield* running.engine.askUser(sandbox, rename(userId, name))
+              names.set(userId, name)
+            } else {
+              yield* running.engine.askUser(sandbox, event(userId, "TAP"))
+              names.set(userId, names.get(userId) ?? null)
+            }
+          }
+        }
+        yield* running.close()
+      }),
+    )
+  }
+})
+
+describe("Sorting in turns", () => {
+  for (const seed of seeds(5)) {
+    it.effect(`gives what sorting at once gives; LAUREL_TEST_SEED=${seed}`, () =>
+      Effect.gen(function* () {
+        const random = new Random(seed)
+        const size = limits.sortTurnItemsMax
+        for (const count of [0, 1, 2, size - 1, size, size + 1, random.integer(0, 5 * size)]) {
+          const items = Array.from({ length: count }, () => `${random.integer(0, 9_999)}`)
+          const sorted = yield* sortInTurns(items, compareCodePoints)
+          expect(sorted).toEqual(items.toSorted())
+        }
+      }),
+    )
+  }
+
+  it.effect("lets others have their turns meanwhile", () =>
+    Effect.gen(function* () {
+      let turns = 0
+      let counting = true
+      const count = () => {
+        turns++
+        if (counting) setImmediate(count)
+      }
+      setImmediate(count)
+      const items = Array.from({ length: 20 * limits.sortTurnItemsMax }, (_, index) => `${-index}`)
+      yield* sortInTurns(items, compareCodePoints)
+      counting = false
+      expect(turns).toBeGreaterThan(20)
+    }),
+  )
+})
+
+describe("The order of code points", () => {
+  it("is that of UTF-8, byte by byte", () => {
+    const texts = [
+      "",
+      "a",
+      "ab",
+      "b",
+      "é",
+      "\ud7ff",
+      "\ue000",
+      "\uffff",
+      "𐀀",
+      "😀",
+      "😀a",
+      "\u{10ffff}",
+    ]
+    expect([...texts].reverse().sort(compareCodePoints)).toEqual(texts)
+    expect(compareCodePoints("😀", "😀")).toBe(0)
+  })
+})

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "@effect/vitest"
+import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/Project.ts"
+import type { Fact } from "../../../src/domain/Record.ts"
+import { decodeProject, encodeProject } from "../../../src/engine/snapshot/Codec.ts"
+import { badgeWith, questWith, ruleWith } from "../../domain/definitions.ts"
+
+const through = (project: ProjectState): ProjectState =>
+  decodeProject(Buffer.from(encodeProject(project)))
+
+const after = (...facts: ReadonlyArray<Fact>): ProjectState =>
+  facts.reduce(
+    (project, fact, index) =>
+      applyProject(project, {
+        sequence: index + 1,
+        at: 1_790_000_000_000 + index,
+        subject: { actor: "project", environment: "p:sandbox" },
+        cause: { kind: "request" },
+        facts: [fact],
+      }),
+    emptyProject,
+  )
+
+const where = [
+  { path: "a.b", op: "in", value: ["x", 1.5, null, true] },
+  { path: "c", op: "exists" },
+] as const
+
+describe("A project's value in the snapshot", () => {
+  it("is the state of a project that has nothing", () => {
+    expect(through(emptyProject)).toEqual(emptyProject)
+  })
+
+  it("is the whole state, in its order", () => {
+    const step = { key: "k", action: "TAP", where, target: 3 }
+    const freezes = { initial: 1, max: 3, everyDays: null }
+    const rich = questWith({
+      id: "z",
+      title: "Über \u{1f600}\u2028",
+      steps: [step],
+      startsAt: 5,
+      recurrence: "weekly",
+      prerequisites: ["a"],
+      metadata: JSON.parse('{"__proto__":{"x":null},"list":[1,{"y":[]}]}'),
+    })
+    const project = after(
+      { kind: "quest.created", quest: rich },
+      { kind: "quest.created", quest: questWith({ id: "a", endsAt: 7 }) },
+      { kind: "quest.updated", quest: { ...rich, set: "archived" } },
+      { kind: "quest.created", quest: questWith({ id: "__proto__" }) },
+      {
+        kind: "rule.created",
+        rule: ruleWith({
+          where,
+          multiplier: { path: "n", min: 0.5, max: 1e6 },
+          limit: { times: 2, per: "month" },
+          cooldownSeconds: 9,
+        }),
+      },
+      {
+        kind: "badge.created",
+        badge: badgeWith({ criteria: { kind: "streak", target: 5, streak: null } }),
+      },
+      { kind: "badge.updated", badge: badgeWith({ id: "old", archived: true }) },
+      {
+        kind: "project.updated",
+        settings: {
+          name: null,
+          timezone: "Europe/Berlin",
+          levelCurve: { kind: "geometric", base: 100, factor: 1.1 },
+          streaks: [{ key: "daily", actions: ["TAP"], freezes }],
+        },
+      },
+      {
+        kind: "leaderboard.window_closed",
+        window: "daily",
+        index: 20_000,
+        startsAt: 0,
+        endsAt: 1,
+        total: 5,
+      },
+      { kind: "backfill.started", badgeId: "bdg_1", notify: true },
+      { kind: "backfill.finished", badgeId: "bdg_1", checked: 10, awarded: 2 },
+      { kind: "backfill.started", badgeId: "other", notify: false },
+    )
+    const read = through(project)
+    expect(read).toEqual(project)
+    expect([...read.quests.keys()]).toEqual(["a", "z", "__proto__"])
+    expect(encodeProject(read)).toBe(encodeProject(project))
+  })
+})

@@ -1,0 +1,293 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Latch, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { vi } from "vitest"
+import { BoardBuilder } from "../../../src/domain/Leaderboard.ts"
+import type { RecoveryReport } from "../../../src/engine/snapshot/Recovery.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { NoSpace } from "../../../src/storage/Storage.ts"
+import { DamagedValue } from "../../../src/storage/Values.ts"
+import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
+
+const reporting = () => {
+  const reports: Array<RecoveryReport> = []
+  return { reports, onRecovered: (report: RecoveryReport) => reports.push(report) }
+}
+
+describe("Recovery", () => {
+  it.effect("replays what the snapshot does not have, and says how much", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, { snapshotIntervalMs: 1_000 })
+      for (const user of ["u1", "u2", "u3"]) yield* first.engine.askUser(sandbox, reward(user, 5))
+      yield* TestClock.adjust(1_000)
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.engine.askUser(production, reward("u9", 5))
+      yield* first.close("kill")
+      const { onRecovered, reports } = reporting()
+      const second = yield* startInMemory({ state }, { onRecovered })
+      expect(reports).toMatchObject([
+        { watermark: 3, lastSequence: 5, users: 3, recordsReplayed: 2 },
+      ])
+      const board = yield* second.engine.readBoard(sandbox, { limit: 10, offset: 0 })
+      expect(board.entries.map(({ rank, userId }) => [rank, userId])).toEqual([
+        [1, "u1"],
+        [2, "u2"],
+        [2, "u3"],
+      ])
+      expect((yield* second.engine.readBoard(production, { limit: 10, offset: 0 })).total).toBe(1)
+    }),
+  )
+
+  it.effect("finds each environment's users on its own boards", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      const users = {
+        [`${sandbox}-longer`]: ["u1"],
+        [sandbox]: ["u1", "u2"],
+        [production]: ["u2", "u3", "u4"],
+      }
+      for (const [environment, ids] of Object.entries(users)) {
+        for (const id of ids) yield* first.engine.askUser(environment, reward(id, 5))
+      }
+      yield* first.close()
+      const { onRecovered, reports } = reporting()
+      const second = yield* startInMemory({ state }, { onRecovered })
+      expect(reports).toMatchObject([{ users: 6, recordsReplayed: 0 }])
+      for (const [environment, ids] of Object.entries(users)) {
+        for (const window of [undefined, "daily"] as const) {
+          const query = { limit: 10, offset: 0, ...(window && { window }) }
+          const { entries } = yield* second.engine.readBoard(environment, query)
+          expect(entries.map(({ userId }) => userId)).toEqual(ids)
+        }
+      }
+    }),
+  )
+
+  it.effect("goes on counting where the journal ended, and never lets time go back", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      yield* TestClock.setTime(1_000_000)
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close("kill")
+      yield* TestClock.setTime(500_000)
+      const second = yield* startInMemory({ state })
+      yield* second.engine.askUser(sandbox, reward("u1", 5))
+      expect(second.committed).toMatchObject([{ sequence: 2, at: 1_000_000 }])
+    }),
+  )
+
+  it.effect("refuses a journal that ends before the snapshot, and says what is missing", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      state.records = []
+      const error = yield* Effect.flip(startInMemory({ state }))
+      expect(String(error._tag === "Broken" && error.cause)).toContain("segments are missing")
+    }),
+  )
+
+  it.effect("never serves a value that is damaged, and names it among those that are not", () =>
+    Effect.gen(function* () {
+      const users = ["u0", "u1", "u2"]
+      for (const [index, user] of users.entries()) {
+        const state = new MemoryStorage.MemoryState()
+        const first = yield* startInMemory({ state })
+        for (const each of users) yield* first.engine.askUser(sandbox, reward(each, 5))
+        yield* first.close()
+        const range = {
+          table: "users",
+          from: new Uint8Array(),
+          until: new Uint8Array([255]),
+        } as const
+        const [key, value] = [...state.table("users").entries(range)][index]!
+        value[12]! ^= 1
+        state.table("users").set(key, value)
+        const error = yield* Effect.flip(startInMemory({ state }))
+        const cause = String(error._tag === "Broken" && error.cause)
+        expect(cause).toContain(`The value ["${sandbox}","${user}"] of table users is damaged`)
+      }
+    }),
+  )
+
+  it.effect("takes it for damage when the store has a user twice", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      const storage = MemoryStorage.make({ state })
+      // As when two pointers of a page lead to the same entry.
+      const readBlocks: typeof storage.readBlocks = (range) =>
+        Stream.concat(storage.readBlocks(range), storage.readBlocks(range))
+      const error = yield* Effect.flip(start({ ...storage, readBlocks }))
+      expect(error._tag === "Broken" && error.cause).toBeInstanceOf(DamagedValue)
+      expect(String(error)).toContain("two values of the same user")
+    }),
+  )
+
+  it.effect("takes nothing else that fails at a board for damage", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state })
+      yield* first.engine.askUser(sandbox, reward("u1", 5))
+      yield* first.close()
+      const defect = new RangeError("Invalid typed array length")
+      const building = vi.spyOn(BoardBuilder.prototype, "build").mockImplementation(() => {
+        throw defect
+      })
+      const failed = yield* Effect.exit(startInMemory({ state }))
+      building.mockRestore()
+      expect(failed).toEqual(Exit.die(defect))
+    }),
+  )
+})
+
+describe("The periodic snapshot", () => {
+  it.effect(
+    "without space loses nothing, lets writes go on, and is taken as soon as there is space",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const memory = MemoryStorage.make({ state })
+        const disk = { full: true, refused: 0 }
+        const { broken, close, engine } = yield* start(
+          {
+            ...memory,
+            writeEntries: (entries) =>
+              Effect.suspend(() => {
+                if (!disk.full) return memory.writeEntries(entries)
+                disk.refused++
+                return Effect.fail(new NoSpace({ operation: "write" }))
+              }),
+          },
+          { snapshotIntervalMs: 1_000 },
+        )
+        yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
+        yield* TestClock.adjust(5_000)
+        expect(disk.refused).toBeGreaterThan(1)
+        yield* engine.askUser(sandbox, reward("u1", 5, "r2"))
+        disk.full = false
+        yield* TestClock.adjust(2_000)
+        yield* close("kill")
+        expect(broken).toEqual([])
+        const { onRecovered, reports } = reporting()
+        const second = yield* startInMemory({ state }, { onRecovered })
+        expect(reports).toMatchObject([{ watermark: 2, recordsReplayed: 0 }])
+        const again = yield* second.engine.askUser(sandbox, reward("u1", 5, "r1"))
+        expect(again.reply).toMatchObject({ duplicate: true, xp: { total: 5 } })
+      }),
+  )
+
+  it.effect("keeps the journal for its retention and lets go of what is older", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      let pruned = 0
+      const { committed, engine } = yield* start(
+        {
+          ...memory,
+          prune: (sequence) => {
+            pruned = sequence
+            return memory.prune(sequence)
+          },
+        },
+        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000 },
+      )
+      const dayMs = 86_400_000
+      const { journalHeartbeatMs, journalRetentionMs } = limits
+      const days = journalRetentionMs / dayMs
+      for (let day = 0; day <= days + 2; day++) {
+        yield* engine.askUser(sandbox, event("u1", "TAP"))
+        yield* TestClock.adjust(60_000)
+        const now = yield* Clock.currentTimeMillis
+        const age = ({ at }: { readonly at: number }) => now - at
+        for (const record of committed) {
+          if (record.sequence < pruned) expect(age(record)).toBeGreaterThan(journalRetentionMs)
+          else expect(age(record)).toBeLessThan(journalRetentionMs + 2 * journalHeartbeatMs)
+        }
+        yield* TestClock.adjust(dayMs - 60_000)
+      }
+      expect(pruned).toBeGreaterThan(1)
+    }),
+  )
+
+  it.effect("keeps what somebody needs of the journal beyond its retention", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const pruned: Array<number> = []
+      const { engine } = yield* start(
+        { ...memory, prune: (sequence) => Effect.sync(() => pruned.push(sequence)) },
+        { sweepIntervalMs: 3_600_000, snapshotIntervalMs: 60_000 },
+      )
+      let needed = 3
+      yield* engine.feed.hold(Effect.sync(() => needed))
+      const dayMs = 86_400_000
+      const days = limits.journalRetentionMs / dayMs
+      for (let day = 0; day <= days + 5; day++) {
+        yield* engine.askUser(sandbox, event("u1", "TAP"))
+        yield* TestClock.adjust(60_000)
+        if (day === days + 4) needed = 5
+        yield* TestClock.adjust(dayMs - 60_000)
+      }
+      expect([...new Set(pruned)]).toEqual([0, 2, 3, 5])
+    }),
+  )
+
+  it.effect("in relaxed durability never knows more than the journal", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const gate = yield* Latch.make(false)
+      const { engine } = yield* startInMemory(
+        { state, onAppend: () => Latch.await(gate) },
+        { durability: "relaxed", snapshotIntervalMs: 1_000 },
+      )
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* TestClock.adjust(5_000)
+      for (let turn = 0; turn < 20; turn++) yield* nextTurn
+      const range = {
+        table: "users",
+        from: new Uint8Array(),
+        until: new Uint8Array([255]),
+      } as const
+      expect(state.records).toEqual([])
+      expect(state.table("users").entries(range)).toEqual([])
+      yield* Latch.open(gate)
+      while (state.table("users").entries(range).length === 0) yield* nextTurn
+      expect(state.records).toHaveLength(1)
+    }),
+  )
+
+  it.effect("that could not prune is complete all the same, and the next one goes on from it", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const memory = MemoryStorage.make({ state })
+      const disk = { full: true }
+      const { close, engine } = yield* start(
+        {
+          ...memory,
+          prune: (sequence) =>
+            Effect.suspend(() =>
+              disk.full ? Effect.fail(new NoSpace({ operation: "prune" })) : memory.prune(sequence),
+            ),
+        },
+        { snapshotIntervalMs: 1_000 },
+      )
+      const first = yield* engine.askUser(sandbox, reward("u1", 5, "r1"))
+      yield* TestClock.adjust(1_000)
+      yield* engine.askUser(sandbox, reward("u2", 7, "r2"))
+      yield* TestClock.adjust(1_000)
+      disk.full = false
+      yield* TestClock.adjust(2_000)
+      yield* close()
+      const second = yield* startInMemory({ state })
+      const again = yield* second.engine.askUser(sandbox, reward("u1", 5, "r1"))
+      expect(again.reply).toEqual({ ...first.reply, duplicate: true })
+    }),
+  )
+})

@@ -1,0 +1,274 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { applyUser } from "../../../src/domain/applyUser.ts"
+import type { ProjectSettings } from "../../../src/domain/Project.ts"
+import type { JournalRecord } from "../../../src/domain/Record.ts"
+import { Ticker } from "../../../src/engine/time/Ticker.ts"
+import { limits } from "../../../src/Limits.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { NoSpace } from "../../../src/storage/Storage.ts"
+import { questWith } from "../../domain/definitions.ts"
+import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
+
+const quiet = {
+  sweepIntervalMs: 86_400_000,
+  clockCheckMs: 3_600_000,
+  snapshotIntervalMs: 3_600_000,
+}
+
+const at = (time: string) => TestClock.setTime(Date.parse(time))
+
+const settings = ({ engine }: Fixture, change: Partial<Omit<ProjectSettings, "levelCurve">>) =>
+  engine.askProject(sandbox, { kind: "updateSettings", change })
+
+const daily = {
+  streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
+}
+
+const tap = ({ engine }: Fixture, userId: string) => engine.askUser(sandbox, event(userId, "TAP"))
+
+/** Lets groups of users be looked at, which takes turns of the event loop besides time, until `enough`. */
+const passUntil = Effect.fnUntraced(function* (enough: () => boolean) {
+  for (let step = 0; step < 1_000 && !enough(); step++) {
+    yield* TestClock.adjust(limits.agendaPauseMs / 4)
+    yield* nextTurn
+  }
+})
+
+/** What was noted because time passed: `["2026-11-06T00:00:00.000Z", "ada", "streak.broken"]`. */
+const noted = (records: ReadonlyArray<JournalRecord>) =>
+  records
+    .flatMap(({ at, cause, facts, subject }) =>
+      cause.kind === "tick" && subject.actor === "user"
+        ? [[new Date(at).toISOString(), subject.userId, ...facts.map(({ kind }) => kind)]]
+        : [],
+    )
+    .toSorted((one, other) => (one.join() < other.join() ? -1 : 1))
+
+describe("Time that passes", () => {
+  it.effect("breaks streaks at the end of the user's day, and only of those who missed one", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const fixture = yield* startInMemory({}, quiet)
+      yield* settings(fixture, { ...daily, timezone: "Europe/Berlin" })
+      yield* fixture.engine.askUser(sandbox, {
+        userId: "far",
+        command: { kind: "profile", change: { timezone: "Asia/Tokyo" } },
+      })
+      for (const userId of ["ada", "bob", "far"]) yield* tap(fixture, userId)
+      yield* at("2026-11-05T12:00:00Z")
+      yield* tap(fixture, "bob")
+      yield* at("2026-11-08T12:00:00Z")
+      expect(noted(fixture.committed)).toEqual([
+        ["2026-11-05T15:00:00.000Z", "far", "streak.broken"],
+        ["2026-11-05T23:00:00.000Z", "ada", "streak.broken"],
+        ["2026-11-06T23:00:00.000Z", "bob", "streak.broken"],
+      ])
+      expect((yield* fixture.engine.readUser(sandbox, "ada"))?.streaks.get("daily")?.broken).toBe(
+        true,
+      )
+    }),
+  )
+
+  it.effect("is noted at once where a start finds it in the middle of a second", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, quiet)
+      yield* settings(first, daily)
+      yield* tap(first, "ada")
+      yield* first.close()
+      yield* at("2026-11-06T12:00:00.300Z")
+      const second = yield* startInMemory({ state }, quiet)
+      yield* passUntil(() => noted(second.committed).length > 0)
+      const [[time] = []] = noted(second.committed)
+      expect(time).toMatch(/^2026-11-06T12:00:00\.3/)
+      yield* second.close()
+    }),
+  )
+
+  it.effect("leaves no record of who is only asked about in vain", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const fixture = yield* startInMemory({}, quiet)
+      yield* settings(fixture, daily)
+      for (let day = 4; day < 10; day++) {
+        yield* at(`2026-11-0${day}T12:00:00Z`)
+        yield* tap(fixture, "ada")
+      }
+      const ofUsers = fixture.committed.filter(({ subject }) => subject.actor === "user")
+      expect(ofUsers.length).toBe(6)
+    }),
+  )
+
+  it.effect("finds those who went cold, also after a restart, and without waking the others", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* startInMemory({ state }, quiet)
+      yield* settings(first, daily)
+      for (let user = 0; user < 300; user++) yield* tap(first, `u${user}`)
+      yield* first.close()
+      yield* at("2026-11-05T12:00:00Z")
+      const second = yield* startInMemory({ state }, quiet)
+      for (let user = 0; user < 300; user += 3) yield* tap(second, `u${user}`)
+      yield* second.close("kill")
+      yield* at("2026-11-05T23:59:59Z")
+      const third = yield* startInMemory({ state }, quiet)
+      yield* passUntil(() => noted(third.committed).length >= 200)
+      yield* TestClock.adjust(60_000)
+      const broken = noted(third.committed).map(([, userId]) => userId)
+      expect(broken.length).toBe(200)
+      expect(new Set(broken).size).toBe(200)
+      expect(broken.some((userId) => Number(userId!.slice(1)) % 3 === 0)).toBe(false)
+      yield* third.close()
+    }),
+  )
+
+  it.effect(
+    "ends quests for those who are midway, also when their end is edited while users are cold",
+    () =>
+      Effect.gen(function* () {
+        yield* at("2026-11-04T12:00:00Z")
+        const state = new MemoryStorage.MemoryState()
+        const first = yield* startInMemory({ state }, quiet)
+        const quest = questWith({
+          id: "qst_1",
+          steps: [{ key: "taps", action: "TAP", where: [], target: 5 }],
+        })
+        yield* first.engine.askProject(sandbox, { kind: "createQuest", quest })
+        for (const userId of ["ada", "bob"]) yield* tap(first, userId)
+        yield* first.close()
+        const second = yield* startInMemory({ state }, quiet)
+        yield* second.engine.askProject(sandbox, {
+          kind: "updateQuest",
+          questId: "qst_1",
+          change: { endsAt: Date.parse("2026-11-06T00:00:00Z") },
+        })
+        // The edit is known, the users' values are older: a start looks at them again.
+        yield* second.close("kill")
+        const third = yield* startInMemory({ state }, quiet)
+        yield* TestClock.adjust(60_000)
+        expect(noted(third.committed)).toEqual([])
+        yield* at("2026-11-06T00:00:00Z")
+        yield* TestClock.adjust(1_000)
+        expect(noted(third.committed)).toEqual([
+          ["2026-11-06T00:00:00.000Z", "ada", "quest.expired"],
+          ["2026-11-06T00:00:00.000Z", "bob", "quest.expired"],
+        ])
+        yield* third.close()
+      }),
+  )
+
+  it.effect("is looked at anew for everybody when the zone changes", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T23:30:00Z")
+      const fixture = yield* startInMemory({}, quiet)
+      yield* settings(fixture, daily)
+      yield* tap(fixture, "ada")
+      // In Tokyo the day of the streak was the fifth: it breaks at the end of the sixth.
+      yield* settings(fixture, { timezone: "Asia/Tokyo" })
+      yield* at("2026-11-06T14:59:59Z")
+      expect(noted(fixture.committed)).toEqual([])
+      yield* at("2026-11-06T15:00:00Z")
+      expect(noted(fixture.committed)).toEqual([
+        ["2026-11-06T15:00:00.000Z", "ada", "streak.broken"],
+      ])
+    }),
+  )
+
+  it.effect("is noted at a bounded rate, and for everybody in the end", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      const fixture = yield* startInMemory({}, quiet)
+      yield* settings(fixture, daily)
+      for (let user = 0; user < 1_000; user++) yield* tap(fixture, `u${user}`)
+      yield* at("2026-11-06T00:00:00Z")
+      const group = limits.agendaGroupUsersMax
+      yield* passUntil(() => noted(fixture.committed).length > 0)
+      expect(noted(fixture.committed).length).toBeLessThanOrEqual(group)
+      yield* passUntil(() => noted(fixture.committed).length === 1_000)
+      const times = noted(fixture.committed).map(([time]) => Date.parse(time!))
+      expect(times.at(-1)! - times[0]!).toBeGreaterThanOrEqual(4 * limits.agendaPauseMs)
+    }),
+  )
+
+  it.effect("is noted later while nothing can be written", () =>
+    Effect.gen(function* () {
+      yield* at("2026-11-04T12:00:00Z")
+      let full = false
+      const fixture = yield* startInMemory(
+        {
+          onAppend: () =>
+            Effect.suspend(() =>
+              full ? Effect.fail(new NoSpace({ operation: "test" })) : Effect.void,
+            ),
+        },
+        quiet,
+      )
+      yield* settings(fixture, daily)
+      yield* tap(fixture, "ada")
+      yield* at("2026-11-05T23:59:00Z")
+      full = true
+      yield* Effect.forkChild(Effect.exit(tap(fixture, "bob")), { startImmediately: true })
+      yield* at("2026-11-06T00:01:00Z")
+      expect(noted(fixture.committed)).toEqual([])
+      full = false
+      yield* passUntil(() => noted(fixture.committed).length > 0)
+      expect(noted(fixture.committed)).toMatchObject([[expect.anything(), "ada", "streak.broken"]])
+    }),
+  )
+})
+
+describe("A look at users who are due", () => {
+  const questState = { steps: {}, startedAt: 1, completedAt: null, expired: false, times: 0 }
+  const user = applyUser(undefined, {
+    sequence: 1,
+    at: 1,
+    subject: { actor: "user", environment: sandbox, userId: "u" },
+    cause: { kind: "tick" },
+    facts: [{ kind: "user.created" }],
+  })!
+
+  /** How many users are looked at in each turn of the event loop, of 40 who have so many quests each. */
+  const looksByTurn = Effect.fnUntraced(function* (questsOfUser: number) {
+    const environment = anEnvironment()
+    const ids = Array.from({ length: 40 }, (_, n) => `u${n}`)
+    for (const id of ids) environment.agenda.set(environment.boards.members.admit(id), 1)
+    const quests = new Map(
+      Array.from({ length: questsOfUser }, (_, n) => [`q${n}`, { ...questState, period: n }]),
+    )
+    let turn = 0
+    const next = () => {
+      turn++
+      timer = setImmediate(next)
+    }
+    let timer = setImmediate(next)
+    const looks = new Map<number, number>()
+    const asked = yield* Deferred.make<void>()
+    const ticker = new Ticker({
+      clockCheckMs: 60_000,
+      environments: [environment],
+      now: () => 5_000,
+      peek: () => {
+        looks.set(turn, (looks.get(turn) ?? 0) + 1)
+        return Effect.succeed({ ...user, quests })
+      },
+      askUsers: () => Effect.as(Deferred.succeed(asked, undefined), []),
+    })
+    const fiber = yield* Effect.forkChild(ticker.run)
+    yield* Deferred.await(asked)
+    yield* Fiber.interrupt(fiber)
+    clearImmediate(timer)
+    return [...looks.values()]
+  })
+
+  it("takes as many in a turn as their quests allow", () =>
+    Effect.gen(function* () {
+      expect(yield* looksByTurn(0)).toEqual([40])
+      const looks = yield* looksByTurn(2_000)
+      expect([Math.max(...looks), looks.length]).toEqual([1, 40])
+    }).pipe(Effect.runPromise))
+})

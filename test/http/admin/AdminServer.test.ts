@@ -1,0 +1,255 @@
+import { connect } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Logger } from "effect"
+import { Accounts } from "../../../src/accounts/Accounts.ts"
+import * as AccountsLive from "../../../src/accounts/AccountsLive.ts"
+import { Archives } from "../../../src/engine/archive/Archives.ts"
+import { JobFailed } from "../../../src/engine/archive/Jobs.ts"
+import { Engine } from "../../../src/engine/Engine.ts"
+import { serveAdmin } from "../../../src/http/admin/AdminServer.ts"
+import { limits } from "../../../src/Limits.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
+import { startInMemory } from "../../engine/fixture.ts"
+import { received } from "../fixture.ts"
+
+const token = "the-token"
+
+const noArchives = Archives.of({
+  create: () => Effect.die("no archive was asked for"),
+  position: () => ({ lastSequence: 7, checksum: 11 }),
+})
+
+/** The admin server over a real engine, for the test's scope. */
+const startAdmin = Effect.fnUntraced(function* (archives = noArchives) {
+  const { close, engine } = yield* startInMemory()
+  yield* Effect.addFinalizer(() => close("kill"))
+  const services = yield* Effect.provideService(AccountsLive.make, Engine, engine)
+  const metrics = new Metrics()
+  const address = { host: "127.0.0.1", port: 0, hostNames: ["laurel"] }
+  const { port, url } = yield* serveAdmin({ ...address, token, metrics }).pipe(
+    Effect.provide(services),
+    Effect.provideService(Archives, archives),
+  )
+  const accounts = yield* Effect.provide(Accounts, services)
+  const ask = (method: string, path: string, body?: string, authorization = `Bearer ${token}`) =>
+    Effect.promise(async () => {
+      const headers = { authorization }
+      const reply = await fetch(url + path, {
+        method,
+        headers,
+        ...(body !== undefined && { body }),
+      })
+      const text = await reply.text()
+      return { status: reply.status, headers: reply.headers, text, body: jsonOf(text) }
+    })
+  /** Asks with the token, under a name of its own choice. */
+  const askAs = (host: string, path: string) =>
+    Effect.promise(async () => {
+      const socket = connect(port, "127.0.0.1")
+      const text = received(socket)
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+      )
+      const [head = "", body = ""] = (await text).split("\r\n\r\n")
+      return { status: Number(head.slice(9, 12)), text: body, body: jsonOf(body) }
+    })
+  return { accounts, ask, askAs, metrics }
+})
+
+const jsonOf = (text: string) => {
+  try {
+    return text.startsWith("{") ? JSON.parse(text) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const wish = { project: "shop", environment: "sandbox", scope: "read", tier: "free" }
+
+describe("The admin server", () => {
+  it.live("creates, lists and revokes keys", () =>
+    Effect.gen(function* () {
+      const { accounts, ask } = yield* startAdmin()
+      const created = yield* ask("POST", "/admin/keys", JSON.stringify(wish))
+      expect(created.status).toBe(201)
+      expect(created.headers.get("cache-control")).toBe("no-store")
+      const { id, key } = created.body
+      expect(accounts.authenticate(key)?.keyId).toBe(id)
+      const listed = yield* ask("GET", "/admin/keys")
+      expect(listed.body.keys).toMatchObject([{ id, project: "shop", status: "in_force" }])
+      expect(listed.text).not.toContain(key)
+      const revoked = yield* ask("DELETE", `/admin/keys/${id}`)
+      expect([revoked.status, revoked.text]).toEqual([204, ""])
+      expect(accounts.authenticate(key)).toBeUndefined()
+      const again = yield* ask("DELETE", `/admin/keys/${id}`)
+      expect([again.status, again.body.code]).toEqual([404, "key_not_found"])
+    }),
+  )
+
+  it.live("lets nobody in without its token, whatever is asked", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* startAdmin()
+      for (const authorization of ["", "Bearer", "Bearer ", "Bearer the-toke", `Basic ${token}`]) {
+        for (const [method, path] of [
+          ["GET", "/admin/keys"],
+          ["POST", "/admin/keys"],
+          ["DELETE", "/admin/keys/key_1"],
+          ["GET", "/"],
+        ] as const) {
+          const { body, headers, status } = yield* ask(method, path, undefined, authorization)
+          expect([status, body.code]).toEqual([401, "unauthorized"])
+          expect(headers.get("www-authenticate")).toBe("Bearer")
+        }
+      }
+    }),
+  )
+
+  it.live("tells the metrics to whoever can reach it, and nothing else without its token", () =>
+    Effect.gen(function* () {
+      const { ask, metrics } = yield* startAdmin()
+      metrics.counter("laurel_actor_failures_total").add(3)
+      const { headers, status, text } = yield* ask("GET", "/metrics", undefined, "")
+      expect(status).toBe(200)
+      expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
+      expect(headers.get("cache-control")).toBe("no-store")
+      expect(text).toContain("\nlaurel_actor_failures_total 3\n")
+      expect((yield* ask("HEAD", "/metrics", undefined, "")).status).toBe(200)
+      expect((yield* ask("POST", "/metrics", "{}", "")).status).toBe(401)
+      expect((yield* ask("GET", "/metrics/more", undefined, "")).status).toBe(401)
+    }),
+  )
+
+  it.live("refuses names that are not its own, so that no page can read it by DNS rebinding", () =>
+    Effect.gen(function* () {
+      const { askAs } = yield* startAdmin()
+      for (const path of ["/metrics", "/admin/keys", "/admin/archives", "/"]) {
+        const { body, status, text } = yield* askAs("evil.example:8081", path)
+        expect([status, body.code]).toEqual([421, "misdirected_request"])
+        expect(body.detail).toContain("LAUREL_ADMIN_HOST_NAMES")
+        expect(text).not.toContain("laurel_")
+      }
+      for (const host of ["127.0.0.1:8081", "localhost", "laurel:8081"]) {
+        expect((yield* askAs(host, "/metrics")).status).toBe(200)
+        expect((yield* askAs(host, "/admin/position")).status).toBe(200)
+      }
+    }),
+  )
+
+  it.live("tells all other metrics when one can not be read, counts that, and goes on", () =>
+    Effect.gen(function* () {
+      const logs: Array<string> = []
+      const logger = Logger.make((entry) => void logs.push(Logger.formatLogFmt.log(entry)))
+      yield* Effect.gen(function* () {
+        const { ask, metrics } = yield* startAdmin()
+        metrics.counter("laurel_actor_failures_total").add(3)
+        metrics.gauge("laurel_http_connections", () => {
+          throw new Error("the gauge is broken")
+        })
+        for (const failures of [1, 2]) {
+          const { status, text } = yield* ask("GET", "/metrics", undefined, "")
+          expect(status).toBe(200)
+          expect(text).toContain("\nlaurel_http_connections NaN\n")
+          expect(text).toContain("\nlaurel_actor_failures_total 3\n")
+          expect(metrics.readFailures).toBe(failures)
+        }
+        expect(logs).toHaveLength(1)
+        expect(logs[0]).toContain("laurel_http_connections")
+        expect(logs[0]).toContain("the gauge is broken")
+      }).pipe(Effect.provide(Logger.layer([logger])))
+    }),
+  )
+
+  it.live("tells where the durable journal ends", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* startAdmin()
+      const { body, status } = yield* ask("GET", "/admin/position")
+      expect([status, body]).toEqual([200, { lastSequence: 7, checksum: 11 }])
+    }),
+  )
+
+  it.live("makes an archive, and tells line by line how it goes", () =>
+    Effect.gen(function* () {
+      const lines = [
+        { progress: { activity: "Copying", done: 1, total: 2 } },
+        { archive: { id: "the archive" } },
+      ] as const
+      const { ask } = yield* startAdmin(
+        Archives.of({
+          ...noArchives,
+          create: ({ progress, reason }) =>
+            Effect.sync(() => {
+              expect(reason).toBe("request")
+              progress!(lines[0].progress)
+              return lines[1].archive as never
+            }),
+        }),
+      )
+      expect(yield* ask("POST", "/admin/archives", undefined, "Bearer x")).toMatchObject({
+        status: 401,
+      })
+      const { headers, status, text } = yield* ask("POST", "/admin/archives")
+      expect([status, headers.get("content-type")]).toEqual([200, "application/x-ndjson"])
+      expect(text).toBe(lines.map((line) => `${JSON.stringify(line)}\n`).join(""))
+    }),
+  )
+
+  it.live("tells why an archive could not be made, but not what a defect says", () =>
+    Effect.gen(function* () {
+      for (const [cause, told] of [
+        [
+          Effect.fail(new JobFailed({ kind: "noSpace", detail: "There is no space left" })),
+          { kind: "noSpace", detail: "There is no space left" },
+        ],
+        [
+          Effect.die("secret"),
+          { kind: "failed", detail: "The log has more under the request id." },
+        ],
+      ] as const) {
+        const { ask } = yield* startAdmin(Archives.of({ ...noArchives, create: () => cause }))
+        const { body, status } = yield* ask("POST", "/admin/archives")
+        expect([status, body]).toEqual([200, { failed: told }])
+      }
+    }),
+  )
+
+  it.live("answers what it does not know with 404", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* startAdmin()
+      for (const [method, path] of [
+        ["GET", "/"],
+        ["GET", "/admin/keys/key_1"],
+        ["PUT", "/admin/keys"],
+        ["DELETE", "/admin/keys"],
+        ["DELETE", "/admin/keys/"],
+        ["GET", "/v1/leaderboard"],
+      ] as const) {
+        expect((yield* ask(method, path)).status).toBe(404)
+      }
+    }),
+  )
+
+  it.live("names all that is wrong with a wish, and makes no key of it", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* startAdmin()
+      const strange = { environment: "moon", scope: "full", tier: "free", colour: "red" }
+      const faults = (yield* ask("POST", "/admin/keys", JSON.stringify(strange))).body.errors
+      expect(faults.map(({ pointer }: { pointer: string }) => pointer).sort()).toEqual([
+        "/colour",
+        "/environment",
+        "/project",
+      ])
+      const limited = JSON.stringify({ ...wish, project: "No", rateLimit: 7 })
+      const refused = yield* ask("POST", "/admin/keys", limited)
+      expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"])
+      expect(refused.body.errors).toHaveLength(2)
+      for (const expiresAt of ["soon", "2001-01-01T00:00:00Z"]) {
+        const reply = yield* ask("POST", "/admin/keys", JSON.stringify({ ...wish, expiresAt }))
+        expect(reply.body.errors[0].pointer).toBe("/expiresAt")
+      }
+      expect((yield* ask("POST", "/admin/keys", "{")).body.code).toBe("invalid_json")
+      const huge = JSON.stringify({ ...wish, project: "x".repeat(limits.bodyBytesMax) })
+      expect((yield* ask("POST", "/admin/keys", huge)).status).toBe(413)
+      expect((yield* ask("GET", "/admin/keys")).body.keys).toEqual([])
+    }),
+  )
+})

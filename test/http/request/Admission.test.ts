@@ -1,0 +1,598 @@
+/** What a server does when more is asked than it can answer. Turns of the event loop are played by hand. */
+import { once } from "node:events"
+import { Effect, Latch } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { Admission, type AdmissionBounds } from "../../../src/http/request/Admission.ts"
+import { limits } from "../../../src/Limits.ts"
+import { sampleValue } from "../../metrics/exposition.ts"
+import { Random } from "../../simulation/random.ts"
+import { received, startServer, type TestServer, type TestServerOptions } from "../fixture.ts"
+
+/** A server whose event loop takes `costMs` for each request that it accepts. */
+class Play {
+  now = 1_000
+  connections = 2_000
+  /** How often a request's environment was looked up. */
+  lookedUp = 0
+  readonly admission: Admission
+  #end: Array<() => void> = []
+
+  constructor(bounds: Partial<AdmissionBounds> = {}) {
+    this.admission = new Admission({ ...limits, ...bounds }, () => this.connections, {
+      now: () => this.now,
+      atEnd: (callback) => {
+        this.#end.push(callback)
+      },
+    })
+  }
+
+  /** One turn with so many requests; returns how many were accepted. */
+  turn(requests: number, costMs: number, refusalMs = 0, bodyBytes = 0): number {
+    const senders = Array.from({ length: requests }, () => "prj_test:sandbox")
+    const accepted = this.turnOf(senders, costMs, refusalMs, bodyBytes)
+    return accepted.get("prj_test:sandbox") ?? 0
+  }
+
+  /** One turn with a request from each of `senders` (environments, `""`: no key), in order; how many of each were accepted. */
+  turnOf(
+    senders: ReadonlyArray<string>,
+    costMs: number,
+    refusalMs = 0,
+    bodyBytes = 0,
+  ): Map<string, number> {
+    const { admission } = this
+    const accepted = new Map<string, number>()
+    for (const sender of senders) {
+      const refused = admission.refusal(bodyBytes, sender, (environment) => {
+        this.lookedUp++
+        return environment === "" ? undefined : admission.shares.of(environment)
+      })
+      this.now += refused === undefined ? costMs : refusalMs
+      if (refused === undefined) accepted.set(sender, (accepted.get(sender) ?? 0) + 1)
+    }
+    const ends = this.#end
+    this.#end = []
+    for (const end of ends) end()
+    return accepted
+  }
+
+  /** An open loop with so many requests of each environment a millisecond; how many were offered and accepted of each. */
+  mix(perMs: Readonly<Record<string, number>>, durationMs: number, random = new Random(1)) {
+    const offered: Record<string, number> = {}
+    const accepted: Record<string, number> = {}
+    const due: Record<string, number> = {}
+    const until = this.now + durationMs
+    let lastMs = 1
+    while (this.now < until) {
+      const startedAt = this.now
+      const senders: Array<string> = []
+      for (const [environment, rate] of Object.entries(perMs)) {
+        due[environment] = (due[environment] ?? 0) + lastMs * rate
+        for (; due[environment]! >= 1; due[environment]!--) senders.push(environment)
+      }
+      for (let last = senders.length - 1; last > 0; last--) {
+        const other = random.integer(0, last)
+        ;[senders[last], senders[other]] = [senders[other]!, senders[last]!]
+      }
+      for (const sender of senders) offered[sender] = (offered[sender] ?? 0) + 1
+      for (const [sender, count] of this.turnOf(senders, costMs, refusalMs)) {
+        accepted[sender] = (accepted[sender] ?? 0) + count
+      }
+      // An event loop without requests waits for the next.
+      lastMs = Math.max(0.2, this.now - startedAt)
+      this.now = startedAt + lastMs
+    }
+    return { offered, accepted }
+  }
+
+  pause(durationMs: number): void {
+    this.now += durationMs
+  }
+
+  /** Turns of an open loop: each has what came during the one before it. */
+  load(perMs: number, costMs: number, refusalMs: number, durationMs: number): Array<Turn> {
+    const turns: Array<Turn> = []
+    const until = this.now + durationMs
+    let lastMs = 1
+    while (this.now < until) {
+      const startedAt = this.now
+      const offered = Math.max(1, Math.round(lastMs * perMs))
+      const accepted = this.turn(offered, costMs, refusalMs)
+      lastMs = this.now - startedAt
+      turns.push({ startedAt, offered, accepted, durationMs: lastMs })
+    }
+    return turns
+  }
+}
+
+interface Turn {
+  readonly startedAt: number
+  readonly offered: number
+  readonly accepted: number
+  readonly durationMs: number
+}
+
+/** At 0.1 ms a request, ten a millisecond are all that one event loop can take. */
+const costMs = 0.1
+const refusalMs = 0.02
+const saturation = 10
+
+const refusedIn = (turns: ReadonlyArray<Turn>) =>
+  turns.reduce((sum, { accepted, offered }) => sum + offered - accepted, 0)
+
+describe("Admission", () => {
+  it("takes everything as long as turns are short, however many requests there are", () => {
+    const play = new Play()
+    expect(refusedIn(play.load(0.9 * saturation, costMs, refusalMs, 10_000))).toBe(0)
+    expect(play.admission.overloaded).toBe(false)
+  })
+
+  it("at three times saturation keeps turns short from a tenth of a second on, and still accepts", () => {
+    const play = new Play()
+    const begun = play.now
+    const turns = play.load(3 * saturation, costMs, refusalMs, 5_000)
+    const [settled] = turns.filter(({ accepted, offered }) => accepted < offered)
+    expect(settled!.startedAt - begun).toBeGreaterThanOrEqual(limits.overloadStandingMs / 2)
+    expect(settled!.startedAt - begun).toBeLessThan(4 * limits.overloadStandingMs)
+    const later = turns.filter(({ startedAt }) => startedAt > settled!.startedAt + 2_000)
+    // Refusals take as much of each turn as its load asks for; the rest is for what is accepted.
+    const most = limits.overloadBudgetMs / (1 - 3 * saturation * refusalMs)
+    for (const { durationMs } of later) expect(durationMs).toBeLessThan(1.5 * most)
+    const acceptedPerMs =
+      later.reduce((sum, { accepted }) => sum + accepted, 0) / (play.now - later[0]!.startedAt)
+    expect(acceptedPerMs).toBeGreaterThan(0.35 * saturation)
+  })
+
+  it("takes everything again a second after the last refusal", () => {
+    const play = new Play()
+    expect(refusedIn(play.load(3 * saturation, costMs, refusalMs, 2_000))).toBeGreaterThan(0)
+    play.load(0.5 * saturation, costMs, refusalMs, limits.overloadCalmMs + 200)
+    expect(play.admission.overloaded).toBe(false)
+    expect(play.turn(1_000, costMs)).toBe(1_000)
+  })
+
+  it("lets a burst pass that is worked off at once", () => {
+    const play = new Play()
+    expect(play.turn(5_000, costMs)).toBe(5_000)
+    expect(refusedIn(play.load(0.5 * saturation, costMs, refusalMs, 1_000))).toBe(0)
+  })
+
+  it("lets pass what comes of a pause of the machine", () => {
+    const play = new Play()
+    expect(refusedIn(play.load(0.5 * saturation, costMs, refusalMs, 200))).toBe(0)
+    // The pause falls into a turn; then come all that were sent meanwhile, and those sent meanwhile.
+    for (const requests of [1, 2_000, 1_000, 500, 250, 125, 60, 30]) {
+      if (requests === 1) play.pause(400)
+      expect(play.turn(requests, requests === 1 ? 400 : costMs)).toBe(requests)
+    }
+    expect(play.admission.overloaded).toBe(false)
+  })
+
+  it("never refuses so few in a turn as are no crowd, however long they take", () => {
+    const play = new Play()
+    for (let turn = 0; turn < 50; turn++) {
+      expect(play.turn(limits.overloadCrowdUnits, 20)).toBe(limits.overloadCrowdUnits)
+    }
+    const accepted = [1, 2, 3].map(() => play.turn(limits.overloadCrowdUnits + 1, 20))
+    expect(accepted).toEqual([
+      limits.overloadCrowdUnits + 1,
+      limits.overloadCrowdUnits + 1,
+      limits.overloadTurnUnitsMin,
+    ])
+  })
+
+  it("refuses nobody while there are few connections, and stops when there are only few left", () => {
+    const play = new Play()
+    play.connections = limits.overloadConnectionsMin
+    expect(refusedIn(play.load(3 * saturation, costMs, refusalMs, 1_000))).toBe(0)
+    play.connections++
+    expect(refusedIn(play.load(3 * saturation, costMs, refusalMs, 1_000))).toBeGreaterThan(0)
+    play.connections--
+    play.turn(1, costMs)
+    expect(play.turn(limits.overloadConnectionsMin, 1)).toBe(limits.overloadConnectionsMin)
+  })
+
+  it("counts a large body as several requests", () => {
+    const play = new Play()
+    play.load(3 * saturation, costMs, refusalMs, 1_000)
+    const most = limits.overloadTurnUnitsMin
+    expect(play.turn(2 * most, 50, 0, limits.admissionUnitBytes - 1)).toBe(most)
+    expect(play.turn(2 * most, 50, 0, limits.admissionUnitBytes)).toBe(most / 2)
+  })
+})
+
+/** What of each environment's requests was accepted, in whole percent. */
+const percent = ({ accepted, offered }: ReturnType<Play["mix"]>) =>
+  Object.fromEntries(
+    Object.entries(offered).map(([environment, count]) => [
+      environment,
+      Math.round((100 * (accepted[environment] ?? 0)) / count),
+    ]),
+  )
+
+describe("Fair shares of an overloaded server", () => {
+  const flooded = 3 * saturation
+
+  it("let a project that asks for little have all of it, whatever another project asks for", () => {
+    const play = new Play()
+    play.mix({ flood: flooded, quiet: 1 }, 2_000)
+    expect(play.admission.overloaded).toBe(true)
+    for (const flood of [flooded, 1.3 * flooded]) {
+      const outcome = percent(play.mix({ flood, quiet: 1 }, 5_000))
+      expect(outcome.quiet).toBe(100)
+      expect(outcome.flood).toBeLessThan(50)
+    }
+  })
+
+  it("let ten such projects have all of it, and what they leave goes to the flood", () => {
+    const play = new Play()
+    const quiet = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`quiet_${n}`, 0.1]))
+    play.mix({ flood: flooded, ...quiet }, 2_000)
+    const { flood, ...others } = percent(play.mix({ flood: flooded, ...quiet }, 5_000))
+    expect(Object.values(others)).toEqual(Array.from({ length: 10 }, () => 100))
+    expect(flood).toBeGreaterThan(0)
+  })
+
+  it("give projects that all ask for too much about the same", () => {
+    const play = new Play()
+    const rates = { one: flooded / 6, two: flooded / 3, three: flooded / 2 }
+    play.mix(rates, 2_000)
+    const { accepted } = play.mix(rates, 5_000)
+    const counts = Object.values(accepted)
+    expect(Math.max(...counts) / Math.min(...counts)).toBeLessThan(1.5)
+  })
+
+  it("take no more of a turn than the shared units, however many projects there are", () => {
+    const play = new Play({ overloadBudgetMs: 0 })
+    play.load(flooded, costMs, refusalMs, 1_000)
+    expect(play.admission.overloaded).toBe(true)
+    const senders = Array.from({ length: 2_000 }, (_, n) => `prj_${n % 200}`)
+    const taken = Array.from({ length: 80 }, () => {
+      const accepted = play.turnOf(senders, costMs, refusalMs)
+      return [...accepted.values()].reduce((sum, count) => sum + count, 0)
+    })
+    const most = limits.overloadSharedUnits + limits.overloadTurnUnitsMin
+    const mean = taken.slice(16).reduce((sum, count) => sum + count, 0) / (taken.length - 16)
+    expect(mean).toBeLessThanOrEqual(most)
+    // What was kept for some turns may come in one of them.
+    const kept = limits.overloadSharedUnits * limits.overloadShareTurnsMax
+    expect(Math.max(...taken)).toBeLessThanOrEqual(kept + limits.overloadTurnUnitsMin)
+  })
+
+  it("are nothing extra for one project alone", () => {
+    const alone = new Play()
+    const without = new Play({ overloadSharedUnits: 0 })
+    const outcomes = [alone, without].map((play) => play.mix({ flood: flooded }, 3_000))
+    expect(outcomes[0]).toEqual(outcomes[1])
+  })
+
+  it("are nothing for callers without a key: they get what is left in order of arrival", () => {
+    const play = new Play()
+    play.mix({ "": flooded, quiet: 1, other: 1 }, 2_000)
+    const { "": nobody, ...others } = percent(play.mix({ "": flooded, quiet: 1, other: 1 }, 5_000))
+    expect(others).toEqual({ quiet: 100, other: 100 })
+    expect(nobody).toBeLessThan(50)
+  })
+
+  it("cost no look-up of who asks while no queue stands", () => {
+    const play = new Play()
+    play.mix({ one: saturation / 4, two: saturation / 4 }, 5_000)
+    expect(play.lookedUp).toBe(0)
+  })
+})
+
+describe("Fair shares of what requests hold", () => {
+  const waitFor = (admission: Admission, environment: string, most: number) => {
+    const share = admission.shares.of(environment)
+    let waiting = 0
+    for (; waiting < most && admission.shareRefusal(share, 0) === undefined; waiting++) {
+      admission.wait(share)
+    }
+    return waiting
+  }
+
+  it("leave one project half of the places to wait, two a third each, and a newcomer always some", () => {
+    const { admission } = new Play({ requestsWaitingMax: 1_200 })
+    expect(waitFor(admission, "flood", 10_000)).toBe(600)
+    expect(waitFor(admission, "second", 10_000)).toBe(300)
+    expect(waitFor(admission, "third", 10_000)).toBe(150)
+    expect(admission.refused.waiting).toBe(3)
+    // Places that come free go to those that hold less.
+    const flood = admission.shares.of("flood")
+    for (let answers = 0; answers < 300; answers++) admission.answered(flood)
+    expect(admission.shareRefusal(admission.shares.of("third"), 0)).toBeUndefined()
+    expect(waitFor(admission, "third", 10_000)).toBe(75 + 75)
+    expect(admission.shareRefusal(flood, 0)?.code).toBe(
+      admission.waiting + flood.waiting >= 1_200 ? "overloaded" : undefined,
+    )
+  })
+
+  it("let a project have as much memory for bodies as is free", () => {
+    const { admission } = new Play({ bodiesBytesMax: 1_000 })
+    const [flood, quiet] = [admission.shares.of("flood"), admission.shares.of("quiet")]
+    expect(admission.hold(flood, 500)).toBeUndefined()
+    expect(admission.hold(flood, 1)?.code).toBe("overloaded")
+    expect(admission.shareRefusal(flood, 1)?.code).toBe("overloaded")
+    // One without a body needs none of it.
+    expect(admission.shareRefusal(flood, 0)).toBeUndefined()
+    expect(admission.hold(quiet, 250)).toBeUndefined()
+    expect(admission.hold(quiet, 1)?.code).toBe("overloaded")
+    admission.release(flood, 500)
+    expect([flood.bodiesBytes, admission.bodiesBytes]).toEqual([0, 250])
+    expect(admission.hold(quiet, 250)).toBeUndefined()
+  })
+})
+
+describe("Refusals", () => {
+  it("are sent in order, in the turn that they are made in, as long as they take no more than their share", () => {
+    const play = new Play({ overloadRefusalMs: 4 })
+    const sent: Array<number> = []
+    const send = (number: number) => () => {
+      play.now += 1
+      sent.push(number)
+    }
+    for (let number = 0; number < 10; number++) play.admission.refusals.add(send(number))
+    const counts = [0, 1, 2].map(() => {
+      play.turn(0, 0)
+      return sent.length
+    })
+    expect(counts).toEqual([4, 8, 10])
+    expect(sent).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    play.admission.refusals.add(send(10))
+    play.turn(0, 0)
+    expect(sent.length).toBe(11)
+  })
+
+  it("wait without end of their own when there are very many, and none is lost", () => {
+    const play = new Play({ overloadRefusalMs: 4 })
+    let sent = 0
+    for (let number = 0; number < 5_000; number++) {
+      play.admission.refusals.add(() => {
+        play.now += 0.5
+        sent++
+      })
+    }
+    let turns = 0
+    for (; play.admission.refusals.size > 0; turns++) play.turn(0, 0)
+    expect([sent, turns]).toEqual([5_000, 625])
+  })
+})
+
+let server: TestServer
+const start = async (options?: TestServerOptions) => {
+  server = await startServer(options)
+}
+afterEach(() => server?.stop())
+
+const refusals = (reason: string) =>
+  sampleValue(server.metrics.text(), "laurel_overload_refusals_total", { reason })
+
+/** Events to whose commit the storage says nothing until `gate` opens. */
+const startSlow = async (bounds: TestServerOptions["bounds"]) => {
+  const gate = Latch.makeUnsafe()
+  await start({ storageOptions: { onAppend: () => Latch.await(gate) }, ...(bounds && { bounds }) })
+  return () => Effect.runPromise(Latch.open(gate))
+}
+
+/** Twenty connections that pipeline the same request, twenty at a time, and count the statuses of the replies. */
+const openFlood = async (request: string) => {
+  const counts: Record<number, number> = {}
+  let stopping = false
+  const together = 20
+  const ends = Array.from({ length: together }, async () => {
+    const socket = await server.connect()
+    let left = 0
+    const send = () => {
+      left = together
+      socket.write(request.repeat(together))
+    }
+    socket.on("data", (chunk: Buffer) => {
+      for (const [, status] of chunk.toString().matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
+        counts[Number(status)] = (counts[Number(status)] ?? 0) + 1
+        left--
+      }
+      if (left > 0) return
+      if (stopping) socket.end()
+      else send()
+    })
+    send()
+    await once(socket, "close")
+  })
+  return {
+    counts,
+    stop: async () => {
+      stopping = true
+      await Promise.all(ends)
+    },
+  }
+}
+
+const event = (userId: string) => ({ body: { userId, action: "A" } })
+
+describe("A server whose storage does not answer", () => {
+  it("refuses with 503 and Retry-After what goes beyond the requests that may wait, and loses none of those", async () => {
+    const open = await startSlow({ requestsWaitingMax: 3 })
+    const other = server.accounts.addKey("other", { environment: "prj_other:sandbox" })
+    const waiting = ["a", "b"].map((userId) => server.call("POST", "/v1/events", event(userId)))
+    const unanswered = () => sampleValue(server.metrics.text(), "laurel_commands_unanswered")
+    await expect.poll(unanswered).toBe(2)
+    // The last place is for others.
+    expect((await server.call("POST", "/v1/events", event("d"))).status).toBe(503)
+    waiting.push(server.call("POST", "/v1/events", { ...event("c"), key: other }))
+    await expect.poll(unanswered).toBe(3)
+    for (const [method, path] of [
+      ["POST", "/v1/events"],
+      ["POST", "/v1/events/batch"],
+      ["GET", "/v1/users/a"],
+    ] as const) {
+      const more = method === "POST" ? event("d") : {}
+      const { headers, json, status } = await server.call(method, path, more)
+      expect([status, json.code, headers["retry-after"]]).toEqual([503, "overloaded", "1"])
+    }
+    // Whoever asks without a key hears the same: keys are not even looked at.
+    const looked = server.accounts.authentications
+    expect((await server.call("POST", "/v1/events", { ...event("d"), key: "x" })).status).toBe(503)
+    expect(server.accounts.authentications).toBe(looked)
+    expect((await server.call("GET", "/healthz")).status).toBe(200)
+    expect((await server.call("GET", "/readyz")).status).toBe(200)
+    expect(refusals("waiting")).toBe(5)
+    await open()
+    for (const reply of await Promise.all(waiting)) expect(reply.status).toBe(200)
+    expect((await server.call("GET", "/v1/users/d")).status).toBe(404)
+    expect((await server.call("POST", "/v1/events", event("d"))).status).toBe(200)
+  })
+
+  it("has the place of a request back that failed by a defect", async () => {
+    await start({
+      bounds: { requestsWaitingMax: 4 },
+      wrapEngine: (engine) => ({
+        ...engine,
+        askUserWithCallback: (...args) => {
+          if (args[1].userId === "defect") throw new Error("a defect")
+          engine.askUserWithCallback(...args)
+        },
+      }),
+    })
+    for (let time = 0; time < 5; time++) {
+      expect((await server.call("POST", "/v1/events", event("defect"))).status).toBe(500)
+    }
+    expect((await server.call("POST", "/v1/events", event("a"))).status).toBe(200)
+    expect(server.errors.length).toBe(5)
+  })
+
+  it("keeps only so much of bodies in memory, and has it back when they were answered", async () => {
+    const bodyBytes = 1_000
+    const open = await startSlow({ bodiesBytesMax: 2 * bodyBytes })
+    const other = server.accounts.addKey("other", { environment: "prj_other:sandbox" })
+    const send = (userId: string, key?: string) => {
+      const body = JSON.stringify({ userId, action: "A" }).padEnd(bodyBytes)
+      return server.call("POST", "/v1/events", { body, ...(key !== undefined && { key }) })
+    }
+    const held = () => sampleValue(server.metrics.text(), "laurel_request_bodies_bytes")
+    const waiting = [send("a"), send("b", other)]
+    await expect.poll(held).toBe(2 * bodyBytes)
+    const refused = await send("c")
+    expect([refused.status, refused.json.code]).toEqual([503, "overloaded"])
+    // One that does not say how large it is, is refused when it comes.
+    const chunked = { body: "{}", headers: { "transfer-encoding": "chunked" } }
+    expect((await server.call("POST", "/v1/events", chunked)).status).toBe(503)
+    expect((await server.call("GET", "/v1/users/a")).status).toBe(404)
+    expect(refusals("bodies")).toBe(2)
+    await open()
+    for (const reply of await Promise.all(waiting)) expect(reply.status).toBe(200)
+    expect(held()).toBe(0)
+    expect((await send("c")).status).toBe(200)
+  })
+})
+
+describe("A server before which a queue stands", () => {
+  it("refuses what is behind with 503 and Retry-After, and answers whoever asks for its health", async () => {
+    // Every turn counts as long, and takes one request.
+    await start({
+      bounds: {
+        overloadCrowdUnits: 0,
+        overloadConnectionsMin: 0,
+        overloadTurnMs: -1,
+        overloadStandingMs: 0,
+        overloadBudgetMs: 0,
+        overloadTurnUnitsMin: 1,
+        overloadCalmMs: 60_000,
+      },
+    })
+    const sent: Array<string> = []
+    const together = () =>
+      Promise.all(
+        Array.from({ length: 30 }, () => {
+          sent.push(`u${sent.length}`)
+          return server.call("POST", "/v1/events", event(sent.at(-1)!))
+        }),
+      )
+    const replies = await together()
+    while (!replies.some(({ status }) => status === 503)) replies.push(...(await together()))
+    expect(sampleValue(server.metrics.text(), "laurel_overloaded")).toBe(1)
+    for (const { headers, json, status } of replies) {
+      if (status !== 200)
+        expect([status, json.code, headers["retry-after"]]).toEqual([503, "overloaded", "1"])
+    }
+    expect(refusals("queue")).toBe(replies.filter(({ status }) => status === 503).length)
+    expect((await server.call("GET", "/healthz")).status).toBe(200)
+    expect((await server.call("GET", "/readyz")).status).toBe(200)
+    // What was refused changed nothing; alone in its turn, nobody is refused.
+    for (const [index, { status }] of replies.entries()) {
+      const { status: found } = await server.call("GET", `/v1/users/u${index}`)
+      expect([index, found]).toEqual([index, status === 200 ? 200 : 404])
+    }
+  })
+})
+
+describe("A project beside the flood of another one", () => {
+  it("has all its events accepted while the flood's are refused", async () => {
+    // Every turn counts as long, and takes one request in order of arrival.
+    await start({
+      bounds: {
+        overloadCrowdUnits: 0,
+        overloadConnectionsMin: 0,
+        overloadTurnMs: -1,
+        overloadStandingMs: 0,
+        overloadBudgetMs: 0,
+        overloadTurnUnitsMin: 1,
+        overloadCalmMs: 60_000,
+        overloadSharedUnits: 4,
+      },
+    })
+    const quietKey = server.accounts.addKey("quiet", { environment: "prj_quiet:sandbox" })
+    const head = (key: string, body: string) =>
+      `POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const flooder = await openFlood(head("lk_test_full", '{"userId":"f","action":"A"}'))
+    await expect.poll(() => flooder.counts[503] ?? 0).toBeGreaterThan(0)
+    const statuses: Array<number> = []
+    for (let sent = 0; sent < 100; sent++) {
+      const body = { userId: "q", action: "A" }
+      statuses.push((await server.call("POST", "/v1/events", { body, key: quietKey })).status)
+    }
+    expect(statuses.filter((status) => status === 200).length).toBe(100)
+    const refusedOfFlood = flooder.counts[503]!
+    await flooder.stop()
+    expect(flooder.counts[200]).toBeGreaterThan(0)
+    expect(refusedOfFlood).toBeGreaterThan(flooder.counts[200]! / 2)
+    expect(refusals("queue")).toBe(flooder.counts[503])
+  })
+})
+
+describe("Bodies that arrive slowly", () => {
+  it("find out at their end whether there is a place", async () => {
+    const open = await startSlow({ requestsWaitingMax: 1 })
+    const body = JSON.stringify({ userId: "slow", action: "A" })
+    const socket = await server.connect()
+    const reply = received(socket)
+    socket.write(
+      `POST /v1/events HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
+    )
+    await expect
+      .poll(() => sampleValue(server.metrics.text(), "laurel_request_bodies_bytes"))
+      .toBe(5)
+    const waiting = server.call("POST", "/v1/events", event("first"))
+    await expect
+      .poll(() => sampleValue(server.metrics.text(), "laurel_commands_unanswered"))
+      .toBe(1)
+    socket.write(body.slice(5))
+    expect(await reply).toMatch(/^HTTP\/1\.1 503 /)
+    await open()
+    expect((await waiting).status).toBe(200)
+    expect((await server.call("GET", "/v1/users/slow")).status).toBe(404)
+  })
+
+  it("are in memory as far as they have come, and no more when their senders are gone", async () => {
+    await start()
+    const head = `POST /v1/events/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer lk_test_full\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n`
+    const held = () => sampleValue(server.metrics.text(), "laurel_request_bodies_bytes")
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => server.connect()))
+    for (const socket of sockets) socket.write(head + "x".repeat(500))
+    await expect.poll(held).toBe(20 * 500)
+    for (const socket of sockets) {
+      socket.resetAndDestroy()
+      await once(socket, "close")
+    }
+    await expect.poll(held).toBe(0)
+  })
+})

@@ -1,0 +1,128 @@
+/** What a server says before an engine has taken over, and that nothing is lost on the way. */
+
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { Accounts } from "../../../src/accounts/Accounts.ts"
+import { Engine } from "../../../src/engine/Engine.ts"
+import { newReadiness, Readiness } from "../../../src/http/server/Readiness.ts"
+import { listenHttp } from "../../../src/http/server/Server.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import * as DispatcherLive from "../../../src/webhooks/DispatcherLive.ts"
+import { Deliveries } from "../../../src/webhooks/store/Deliveries.ts"
+import { engineLayer } from "../../engine/engineLayer.ts"
+import { sampleValue } from "../../metrics/exposition.ts"
+import { assertDeclared } from "../contract.ts"
+import { fullKey, TestAccounts } from "../fixture.ts"
+
+const scopes: Array<Scope.Closeable> = []
+afterEach(async () => {
+  for (const scope of scopes.reverse()) await Effect.runPromise(Scope.close(scope, Exit.void))
+  scopes.length = 0
+})
+
+/** A scope that is closed with the test, before those that were made earlier. */
+const newScope = () => {
+  const scope = Scope.makeUnsafe()
+  scopes.push(scope)
+  return scope
+}
+
+const startListening = async () => {
+  const readiness = newReadiness()
+  const metrics = new Metrics()
+  const { takeOver, url } = await Effect.runPromise(
+    listenHttp({ host: "127.0.0.1", port: 0, metrics }).pipe(
+      Effect.provideService(Readiness, readiness),
+      Scope.provide(newScope()),
+    ),
+  )
+  const ask = async (method: string, path: string, body?: string) => {
+    const reply = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${fullKey}`, "content-type": "application/json" },
+      ...(body !== undefined && { body }),
+    })
+    const text = await reply.text()
+    const json = text === "" ? undefined : JSON.parse(text)
+    if (json !== undefined) assertDeclared(method, path, reply.status, json)
+    return { status: reply.status, retryAfter: reply.headers.get("retry-after"), json }
+  }
+  const startEngine = async () => {
+    const accounts = new TestAccounts()
+    accounts.addKey(fullKey)
+    const memory = MemoryStorage.layer({ state: new MemoryStorage.MemoryState() })
+    const engine = engineLayer({ onBroken: () => {} })
+    const deliveries = Layer.effect(
+      Deliveries,
+      DispatcherLive.make({ resolve: noNames, onBroken: () => {} }),
+    )
+    const services = Layer.merge(
+      Layer.succeed(Accounts, accounts),
+      deliveries.pipe(Layer.provideMerge(engine), Layer.provide(memory)),
+    )
+    const context = await Effect.runPromise(Scope.provide(Layer.build(services), newScope()))
+    const scope = newScope()
+    await Effect.runPromise(Scope.provide(Effect.provide(takeOver, context), scope))
+    return { engine: Context.get(context, Engine), scope }
+  }
+  return { ask, metrics, readiness, startEngine, url }
+}
+
+const noNames = () => Promise.reject(new Error("No names here"))
+
+const event = JSON.stringify({ userId: "u", action: "A" })
+
+describe("Before an engine has taken over", () => {
+  it("the process is alive, not ready, and says what it is at", async () => {
+    const { ask, readiness } = await startListening()
+    expect(await ask("GET", "/healthz")).toMatchObject({ status: 200, json: { status: "ok" } })
+    readiness.doing = "The journal is replayed: 5 of 10 records."
+    expect(await ask("GET", "/readyz")).toMatchObject({
+      status: 503,
+      retryAfter: "1",
+      json: { code: "starting", detail: "The journal is replayed: 5 of 10 records." },
+    })
+    expect((await ask("HEAD", "/healthz")).status).toBe(200)
+  })
+
+  it("every operation is to be asked again, whatever its key and body", async () => {
+    const { ask, metrics } = await startListening()
+    for (const [method, path, body] of [
+      ["POST", "/v1/events", event],
+      ["POST", "/api/v1/events", "nonsense"],
+      ["GET", "/v1/leaderboard", undefined],
+      ["DELETE", "/v1/webhooks/whk_1", undefined],
+    ] as const) {
+      const { json, retryAfter, status } = await ask(method, path, body)
+      expect([status, json.code, retryAfter]).toEqual([503, "starting", "1"])
+    }
+    const refused = { operation: "none", status: "503" }
+    expect(sampleValue(metrics.text(), "laurel_http_requests_total", refused)).toBe(4)
+  })
+
+  it("a server can end", async () => {
+    const { url } = await startListening()
+    await Effect.runPromise(Scope.close(scopes.pop()!, Exit.void))
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+  })
+})
+
+describe("When an engine has taken over", () => {
+  it("it answers, and is ready once the program says so", async () => {
+    const { ask, readiness, startEngine } = await startListening()
+    expect((await ask("POST", "/v1/events", event)).status).toBe(503)
+    await startEngine()
+    expect((await ask("POST", "/v1/events", event)).status).toBe(200)
+    expect((await ask("GET", "/readyz")).json.code).toBe("starting")
+    readiness.phase = "ready"
+    expect(await ask("GET", "/readyz")).toMatchObject({ status: 200, json: { status: "ok" } })
+  })
+
+  it("the server ends with it, not after it", async () => {
+    const { startEngine, url } = await startListening()
+    const { scope } = await startEngine()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+  })
+})

@@ -1,0 +1,57 @@
+import { existsSync } from "node:fs"
+import { stat, symlink, writeFile } from "node:fs/promises"
+import path from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+
+const isFolder = (where: string) => Effect.promise(async () => (await stat(where)).isDirectory())
+
+const failureToMake = (where: string) => Effect.flip(nodeDisk.makeFolder(where))
+
+describe("making a folder", () => {
+  it.live("makes those above it too, and does nothing when it is there", () =>
+    Effect.gen(function* () {
+      const folder = path.join(yield* temporaryFolder, "a", "b", "c")
+      yield* nodeDisk.makeFolder(folder)
+      expect(yield* isFolder(folder)).toBe(true)
+      yield* nodeDisk.makeFolder(folder)
+      yield* nodeDisk.makeFolder(path.join(folder, "..", "d", ""))
+      expect(yield* isFolder(path.join(folder, "..", "d"))).toBe(true)
+    }),
+  )
+
+  it.live("goes through a link to a folder", () =>
+    Effect.gen(function* () {
+      const [target, place] = [yield* temporaryFolder, yield* temporaryFolder]
+      const link = path.join(place, "link")
+      yield* Effect.promise(() => symlink(target, link))
+      yield* nodeDisk.makeFolder(link)
+      yield* nodeDisk.makeFolder(path.join(link, "a"))
+      expect(yield* isFolder(path.join(target, "a"))).toBe(true)
+    }),
+  )
+
+  it.live("fails where something else has its name, or that of one above it", () =>
+    Effect.gen(function* () {
+      const place = yield* temporaryFolder
+      const [file, link] = [path.join(place, "file"), path.join(place, "link")]
+      yield* Effect.promise(() => writeFile(file, ""))
+      yield* Effect.promise(() => symlink(path.join(place, "nowhere"), link))
+      expect(yield* failureToMake(file)).toMatchObject({ path: file, code: "ENOTDIR" })
+      const below = path.join(file, "a")
+      expect(yield* failureToMake(below)).toMatchObject({ path: below, code: "ENOTDIR" })
+      expect(yield* failureToMake(link)).toMatchObject({ path: link, code: "ENOTDIR" })
+      expect(yield* failureToMake(path.join(link, "a"))).toMatchObject({ path: link })
+    }),
+  )
+
+  // Node's own recursive mkdir never ends there.
+  it.live.skipIf(!existsSync("/proc/self"))("fails where the system lets nobody make one", () =>
+    Effect.gen(function* () {
+      const failure = yield* failureToMake("/proc/nope/a/b")
+      expect(failure).toMatchObject({ path: "/proc/nope", code: "ENOENT" })
+    }),
+  )
+})

@@ -1,0 +1,241 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { limits } from "../../../src/Limits.ts"
+import { segmentName } from "../../../src/storage/journal/SegmentFormat.ts"
+import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
+import { appendBatches, folder, journalOn } from "../journalOn.ts"
+import { expectRecords, numbered, recordsFrom } from "../records.ts"
+
+const segmentsOn = (disk: SimulatedDisk) =>
+  [...disk.files(folder).keys()].filter((name) => /^\d/.test(name)).sort()
+
+describe("segments", () => {
+  it.effect("follow one another, and every record is found again in any of them", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const counts = Array.from({ length: 60 }, (_, index) => 1 + (index % 5))
+      const journal = yield* journalOn(disk)
+      const last = yield* appendBatches(journal, counts, "x".repeat(100))
+      expect(segmentsOn(disk).length).toBeGreaterThan(4)
+      for (let from = 1; from <= last; from += 7) {
+        yield* expectRecords(journal, from, last, "x".repeat(100))
+      }
+      const reopened = yield* journalOn(disk.afterKill())
+      expect(reopened.lastSequence).toBe(last)
+      yield* expectRecords(reopened, 1, last, "x".repeat(100))
+    }),
+  )
+
+  it.effect("cost one write and one flush per append while one is being filled", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk, 1 << 20)
+      yield* appendBatches(journal, [1])
+      const before = disk.log.length
+      yield* appendBatches(journal, [1, 1, 1])
+      const operations = disk.log.slice(before).map((line) => line.split(" ")[0])
+      expect(operations).toEqual(["write", "sync", "write", "sync", "write", "sync"])
+    }),
+  )
+
+  it.effect("take a batch that just fits, and none that is larger", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk)
+      const overhead = 32 + 28 + numbered(1, 1).frames.length
+      yield* journal.append(numbered(1, 1, "x".repeat(4_096 - overhead)))
+      const error = yield* Effect.flip(journal.append(numbered(2, 1, "x".repeat(4_097 - overhead))))
+      expect(String(error)).toContain("Broken")
+      yield* journal.append(numbered(2, 1))
+      expect(disk.files(folder).get(segmentName(1))?.length).toBe(4_096)
+    }),
+  )
+
+  it.effect("end when they hold a record that is old enough, and then go in their time", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk, 1 << 20)
+      yield* appendBatches(journal, [3, 3])
+      yield* journal.prune(0, 0)
+      yield* appendBatches(journal, [1])
+      expect(segmentsOn(disk)).toEqual([segmentName(1)])
+      yield* journal.prune(0, 1)
+      expect(segmentsOn(disk)).toEqual([segmentName(1)])
+      yield* appendBatches(journal, [2, 2])
+      expect(segmentsOn(disk)).toEqual([segmentName(1), segmentName(8)])
+      yield* journal.prune(8, 7)
+      expect(segmentsOn(disk)).toEqual([segmentName(8)])
+      yield* appendBatches(journal, [1])
+      expect(segmentsOn(disk)).toEqual([segmentName(8)])
+      const reopened = yield* journalOn(disk.afterKill(), 1 << 20)
+      yield* expectRecords(reopened, 8, 12)
+    }),
+  )
+
+  it.effect("go on beyond their end while there is no space for the next", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk, 1 << 20)
+      yield* appendBatches(journal, [3])
+      yield* journal.prune(0, 3)
+      const { capacityBytes } = disk
+      disk.capacityBytes = [...disk.files(folder).values()].reduce(
+        (all, { length }) => all + length,
+        0,
+      )
+      yield* appendBatches(journal, [2])
+      expect(segmentsOn(disk)).toEqual([segmentName(1)])
+      disk.capacityBytes = capacityBytes
+      yield* appendBatches(journal, [2])
+      expect(segmentsOn(disk)).toEqual([segmentName(1), segmentName(6)])
+      const reopened = yield* journalOn(disk.afterKill(), 1 << 20)
+      yield* expectRecords(reopened, 1, 7)
+    }),
+  )
+
+  it.effect("go when all their records are below the pruned sequence, the newest never", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk)
+      const last = yield* appendBatches(journal, Array(30).fill(1), "x".repeat(700))
+      const names = segmentsOn(disk)
+      const third = Number(names[2]!.slice(0, 20))
+      yield* journal.prune(third - 1)
+      expect(segmentsOn(disk)).toEqual(names.slice(1))
+      yield* journal.prune(third)
+      expect(segmentsOn(disk)).toEqual(names.slice(2))
+      yield* journal.prune(last + 1)
+      expect(segmentsOn(disk)).toEqual(names.slice(-1))
+      const reopened = yield* journalOn(disk.afterKill())
+      expect(reopened.lastSequence).toBe(last)
+      yield* expectRecords(reopened, last, last, "x".repeat(700))
+      const gone = yield* Effect.flip(recordsFrom(reopened, 1))
+      expect(String(gone.cause)).toContain("1 is gone")
+    }),
+  )
+
+  it.effect("are not given up before their successor holds a durable record", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk)
+      yield* appendBatches(journal, Array(5).fill(1), "x".repeat(700))
+      // The sixth opens the next segment, and finds no space there.
+      disk.failCall(disk.calls > 0 ? 4 : 0, "ENOSPC")
+      yield* Effect.exit(journal.append(numbered(6, 1, "x".repeat(700))))
+      yield* journal.prune(6)
+      const reopened = yield* journalOn(disk.afterKill())
+      expect(reopened.lastSequence).toBe(5)
+    }),
+  )
+})
+
+describe("a full disk", () => {
+  it.effect("refuses a batch, and takes the same one once there is space", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk)
+      yield* appendBatches(journal, [3], "x".repeat(300))
+      disk.capacityBytes = 8_192
+      let last = journal.lastSequence
+      while (true) {
+        const batch = numbered(last + 1, 2, "x".repeat(300))
+        const exit = yield* Effect.exit(journal.append(batch))
+        if (Exit.isFailure(exit)) {
+          expect(Cause.squash(exit.cause)).toMatchObject({ _tag: "NoSpace" })
+          break
+        }
+        last += 2
+      }
+      yield* expectRecords(journal, 1, last, "x".repeat(300))
+      const error = yield* Effect.flip(journal.append(numbered(last + 1, 2, "x".repeat(300))))
+      expect(error._tag).toBe("NoSpace")
+      disk.capacityBytes = Number.POSITIVE_INFINITY
+      yield* journal.append(numbered(last + 1, 2, "x".repeat(300)))
+      yield* expectRecords(journal, 1, last + 2, "x".repeat(300))
+      const reopened = yield* journalOn(disk.afterKill())
+      yield* expectRecords(reopened, 1, last + 2, "x".repeat(300))
+    }),
+  )
+
+  it.effect("is noticed while some room is left for the operator", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      disk.capacityBytes = 100_000
+      const journal = yield* journalOn(disk, 4_096, 50_000)
+      let error: unknown
+      while (error === undefined) {
+        const exit = yield* Effect.exit(
+          journal.append(numbered(journal.lastSequence + 1, 1, "x".repeat(500))),
+        )
+        if (Exit.isFailure(exit)) error = Cause.squash(exit.cause)
+      }
+      expect(error).toMatchObject({ _tag: "NoSpace" })
+      expect(yield* disk.freeBytes(folder)).toBeGreaterThan(40_000)
+      yield* journal.prune(journal.lastSequence)
+      yield* journal.append(numbered(journal.lastSequence + 1, 1))
+    }),
+  )
+})
+
+describe("an unknown outcome", () => {
+  it.effect("of a flush breaks the journal for ever, and nothing is flushed again", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk)
+      yield* appendBatches(journal, [1])
+      disk.failCall(2, "EIO")
+      const first = yield* Effect.flip(journal.append(numbered(2, 1)))
+      expect(disk.log.at(-1)).toContain("sync")
+      const calls = disk.calls
+      const second = yield* Effect.flip(journal.append(numbered(2, 1)))
+      expect([first._tag, second._tag]).toEqual(["Broken", "Broken"])
+      expect(disk.calls).toBe(calls)
+      expect(journal.lastSequence).toBe(1)
+      yield* expectRecords(journal, 1, 1)
+    }),
+  )
+
+  it.effect(
+    "is assumed when the disk does not answer in time, even to a caller that waits uninterruptibly",
+    () =>
+      Effect.gen(function* () {
+        const disk = new SimulatedDisk()
+        const scope = yield* Scope.make()
+        const journal = yield* Scope.provide(journalOn(disk), scope)
+        yield* appendBatches(journal, [1])
+        disk.hang("sync")
+        const append = yield* Effect.forkChild(
+          Effect.uninterruptible(Effect.flip(journal.append(numbered(2, 1)))),
+          { startImmediately: true },
+        )
+        yield* TestClock.adjust(limits.commitDeadlineMs)
+        const error = yield* Fiber.join(append)
+        expect(error._tag).toBe("Broken")
+        expect(String((error as { cause?: unknown }).cause)).toContain("no answer from the disk")
+        expect(journal.lastSequence).toBe(1)
+        // Closing waits for the hanging append, but no longer than an append may take.
+        const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), {
+          startImmediately: true,
+        })
+        yield* TestClock.adjust(limits.commitDeadlineMs)
+        yield* Fiber.join(closing)
+        expect([...disk.files(folder).keys()]).not.toContain("clean")
+      }),
+  )
+
+  it.effect("does not follow from a slow disk", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const journal = yield* journalOn(disk)
+      disk.callMs = 2_000
+      const append = yield* Effect.forkChild(journal.append(numbered(1, 1)), {
+        startImmediately: true,
+      })
+      yield* TestClock.adjust(limits.commitDeadlineMs - 1)
+      yield* Fiber.join(append)
+      disk.callMs = 0
+      yield* expectRecords(journal, 1, 1)
+    }),
+  )
+})

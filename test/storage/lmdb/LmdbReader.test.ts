@@ -1,0 +1,35 @@
+import { readdir } from "node:fs/promises"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
+import { LmdbReader } from "../../../src/storage/lmdb/LmdbReader.ts"
+import { entries, withReader, written } from "../environments.ts"
+import { text } from "../records.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+
+describe("LmdbReader", () => {
+  it.live("reads what was written, in order, and nothing of tables that were never used", () =>
+    Effect.gen(function* () {
+      const folder = yield* written(entries(2_500, 10, "x"), [
+        { table: "meta", key: compositeKey("m"), value: Buffer.from("mark") },
+      ])
+      yield* withReader(folder, (reader) => {
+        const all = [...reader.entries({ table: "history", ...rangeOf(compositeKey("e")) })]
+        expect(all.map(([key]) => key)).toEqual(entries(2_500, 0, "").map(({ key }) => key))
+        expect(reader.count("history")).toBe(2_500)
+        expect(text(reader.get("meta", compositeKey("m")))).toBe("mark")
+        expect(reader.get("meta", compositeKey("n"))).toBeUndefined()
+        expect(reader.count("boards")).toBe(0)
+        expect([...reader.entries({ table: "boards", ...rangeOf(new Uint8Array()) })]).toEqual([])
+      })
+    }),
+  )
+
+  it.live("fails where there is no environment, and makes none", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      expect(() => new LmdbReader(folder)).toThrow()
+      expect(yield* Effect.promise(() => readdir(folder))).toEqual([])
+    }),
+  )
+})

@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { limits } from "../../../src/Limits.ts"
+import { Deadlines } from "../../../src/webhooks/send/Deadlines.ts"
+
+describe("Deadlines", () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  const ended: Array<string> = []
+  const make = () => new Deadlines<string>(100, (name) => ended.push(name))
+
+  it("end each when its own time is over, and not a millisecond before", () => {
+    ended.length = 0
+    const deadlines = make()
+    deadlines.add("first")
+    vi.advanceTimersByTime(40)
+    deadlines.add("second")
+    vi.advanceTimersByTime(59)
+    expect(ended).toEqual([])
+    vi.advanceTimersByTime(1)
+    expect(ended).toEqual(["first"])
+    vi.advanceTimersByTime(39)
+    expect(ended).toEqual(["first"])
+    vi.advanceTimersByTime(1)
+    expect(ended).toEqual(["first", "second"])
+  })
+
+  it("leave alone what is over by itself, and hold no timer then", () => {
+    ended.length = 0
+    const deadlines = make()
+    deadlines.add("first")
+    deadlines.add("second")
+    deadlines.remove("first")
+    expect(vi.getTimerCount()).toBe(1)
+    deadlines.remove("second")
+    expect(vi.getTimerCount()).toBe(0)
+    deadlines.add("third")
+    vi.advanceTimersByTime(100)
+    expect([ended, vi.getTimerCount()]).toEqual([["third"], 0])
+  })
+
+  it("do not count the time in which the process stood still", () => {
+    ended.length = 0
+    const deadlines = make()
+    deadlines.add("first")
+    vi.advanceTimersByTime(50)
+    const step = limits.runningStepMs
+    // Time passes, and no timer fires.
+    const before = performance.now()
+    const stood = vi.spyOn(performance, "now").mockReturnValue(before + 50 + step)
+    vi.advanceTimersByTime(50)
+    expect(ended).toEqual([])
+    stood.mockReturnValue(before + 50 + 2 * step)
+    vi.advanceTimersByTime(step)
+    expect(ended).toEqual(["first"])
+    stood.mockRestore()
+  })
+
+  it("count a timer that is a little late", () => {
+    ended.length = 0
+    const deadlines = make()
+    deadlines.add("first")
+    const late = vi
+      .spyOn(performance, "now")
+      .mockReturnValue(performance.now() + 100 + limits.runningStepMs - 1)
+    vi.advanceTimersByTime(100)
+    expect(ended).toEqual(["first"])
+    late.mockRestore()
+  })
+
+  it("end when they should, also where others begin or are over because of one that ends", () => {
+    ended.length = 0
+    const deadlines: Deadlines<string> = new Deadlines(100, (name) => {
+      ended.push(name)
+      if (name !== "first") return
+      deadlines.remove("over with it")
+      deadlines.add("next")
+    })
+    deadlines.add("first")
+    deadlines.add("over with it")
+    vi.advanceTimersByTime(40)
+    deadlines.add("second")
+    vi.advanceTimersByTime(100)
+    expect(ended).toEqual(["first", "second"])
+    vi.advanceTimersByTime(60)
+    expect([ended, vi.getTimerCount()]).toEqual([["first", "second", "next"], 0])
+  })
+})

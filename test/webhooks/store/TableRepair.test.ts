@@ -1,0 +1,184 @@
+/** Tables as earlier versions may have left them: what the check says of each damage, and what the next start makes of it. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { webhookTablesKey } from "../../../src/engine/archive/WebhookCheck.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import type { Entry } from "../../../src/storage/Storage.ts"
+import { encodeValue } from "../../../src/storage/Values.ts"
+import {
+  Delivery,
+  type DeliveryStatus,
+  deliveryKey,
+  dueKey,
+  encodeDelivery,
+} from "../../../src/webhooks/store/Delivery.ts"
+import { cursorKey, DeliveryStore, reachedKey } from "../../../src/webhooks/store/DeliveryStore.ts"
+import { jsonEntry } from "../../../src/webhooks/store/deliveryEntries.ts"
+import { tallyKey } from "../../../src/webhooks/store/Tally.ts"
+import { reward, sandbox } from "../../engine/fixture.ts"
+import { logOf, startInMemory, until, webhook } from "../fixture.ts"
+import { VirtualReceivers } from "../VirtualReceivers.ts"
+import { tableFaults } from "./tables.ts"
+
+const hook = webhook("http://refusing.test/", ["reward.granted"])
+
+/** A webhook with one delivery that succeeded and two that wait for hours; answers its number and the deliveries. */
+const prepared = Effect.fnUntraced(function* () {
+  const state = new MemoryStorage.MemoryState()
+  const receivers: VirtualReceivers = new VirtualReceivers((url) =>
+    receivers.of(url).length === 1 ? 204 : 500,
+  )
+  const started = yield* startInMemory(state, {
+    makeSender: receivers.senders(),
+    schedule: [0, 36_000_000],
+  })
+  yield* started.engine.askProject(sandbox, hook)
+  for (const user of ["ada", "bob", "cyd"]) {
+    yield* started.engine.askUser(sandbox, reward(user, 1))
+  }
+  yield* until(
+    logOf(started, hook.webhook.id),
+    (log) =>
+      log.length === 3 &&
+      log.every(({ attempts, status }) => attempts === 1 && status !== "failed"),
+  )
+  const { webhooks } = yield* started.engine.readProject(sandbox)
+  const number = webhooks.get(hook.webhook.id)!.since
+  yield* started.close()
+  const storage = MemoryStorage.make({ state })
+  const store = new DeliveryStore(storage)
+  const [succeeded] = yield* store.oldest(number, "succeeded", 10)
+  const [first, second] = yield* store.oldest(number, "pending", 10)
+  return { state, storage, store, number, succeeded: succeeded!, first: first!, second: second! }
+})
+
+type Prepared = Effect.Success<ReturnType<typeof prepared>>
+
+const duplicateOf = (delivery: Delivery, status: DeliveryStatus): ReadonlyArray<Entry> => {
+  const { endpoint, index, kind, sequence, user } = delivery
+  const copy = new Delivery(delivery, kind, user)
+  Object.assign(copy, { status, dueAt: 5 })
+  const key = deliveryKey(endpoint, status, sequence, index)
+  const entry: Entry = { table: "deliveries", key, value: encodeValue(encodeDelivery(copy)) }
+  if (status !== "pending") return [entry]
+  const due = dueKey(endpoint, 5, sequence, index)
+  return [entry, { table: "due", key: due, value: encodeValue("") }]
+}
+
+const dueOf = ({ dueAt, endpoint, index, sequence }: Delivery): Uint8Array =>
+  dueKey(endpoint, dueAt, sequence, index)
+
+interface Damage {
+  readonly entries: (of: Prepared) => Effect.Effect<ReadonlyArray<Entry>, unknown>
+  readonly faults: ReadonlyArray<RegExp>
+}
+
+const damages: Readonly<Record<string, Damage>> = {
+  "a second row in due": {
+    entries: ({ first }) =>
+      Effect.succeed([
+        { table: "due", key: dueOf(Object.assign(first, { dueAt: 5 })), value: encodeValue("") },
+      ]),
+    faults: [/has a row in due that is not of it/],
+  },
+  "a pending delivery without a row in due": {
+    entries: ({ first }) => Effect.succeed([{ table: "due", key: dueOf(first), value: null }]),
+    faults: [/is pending, but never due/],
+  },
+  "a message that is pending, and has succeeded": {
+    entries: ({ succeeded }) => Effect.succeed(duplicateOf(succeeded, "pending")),
+    faults: [
+      /is there more than once, also as succeeded/,
+      /counts 2 pending deliveries, there are 3/,
+    ],
+  },
+  "a message that is pending, and was dropped": {
+    entries: ({ first }) => Effect.succeed(duplicateOf(first, "dropped")),
+    faults: [
+      /is there more than once, also as dropped/,
+      /counts 0 dropped deliveries, there are 1/,
+    ],
+  },
+  "numbers that are not those of the rows": {
+    entries: ({ number, store }) =>
+      Effect.map(store.tally(number), (tally) => {
+        tally.stored.pending = 7
+        return [jsonEntry("endpoints", tallyKey(number), tally)]
+      }),
+    faults: [/counts 7 pending deliveries, there are 2/],
+  },
+  "deliveries of records that the outbox has not reached": {
+    entries: ({ number }) =>
+      Effect.succeed([cursorKey, reachedKey].map((key) => jsonEntry("outbox", key, number))),
+    faults: [/is of a record that webhooks have not reached/],
+  },
+}
+
+describe("The tables of webhooks", () => {
+  it.live("are found whole as this version writes them", () =>
+    Effect.gen(function* () {
+      const { number, state } = yield* prepared()
+      expect(state.table("outbox").get(webhookTablesKey)).toBeDefined()
+      expect(tableFaults(state, [number])).toEqual([])
+      expect(tableFaults(state, [])).toEqual([])
+    }),
+  )
+
+  it.live("are found without numbers", () =>
+    Effect.gen(function* () {
+      const { number, state, storage } = yield* prepared()
+      yield* storage.writeEntries([{ table: "endpoints", key: tallyKey(number), value: null }])
+      expect(tableFaults(state, [number])).toEqual([`The webhook ${number} has no numbers`])
+    }),
+  )
+
+  it.live("are found ahead of a journal that was cut", () =>
+    Effect.gen(function* () {
+      const { number, state, storage } = yield* prepared()
+      yield* storage.writeEntries([jsonEntry("outbox", reachedKey, 1_000)])
+      expect(tableFaults(state, [number])).toEqual([
+        `Webhooks have reached 1000, but the journal ends with ${state.lastSequence}`,
+      ])
+    }),
+  )
+
+  for (const [name, { entries, faults }] of Object.entries(damages)) {
+    it.live(`are found damaged, and repaired once at a start: ${name}`, () =>
+      Effect.gen(function* () {
+        const made = yield* prepared()
+        const { number, state, storage } = made
+        const { first, second, succeeded } = made
+        const damage = yield* entries(made)
+        yield* storage.writeEntries(damage)
+        const found = tableFaults(state, [number])
+        for (const fault of faults) expect(found.some((words) => fault.test(words))).toBe(true)
+        // Whoever wrote them did not promise anything.
+        yield* storage.writeEntries([{ table: "outbox", key: webhookTablesKey, value: null }])
+        expect(tableFaults(state, [number])).toEqual([])
+
+        const receivers = new VirtualReceivers(() => undefined)
+        const options = { makeSender: receivers.senders(), schedule: [0, 36_000_000] }
+        const started = yield* startInMemory(state, options)
+        const log = yield* logOf(started, hook.webhook.id)
+        const names = log.map(({ place, status }) => `${place} ${status}`)
+        expect(names.toSorted()).toEqual(
+          [
+            `${succeeded.place} succeeded`,
+            `${first.place} pending`,
+            `${second.place} pending`,
+          ].toSorted(),
+        )
+        expect(tableFaults(state, [number])).toEqual([])
+        const repaired = started.logged.filter((line) => line.includes("repaired"))
+        expect(repaired.length).toBe(name.includes("has not reached") ? 0 : 1)
+        yield* started.close()
+        expect(tableFaults(state, [number])).toEqual([])
+
+        const again = yield* startInMemory(state, options)
+        yield* logOf(again, hook.webhook.id)
+        expect(again.logged).toEqual([])
+        yield* again.close()
+      }),
+    )
+  }
+})
