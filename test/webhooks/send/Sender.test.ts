@@ -329,7 +329,7 @@ describe("An attempt", () => {
     )
     const outcome = await sendTo(url, { timeoutMs: 100 })
     expect(outcome.status).toBe(200)
-    expect(outcome.durationMs).toBeGreaterThanOrEqual(99)
+    expect(outcome.body).toMatch(/^\.+$/)
   })
 
   it("refuses endless header fields and what is not HTTP", async () => {
