@@ -74,7 +74,7 @@ interface Survived {
 
 /** What a process makes of environments that LMDB opens in it; fewer than were asked for where it has died. */
 const readAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Survived>> => {
-  const script = path.join(import.meta.dirname, "readAll.ts")
+  const script = path.join(import.meta.dirname, "../readAll.ts")
   const child = spawn(process.execPath, [script])
   onTestFinished(() => {
     child.kill("SIGKILL")

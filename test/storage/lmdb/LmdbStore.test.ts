@@ -116,7 +116,7 @@ describe("LmdbStore", () => {
       const folder = yield* temporaryFolder
       for (let round = 1; round <= 3; round++) {
         const answered = yield* Effect.promise(async () => {
-          const program = path.join(import.meta.dirname, "writeSlices.ts")
+          const program = path.join(import.meta.dirname, "../writeSlices.ts")
           const child = spawn(process.execPath, [program, folder], {
             stdio: ["pipe", "pipe", "inherit"],
           })
