@@ -250,15 +250,15 @@ export class Dispatcher {
       if (++looked % limits.webhookLoadTurnDeliveries === 0) yield* nextTurn
       const { at, index, kind, sequence } = delivery
       if (queue.has(delivery)) continue
-      const entry = entries.get(sequence)
-      if (
-        entry === undefined ||
-        entry.record.at !== at ||
-        messageKindAt(entry.record, index) !== kind
-      ) {
-        queue.drop(delivery, "gone")
-      } else if (at < recordNow() - retentionMs) queue.drop(delivery, "expired")
-      else if (erasures.has(delivery) || (yield* isErased(entry))) queue.drop(delivery, "erased")
+      const found = entries.get(sequence)
+      const isSame = found?.record.at === at && messageKindAt(found.record, index) === kind
+      const entry = isSame ? found : undefined
+      if (erasures.has(delivery) || (entry !== undefined && (yield* isErased(entry)))) {
+        // A walk over the store passes over deliveries on their way there: nobody else would blank this one.
+        yield* store.blank(delivery)
+        queue.drop(delivery, "erased")
+      } else if (entry === undefined) queue.drop(delivery, "gone")
+      else if (at < recordNow() - retentionMs) queue.drop(delivery, "expired")
       else queue.keep(delivery, entry)
     }
     queue.endRead(more ? last : undefined)

@@ -17,12 +17,7 @@ import type { Endpoint } from "../endpoint/Endpoint.ts"
 import type { Job } from "../endpoint/Job.ts"
 import type { Registry } from "../endpoint/Registry.ts"
 import type { Bookkeeping } from "../store/Bookkeeping.ts"
-import {
-  type Delivery,
-  type DeliveryStatus,
-  deliveryStatuses,
-  type LogPlace,
-} from "../store/Delivery.ts"
+import { type DeliveryStatus, deliveryStatuses, type LogPlace } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { WebhookMetrics } from "../WebhookMetrics.ts"
 import type { Erasures } from "./Erasures.ts"
@@ -102,12 +97,12 @@ export class Eraser {
 
   /** Drops what waits in memory; what is in flight is dropped when it ends, since it may end after the walk. */
   #eraseInMemory(endpoint: Endpoint): Effect.Effect<void, Broken> {
-    const { bookkeeping, erasures } = this.#options
+    const { bookkeeping, erasures, store } = this.#options
     const { queue } = endpoint
     const erased = Effect.gen({ self: this }, function* () {
       for (const delivery of [...queue.live].filter((each) => erasures.has(each))) {
         delivery.erased = true
-        yield* this.#blank(delivery)
+        yield* store.blank(delivery)
         bookkeeping.touch(delivery)
         if (queue.ready.includes(delivery)) queue.drop(delivery, "erased")
       }
@@ -127,7 +122,7 @@ export class Eraser {
       const page = yield* store.oldest(number, status, limits.webhookJobBatch, from)
       for (const delivery of page) {
         if (!erasures.has(delivery) || queue.has(delivery)) continue
-        yield* this.#blank(delivery)
+        yield* store.blank(delivery)
         if (status === "pending") queue.drop(delivery, "erased")
         else bookkeeping.touch(delivery)
       }
@@ -141,11 +136,4 @@ export class Eraser {
   #alone<A>(endpoint: Endpoint, work: Effect.Effect<A, Broken>): Effect.Effect<A, Broken> {
     return Semaphore.withPermit(endpoint.lock, this.#options.bookkeeping.betweenWrites(work))
   }
-
-  /** Takes out of a delivery what receivers have answered. */
-  readonly #blank = Effect.fnUntraced(function* (this: Eraser, delivery: Delivery) {
-    const stored = yield* this.#options.store.earlierAttempts(delivery)
-    const attempts = stored.map((attempt, at) => [at + 1, attempt] as const)
-    delivery.blank(attempts)
-  })
 }

@@ -247,6 +247,13 @@ export class DeliveryStore {
     return found.slice(0, limit)
   })
 
+  /** Takes out of a delivery what its receiver has answered, in each attempt; the caller writes it. */
+  blank(delivery: Delivery): Effect.Effect<void, Broken> {
+    return Effect.map(this.earlierAttempts(delivery), (stored) =>
+      delivery.blank(stored.map((attempt, at) => [at + 1, attempt] as const)),
+    )
+  }
+
   /** The attempts of a delivery that were not its last, oldest first. */
   earlierAttempts(delivery: Delivery): Effect.Effect<ReadonlyArray<AttemptResult>, Broken> {
     return this.#all<AttemptResult>({ table: "attempts", ...rangeOf(attemptKey(delivery)) })
