@@ -122,7 +122,7 @@ describe("src/", () => {
   })
 
   it("loads nothing but Node and its own check of pages for the last words of a server", () => {
-    const loaded = loadedWith(join(source, "engine/archive/lastWords.ts"))
+    const loaded = loadedWith(join(source, "engine/archive/crashReport.ts"))
     const outside = loaded.flatMap(loadedBy).filter((target) => !/^(\.|node:)/.test(target))
     expect(outside).toEqual([])
     expect(loaded).toContain(join(source, "storage/lmdb/LmdbPages.ts"))

@@ -7,11 +7,11 @@ import { Storage } from "../../src/storage/Storage.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import type { Outcome } from "../../src/webhooks/send/Sender.ts"
 import { makeSecret } from "../../src/webhooks/send/Signature.ts"
-import type { Deliveries } from "../../src/webhooks/store/Deliveries.ts"
+import type { DeliveryLog } from "../../src/webhooks/store/DeliveryLog.ts"
 
 export interface Delivering {
   readonly engine: Engine["Service"]
-  readonly deliveries: Deliveries["Service"]
+  readonly deliveries: DeliveryLog["Service"]
 }
 
 /** What becomes of a message to a URL, told by calling back, later. */

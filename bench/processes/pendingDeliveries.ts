@@ -46,8 +46,8 @@ await answer(({ directory, events, webhooks }: PendingOptions) =>
         const count = Effect.gen(function* () {
           let pending = 0
           for (const { webhook } of made) {
-            const tally = yield* deliveries.tally(environment, webhook.id)
-            pending += tally?.stored.pending ?? 0
+            const stats = yield* deliveries.stats(environment, webhook.id)
+            pending += stats?.stored.pending ?? 0
           }
           return pending
         })

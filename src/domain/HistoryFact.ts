@@ -1,6 +1,6 @@
 /**
  * What a user's history shows: the facts of each record that mean something to a person, with what caused
- * them, in the words of the contract. Bookkeeping is left out (`windows.credited`, `rule.used`,
+ * them, in the words of the contract. DeliveryWriter is left out (`windows.credited`, `rule.used`,
  * `badge.counted`): what it adds up to shows in balances, boards and progress.
  */
 import { recordId } from "./Ids.ts"

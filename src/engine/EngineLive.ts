@@ -7,12 +7,12 @@ import type { Backfill, UserCommand } from "../domain/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"
+import { ActorCache } from "./actor/ActorCache.ts"
 import { ActorSystem } from "./actor/ActorSystem.ts"
 import type { CommitEntry } from "./actor/Answers.ts"
-import { Asks, toReply } from "./actor/Asks.ts"
 import { BatchRoom } from "./actor/BatchRoom.ts"
 import { domain, Environments, newDirectory } from "./actor/Environments.ts"
-import { Residency } from "./actor/Residency.ts"
+import { Requests, toReply } from "./actor/Requests.ts"
 import { readColdUser } from "./actor/readColdUser.ts"
 import { Backfills } from "./badges/Backfills.ts"
 import { BoardWriter } from "./boards/BoardWriter.ts"
@@ -21,9 +21,9 @@ import { Feed } from "./commit/Feed.ts"
 import { type GroupCommit, makeGroupCommit } from "./commit/GroupCommit.ts"
 import { PendingRecords } from "./commit/PendingRecords.ts"
 import { AnswerExpiry } from "./dedupe/AnswerExpiry.ts"
+import { Deduplicator } from "./dedupe/Deduplicator.ts"
 import { IdempotencyKeys } from "./dedupe/Idempotency.ts"
 import { IdIndex } from "./dedupe/IdIndex.ts"
-import { KnownIds } from "./dedupe/KnownIds.ts"
 import { Engine, type Idempotency, type UserMessage } from "./Engine.ts"
 import { EngineMetrics } from "./EngineMetrics.ts"
 import type { EngineOptions } from "./EngineOptions.ts"
@@ -93,7 +93,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
     metrics,
   })
-  const residency = new Residency({
+  const actorCache = new ActorCache({
     residentUsersMax: options.residentUsersMax ?? limits.residentUsersMax,
     residentUsersOverrunMax: options.residentUsersOverrunMax ?? limits.residentUsersOverrunMax,
     idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,
@@ -109,7 +109,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     actorOf: (environment, userId) => environments.userOf(environment, userId),
     erasures,
   })
-  const knownIds = new KnownIds({
+  const deduplicator = new Deduplicator({
     storage,
     filterBytes: options.idFilterBytes ?? limits.idFilterBytes,
     ids,
@@ -125,9 +125,9 @@ export const makeEngine = Effect.fnUntraced(function* (
   const actors = new ActorSystem({
     storage,
     now,
-    knownIds,
+    deduplicator,
     idempotency,
-    residency,
+    actorCache,
     environments,
     erasures,
     commit: () => commit,
@@ -154,8 +154,8 @@ export const makeEngine = Effect.fnUntraced(function* (
     afterCommit: (callback) => commit.afterCommit(callback),
     accept: (actor, envelope) => actors.accept(actor, envelope),
   })
-  const batches = new BatchRoom({ actors, residency, environments, refusal, metrics })
-  const asks = new Asks(actors, batches, idempotency, options.onBroken)
+  const batches = new BatchRoom({ actors, actorCache, environments, refusal, metrics })
+  const asks = new Requests(actors, batches, idempotency, options.onBroken)
   const broken = (cause: Broken) => asks.broken(cause)
   const ticker = new Ticker({
     clockCheckMs,
@@ -186,10 +186,10 @@ export const makeEngine = Effect.fnUntraced(function* (
     directory,
     mark,
     pending,
-    userActor: (...user) => residency.ensure(...user),
+    userActor: (...user) => actorCache.ensure(...user),
     replayed: (actor, record, hash) => {
       clock.observe(record.at)
-      if (hash !== undefined) knownIds.replayed(hash)
+      if (hash !== undefined) deduplicator.replayed(hash)
       environments.durable(record)
       idempotency.committed(record)
       snapshotter.committed(actor, record.sequence)
@@ -225,15 +225,15 @@ export const makeEngine = Effect.fnUntraced(function* (
     },
   })
 
-  metrics.observe({ actors, commit, environments, residency, snapshotter, report, now })
+  metrics.observe({ actors, commit, environments, actorCache, snapshotter, report, now })
 
   const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
   const expiry = new AnswerExpiry({ storage, now, alone: snapshotter.alone })
   const background = [
-    knownIds.fill,
+    deduplicator.fill,
     snapshotter.run(snapshotIntervalMs),
     expiry.run(snapshotIntervalMs),
-    residency.run(options.sweepIntervalMs ?? limits.sweepIntervalMs, () => batches.changed()),
+    actorCache.run(options.sweepIntervalMs ?? limits.sweepIntervalMs, () => batches.changed()),
     windowClock.run,
     ticker.run,
     backfills.run,
@@ -264,7 +264,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       const actor = environments.userOf(environment, userId)
       if (actor?.loaded) {
-        residency.touch(actor)
+        actorCache.touch(actor)
         return Effect.succeed(actor.durable)
       }
       return Effect.mapError(readColdUser(storage, environment, userId), broken)
@@ -273,7 +273,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   const simulate = makeSimulate({
     domain: options.domain ?? domain,
     turns: actors.turns,
-    knownIds,
+    deduplicator,
     environmentOf: (id) => environments.of(id),
     readUser,
     durableSequence: () => commit.durableSequence,

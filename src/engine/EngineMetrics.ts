@@ -1,9 +1,9 @@
 /** What the engine says of itself to `Metrics`. Counted here is only what happens once per batch or more rarely; the rest is read. */
 import type { LaurelError } from "../domain/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../metrics/Metrics.ts"
+import type { ActorCache } from "./actor/ActorCache.ts"
 import type { ActorSystem } from "./actor/ActorSystem.ts"
 import type { Environments } from "./actor/Environments.ts"
-import type { Residency } from "./actor/Residency.ts"
 import type { GroupCommit } from "./commit/GroupCommit.ts"
 import type { RecoveryReport } from "./snapshot/Recovery.ts"
 import type { Snapshotter } from "./snapshot/Snapshotter.ts"
@@ -17,7 +17,7 @@ export interface ObservedEngine {
     "nextSequence" | "durableSequence" | "pendingBytes" | "stalled"
   >
   readonly environments: Environments
-  readonly residency: Residency
+  readonly actorCache: ActorCache
   readonly snapshotter: Snapshotter
   readonly report: RecoveryReport
   /** Epoch milliseconds. */
@@ -96,17 +96,17 @@ export class EngineMetrics {
     environments,
     now,
     report,
-    residency,
+    actorCache,
     snapshotter,
   }: ObservedEngine): void {
     const metrics = this.#metrics
-    metrics.gauge("laurel_users", () => residency.size, { state: "warm" })
+    metrics.gauge("laurel_users", () => actorCache.size, { state: "warm" })
     metrics.gauge(
       "laurel_users",
       () => {
         let users = 0
         for (const { counts } of environments) users += counts.users
-        return Math.max(0, users - residency.size)
+        return Math.max(0, users - actorCache.size)
       },
       { state: "cold" },
     )

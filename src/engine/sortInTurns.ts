@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { limits } from "../Limits.ts"
-import { nextTurn } from "../storage/nextTurn.ts"
+import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
 
 /**
  * The items in the order of `compare`, equal ones as they came. Gives way to others after every
@@ -18,7 +18,7 @@ export const sortInTurns = Effect.fnUntraced(function* <A>(
     if (run.length < size) continue
     runs.push(run.sort(compare))
     run = []
-    yield* nextTurn
+    yield* yieldToEventLoop
   }
   runs.push(run.sort(compare))
   while (runs.length > 1) {
@@ -35,7 +35,7 @@ export const sortInTurns = Effect.fnUntraced(function* <A>(
           first === one.length ||
           (second < other.length && compare(other[second]!, one[first]!) < 0)
         merged[next++] = takeSecond ? other[second++]! : one[first++]!
-        if (next % size === 0) yield* nextTurn
+        if (next % size === 0) yield* yieldToEventLoop
       }
       longer.push(merged)
     }

@@ -13,8 +13,8 @@ import { Cause, Effect, Semaphore } from "effect"
 import { messageKindAt } from "../domain/Message.ts"
 import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
 import { limits } from "../Limits.ts"
-import { nextTurn } from "../storage/nextTurn.ts"
 import type { Broken } from "../storage/Storage.ts"
+import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "./endpoint/Endpoint.ts"
 import type { Erasures } from "./outbox/Erasures.ts"
 import { placeName } from "./store/Delivery.ts"
@@ -247,7 +247,7 @@ export class Dispatcher {
     const entries = yield* feed.find([...sequences].sort((one, other) => one - other))
     let looked = 0
     for (const delivery of deliveries) {
-      if (++looked % limits.webhookLoadTurnDeliveries === 0) yield* nextTurn
+      if (++looked % limits.webhookLoadTurnDeliveries === 0) yield* yieldToEventLoop
       const { at, index, kind, sequence } = delivery
       if (queue.has(delivery)) continue
       const found = entries.get(sequence)

@@ -9,8 +9,8 @@ import type { FeedEntry } from "../engine/commit/Feed.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
-import { nextTurn } from "../storage/nextTurn.ts"
 import { type Broken, Storage } from "../storage/Storage.ts"
+import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
 import { Dispatcher } from "./Dispatcher.ts"
 import type { Endpoint, Shared } from "./endpoint/Endpoint.ts"
 import { Jobs } from "./endpoint/Jobs.ts"
@@ -27,9 +27,9 @@ import { makeResolve, type Resolve } from "./send/Resolver.ts"
 import type { MessageSender } from "./send/Sender.ts"
 import { SenderThread } from "./send/SenderThread.ts"
 import { SteadyTime } from "./send/SteadyTime.ts"
-import { Bookkeeping } from "./store/Bookkeeping.ts"
-import { type Deliveries, deliveriesOf, endsWhenBroken } from "./store/Deliveries.ts"
+import { type DeliveryLog, deliveryLogOf, endsWhenBroken } from "./store/DeliveryLog.ts"
 import { DeliveryStore } from "./store/DeliveryStore.ts"
+import { DeliveryWriter } from "./store/DeliveryWriter.ts"
 import { repairedEntry, repairTables } from "./store/TableRepair.ts"
 import { WebhookMetrics } from "./WebhookMetrics.ts"
 
@@ -59,7 +59,7 @@ export interface WebhookOptions {
 /** Delivers webhooks until the scope closes. */
 export const make = Effect.fnUntraced(function* (
   options: WebhookOptions,
-): Effect.fn.Return<Deliveries["Service"], Broken, Engine | Storage | Scope.Scope> {
+): Effect.fn.Return<DeliveryLog["Service"], Broken, Engine | Storage | Scope.Scope> {
   const engine = yield* Engine
   const { feed } = engine
   const storage = yield* Storage
@@ -92,7 +92,7 @@ export const make = Effect.fnUntraced(function* (
     const trimmed = Effect.sync(() => trimming.delete(endpoint))
     fork(watched(Effect.ensuring(retention.trim(endpoint), trimmed)))
   }
-  const bookkeeping = new Bookkeeping({
+  const writer = new DeliveryWriter({
     storage,
     accountOf: (number) => registry.at(number),
     onWritten: (deliveries) => {
@@ -113,13 +113,13 @@ export const make = Effect.fnUntraced(function* (
   const erasures = new Erasures()
   const slots = new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax)
   const metrics = new WebhookMetrics(options.metrics ?? new Metrics(), {
-    pending: () => bookkeeping.pending,
+    pending: () => writer.pending,
     inFlight: () => slots.inUse,
     lagRecords: () => outbox.lagRecords,
     erasuresWaiting: () => eraser.waiting,
   })
   const shared: Shared = {
-    bookkeeping,
+    writer,
     slots,
     metrics,
     memory: { deliveries: 0, bytes: 0 },
@@ -139,18 +139,18 @@ export const make = Effect.fnUntraced(function* (
   }
   const registry: Registry = new Registry(engine, shared, (endpoint) => {
     const { number } = endpoint
-    bookkeeping.forget(endpoint)
+    writer.forget(endpoint)
     jobs.add({ kind: "purge", record: number, endpoint: number })
   })
   // Where it fails the storage is broken, and the process ends.
   const isErased = ({ record }: FeedEntry) =>
     Effect.orElseSucceed(engine.isErased(record), () => false)
-  const eraser: Eraser = new Eraser({ registry, bookkeeping, store, erasures, now, metrics })
+  const eraser: Eraser = new Eraser({ registry, writer, store, erasures, now, metrics })
   const parts = {
     engine,
     eraser,
     registry,
-    bookkeeping,
+    writer,
     store,
     erasures,
     now,
@@ -172,12 +172,12 @@ export const make = Effect.fnUntraced(function* (
     onBroken,
   })
   const logMax = options.logMax ?? limits.webhookLogMax
-  const retention = new Retention({ bookkeeping, store, now: engine.now, logMax, retentionMs })
+  const retention = new Retention({ writer, store, now: engine.now, logMax, retentionMs })
   const jobs: Jobs = new Jobs(parts)
   const outbox: Outbox = new Outbox({
     feed,
     registry,
-    bookkeeping,
+    writer,
     metrics,
     now,
     wake,
@@ -194,7 +194,7 @@ export const make = Effect.fnUntraced(function* (
   let unmarked = false
   const markTables = () => {
     // Without webhooks nothing is written.
-    if (unmarked && registry.size > 0) bookkeeping.write([repairedEntry])
+    if (unmarked && registry.size > 0) writer.write([repairedEntry])
     unmarked &&= registry.size === 0
   }
   yield* feed.onProjectRecord(({ facts, subject }) => {
@@ -213,11 +213,11 @@ export const make = Effect.fnUntraced(function* (
   const reached = (yield* store.reached) ?? 0
   yield* outbox.begin(cursor, reached)
   let pending = 0
-  for (const { tally } of registry) pending += tally.stored.pending
-  bookkeeping.begin(cursor, reached, pending)
-  yield* bookkeeping.run
+  for (const { stats } of registry) pending += stats.stored.pending
+  writer.begin(cursor, reached, pending)
+  yield* writer.run
   markTables()
-  yield* feed.hold(neededFrom(registry, store, outbox, bookkeeping))
+  yield* feed.hold(neededFrom(registry, store, outbox, writer))
   for (const number of yield* store.endpoints) {
     // Deleted just before the end, or while nobody delivered.
     if (registry.at(number) === undefined) {
@@ -234,7 +234,7 @@ export const make = Effect.fnUntraced(function* (
     supervised("The retention of deliveries", sweepAll(registry, retention, onBroken)),
   )
   for (const endpoint of registry) {
-    endpoint.queue.behind = endpoint.tally.stored.pending > 0
+    endpoint.queue.behind = endpoint.stats.stored.pending > 0
     wake(endpoint)
   }
   yield* Effect.addFinalizer(() =>
@@ -242,10 +242,10 @@ export const make = Effect.fnUntraced(function* (
       const grace = options.shutdownGraceMs ?? limits.webhookShutdownGraceMs
       yield* Effect.timeoutOption(dispatcher.landed(registry), grace)
       for (const endpoint of registry) endpoint.release()
-      yield* Effect.timeoutOption(bookkeeping.flushed, limits.commitDeadlineMs)
+      yield* Effect.timeoutOption(writer.flushed, limits.commitDeadlineMs)
     }),
   )
-  return deliveriesOf({ bookkeeping, host, registry, store, feed, isErased, onBroken })
+  return deliveryLogOf({ writer, host, registry, store, feed, isErased, onBroken })
 })
 
 /** Repairs the tables as soon as there is space for it. */
@@ -305,16 +305,16 @@ const neededFrom = (
   registry: Registry,
   store: DeliveryStore,
   outbox: Outbox,
-  bookkeeping: Bookkeeping,
+  writer: DeliveryWriter,
 ): Effect.Effect<number, Broken> =>
   Effect.gen(function* () {
     if (registry.size === 0) return Number.POSITIVE_INFINITY
-    let needed = Math.min(outbox.cursor + 1, bookkeeping.oldestYoung ?? Number.POSITIVE_INFINITY)
+    let needed = Math.min(outbox.cursor + 1, writer.oldestYoung ?? Number.POSITIVE_INFINITY)
     let looked = 0
-    for (const { number, tally } of [...registry]) {
-      if (tally.stored.pending === 0) continue
+    for (const { number, stats } of [...registry]) {
+      if (stats.stored.pending === 0) continue
       needed = Math.min(needed, (yield* store.oldestPending(number)) ?? needed)
-      if (++looked % limits.webhookJobBatch === 0) yield* nextTurn
+      if (++looked % limits.webhookJobBatch === 0) yield* yieldToEventLoop
     }
     return needed
   })

@@ -60,7 +60,7 @@ describe("What a history shows", () => {
     expect([...kinds].sort()).toEqual([...historyKinds].sort())
   })
 
-  it("leaves out bookkeeping", () => {
+  it("leaves out writer", () => {
     const hidden = new Set(
       everything()
         .records.flatMap(({ facts }) => facts)

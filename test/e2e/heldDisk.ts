@@ -1,6 +1,6 @@
 /**
  * Loaded before the program (`--import`), never by it: holds the calls of the disk that the file `HELD_CALL` names, as
- * long as that file is there, and says so on stderr. Deadlines are short, so that a test need not wait for them.
+ * long as that file is there, and says so on stderr. TimeoutQueue are short, so that a test need not wait for them.
  */
 import fs from "node:fs"
 import { limits } from "../../src/Limits.ts"

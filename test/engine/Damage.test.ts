@@ -5,8 +5,8 @@ import { TestClock } from "effect/testing"
 import { limits } from "../../src/Limits.ts"
 import { rangeOf } from "../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { Damaged, type Table } from "../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, type Fixture, once, reward, sandbox, startInMemory } from "./fixture.ts"
 
 const hour = 3_600_000
@@ -33,7 +33,7 @@ const restarted = Effect.gen(function* () {
 })
 
 const reported = Effect.fnUntraced(function* ({ broken }: Fixture) {
-  while (broken.length === 0) yield* nextTurn
+  while (broken.length === 0) yield* yieldToEventLoop
   return broken[0]!
 })
 

@@ -13,7 +13,7 @@ import { type ServeOptions, serveHttp } from "../../src/http/server/Server.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
-import { Deliveries } from "../../src/webhooks/store/Deliveries.ts"
+import { DeliveryLog } from "../../src/webhooks/store/DeliveryLog.ts"
 import { engineLayer } from "../engine/engineLayer.ts"
 import { assertDeclared } from "./contract.ts"
 
@@ -180,7 +180,7 @@ export const startServer = async ({
     Layer.succeed(Accounts, accounts),
     Readiness.layer,
     Layer.effect(
-      Deliveries,
+      DeliveryLog,
       DispatcherLive.make({
         ...(options.webhookUrls !== undefined && { allowed: options.webhookUrls.allowed }),
         flushIntervalMs: 5,

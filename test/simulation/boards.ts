@@ -11,7 +11,7 @@ import { recordNameOf } from "../../src/domain/Ids.ts"
 import { windowsKept } from "../../src/engine/boards/Retention.ts"
 import type { Engine } from "../../src/engine/Engine.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, start } from "../engine/fixture.ts"
 import { BoardModel, type ModelEntry } from "./BoardModel.ts"
 import { Random } from "./random.ts"
@@ -101,7 +101,7 @@ export const simulateBoards = Effect.fnUntraced(function* (seed: number, steps: 
   const settle = Effect.andThen(
     TestClock.adjust(1),
     Effect.andThen(
-      nextTurn,
+      yieldToEventLoop,
       Effect.sync(() => model.advance(model.now + 1)),
     ),
   )

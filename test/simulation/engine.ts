@@ -14,8 +14,8 @@ import type { Durability } from "../../src/engine/commit/GroupCommit.ts"
 import type { UserMessage } from "../../src/engine/Engine.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
 import type { Storage } from "../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { once, recordsOf, sandbox, start } from "../engine/fixture.ts"
 import { sampleValue } from "../metrics/exposition.ts"
 import { firstOf, recordOf } from "./answers.ts"
@@ -179,7 +179,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
 
   /** Ends when the journal has all that was acknowledged, which in relaxed durability is soon. */
   const written = Effect.gen(function* () {
-    while ((journal.at(-1)?.sequence ?? 0) < running.engine.feed.head) yield* nextTurn
+    while ((journal.at(-1)?.sequence ?? 0) < running.engine.feed.head) yield* yieldToEventLoop
   })
 
   const settle = (sent: ReadonlyArray<Sent>, strict: boolean) =>
@@ -205,7 +205,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     for (let before = -1; before !== sequence; ) {
       before = sequence
       yield* pass(200)
-      for (let turn = 0; turn < 5; turn++) yield* nextTurn
+      for (let turn = 0; turn < 5; turn++) yield* yieldToEventLoop
       yield* settle([], false)
     }
   })
@@ -245,7 +245,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     const asked = yield* Effect.forkChild(running.engine.askUsers(sandbox, sent), {
       startImmediately: true,
     })
-    if (random.chance(0.5)) yield* nextTurn
+    if (random.chance(0.5)) yield* yieldToEventLoop
     yield* running.close("kill")
     yield* Fiber.interrupt(asked)
     simulated.commands += sent.length
@@ -299,7 +299,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     const asked = { kind: "startBackfill", badgeId: id, notify: random.chance(0.5) } as const
     const { at } = (yield* running.engine.askProject(sandbox, asked)).reply
     for (let tries = 0; ; tries++) {
-      yield* Effect.andThen(pass(10), nextTurn)
+      yield* Effect.andThen(pass(10), yieldToEventLoop)
       const run = yield* running.engine.readBackfill(sandbox, id)
       if (run?.startedAt === at && run.status === "finished") break
       expect(tries).toBeLessThan(1_000)
@@ -342,7 +342,10 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       const sent = Array.from({ length: random.integer(1, 20) }, () => command(false))
       const ms = random.integer(1, 700 * minute)
       const [outcomes] = yield* Effect.all(
-        [Effect.forEach(sent, (message) => Effect.andThen(nextTurn, askOne(message))), pass(ms)],
+        [
+          Effect.forEach(sent, (message) => Effect.andThen(yieldToEventLoop, askOne(message))),
+          pass(ms),
+        ],
         { concurrency: "unbounded" },
       )
       yield* settle(

@@ -10,7 +10,7 @@ import type { JournalRecord } from "../../src/domain/Record.ts"
 import { limits } from "../../src/Limits.ts"
 import { rangeOf } from "../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { once, recordsOf, reward, sandbox, start } from "../engine/fixture.ts"
 import { steppedClock } from "../engine/time/steppedClock.ts"
 import { Random } from "./random.ts"
@@ -149,7 +149,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
   yield* TestClock.adjust(limits.idempotencyRetentionMs / limits.clockSlewRate + 4 * hour)
   const left = () =>
     state.table("expiry").entries({ table: "expiry", ...rangeOf(new Uint8Array()) }).length
-  while (left() > 0) yield* nextTurn
+  while (left() > 0) yield* yieldToEventLoop
   follow()
   yield* running.close()
   return { records: records.length, keys }

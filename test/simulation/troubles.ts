@@ -9,7 +9,7 @@ import type { LaurelError } from "../../src/domain/Errors.ts"
 import type { UserReply } from "../../src/domain/UserReply.ts"
 import type { Engine, Idempotency, UserMessage } from "../../src/engine/Engine.ts"
 import { limits } from "../../src/Limits.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { event, sandbox } from "../engine/fixture.ts"
 import type { Defects } from "./defects.ts"
 import type { Random } from "./random.ts"
@@ -49,7 +49,7 @@ const stepMs = limits.noSpaceRetryMs
 const passInSteps = Effect.fnUntraced(function* ({ pass }: Surrounded, ms: number) {
   for (let passed = 0; passed < ms; passed += stepMs) {
     yield* pass(Math.min(stepMs, ms - passed))
-    for (let turn = 0; turn < 3; turn++) yield* nextTurn
+    for (let turn = 0; turn < 3; turn++) yield* yieldToEventLoop
   }
 })
 
@@ -103,7 +103,7 @@ export const trouble = Effect.fnUntraced(function* (run: Surrounded) {
       // An erasure is never asked with a key: nothing is kept of who was erased.
       const key = message.command.kind !== "erasure" && random.chance(0.4) ? run.key() : undefined
       clients.push(yield* Effect.forkChild(client(run, one, key), { startImmediately: true }))
-      if (random.chance(0.4)) yield* nextTurn
+      if (random.chance(0.4)) yield* yieldToEventLoop
       if (random.chance(0.2)) yield* run.pass(random.integer(1, 60))
     }
   })
@@ -148,7 +148,7 @@ export const endWithoutSpace = Effect.fnUntraced(function* (
   const asked = yield* Effect.forEach(messages, (message) =>
     Effect.forkChild(run.engine().askUser(sandbox, message), { startImmediately: true }),
   )
-  if (run.random.chance(0.5)) yield* nextTurn
+  if (run.random.chance(0.5)) yield* yieldToEventLoop
   run.disk.full = true
   if (run.random.chance(0.5)) yield* passInSteps(run, run.random.pick([300, 6_000]))
   const closed = yield* Effect.forkChild(close, { startImmediately: true })

@@ -14,7 +14,7 @@ import { messageId, messageKindAt } from "../../src/domain/Message.ts"
 import { kindsOf } from "../../src/domain/MessageKind.ts"
 import type { JournalRecord } from "../../src/domain/Record.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import type { MessageSender, Outcome } from "../../src/webhooks/send/Sender.ts"
 import { makeSecret } from "../../src/webhooks/send/Signature.ts"
 import { deliveryStatuses } from "../../src/webhooks/store/Delivery.ts"
@@ -121,7 +121,7 @@ class Simulation {
 
   /** Time passes, and what it has woken runs. */
   pass(ms: number): Effect.Effect<void> {
-    return Effect.andThen(Effect.andThen(TestClock.adjust(ms), nextTurn), nextTurn)
+    return Effect.andThen(Effect.andThen(TestClock.adjust(ms), yieldToEventLoop), yieldToEventLoop)
   }
 
   /** Looks at what is durable. */
@@ -238,7 +238,7 @@ class Simulation {
         reward(random.pick(users), 1),
       )
       yield* this.ask(engine.askUsers(sandbox, rewards))
-      for (let turn = random.integer(0, 4); turn > 0; turn--) yield* nextTurn
+      for (let turn = random.integer(0, 4); turn > 0; turn--) yield* yieldToEventLoop
     }
     if (this.#started !== undefined && !this.isAlive) yield* this.end
   })
@@ -295,7 +295,7 @@ class Simulation {
     for (let rounds = 0; hooks.length > 0 && !(yield* settled); rounds++) {
       expect(rounds).toBeLessThan(500)
       yield* this.pass(rounds < 100 ? 1_000 : 60_000)
-      for (let turn = 0; turn < 10; turn++) yield* nextTurn
+      for (let turn = 0; turn < 10; turn++) yield* yieldToEventLoop
     }
     const strict = hooks.filter(({ lax, url }) => !lax && url.includes("steady"))
     for (const hook of strict) yield* this.#compare(hook)
@@ -310,7 +310,7 @@ class Simulation {
         kept.add(id)
       }
     }
-    const { ended } = yield* this.#store.tally(hook.number)
+    const { ended } = yield* this.#store.stats(hook.number)
     const missing = recordsOf(this.state)
       .filter((record) => record.sequence > hook.number && !this.#isErased(record))
       .flatMap((record) => this.#messages(record, hook))

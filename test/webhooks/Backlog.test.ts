@@ -39,8 +39,8 @@ describe("A backlog", () => {
           yield* started.engine.askUsers(sandbox, rewards)
         }
         while (true) {
-          const tally = yield* started.deliveries.tally(sandbox, made.webhook.id)
-          if (tally?.stored.succeeded === count) break
+          const stats = yield* started.deliveries.stats(sandbox, made.webhook.id)
+          if (stats?.stored.succeeded === count) break
           clock.set(new Date(clock.currentTimeMillisUnsafe() + 10_000).toISOString())
           yield* Effect.sleep(1)
         }

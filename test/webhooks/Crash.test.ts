@@ -8,7 +8,7 @@ import { Clock, Effect, Fiber } from "effect"
 import { messageId, messageKindAt } from "../../src/domain/Message.ts"
 import { kindsOf } from "../../src/domain/MessageKind.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { deliveryStatuses } from "../../src/webhooks/store/Delivery.ts"
 import { DeliveryStore } from "../../src/webhooks/store/DeliveryStore.ts"
 import { recordsOf, reward, sandbox } from "../engine/fixture.ts"
@@ -55,9 +55,9 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
     for (let round = 0; round < 5; round++) {
       for (const user of ["ada", "bob"]) {
         yield* engine.askUser(sandbox, reward(user, 1, `${user}${round}`))
-        yield* nextTurn
+        yield* yieldToEventLoop
       }
-      for (let turn = 0; turn < 4; turn++) yield* nextTurn
+      for (let turn = 0; turn < 4; turn++) yield* yieldToEventLoop
     }
   })
 
@@ -83,7 +83,7 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
         const log = yield* logOf(started, hook.id)
         if (log.length === ids.length && log.every(({ status }) => status !== "pending")) break
         clock.set(new Date(clock.currentTimeMillisUnsafe() + 1_000).toISOString())
-        yield* nextTurn
+        yield* yieldToEventLoop
       }
     }
   })
@@ -94,9 +94,9 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
     Effect.andThen(use(first.started), settled(first.started)),
     { startImmediately: true },
   )
-  while (using.pollUnsafe() === undefined && !died()) yield* nextTurn
+  while (using.pollUnsafe() === undefined && !died()) yield* yieldToEventLoop
   // What needs no disk goes on for a little.
-  for (let turn = 0; died() && turn < 3; turn++) yield* nextTurn
+  for (let turn = 0; died() && turn < 3; turn++) yield* yieldToEventLoop
   first.process.alive = false
   Object.assign(dying, { writesLeft: 0, appendsLeft: 0, lastWriteKept: false })
   dying.writesLeft = dying.appendsLeft = -1
@@ -106,7 +106,7 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
   const closing = yield* Effect.forkChild(first.started.close("kill"), { startImmediately: true })
   while (closing.pollUnsafe() === undefined) {
     clock.set(new Date(clock.currentTimeMillisUnsafe() + 60_000).toISOString())
-    yield* nextTurn
+    yield* yieldToEventLoop
   }
 
   /** What is known to have arrived: it does not come again. */
@@ -142,11 +142,11 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
     expect(later.filter((id) => known.get(hook.url)!.includes(id))).toEqual([])
     const log = yield* logOf(second.started, hook.id)
     expect(log.map((delivery) => delivery.messageId).toSorted()).toEqual(ids.toSorted())
-    const tally = yield* second.started.deliveries.tally(sandbox, hook.id)
+    const stats = yield* second.started.deliveries.stats(sandbox, hook.id)
     for (const status of deliveryStatuses) {
-      expect(tally?.stored[status]).toBe(log.filter((each) => each.status === status).length)
+      expect(stats?.stored[status]).toBe(log.filter((each) => each.status === status).length)
     }
-    expect(tally?.stored.succeeded).toBe(ids.length)
+    expect(stats?.stored.succeeded).toBe(ids.length)
   }
   expect([...first.started.broken, ...second.started.broken]).toEqual([])
   yield* second.started.close()

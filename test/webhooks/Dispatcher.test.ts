@@ -138,8 +138,8 @@ describe("A webhook", () => {
       release()
       yield* wait(receiver.atLeast(count))
       yield* until(
-        started.deliveries.tally(sandbox, made.webhook.id),
-        (tally) => tally?.stored.succeeded === count,
+        started.deliveries.stats(sandbox, made.webhook.id),
+        (stats) => stats?.stored.succeeded === count,
       )
       const sequences = receiver.received.map(({ message }) => message.data.sequence)
       expect(sequences).toEqual(sequences.toSorted((one, other) => one - other))

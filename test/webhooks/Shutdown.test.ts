@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import type { MessageSender } from "../../src/webhooks/send/Sender.ts"
 import { reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
@@ -53,7 +53,7 @@ describe("At the end", () => {
         ({ length }) => length === 1,
       )
       const closing = yield* Effect.forkChild(held.close(), { startImmediately: true })
-      for (let turn = 0; turn < 5; turn++) yield* nextTurn
+      for (let turn = 0; turn < 5; turn++) yield* yieldToEventLoop
       expect(closing.pollUnsafe()).toBeUndefined()
       for (const end of ends.splice(0)) end()
       yield* Fiber.join(closing)

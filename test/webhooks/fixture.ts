@@ -4,19 +4,19 @@ import type { WebhookCommand } from "../../src/domain/decide/Webhooks.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import type { EngineOptions } from "../../src/engine/EngineLive.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../src/storage/nextTurn.ts"
 import { type Broken, Storage } from "../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import { AllowedRanges } from "../../src/webhooks/send/AddressGuard.ts"
 import { makeSecret } from "../../src/webhooks/send/Signature.ts"
-import type { Deliveries } from "../../src/webhooks/store/Deliveries.ts"
 import type { DeliveryStatus } from "../../src/webhooks/store/Delivery.ts"
+import type { DeliveryLog } from "../../src/webhooks/store/DeliveryLog.ts"
 import { sandbox, start as startEngine } from "../engine/fixture.ts"
 import { Receiver } from "./Receiver.ts"
 
 export interface Started {
   readonly engine: Engine["Service"]
-  readonly deliveries: Deliveries["Service"]
+  readonly deliveries: DeliveryLog["Service"]
   readonly broken: ReadonlyArray<Broken>
   /** What was logged as a warning or an error. */
   readonly logged: ReadonlyArray<string>
@@ -111,7 +111,7 @@ export const logOf = (
 /** Looks, turn by turn of the event loop, until what is found `holds`. */
 export const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean): Effect.Effect<A> =>
   Effect.flatMap(look, (found) =>
-    holds(found) ? Effect.succeed(found) : Effect.andThen(nextTurn, until(look, holds)),
+    holds(found) ? Effect.succeed(found) : Effect.andThen(yieldToEventLoop, until(look, holds)),
   )
 
 /** The log once nothing of it is pending any more. */

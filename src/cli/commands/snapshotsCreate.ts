@@ -60,7 +60,7 @@ const createAlone = Effect.fnUntraced(function* (
   const host = yield* makeWorkerHost({ background: false })
   const at = yield* Clock.currentTimeMillis
   const directory = config.dataDirectory
-  const wish = { directory, archives, at, reason: "request", gentle: false } as const
+  const wish = { directory, archives, at, reason: "request", throttled: false } as const
   const manifest = yield* Effect.mapError(host.run("archive", wish, { progress }), jobFailure)
   yield* Effect.mapError(pruneArchives(nodeDisk, archives, retention), diskFailure)
   return manifest

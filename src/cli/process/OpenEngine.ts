@@ -26,14 +26,14 @@ import { makeAnew } from "../../storage/lmdb/LmdbPages.ts"
 import { type Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
-import type { Deliveries } from "../../webhooks/store/Deliveries.ts"
+import type { DeliveryLog } from "../../webhooks/store/DeliveryLog.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 export interface Opened {
   readonly services: Context.Context<Engine | Accounts | ApiKeys>
   readonly recovered: RecoveryReport
   /** Delivers webhooks, from now on until the scope closes. */
-  readonly deliver: Effect.Effect<Deliveries["Service"], CommandFailed, Scope.Scope>
+  readonly deliver: Effect.Effect<DeliveryLog["Service"], CommandFailed, Scope.Scope>
   /** What archives need of the storage. */
   readonly source: ArchiveSource
 }

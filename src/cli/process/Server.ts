@@ -24,7 +24,7 @@ import { listenHttp } from "../../http/server/Server.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import { observeProcess } from "../../metrics/ProcessMetrics.ts"
-import { Deliveries } from "../../webhooks/store/Deliveries.ts"
+import { DeliveryLog } from "../../webhooks/store/DeliveryLog.ts"
 import { type CommandFailed, refused } from "../output/ExitCode.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
 import { createDemoKey, showOrKeep, welcomeText } from "../output/Welcome.ts"
@@ -91,7 +91,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     const shownKey =
       demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
     const deliveries = yield* deliver
-    yield* Effect.provide(api.takeOver, Context.add(services, Deliveries, deliveries))
+    yield* Effect.provide(api.takeOver, Context.add(services, DeliveryLog, deliveries))
     const token = makeToken()
     const archives = yield* keepArchives(config, host, source, metrics)
     const admin = yield* Effect.provide(

@@ -4,7 +4,7 @@
  * - `state` is ahead: it has everything that was decided. `durable` follows when the journal has committed,
  *   and is all that anybody outside is shown. States are immutable, so both can share their parts.
  * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
- *   actor is warm, linked into the order of use (`Residency`).
+ *   actor is warm, linked into the order of use (`ActorCache`).
  * - `latest` and `newest` lead to its records that are not in the snapshot yet (`PendingRecords`). An actor is evicted
  *   only when the snapshot has everything up to `appended`: its value on disk is then its whole state, whether or not
  *   somebody still waits for an answer.
@@ -17,7 +17,7 @@ import { type LaurelError, laurelError } from "../../domain/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
-import { idSeed } from "../dedupe/IdFilter.ts"
+import { idSeed } from "../dedupe/BloomFilter.ts"
 import type { Idempotency } from "../Engine.ts"
 
 export interface Decision {
@@ -95,9 +95,9 @@ export class Actor<State, Command> {
   latest = 0
   /** The sequence of the latest durable one. */
   newest = 0
-  /** Of pending records that have a name, the latest by its hash, once it was worth making (`KnownIds`). */
+  /** Of pending records that have a name, the latest by its hash, once it was worth making (`Deduplicator`). */
   named: Map<number, number> | undefined
-  /** Where the hashes of this actor's ids begin (`IdFilter`). */
+  /** Where the hashes of this actor's ids begin (`BloomFilter`). */
   readonly idSeed: number
   /** A user's number on the leaderboard. */
   member: number | undefined

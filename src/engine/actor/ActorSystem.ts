@@ -19,8 +19,8 @@ import type { JournalRecord, Kept, Subject, UserCommand } from "../../domain/Rec
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy } from "../../storage/Storage.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
+import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
-import type { KnownIds } from "../dedupe/KnownIds.ts"
 import type { Idempotency } from "../Engine.ts"
 import type { EngineMetrics } from "../EngineMetrics.ts"
 import { storageUnavailable } from "../refusals.ts"
@@ -33,20 +33,20 @@ import {
   failedTooOften,
   type LogAnnotations,
 } from "./Actor.ts"
+import type { ActorCache } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
 import type { Room } from "./BatchRoom.ts"
 import { DecisionTurns } from "./DecisionTurns.ts"
 import type { Environments, UserActor } from "./Environments.ts"
 import type { LoadParts } from "./loadActor.ts"
-import type { Residency } from "./Residency.ts"
 import { Supervisor } from "./Supervisor.ts"
 
 export interface ActorSystemOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
-  readonly knownIds: KnownIds
+  readonly deduplicator: Deduplicator
   readonly idempotency: IdempotencyKeys
-  readonly residency: Residency
+  readonly actorCache: ActorCache
   readonly environments: Environments
   readonly commit: () => GroupCommit<CommitEntry>
   /** An actor's durable record with this sequence. */
@@ -105,21 +105,21 @@ export class ActorSystem {
     envelope: Envelope<UserCommand>,
     room?: Room,
   ): void {
-    const { environments, refusal, residency } = this.#options
+    const { environments, refusal, actorCache } = this.#options
     const refused = room === undefined ? refusal() : undefined
     if (refused !== undefined) {
       this.#turnAway(envelope, refused)
       return
     }
     const environment = environments.of(environmentId)
-    let actor: UserActor | undefined = residency.use(environment, userId)
+    let actor: UserActor | undefined = actorCache.use(environment, userId)
     if (actor === undefined) {
-      const full = room === undefined ? residency.admit() : undefined
+      const full = room === undefined ? actorCache.admit() : undefined
       if (full !== undefined) {
         this.#turnAway(envelope, full)
         return
       }
-      actor = residency.add(environment, userId, room)
+      actor = actorCache.add(environment, userId, room)
     }
     this.#receive(actor, envelope)
   }
@@ -159,7 +159,7 @@ export class ActorSystem {
   /** Keeps no actor of which no user was made. */
   #leave(actor: AnyActor): void {
     const isVacant = actor.state === undefined && actor.unanswered === 0 && !actor.crashed
-    if (isVacant && actor.restarts === 0) this.#options.residency.release(actor)
+    if (isVacant && actor.restarts === 0) this.#options.actorCache.release(actor)
   }
 
   /** The actor's fiber: waits for `first`, then empties the mailbox. */
@@ -205,7 +205,7 @@ export class ActorSystem {
     if (key === undefined) return this.#handle(actor, envelope, key)
     const reference = actor.kind.referenceOf(envelope.command)
     if (reference !== undefined) return this.#takeReferring(actor, envelope, key, reference)
-    const first = this.#options.knownIds.firstOf(actor, key)
+    const first = this.#options.deduplicator.firstOf(actor, key)
     if (first === undefined) return this.#handle(actor, envelope, key)
     if (!Effect.isEffect(first)) return this.answers.duplicate(actor, envelope, first)
     return Effect.flatMap(first, (record) => {
@@ -240,8 +240,8 @@ export class ActorSystem {
     key: string,
     reference: number,
   ) {
-    const { findRecord, knownIds } = this.#options
-    const known = knownIds.firstOf(actor, key)
+    const { findRecord, deduplicator } = this.#options
+    const known = deduplicator.firstOf(actor, key)
     const first = Effect.isEffect(known) ? yield* known : known
     const found = first === undefined ? yield* findRecord(actor.subject, reference) : undefined
     const wait = this.#handle(actor, envelope, key, found)
@@ -283,14 +283,14 @@ export class ActorSystem {
         )
         return undefined
       }
-      const { knownIds, pending } = this.#options
+      const { deduplicator, pending } = this.#options
       commit.append(encoded, { actor, record, state, envelope })
       if (idempotency !== undefined) this.#options.idempotency.appended(record)
       actor.state = state
       const duplicateKey = refused === undefined ? key : undefined
-      const hash = duplicateKey === undefined ? undefined : knownIds.add(actor, duplicateKey)
+      const hash = duplicateKey === undefined ? undefined : deduplicator.add(actor, duplicateKey)
       pending.link(actor, hash)
-      if (cause.kind === "erasure") knownIds.erase(actor, sequence)
+      if (cause.kind === "erasure") deduplicator.erase(actor, sequence)
       return undefined
     } catch (error) {
       this.answers.refuse(actor, envelope, internalError)

@@ -13,13 +13,13 @@ import { limits } from "../../Limits.ts"
 import type { UserMessage } from "../Engine.ts"
 import type { EngineMetrics } from "../EngineMetrics.ts"
 import { overloaded } from "../refusals.ts"
+import type { ActorCache } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { Environments } from "./Environments.ts"
-import type { Residency } from "./Residency.ts"
 
 export interface BatchRoomOptions {
   readonly actors: ActorSystem
-  readonly residency: Residency
+  readonly actorCache: ActorCache
   readonly environments: Environments
   /** Why nothing may be accepted at the moment; `overloaded` is what a batch waits for to pass. */
   readonly refusal: () => LaurelError | undefined
@@ -125,7 +125,7 @@ export class BatchRoom {
     messages: ReadonlyArray<UserMessage<Command>>,
     waiting: Waiting | undefined,
   ): Taken {
-    const { actors, environments, refusal, residency } = this.#options
+    const { actors, environments, refusal, actorCache } = this.#options
     const refused = refusal()
     if (refused !== undefined) return refused.code === overloaded.code ? noRoom : refused
     if (this.#waiting[0] !== waiting) return noRoom
@@ -139,11 +139,11 @@ export class BatchRoom {
       }
     }
     let newcomers = count
-    if (!residency.hasRoom(count)) {
+    if (!actorCache.hasRoom(count)) {
       newcomers = new Set(messages.map(({ userId }) => userId).filter((id) => !users.has(id))).size
-      if (residency.admit(newcomers) !== undefined) return noRoom
+      if (actorCache.admit(newcomers) !== undefined) return noRoom
     }
-    residency.promised += newcomers
+    actorCache.promised += newcomers
     // A shutdown waits for the rest of the batch.
     actors.answers.unanswered++
     let isIn = true
@@ -152,7 +152,7 @@ export class BatchRoom {
       leave: () => {
         if (!isIn) return
         isIn = false
-        residency.promised -= room.newcomers
+        actorCache.promised -= room.newcomers
         actors.answers.given()
         // Not before: the next one begins at once.
         if (waiting !== undefined) this.#gone(waiting)

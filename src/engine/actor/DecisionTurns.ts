@@ -79,10 +79,10 @@ export class DecisionTurns {
   #awaitEnd(): void {
     if (this.#awaitsEnd) return
     this.#awaitsEnd = true
-    this.#atTurnEnd(this.#nextTurn)
+    this.#atTurnEnd(this.#yieldToEventLoop)
   }
 
-  readonly #nextTurn = (): void => {
+  readonly #yieldToEventLoop = (): void => {
     this.#awaitsEnd = false
     let left = this.#workMax
     for (const [environment, line] of this.#waiting) {

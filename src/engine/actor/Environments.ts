@@ -20,8 +20,8 @@ import {
   encodeDirectory,
   encodeProject,
 } from "../snapshot/Codec.ts"
-import { FreshUsers } from "../snapshot/FreshUsers.ts"
 import type { SnapshotPart } from "../snapshot/Snapshotter.ts"
+import { UnsnapshottedUsers } from "../snapshot/UnsnapshottedUsers.ts"
 import { decodeUser, encodeUser } from "../snapshot/UserCodec.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
@@ -58,7 +58,7 @@ export class Environment {
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
   readonly counts = new Counts()
-  readonly fresh = new FreshUsers()
+  readonly fresh = new UnsnapshottedUsers()
   readonly #userKind: UserActor["kind"]
 
   constructor(id: string, options: EnvironmentOptions) {

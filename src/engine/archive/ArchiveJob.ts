@@ -34,7 +34,7 @@ import { describeFiles } from "./Files.ts"
 import { FaultList } from "./Findings.ts"
 import { type Input, JobFailed, type PositionAnswer } from "./Jobs.ts"
 import type { JobCode, JobContext } from "./jobTable.ts"
-import { copyLive, gentleRest } from "./LiveCopy.ts"
+import { copyLive, throttledRest } from "./LiveCopy.ts"
 import { readWatermark, SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
@@ -59,12 +59,12 @@ const fill = Effect.fnUntraced(function* (
   draft: string,
   context: JobContext,
 ): Effect.fn.Return<Manifest, unknown, Scope.Scope> {
-  const { archives, at, directory, gentle, reason } = input
+  const { archives, at, directory, throttled, reason } = input
   yield* context.ask("begun")
   const live = path.join(draft, "live")
   yield* nodeDisk.makeFolder(live)
   const copied = yield* copyLive(path.join(directory, "live"), live, "live/data.mdb", {
-    rest: gentle ? gentleRest : () => Effect.void,
+    rest: throttled ? throttledRest : () => Effect.void,
     progress: (done, total) => context.progress({ activity: "Copying", done, total }),
   })
   // Also makes LMDB's lock beside the copy: without space for it later, the process would die of SIGBUS.

@@ -77,7 +77,7 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
     const startedAt = performance.now()
     const at = now()
     const listener = { asked, ...(progress !== undefined && { progress }) }
-    const wish = { directory, archives, at, reason, gentle: host.background }
+    const wish = { directory, archives, at, reason, throttled: host.background }
     const manifest = yield* host.run("archive", wish, listener).pipe(
       Effect.tapCause(() => Effect.sync(() => metrics?.failed())),
       Effect.tapError((failed) =>

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../domain/Leaderboard.ts"
 import type { UserState } from "../../domain/User.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Fault } from "./JournalTail.ts"
 
 export class BoardCheck {
@@ -53,7 +53,7 @@ export class BoardCheck {
         sum += BigInt(score)
         before = { rank, score }
       })
-      yield* nextTurn
+      yield* yieldToEventLoop
     }
     return sum
   }).bind(this)

@@ -7,7 +7,7 @@
 
 import type { StoredEntry } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"
-import { hashText, idSeed } from "../dedupe/IdFilter.ts"
+import { hashText, idSeed } from "../dedupe/BloomFilter.ts"
 import { firstBits } from "../dedupe/IdList.ts"
 import { decodeRunHead, eachId, idPlaceOf } from "../dedupe/IdRun.ts"
 import type { Fault } from "./JournalTail.ts"

@@ -19,7 +19,7 @@ export interface Jobs {
       readonly at: number
       readonly reason: Manifest["reason"]
       /** Gives way to the server that has the directory, and takes longer. */
-      readonly gentle: boolean
+      readonly throttled: boolean
     }
     readonly result: Manifest
   }

@@ -27,7 +27,7 @@ export interface LiveCopyOptions {
 }
 
 /** Rests as long as a copy must beside a server that serves. */
-export const gentleRest: LiveCopyOptions["rest"] = (done, total, tookMs) =>
+export const throttledRest: LiveCopyOptions["rest"] = (done, total, tookMs) =>
   Effect.sleep(copyRestMs(done, total, tookMs))
 
 export const copyRestMs = (done: number, total: number, tookMs: number): number => {

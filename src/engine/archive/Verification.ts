@@ -17,9 +17,9 @@ import type { JournalRecord } from "../../domain/Record.ts"
 import { duplicateKey } from "../../domain/User.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Table } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { BoardCheck } from "./BoardCheck.ts"
 import { CountsCheck } from "./CountsCheck.ts"
 import type { FaultList, Findings } from "./Findings.ts"
@@ -124,7 +124,7 @@ class Check {
       }
       if (++done % usersInATurn !== 0) continue
       this.#progress(Math.min(total, this.#users + this.#records), total)
-      yield* nextTurn
+      yield* yieldToEventLoop
     }
   })
 
@@ -145,7 +145,7 @@ class Check {
     let done = 0
     for (const entry of this.#saved.entries("eventIds")) {
       this.#idCheck.entry(entry)
-      if (++done % 100 === 0) yield* nextTurn
+      if (++done % 100 === 0) yield* yieldToEventLoop
     }
     this.#idCheck.end()
   })
@@ -168,7 +168,7 @@ class Check {
       if (this.#saved.get("expiry", expiry) === undefined) {
         this.fault(`The kept answer of record ${sequence} would never be forgotten`)
       }
-      if (this.#answers % 1_000 === 0) yield* nextTurn
+      if (this.#answers % 1_000 === 0) yield* yieldToEventLoop
     }
     for (const [key, value] of this.#saved.entries("expiry")) {
       this.#checkValue("expiry", key, value)

@@ -137,13 +137,13 @@ export class WebhookCheck {
       const [endpoint] = this.#numbers("endpoints", key, 1) ?? []
       if (endpoint === undefined || !known.has(endpoint)) continue
       numbered.add(endpoint)
-      const tally = this.#json<{ readonly stored: Record<string, number> }>("endpoints", key, value)
-      if (tally === undefined) continue
+      const stats = this.#json<{ readonly stored: Record<string, number> }>("endpoints", key, value)
+      if (stats === undefined) continue
       for (const [status, name] of statuses.entries()) {
         const counted = this.#counted.get(endpoint)?.[status] ?? 0
-        if (tally.stored[name] === counted) continue
+        if (stats.stored[name] === counted) continue
         this.#fault(
-          `The webhook ${endpoint} counts ${tally.stored[name]} ${name} deliveries, there are ${counted}`,
+          `The webhook ${endpoint} counts ${stats.stored[name]} ${name} deliveries, there are ${counted}`,
         )
       }
     }

@@ -139,10 +139,10 @@ const remainsOf = (
 
 /** The numbers of an endpoint, without those deliveries. */
 const lessened = (body: Uint8Array, gone: ReadonlyArray<number>): Uint8Array => {
-  const tally = readJson(body) as { readonly stored: Record<string, number> }
-  const stored = { ...tally.stored }
+  const stats = readJson(body) as { readonly stored: Record<string, number> }
+  const stored = { ...stats.stored }
   for (const [index, status] of statuses.entries()) {
     stored[status] = Math.max(0, (stored[status] ?? 0) - gone[index]!)
   }
-  return encodeValue(JSON.stringify({ ...tally, stored }))
+  return encodeValue(JSON.stringify({ ...stats, stored }))
 }

@@ -7,7 +7,7 @@
  *
  * The shell leads a process group of its own, out of reach of the terminal's Ctrl-C. When the host ends, or
  * dies however, the pipe to its jobs ends, which ends them. Where the host has died, the shell leaves its last words
- * (`lastWords`) before it ends too.
+ * (`crashReport`) before it ends too.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import os from "node:os"
@@ -52,7 +52,7 @@ export interface WorkerHostOptions {
 }
 
 const worker = fileURLToPath(new URL("worker.ts", import.meta.url))
-const lastWords = fileURLToPath(new URL("lastWords.ts", import.meta.url))
+const crashReport = fileURLToPath(new URL("crashReport.ts", import.meta.url))
 const shell = "/bin/sh"
 /**
  * Answers have a pipe of their own, 3: Node makes its input non-blocking, and one that is killed leaves it so,
@@ -117,7 +117,7 @@ const explained = (
 }
 
 const start = ({ background, directory = "" }: WorkerHostOptions): ChildProcess => {
-  const child = spawn(shell, ["-c", loop, process.execPath, worker, lastWords, directory], {
+  const child = spawn(shell, ["-c", loop, process.execPath, worker, crashReport, directory], {
     stdio: ["pipe", "pipe", "inherit", "pipe"],
     detached: true,
   })

@@ -17,9 +17,9 @@ import type { UserState } from "../../domain/User.ts"
 import type { DoneReply } from "../../domain/UserReply.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken, Storage, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { Answer, UserMessage } from "../Engine.ts"
 import type { UserHistory } from "../read/UserHistory.ts"
@@ -119,7 +119,7 @@ export class BackfillRun {
     const concurrency = limits.backfillUsersConcurrentMax
     yield* Effect.forEach(users, award, { concurrency, discard: true })
     this.checked += users.length
-    yield* nextTurn
+    yield* yieldToEventLoop
   })
 
   /** Asks until the badge is given or refused for good; `counted` so far of the user's history, where it counts. */

@@ -17,8 +17,8 @@ import { MemberTable } from "../../domain/board/MemberTable.ts"
 import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { FrozenBoard, Windows } from "./Boards.ts"
 import { oldestKept } from "./Retention.ts"
@@ -82,12 +82,12 @@ export class BoardWriter {
     const pages = new Pages(place, frozen, index)
     for (const [position] of stepsOf(size, limits.boardTurnRowsMax)) {
       yield* slices.add(pages.next(position))
-      yield* nextTurn
+      yield* yieldToEventLoop
     }
     yield* slices.add(pages.end())
     for (const [from, end] of stepsOf(index.buckets, limits.boardTurnBucketsMax)) {
       yield* slices.add(index.entries(from, end))
-      yield* nextTurn
+      yield* yieldToEventLoop
     }
     for (const gap of [...frozen.gaps]) yield* slices.add([gapEntry(place, gap)])
     const window = { ...frozen, size, buckets: index.buckets }
@@ -112,7 +112,7 @@ export class BoardWriter {
           window.gaps.add(found.position)
         }
         window.removed.delete(userId)
-        yield* nextTurn
+        yield* yieldToEventLoop
       }
     }
   })
@@ -140,7 +140,7 @@ export class BoardWriter {
     write: Write,
   ) {
     for (const section of sections) {
-      yield* nextTurn
+      yield* yieldToEventLoop
       const range = rangeOf(boardKey(section, place))
       yield* Stream.runForEach(
         this.#options.storage.readEntries({ table: "boards", ...range }),
@@ -190,7 +190,7 @@ class Slices {
   /** Hands transactions over, each in a turn of its own, as long as there are `least` entries. */
   readonly #drain = Effect.fnUntraced(function* (this: Slices, least: number) {
     while (this.#entries.length >= least) {
-      yield* nextTurn
+      yield* yieldToEventLoop
       yield* this.#write(this.#entries.splice(0, limits.boardSliceEntriesMax))
     }
   })

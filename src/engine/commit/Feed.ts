@@ -17,8 +17,8 @@ import { Data, Effect, Option, type Scope, Semaphore, Stream } from "effect"
 import { type Message, messageAt } from "../../domain/Message.ts"
 import type { JournalRecord } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { decodeRecord } from "../snapshot/Codec.ts"
 
 /** The record is not in the journal any more: `first` is the oldest that is. */
@@ -291,7 +291,7 @@ export class Feed {
       const entries: Array<FeedEntry> = []
       for (const stored of piece.slice(0, max)) {
         entries.push(entryOf(stored))
-        if (entries.length % decodeTurnRecords === 0) yield* nextTurn
+        if (entries.length % decodeTurnRecords === 0) yield* yieldToEventLoop
       }
       return entries
     })

@@ -4,7 +4,7 @@
  *
  * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable.
  * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and where the memory that its texts
- *   stand in ends (`RecordTexts`); what is not yet durable stays below `commitPendingBytesMax`, which callers check with
+ *   stand in ends (`RecordBuffer`); what is not yet durable stays below `commitPendingBytesMax`, which callers check with
  *   `accepting`.
  * - No space: the batch stays at the head and is tried again until it goes through; nothing else is taken
  *   meanwhile (`stalled`). After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to
@@ -16,9 +16,9 @@
  */
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import { type Broken, brokenBy, Storage } from "../../storage/Storage.ts"
-import type { RecordTexts } from "./RecordTexts.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { RecordBuffer } from "./RecordBuffer.ts"
 
 export type Durability = "fsync" | "relaxed"
 
@@ -54,7 +54,7 @@ export interface GroupCommit<Entry> {
 export interface GroupCommitOptions<Entry> {
   readonly durability: Durability
   /** Where the texts of records stay; the next one there is the one after the last of the storage. */
-  readonly texts: RecordTexts
+  readonly texts: RecordBuffer
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
   /** The callers of these entries, which are not durable, have waited too long for space. Called again as long as they wait. */
   readonly onStalled: (entries: ReadonlyArray<Entry>) => void
@@ -221,7 +221,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       const wokenAt = performance.now()
       for (let turn = 0; turn < limits.commitTurnsMax && sealed.length === 0; turn++) {
         const before = collecting.entries.length
-        yield* nextTurn
+        yield* yieldToEventLoop
         if (collecting.entries.length === before) break
         if (performance.now() - wokenAt >= limits.commitCollectMs) break
       }

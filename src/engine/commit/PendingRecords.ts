@@ -5,19 +5,19 @@
  *   points to a record up to the watermark of the snapshot points to nothing: it is gone from here.
  * - Of a name, under which a repeat of a command is a duplicate, there is a hash; the name itself is in the record.
  * - Nothing of a record is an object: hundreds of thousands that live from one snapshot to the next would cost the
- *   collector more than all else that is done for an event. Their texts are in `RecordTexts`, and these columns are like
+ *   collector more than all else that is done for an event. Their texts are in `RecordBuffer`, and these columns are like
  *   the columns there.
  *
- * Cost of a record: its text, and 20 bytes with those of `RecordTexts`.
+ * Cost of a record: its text, and 20 bytes with those of `RecordBuffer`.
  */
 import type { JournalRecord } from "../../domain/Record.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { decodeRecord } from "../snapshot/Codec.ts"
 import { grownRing, ringRecordsMin } from "./grownRing.ts"
-import { RecordTexts } from "./RecordTexts.ts"
+import { RecordBuffer } from "./RecordBuffer.ts"
 
 export class PendingRecords {
-  readonly texts: RecordTexts
+  readonly texts: RecordBuffer
   #watermark: number
   /** How many sequences before it the actor's record before it stands, 0 for none, doubled; and 1 where it has a name. */
   #links = new Uint32Array(ringRecordsMin)
@@ -25,7 +25,7 @@ export class PendingRecords {
 
   /** There is nothing after `watermark` yet. */
   constructor(watermark: number) {
-    this.texts = new RecordTexts(watermark)
+    this.texts = new RecordBuffer(watermark)
     this.#watermark = watermark
   }
 

@@ -10,8 +10,8 @@
 import { Effect, Schedule, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { readKept, removalOfAnswer } from "./KeptAnswers.ts"
 
 export interface AnswerExpiryOptions {
@@ -40,7 +40,7 @@ export class AnswerExpiry {
   readonly sweep: Effect.Effect<void, StorageError> = Effect.suspend(() => {
     const { alone } = this.#options
     return Effect.gen({ self: this }, function* () {
-      while (yield* alone(this.#slice)) yield* nextTurn
+      while (yield* alone(this.#slice)) yield* yieldToEventLoop
     })
   })
 
@@ -56,7 +56,7 @@ export class AnswerExpiry {
     let looked = 0
     for (const dueKey of keys) {
       if (entries.length >= limits.expirySliceEntriesMax) break
-      if (++looked % limits.expiryTurnAnswersMax === 0) yield* nextTurn
+      if (++looked % limits.expiryTurnAnswersMax === 0) yield* yieldToEventLoop
       const [, environment, key] = keyParts(dueKey) as [number, string, string]
       entries.push({ table: "expiry", key: dueKey, value: null })
       const kept = yield* readKept(storage, environment, key)

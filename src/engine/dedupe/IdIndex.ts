@@ -13,14 +13,13 @@
  *   that come again is left out when its run is merged, which the next snapshot does.
  * - While the snapshot is written, look-ups ask the old runs before the new one: what moves is found in either.
  *
- * Cost: an id is copied each time its run is merged; a look-up, which the filter saves nearly always (`IdFilter.ts`),
+ * Cost: an id is copied each time its run is merged; a look-up, which the filter saves nearly always (`BloomFilter.ts`),
  * reads a value of each run.
  */
 import { Effect, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import type { EntryBlock } from "../../storage/EntryBlock.ts"
 import { rangeOf } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import { Broken, type Entry, type Storage, type StorageError } from "../../storage/Storage.ts"
 import {
   brokenValue,
@@ -30,7 +29,8 @@ import {
   valueBodyAt,
   wholeBodyEnd,
 } from "../../storage/Values.ts"
-import type { IdFilter } from "./IdFilter.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { BloomFilter } from "./BloomFilter.ts"
 import { firstBits, type IdList } from "./IdList.ts"
 import {
   bucketEntries,
@@ -95,7 +95,7 @@ export class IdIndex {
   })
 
   /** Adds every id to `filter`, and completes it. */
-  fill(filter: IdFilter): Effect.Effect<void, Broken> {
+  fill(filter: BloomFilter): Effect.Effect<void, Broken> {
     const { readBlocks } = this.#storage
     return Stream.runForEach(readBlocks({ table, ...everything }), (block) => {
       const damaged = firstDamaged(block)
@@ -195,7 +195,7 @@ export class IdIndex {
     yield* group([headEntry(environment, run)])
     const partBits = Math.min(bits, bitsFor(count, limits.snapshotTurnIdsMax))
     for (const [part, list] of ids.parts(partBits).entries()) {
-      if (part > 0) yield* nextTurn
+      if (part > 0) yield* yieldToEventLoop
       const gone: Array<Entry> = []
       for (const older of merged) {
         gone.push(...(yield* this.#take(environment, older, list, part, partBits, watermark)))
@@ -253,7 +253,7 @@ export class IdIndex {
   }
 }
 
-const fillOf = (filter: IdFilter, block: EntryBlock): void => {
+const fillOf = (filter: BloomFilter, block: EntryBlock): void => {
   const add = (hash: number) => filter.add(hash)
   for (let n = 0; n < block.count; n++) {
     if (idPlaceOf(block.key(n)).bucket === undefined) continue

@@ -12,7 +12,7 @@ import type { Broken, Entry, Storage, StoredEntry } from "../../storage/Storage.
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
 import type { Erasure } from "../erasure/Erasures.ts"
 import { decodeRecord, encodeRecord } from "../snapshot/Codec.ts"
-import { hashText } from "./IdFilter.ts"
+import { hashText } from "./BloomFilter.ts"
 
 type Store = Storage["Service"]
 

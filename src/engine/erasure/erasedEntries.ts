@@ -2,10 +2,10 @@ import { Effect, Stream } from "effect"
 import { duplicateKey } from "../../domain/User.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
-import { hashText, idSeed } from "../dedupe/IdFilter.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { hashText, idSeed } from "../dedupe/BloomFilter.ts"
 import type { IdIndex } from "../dedupe/IdIndex.ts"
 import { eraseKept } from "../dedupe/KeptAnswers.ts"
 import { decodePage } from "../snapshot/Codec.ts"
@@ -37,7 +37,7 @@ export const erasedEntries = (
       Effect.fnUntraced(function* ([key, value]) {
         bytes += value.length
         if (bytes > limits.historyTurnBytesMax) {
-          yield* nextTurn
+          yield* yieldToEventLoop
           bytes = 0
         }
         const group: Array<Entry> = []

@@ -12,7 +12,7 @@ import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
-import type { RecordTexts } from "../commit/RecordTexts.ts"
+import type { RecordBuffer } from "../commit/RecordBuffer.ts"
 import type { IdIndex } from "../dedupe/IdIndex.ts"
 import { decodePage, encodePage } from "../snapshot/Codec.ts"
 
@@ -52,7 +52,7 @@ export function* pageEntries(
   environment: string,
   userId: string,
   sequences: ReadonlyArray<number>,
-  texts: RecordTexts,
+  texts: RecordBuffer,
 ): Generator<Entry> {
   let first = 0
   let bytes = 0

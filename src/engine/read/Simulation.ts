@@ -6,7 +6,7 @@ import { duplicateKey, type UserState } from "../../domain/User.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { DecisionTurns } from "../actor/DecisionTurns.ts"
 import type { Domain, Environment } from "../actor/Environments.ts"
-import type { KnownIds } from "../dedupe/KnownIds.ts"
+import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 import type { UserMessage } from "../Engine.ts"
 
 /** `duplicate`: the command was applied before, and this is the record that it made. */
@@ -18,7 +18,7 @@ export interface Simulated {
 export interface SimulationParts {
   readonly domain: Domain
   readonly turns: DecisionTurns
-  readonly knownIds: KnownIds
+  readonly deduplicator: Deduplicator
   readonly environmentOf: (id: string) => Environment
   readonly readUser: (
     environment: string,
@@ -38,7 +38,7 @@ export const makeSimulate = (parts: SimulationParts) =>
     const key = duplicateKey(command)
     if (key !== undefined) {
       const actor = environment.users.get(userId) ?? environment.newUser(userId)
-      const known = parts.knownIds.firstOf(actor, key)
+      const known = parts.deduplicator.firstOf(actor, key)
       const first = Effect.isEffect(known) ? yield* Effect.mapError(known, parts.broken) : known
       if (first !== undefined && first.sequence <= parts.durableSequence()) {
         return { record: first, duplicate: true }

@@ -13,9 +13,9 @@ import { Effect, Stream } from "effect"
 import type { JournalRecord } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import type { PendingRecords } from "../commit/PendingRecords.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
@@ -109,7 +109,9 @@ export class UserHistory {
       }
       return Stream.unfold(start, (position) =>
         position.next > this.#options.pending.watermark
-          ? Effect.map(nextTurn, () => this.#fromMemory(environment, userId, position, chunk))
+          ? Effect.map(yieldToEventLoop, () =>
+              this.#fromMemory(environment, userId, position, chunk),
+            )
           : this.#fromPages(environment, userId, position, chunk),
       )
     })
@@ -160,7 +162,7 @@ export class UserHistory {
     for (const [key, value] of pages) {
       bytes += value.length
       if (bytes > limits.historyTurnBytesMax) {
-        yield* nextTurn
+        yield* yieldToEventLoop
         bytes = value.length
       }
       const page = decodePage(yield* decodeValue(value, { table: "history", key }))

@@ -12,9 +12,9 @@ import { compareCodePoints } from "../../domain/Ids.ts"
 import type { UserState } from "../../domain/User.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer, compositeKey, lastTextEnd, lastTextStart, rangeOf } from "../../storage/Keys.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import { decodeValue, isWhole, type Place, wholeBody } from "../../storage/Values.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import { readColdUser } from "../actor/readColdUser.ts"
 import { decodeUser } from "../snapshot/UserCodec.ts"
@@ -122,7 +122,7 @@ class Reading {
     for (const item of items) {
       if (!more(item)) return false
       if (count++ % clockEvery === 0 && performance.now() > this.#turnEndsAt) {
-        yield* nextTurn
+        yield* yieldToEventLoop
         this.#turnEndsAt = performance.now() + limits.listTurnMs
       }
     }

@@ -11,7 +11,7 @@ import type { Rule } from "../../domain/Rule.ts"
 import type { Webhook } from "../../domain/Webhook.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
-import type { RecordTexts } from "../commit/RecordTexts.ts"
+import type { RecordBuffer } from "../commit/RecordBuffer.ts"
 import { repairedRecord } from "./repairedSteps.ts"
 
 /** The journal's text of a record. */
@@ -28,7 +28,7 @@ const textOf = (bytes: Uint8Array): string => asBuffer(bytes).toString("utf8")
  * text a line; `bytes` is what their texts take.
  */
 export const encodePage = (
-  texts: RecordTexts,
+  texts: RecordBuffer,
   sequences: ReadonlyArray<number>,
   first: number,
   end: number,

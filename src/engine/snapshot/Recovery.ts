@@ -24,7 +24,7 @@ import type { DirectoryActor, Environments, UserActor } from "../actor/Environme
 import { BoardLoader } from "../boards/BoardLoader.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
 import type { PendingRecords } from "../commit/PendingRecords.ts"
-import { hashText } from "../dedupe/IdFilter.ts"
+import { hashText } from "../dedupe/BloomFilter.ts"
 import { loadCounts } from "../read/Counts.ts"
 import { readActorValue } from "../read/History.ts"
 import { decodeRecord } from "./Codec.ts"

@@ -16,9 +16,9 @@
  */
 import { Effect, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import type { PendingRecords } from "../commit/PendingRecords.ts"
 import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
@@ -161,7 +161,7 @@ export class Snapshotter {
     this.#one,
     // In a turn of its own: it may have been asked for in the middle of a commit.
     Effect.andThen(
-      nextTurn,
+      yieldToEventLoop,
       Effect.suspend(() => this.#take()),
     ),
   )
@@ -193,7 +193,7 @@ export class Snapshotter {
       const newIds = new Map<string, IdList>()
       for (const entry of self.#entries(parts.flat(), watermark, newIds)) {
         slice.push(entry)
-        if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurn
+        if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* yieldToEventLoop
         if (slice.length >= sliceEntriesMax) yield* add([])
       }
       const through = { through: watermark, watermark: self.#mark.watermark }

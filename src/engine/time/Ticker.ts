@@ -7,8 +7,8 @@ import { Effect } from "effect"
 import type { Tick } from "../../domain/Record.ts"
 import type { UserState } from "../../domain/User.ts"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { UserMessage } from "../Engine.ts"
 import { dueSecond } from "./Agenda.ts"
@@ -75,7 +75,7 @@ export class Ticker {
     for (const userId of userIds) {
       if (looked >= turnParts) {
         looked = 0
-        yield* nextTurn
+        yield* yieldToEventLoop
       }
       const user = yield* peek(environment, userId)
       looked += userParts + (user === undefined ? 0 : user.quests.size + user.streaks.size)
@@ -90,7 +90,7 @@ export class Ticker {
         set(due[index]!.userId, Math.ceil((now() + limits.agendaRetryMs) / 1_000))
       }
     })
-    yield* group.length === 0 ? nextTurn : Effect.sleep(limits.agendaPauseMs)
+    yield* group.length === 0 ? yieldToEventLoop : Effect.sleep(limits.agendaPauseMs)
   })
 }
 

@@ -64,10 +64,10 @@ export class DecodingTurns {
     this.#spentMs += ms
     if (this.#inTurn) return
     this.#inTurn = true
-    this.#turns.atEnd(this.#nextTurn)
+    this.#turns.atEnd(this.#yieldToEventLoop)
   }
 
-  readonly #nextTurn = (): void => {
+  readonly #yieldToEventLoop = (): void => {
     this.#inTurn = false
     this.#spentMs = 0
     if (this.#waiting.length === 0) return

@@ -30,13 +30,13 @@ export const exportUser = (
   return {
     contentType: "application/json",
     stream: Stream.make(`${head.slice(0, -1)},"records":[`).pipe(
-      Stream.concat(recordTexts(engine, environment, user.id)),
+      Stream.concat(recordBuffer(engine, environment, user.id)),
       Stream.concat(Stream.make("]}")),
     ),
   }
 }
 
-const recordTexts = (
+const recordBuffer = (
   engine: Engine["Service"],
   environment: string,
   userId: string,

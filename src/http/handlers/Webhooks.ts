@@ -9,13 +9,13 @@ import type { Webhook } from "../../domain/Webhook.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { makeSecret } from "../../webhooks/send/Signature.ts"
-import type { Deliveries } from "../../webhooks/store/Deliveries.ts"
 import {
   type AttemptResult,
   type Delivery,
   deliveryId,
   messageOfDelivery,
 } from "../../webhooks/store/Delivery.ts"
+import type { DeliveryLog } from "../../webhooks/store/DeliveryLog.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookShapes.ts"
 import type { Webhooks } from "../api/Webhooks.ts"
@@ -26,7 +26,7 @@ import { factOf, isProduction, named, pageInfo, pageItems, pageOf } from "./Shap
 
 export interface WebhookParts {
   readonly engine: Engine["Service"]
-  readonly deliveries: Deliveries["Service"]
+  readonly deliveries: DeliveryLog["Service"]
   readonly urls: WebhookUrlPolicy
 }
 
@@ -98,14 +98,14 @@ export const webhookHandlers = ({
       handle: ({ caller, params }) =>
         Effect.gen(function* () {
           const webhook = yield* webhookOf(caller, params.id)
-          const tally = yield* deliveries.tally(caller.environment, params.id)
+          const stats = yield* deliveries.stats(caller.environment, params.id)
           const counts = {
-            pending: tally?.stored.pending ?? 0,
-            succeeded: tally?.ended.succeeded ?? 0,
-            failed: tally?.ended.failed ?? 0,
-            dropped: tally?.ended.dropped ?? 0,
+            pending: stats?.stored.pending ?? 0,
+            succeeded: stats?.ended.succeeded ?? 0,
+            failed: stats?.ended.failed ?? 0,
+            dropped: stats?.ended.dropped ?? 0,
           }
-          const lastSuccessAt = isoTimeOrNull(tally?.succeededAt || null)
+          const lastSuccessAt = isoTimeOrNull(stats?.succeededAt || null)
           return { body: { ...showWebhook(webhook), deliveries: counts, lastSuccessAt } }
         }),
     },

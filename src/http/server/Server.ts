@@ -13,7 +13,7 @@ import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import { AllowedRanges } from "../../webhooks/send/AddressGuard.ts"
-import { Deliveries } from "../../webhooks/store/Deliveries.ts"
+import { DeliveryLog } from "../../webhooks/store/DeliveryLog.ts"
 import type { WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import { Api } from "../api/Api.ts"
 import { alive, compileRoutes, type PlainHandler } from "../contract/Interpreter.ts"
@@ -48,7 +48,7 @@ export interface Served {
 
 export interface Listening extends Served {
   /** From now on the engine answers, until the scope closes: then the server ends. */
-  readonly takeOver: Effect.Effect<void, never, Engine | Accounts | Deliveries | Scope.Scope>
+  readonly takeOver: Effect.Effect<void, never, Engine | Accounts | DeliveryLog | Scope.Scope>
 }
 
 /** Listens until the scope closes, for an engine that is still on its way. */
@@ -76,7 +76,7 @@ export const listenHttp = Effect.fnUntraced(function* (
     const singleEvents = requestMetrics.of("events.track")
     const eventMetrics = new EventMetrics(metrics, () => singleEvents.refused)
     const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
-    const webhooks = { deliveries: yield* Deliveries, urls }
+    const webhooks = { deliveries: yield* DeliveryLog, urls }
     const hub = new StreamHub(engine.feed)
     yield* Effect.forkScoped(hub.run)
     const streams = {
@@ -128,7 +128,7 @@ export const listenHttp = Effect.fnUntraced(function* (
 /** Serves the API until the scope closes. */
 export const serveHttp = (
   options: ServeOptions,
-): Effect.Effect<Served, ServeError, Engine | Accounts | Deliveries | Readiness | Scope.Scope> =>
+): Effect.Effect<Served, ServeError, Engine | Accounts | DeliveryLog | Readiness | Scope.Scope> =>
   Effect.tap(listenHttp(options), ({ takeOver }) => takeOver)
 
 export const whereIs = ({ port }: AddressInfo, host: string): Served => ({

@@ -13,7 +13,7 @@ import { type MessageName, messageKindAt } from "../../domain/Message.ts"
 import type { MessageKind } from "../../domain/MessageKind.ts"
 import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 
 /** A live stream, as the hub sees it. */
 export class Subscriber {
@@ -145,7 +145,7 @@ export class StreamHub {
       this.place = placeAfter(entries.at(-1)!)
       for (const subscriber of given) subscriber.wake()
       if (follower.position > this.#feed.head) yield* Effect.sleep(limits.streamCoalesceMs)
-      else yield* nextTurn
+      else yield* yieldToEventLoop
     }
   }).pipe(
     Effect.ensuring(

@@ -1,5 +1,5 @@
 /**
- * Deadlines in time in which this process ran. A virtual machine that is suspended, or a process that is stopped by a
+ * TimeoutQueue in time in which this process ran. A virtual machine that is suspended, or a process that is stopped by a
  * signal, stands still while the disk and the clock may go on; when it continues, timers fire before the answers that
  * wait are read. A plain timeout would then blame the other side.
  *

@@ -2,8 +2,8 @@
 import fs from "node:fs"
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../nextTurn.ts"
 import { Broken } from "../Storage.ts"
+import { yieldToEventLoop } from "../yieldToEventLoop.ts"
 import { checkPages, dataFile, makeAnew } from "./LmdbPages.ts"
 
 const attempt = <A>(run: () => A): Effect.Effect<A, Broken> =>
@@ -32,7 +32,7 @@ export const checkDatabase = Effect.fnUntraced(function* (
   while (found.done !== true) {
     pages = found.value.done
     onChecking?.(pages, found.value.total)
-    yield* nextTurn
+    yield* yieldToEventLoop
     found = yield* step
   }
   const { fault } = found.value

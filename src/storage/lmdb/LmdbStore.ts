@@ -28,7 +28,6 @@ import { withDeadline } from "../disk/Deadline.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { EntryBlock } from "../EntryBlock.ts"
 import { keyBytesMax } from "../Keys.ts"
-import { nextTurn } from "../nextTurn.ts"
 import {
   type BlockRange,
   Broken,
@@ -40,6 +39,7 @@ import {
   type Table,
   tables,
 } from "../Storage.ts"
+import { yieldToEventLoop } from "../yieldToEventLoop.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
 import { checkDatabase } from "./LmdbCheck.ts"
 
@@ -63,7 +63,7 @@ const inTurns = <A, R extends BlockRange>(
       attempt("read", () => read(rest)),
       ([found, next]) => {
         const page = [found, Option.fromUndefinedOr(next)] as const
-        return next === undefined ? Effect.succeed(page) : Effect.as(nextTurn, page)
+        return next === undefined ? Effect.succeed(page) : Effect.as(yieldToEventLoop, page)
       },
     ),
   )

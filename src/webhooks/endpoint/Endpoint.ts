@@ -17,9 +17,9 @@ import type { Erasures } from "../outbox/Erasures.ts"
 import { type Memory, Queue } from "../outbox/Queue.ts"
 import type { MessageSender, Outcome } from "../send/Sender.ts"
 import { secretKey } from "../send/Signature.ts"
-import type { Account, Bookkeeping } from "../store/Bookkeeping.ts"
 import type { Delivery } from "../store/Delivery.ts"
-import type { Tally } from "../store/Tally.ts"
+import type { Account, DeliveryWriter } from "../store/DeliveryWriter.ts"
+import type { EndpointStats } from "../store/EndpointStats.ts"
 import type { WebhookMetrics } from "../WebhookMetrics.ts"
 import { Breaker } from "./Breaker.ts"
 import { nextPause, type RetrySchedule, retryAfterOf } from "./Schedule.ts"
@@ -27,7 +27,7 @@ import type { Slots, Standing } from "./Slots.ts"
 
 /** What all endpoints share. */
 export interface Shared {
-  readonly bookkeeping: Bookkeeping
+  readonly writer: DeliveryWriter
   readonly slots: Slots
   readonly memory: Memory
   readonly erasures: Erasures
@@ -57,7 +57,7 @@ export class Endpoint implements Account {
   readonly environment: string
   readonly queue: Queue
   readonly breaker: Breaker
-  readonly tally: Tally
+  readonly stats: EndpointStats
   kinds: ReadonlySet<MessageKind>
   /** Laurel has given it up, and the record that says so is on its way. */
   givenUp = false
@@ -69,14 +69,14 @@ export class Endpoint implements Account {
   #sender: MessageSender | undefined
   /** Held by whoever reads deliveries from the store to change them. */
   readonly lock = Semaphore.makeUnsafe(1)
-  /** What is under way, in the order in which it began: few, and an array for the reason of `Numbered.ts`. */
+  /** What is under way, in the order in which it began: few, and an array for the reason of `SlotMap.ts`. */
   readonly #flights: Array<Flight> = []
   #lastDurationMs = Number.POSITIVE_INFINITY
 
-  constructor(environment: string, webhook: Webhook, tally: Tally, shared: Shared) {
+  constructor(environment: string, webhook: Webhook, stats: EndpointStats, shared: Shared) {
     this.number = webhook.since
     this.environment = environment
-    this.tally = tally
+    this.stats = stats
     this.#shared = shared
     this.breaker = new Breaker(shared.random)
     this.queue = new Queue(shared, () => this.breaker.standing === "proven")
@@ -109,7 +109,7 @@ export class Endpoint implements Account {
       this.givenUp = false
       this.breaker.reset()
       this.#countNoFailure()
-      this.#shared.bookkeeping.touchAccount(this)
+      this.#shared.writer.touchAccount(this)
     }
     this.#shared.wake(this)
   }
@@ -233,7 +233,7 @@ export class Endpoint implements Account {
   #succeeded(delivery: Delivery, at: number): void {
     this.breaker.succeeded()
     this.#countNoFailure()
-    this.tally.succeededAt = at
+    this.stats.succeededAt = at
     delivery.status = "succeeded"
     this.queue.settle(delivery)
   }
@@ -252,7 +252,7 @@ export class Endpoint implements Account {
     }
     if (this.isEnabled) {
       if (status === 410) disable(this, "gone")
-      else if (this.tally.failingMs >= limits.webhookFailingMs) disable(this, "failing")
+      else if (this.stats.failingMs >= limits.webhookFailingMs) disable(this, "failing")
     }
     if (this.breaker.isOpen || !this.isEnabled) this.#recallAhead()
   }
@@ -268,16 +268,16 @@ export class Endpoint implements Account {
   }
 
   #countFailure(): void {
-    const { failedAt, failingMs } = this.tally
+    const { failedAt, failingMs } = this.stats
     const now = this.#shared.now()
     const step = failedAt === 0 ? 0 : Math.max(0, now - failedAt)
-    this.tally.failedAt = now
-    this.tally.failingMs = failingMs + Math.min(step, limits.webhookFailingStepMsMax)
+    this.stats.failedAt = now
+    this.stats.failingMs = failingMs + Math.min(step, limits.webhookFailingStepMsMax)
   }
 
   #countNoFailure(): void {
-    this.tally.failingMs = 0
-    this.tally.failedAt = 0
+    this.stats.failingMs = 0
+    this.stats.failedAt = 0
   }
 
   /** Gives up what is under way, without an outcome, and leaves all that is in memory to the store. */

@@ -8,15 +8,15 @@ import { messageKindAt } from "../../domain/Message.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Eraser } from "../outbox/Eraser.ts"
 import type { Erasures } from "../outbox/Erasures.ts"
 import { isFor, userOf } from "../outbox/Outbox.ts"
-import type { Bookkeeping } from "../store/Bookkeeping.ts"
 import { Delivery, placeName } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
-import { tallyKey } from "../store/Tally.ts"
+import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
+import { statsKey } from "../store/EndpointStats.ts"
 import type { Endpoint } from "./Endpoint.ts"
 import type { Job } from "./Job.ts"
 import type { Registry } from "./Registry.ts"
@@ -26,7 +26,7 @@ type JobOf<Kind extends Job["kind"]> = Extract<Job, { readonly kind: Kind }>
 export interface JobsOptions {
   readonly engine: Engine["Service"]
   readonly registry: Registry
-  readonly bookkeeping: Bookkeeping
+  readonly writer: DeliveryWriter
   readonly store: DeliveryStore
   readonly erasures: Erasures
   readonly eraser: Eraser
@@ -52,7 +52,7 @@ export class Jobs {
 
   /** Does a job, which is written with the next flush. */
   add(job: Job): void {
-    this.#options.bookkeeping.touchJob(job)
+    this.#options.writer.touchJob(job)
     this.run(job)
   }
 
@@ -60,7 +60,7 @@ export class Jobs {
     if (this.#running.has(job.record)) return
     this.#running.add(job.record)
     if (job.kind === "erase") this.#options.erasures.add(job.user, job.record)
-    const { bookkeeping, fork, onBroken } = this.#options
+    const { writer, fork, onBroken } = this.#options
     const attempt: Effect.Effect<void> = Effect.suspend(() => this.#do(job)).pipe(
       Effect.catchTag("Broken", (broken) => Effect.sync(() => onBroken(broken))),
       Effect.catchCause((cause) =>
@@ -74,7 +74,7 @@ export class Jobs {
     )
     const finished = Effect.sync(() => {
       this.#running.delete(job.record)
-      bookkeeping.touchJob(job, true)
+      writer.touchJob(job, true)
     })
     fork(Effect.andThen(attempt, finished))
   }
@@ -95,22 +95,22 @@ export class Jobs {
   }
 
   readonly #purge = Effect.fnUntraced(function* (this: Jobs, { endpoint }: JobOf<"purge">) {
-    const { bookkeeping, store } = this.#options
+    const { writer, store } = this.#options
     // A write under way may have deliveries of it.
-    yield* bookkeeping.flushed
+    yield* writer.flushed
     for (const table of ["due", "deliveries", "attempts"] as const) {
       while (true) {
         const keys = yield* store.keysOf(table, endpoint, limits.webhookJobBatch)
         if (keys.length === 0) break
-        bookkeeping.write(keys.map((key) => ({ table, key, value: null })))
-        yield* bookkeeping.flushed
+        writer.write(keys.map((key) => ({ table, key, value: null })))
+        yield* writer.flushed
       }
     }
-    bookkeeping.write([{ table: "endpoints", key: tallyKey(endpoint), value: null }])
+    writer.write([{ table: "endpoints", key: statsKey(endpoint), value: null }])
   })
 
   readonly #recover = Effect.fnUntraced(function* (this: Jobs, job: JobOf<"recover">) {
-    const { bookkeeping, engine, registry, wake } = this.#options
+    const { writer, engine, registry, wake } = this.#options
     const { feed } = engine
     let { next } = job
     if (next === 0) next = yield* feed.sequenceAt(job.since)
@@ -118,7 +118,7 @@ export class Jobs {
     while (next <= job.record) {
       const endpoint = registry.at(job.endpoint)
       if (endpoint === undefined || !endpoint.isEnabled) break
-      if (endpoint.tally.stored.pending >= limits.webhookRecoverPendingMax) {
+      if (endpoint.stats.stored.pending >= limits.webhookRecoverPendingMax) {
         yield* Effect.sleep(limits.webhookRestartMs)
         continue
       }
@@ -130,9 +130,9 @@ export class Jobs {
       const batch = yield* read
       next = batch.next
       yield* Semaphore.withPermit(endpoint.lock, this.#recoverBatch(endpoint, batch.entries, job))
-      bookkeeping.touchJob({ ...job, next })
+      writer.touchJob({ ...job, next })
       wake(endpoint)
-      yield* nextTurn
+      yield* yieldToEventLoop
     }
     this.recoveries.delete(job.endpoint)
   })
@@ -143,8 +143,8 @@ export class Jobs {
     entries: ReadonlyArray<FeedEntry>,
     { record: until }: JobOf<"recover">,
   ) {
-    const { bookkeeping, isErased, now, store } = this.#options
-    yield* bookkeeping.flushed
+    const { writer, isErased, now, store } = this.#options
+    yield* writer.flushed
     const [first = 0, last = 0] = [entries[0], entries.at(-1)].map(
       (entry) => entry?.record.sequence,
     )
@@ -170,7 +170,7 @@ export class Jobs {
         }
       }
     })
-    yield* bookkeeping.betweenWrites(look)
+    yield* writer.betweenWrites(look)
     for (const { delivery, entry } of missed) {
       if (yield* isErased(entry)) continue
       delivery.renew(now())

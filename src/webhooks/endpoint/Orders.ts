@@ -7,9 +7,9 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { isFor, userOf } from "../outbox/Outbox.ts"
-import type { Bookkeeping } from "../store/Bookkeeping.ts"
 import { Delivery } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
+import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 import type { Endpoint } from "./Endpoint.ts"
 
 /** Has the project say that the webhook is disabled; tries until that is on disk, or has become needless. */
@@ -38,7 +38,7 @@ export const disable = (
 export interface RedeliverParts {
   readonly engine: Engine["Service"]
   readonly store: DeliveryStore
-  readonly bookkeeping: Bookkeeping
+  readonly writer: DeliveryWriter
   readonly now: () => number
   readonly wake: (endpoint: Endpoint) => void
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
@@ -46,7 +46,7 @@ export interface RedeliverParts {
 
 /** Sends a message once more, at once, whatever became of it before, unless its user is gone. */
 export const redeliver = (
-  { bookkeeping, engine, isErased, now, store, wake }: RedeliverParts,
+  { writer, engine, isErased, now, store, wake }: RedeliverParts,
   endpoint: Endpoint,
   name: MessageName,
 ): Effect.Effect<void, Broken> =>
@@ -67,9 +67,9 @@ export const redeliver = (
         return
       }
       // What became of it is not written yet.
-      yield* bookkeeping.flushed
+      yield* writer.flushed
     }
-    yield* bookkeeping.flushed
+    yield* writer.flushed
     const found = yield* store.find(endpoint.number, name)
     const delivery =
       found ?? new Delivery({ endpoint: endpoint.number, ...name }, kind, userOf(entry))

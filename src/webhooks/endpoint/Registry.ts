@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { MessageKind } from "../../domain/MessageKind.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
-import { emptyTally, type Tally } from "../store/Tally.ts"
+import { type EndpointStats, emptyStats } from "../store/EndpointStats.ts"
 import { Endpoint, type Shared } from "./Endpoint.ts"
 
 /** The endpoints of one environment. */
@@ -81,9 +81,9 @@ export class Registry {
     for (const environment of yield* this.#engine.readEnvironments) {
       const { webhooks } = yield* this.#engine.readProject(environment)
       for (const webhook of webhooks.values()) {
-        const tally = yield* store.tally(webhook.since)
+        const stats = yield* store.stats(webhook.since)
         if (this.#byNumber.has(webhook.since)) continue
-        this.#add(environment, new Endpoint(environment, webhook, tally, this.#shared))
+        this.#add(environment, new Endpoint(environment, webhook, stats, this.#shared))
       }
     }
   })
@@ -94,7 +94,7 @@ export class Registry {
     const neighbours = this.#environments.get(environment)
     for (const webhook of webhooks.values()) {
       const known = neighbours?.byId.get(webhook.id)
-      if (known === undefined) this.#create(environment, webhook, emptyTally())
+      if (known === undefined) this.#create(environment, webhook, emptyStats())
       else if (known.webhook !== webhook) known.define(webhook)
     }
     for (const endpoint of [...(neighbours?.byId.values() ?? none)]) {
@@ -108,8 +108,8 @@ export class Registry {
     this.#environments.get(environment)?.changed()
   }
 
-  #create(environment: string, webhook: Endpoint["webhook"], tally: Tally): void {
-    this.#add(environment, new Endpoint(environment, webhook, tally, this.#shared))
+  #create(environment: string, webhook: Endpoint["webhook"], stats: EndpointStats): void {
+    this.#add(environment, new Endpoint(environment, webhook, stats, this.#shared))
   }
 
   #add(environment: string, endpoint: Endpoint): void {

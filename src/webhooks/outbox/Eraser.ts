@@ -11,20 +11,20 @@
  */
 import { Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "../endpoint/Endpoint.ts"
 import type { Job } from "../endpoint/Job.ts"
 import type { Registry } from "../endpoint/Registry.ts"
-import type { Bookkeeping } from "../store/Bookkeeping.ts"
 import { type DeliveryStatus, deliveryStatuses, type LogPlace } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
+import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 import type { WebhookMetrics } from "../WebhookMetrics.ts"
 import type { Erasures } from "./Erasures.ts"
 
 export interface EraserOptions {
   readonly registry: Registry
-  readonly bookkeeping: Bookkeeping
+  readonly writer: DeliveryWriter
   readonly store: DeliveryStore
   readonly erasures: Erasures
   readonly now: () => number
@@ -68,11 +68,11 @@ export class Eraser {
   })
 
   readonly #walk = Effect.fnUntraced(function* (this: Eraser, environment: string, users: number) {
-    const { bookkeeping, metrics, now, registry } = this.#options
+    const { writer, metrics, now, registry } = this.#options
     const startedAt = now()
     const endpoints = [...registry.of(environment)]
     for (const endpoint of endpoints) yield* this.#eraseInMemory(endpoint)
-    yield* bookkeeping.settledFlushed
+    yield* writer.settledFlushed
     let pages = 0
     for (const endpoint of endpoints) {
       for (const status of deliveryStatuses) {
@@ -82,12 +82,12 @@ export class Eraser {
           pages++
           metrics.erasureWalked()
           // Others load, and what was found is written.
-          yield* nextTurn
-          if (bookkeeping.unwritten >= limits.webhookUnwrittenMax) yield* bookkeeping.room
+          yield* yieldToEventLoop
+          if (writer.unwritten >= limits.webhookUnwrittenMax) yield* writer.room
         }
       }
     }
-    yield* bookkeeping.settledFlushed
+    yield* writer.settledFlushed
     const durationMs = now() - startedAt
     if (durationMs < limits.webhookEraseGatherMs) return
     yield* Effect.logInfo("Erased users were taken out of the deliveries of webhooks").pipe(
@@ -97,13 +97,13 @@ export class Eraser {
 
   /** Drops what waits in memory; what is in flight is dropped when it ends, since it may end after the walk. */
   #eraseInMemory(endpoint: Endpoint): Effect.Effect<void, Broken> {
-    const { bookkeeping, erasures, store } = this.#options
+    const { writer, erasures, store } = this.#options
     const { queue } = endpoint
     const erased = Effect.gen({ self: this }, function* () {
       for (const delivery of [...queue.live].filter((each) => erasures.has(each))) {
         delivery.erased = true
         yield* store.blank(delivery)
-        bookkeeping.touch(delivery)
+        writer.touch(delivery)
         if (queue.ready.includes(delivery)) queue.drop(delivery, "erased")
       }
     })
@@ -116,7 +116,7 @@ export class Eraser {
     status: DeliveryStatus,
     from: LogPlace,
   ): Effect.Effect<LogPlace | undefined, Broken> {
-    const { bookkeeping, erasures, store } = this.#options
+    const { writer, erasures, store } = this.#options
     const { number, queue } = endpoint
     const read = Effect.gen({ self: this }, function* () {
       const page = yield* store.oldest(number, status, limits.webhookJobBatch, from)
@@ -124,7 +124,7 @@ export class Eraser {
         if (!erasures.has(delivery) || queue.has(delivery)) continue
         yield* store.blank(delivery)
         if (status === "pending") queue.drop(delivery, "erased")
-        else bookkeeping.touch(delivery)
+        else writer.touch(delivery)
       }
       const last = page.at(-1)
       return last && { sequence: last.sequence, index: last.index + 1 }
@@ -134,6 +134,6 @@ export class Eraser {
 
   /** Nobody else takes deliveries of the endpoint from the store meanwhile, and none moves within it. */
   #alone<A>(endpoint: Endpoint, work: Effect.Effect<A, Broken>): Effect.Effect<A, Broken> {
-    return Semaphore.withPermit(endpoint.lock, this.#options.bookkeeping.betweenWrites(work))
+    return Semaphore.withPermit(endpoint.lock, this.#options.writer.betweenWrites(work))
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Expands durable records into deliveries, one after another, behind a cursor that is written together with
- * them (`Bookkeeping.ts`). It follows the journal while there is a webhook anywhere; otherwise it costs
+ * them (`DeliveryWriter.ts`). It follows the journal while there is a webhook anywhere; otherwise it costs
  * nothing. What a record asks to be done (redeliver, recover, forget a user) is taken in the same order.
  *
  * Of a user who was erased since, the messages before that are not made, however far behind it is.
@@ -17,18 +17,18 @@ import { isFactFor, messageKindAt } from "../../domain/Message.ts"
 import type { FactOf } from "../../domain/Record.ts"
 import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "../endpoint/Endpoint.ts"
 import type { Job } from "../endpoint/Job.ts"
 import type { Registry } from "../endpoint/Registry.ts"
-import type { Bookkeeping } from "../store/Bookkeeping.ts"
 import { Delivery, placeName, userHash } from "../store/Delivery.ts"
+import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 import type { WebhookMetrics } from "../WebhookMetrics.ts"
 
 export interface OutboxOptions {
   readonly feed: Feed
   readonly registry: Registry
-  readonly bookkeeping: Bookkeeping
+  readonly writer: DeliveryWriter
   readonly now: () => number
   readonly wake: (endpoint: Endpoint) => void
   readonly addJob: (job: Job) => void
@@ -119,9 +119,9 @@ export class Outbox {
 
   /** After a failure: of the record in which it failed, some deliveries may be made. */
   readonly #beginAgain = Effect.suspend(() => {
-    const { bookkeeping } = this.#options
+    const { writer } = this.#options
     const begun = this.begin(this.#cursor, Math.max(this.#reached, this.#cursor + 1))
-    return Effect.andThen(bookkeeping.flushed, bookkeeping.betweenWrites(begun))
+    return Effect.andThen(writer.flushed, writer.betweenWrites(begun))
   })
 
   /** Where nothing can have been missed: no webhook is older. */
@@ -132,7 +132,7 @@ export class Outbox {
   }
 
   readonly #follow = Effect.gen({ self: this }, function* () {
-    const { bookkeeping, feed, registry } = this.#options
+    const { writer, feed, registry } = this.#options
     const follower = yield* feed.follow(this.#start)
     while (registry.size > 0) {
       const entries = yield* follower.take(limits.outboxTakeRecordsMax)
@@ -152,18 +152,18 @@ export class Outbox {
           }
         }
         this.#cursor = sequence
-        bookkeeping.passed(sequence, atOnce || dropped)
-        if (bookkeeping.unwritten >= limits.webhookUnwrittenMax) {
+        writer.passed(sequence, atOnce || dropped)
+        if (writer.unwritten >= limits.webhookUnwrittenMax) {
           this.#wakeTouched()
-          yield* bookkeeping.room
+          yield* writer.room
         } else if (this.#made >= limits.outboxTurnDeliveries) {
           this.#made = 0
           this.#wakeTouched()
-          yield* nextTurn
+          yield* yieldToEventLoop
         }
       }
       this.#wakeTouched()
-      yield* nextTurn
+      yield* yieldToEventLoop
     }
   }).pipe(
     Effect.catchTag("FeedGone", ({ first }) => {
@@ -232,8 +232,8 @@ export class Outbox {
         if (written?.at === record.at) continue
         if (this.#isFull(endpoint)) {
           dropped = true
-          endpoint.tally.ended.dropped++
-          this.#options.bookkeeping.touchAccount(endpoint)
+          endpoint.stats.ended.dropped++
+          this.#options.writer.touchAccount(endpoint)
           continue
         }
         user ??= userOf(entry)
@@ -253,10 +253,10 @@ export class Outbox {
   }
 
   /** What waits in memory may not be written yet, and what is written may not be in memory. */
-  #isFull({ queue, tally }: Endpoint): boolean {
-    const { bookkeeping, pendingMax, pendingTotalMax } = this.#options
-    const waiting = Math.max(tally.stored.pending, queue.inMemory)
-    return waiting >= pendingMax || bookkeeping.pending >= pendingTotalMax
+  #isFull({ queue, stats }: Endpoint): boolean {
+    const { writer, pendingMax, pendingTotalMax } = this.#options
+    const waiting = Math.max(stats.stored.pending, queue.inMemory)
+    return waiting >= pendingMax || writer.pending >= pendingTotalMax
   }
 }
 

@@ -11,9 +11,9 @@
  */
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
-import type { Bookkeeping } from "../store/Bookkeeping.ts"
 import { type Delivery, type DropReason, placeName } from "../store/Delivery.ts"
 import type { DuePlace } from "../store/DeliveryStore.ts"
+import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 
 /** What is in memory to be sent, over all endpoints. */
 export interface Memory {
@@ -22,7 +22,7 @@ export interface Memory {
 }
 
 export interface QueueOptions {
-  readonly bookkeeping: Pick<Bookkeeping, "touch">
+  readonly writer: Pick<DeliveryWriter, "touch">
   readonly memory: Memory
   readonly now: () => number
   /** How many of one endpoint may be ready; `webhookReadyMax` by default. */
@@ -94,7 +94,7 @@ export class Queue {
     const inOrder = !this.behind && this.#leavingDue === 0
     if (delivery.urgent || (inOrder && this.room > 0)) {
       this.keep(delivery, entry)
-      this.#options.bookkeeping.touch(delivery)
+      this.#options.writer.touch(delivery)
     } else this.#leave(delivery)
   }
 
@@ -140,7 +140,7 @@ export class Queue {
     this.#ready.unshift(delivery)
     delivery.renew(this.#options.now())
     delivery.urgent = true
-    this.#options.bookkeeping.touch(delivery)
+    this.#options.writer.touch(delivery)
   }
 
   /** Takes the delivery at a place of `ready`, to send it. */
@@ -176,7 +176,7 @@ export class Queue {
     this.#leaving.set(delivery.place, delivery)
     delivery.leftDue = delivery.status === "pending" && delivery.dueAt <= this.#options.now()
     if (delivery.leftDue) this.#leavingDue++
-    this.#options.bookkeeping.touch(delivery)
+    this.#options.writer.touch(delivery)
   }
 
   /** What became of a delivery is in the store. Whether there is something to do now. */

@@ -5,18 +5,18 @@
  */
 import { Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Broken } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "../endpoint/Endpoint.ts"
-import type { Bookkeeping } from "../store/Bookkeeping.ts"
 import type { DeliveryStatus } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
+import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 import { jsonEntry } from "../store/deliveryEntries.ts"
+import { statsKey } from "../store/EndpointStats.ts"
 import type { RecordName } from "../store/SucceededLog.ts"
-import { tallyKey } from "../store/Tally.ts"
 
 export interface RetentionOptions {
-  readonly bookkeeping: Bookkeeping
+  readonly writer: DeliveryWriter
   readonly store: DeliveryStore
   /** The time that records are dated with, epoch milliseconds. */
   readonly now: () => number
@@ -35,19 +35,19 @@ export class Retention {
   }
 
   /** Whether an endpoint keeps more than it may. */
-  isOver({ tally }: Endpoint): boolean {
+  isOver({ stats }: Endpoint): boolean {
     return ended.some(
-      (status) => tally.stored[status] > this.#options.logMax + limits.webhookLogSlack,
+      (status) => stats.stored[status] > this.#options.logMax + limits.webhookLogSlack,
     )
   }
 
   /** Brings an endpoint back to what it may keep. */
   trim(endpoint: Endpoint): Effect.Effect<void, Broken> {
-    const { bookkeeping, logMax } = this.#options
+    const { writer, logMax } = this.#options
     const trimmed = Effect.gen({ self: this }, function* () {
-      yield* bookkeeping.settledFlushed
+      yield* writer.settledFlushed
       for (const status of ended) {
-        let excess = endpoint.tally.stored[status] - logMax
+        let excess = endpoint.stats.stored[status] - logMax
         while (excess > 0) {
           const removed = yield* this.#remove(
             endpoint,
@@ -65,7 +65,7 @@ export class Retention {
 
   /** Removes what is too old, and drops what has waited too long. */
   sweep(endpoint: Endpoint): Effect.Effect<void, Broken> {
-    const { bookkeeping, retentionMs, store, now } = this.#options
+    const { writer, retentionMs, store, now } = this.#options
     const before = now() - retentionMs
     const isOld = ({ at }: { readonly at: number }) => at < before
     const mayGo = (record: RecordName) => isOld(record) && this.#isPassed(record)
@@ -79,13 +79,13 @@ export class Retention {
       return waiting.length > 0 && waiting.length === old.length
     })
     const swept = Effect.gen({ self: this }, function* () {
-      yield* bookkeeping.flushed
+      yield* writer.flushed
       for (const status of ended) {
         const removed = this.#remove(endpoint, status, limits.webhookFlushDeliveries, mayGo)
         while ((yield* removed) > 0);
       }
-      while (yield* bookkeeping.betweenWrites(expire)) yield* bookkeeping.flushed
-      yield* bookkeeping.flushed
+      while (yield* writer.betweenWrites(expire)) yield* writer.flushed
+      yield* writer.flushed
     })
     return Semaphore.withPermit(endpoint.lock, swept)
   }
@@ -98,25 +98,25 @@ export class Retention {
     most: number,
     mayGo: (record: RecordName) => boolean,
   ) {
-    const { bookkeeping, store } = this.#options
-    const { number, tally } = endpoint
+    const { writer, store } = this.#options
+    const { number, stats } = endpoint
     const removal = Effect.gen(function* () {
       const { count, entries } = yield* store.removal(number, status, most, mayGo)
-      if (count === 0 || !bookkeeping.isThere(endpoint)) return 0
+      if (count === 0 || !writer.isThere(endpoint)) return 0
       // What is in memory may count what belongs to the next write.
-      const stored = yield* store.tally(number)
+      const stored = yield* store.stats(number)
       stored.stored[status] -= count
-      yield* bookkeeping.writeNow([...entries, jsonEntry("endpoints", tallyKey(number), stored)])
-      tally.stored[status] -= count
+      yield* writer.writeNow([...entries, jsonEntry("endpoints", statsKey(number), stored)])
+      stats.stored[status] -= count
       return count
     })
-    const removed = yield* bookkeeping.betweenWrites(removal)
-    if (removed > 0) yield* nextTurn
+    const removed = yield* writer.betweenWrites(removal)
+    if (removed > 0) yield* yieldToEventLoop
     return removed
   })
 
   /** Of records that may be expanded again, it must be known what was sent. */
   #isPassed({ sequence }: RecordName): boolean {
-    return sequence <= this.#options.bookkeeping.cursorWritten
+    return sequence <= this.#options.writer.cursorWritten
   }
 }

@@ -17,8 +17,8 @@ import { Client, type Dispatcher } from "undici"
 import type { Told } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import type { makeConnector } from "./Connector.ts"
-import { Deadlines } from "./Deadlines.ts"
 import { sign } from "./Signature.ts"
+import { TimeoutQueue } from "./TimeoutQueue.ts"
 
 /** Why there was no status. */
 export type AttemptError =
@@ -69,10 +69,10 @@ export class Sender implements MessageSender {
   readonly #options: SenderOptions
   readonly #origin: string
   readonly #path: string
-  readonly #deadlines: Deadlines<Attempt>
+  readonly #deadlines: TimeoutQueue<Attempt>
   /** Connections on which nothing is under way, the one that was used last at the end. */
   readonly #idle: Array<Client> = []
-  /** In order; some may have been given up. Arrays: see `Deadlines.ts`. */
+  /** In order; some may have been given up. Arrays: see `TimeoutQueue.ts`. */
   readonly #waiting: Array<Attempt> = []
   #underWay = 0
   #beginning = false
@@ -83,7 +83,7 @@ export class Sender implements MessageSender {
     this.#options = options
     this.#origin = origin
     this.#path = pathname + search
-    this.#deadlines = new Deadlines(options.timeoutMs, (attempt) => attempt.finish("timeout"))
+    this.#deadlines = new TimeoutQueue(options.timeoutMs, (attempt) => attempt.finish("timeout"))
   }
 
   send(message: OutgoingMessage, settled: (outcome: Outcome) => void): () => void {

@@ -10,7 +10,6 @@
  */
 import type { KeyObject } from "node:crypto"
 import { Worker } from "node:worker_threads"
-import { Numbering } from "./Numbered.ts"
 import type { Resolve } from "./Resolver.ts"
 import type { MessageSender, Outcome, OutgoingMessage } from "./Sender.ts"
 import {
@@ -18,7 +17,8 @@ import {
   type SenderOrder,
   type SenderReports,
   type SenderSettings,
-} from "./SenderOrders.ts"
+} from "./SenderProtocol.ts"
+import { Numbering } from "./SlotMap.ts"
 
 export interface SenderThreadOptions {
   readonly settings: SenderSettings

@@ -7,7 +7,6 @@ import { parentPort, workerData } from "node:worker_threads"
 import { limits } from "../../Limits.ts"
 import { AllowedRanges } from "./AddressGuard.ts"
 import { makeConnector } from "./Connector.ts"
-import { Numbered } from "./Numbered.ts"
 import { Sender } from "./Sender.ts"
 import {
   outcomeLength,
@@ -16,7 +15,8 @@ import {
   type SenderOutcomes,
   type SenderReports,
   type SenderSettings,
-} from "./SenderOrders.ts"
+} from "./SenderProtocol.ts"
+import { SlotMap } from "./SlotMap.ts"
 
 const { allowed, timeoutMs, trusted } = workerData as SenderSettings
 const port = parentPort!
@@ -67,7 +67,7 @@ interface Open {
 }
 const senders = new Map<number, Open>()
 /** What gives each up. */
-const attempts = new Numbered<() => void>()
+const attempts = new SlotMap<() => void>()
 
 const obey = (order: SenderOrder): void => {
   switch (order[0]) {

@@ -1,10 +1,10 @@
 /**
- * What the storage keeps of webhooks, and how it is read. Everything is written by `Bookkeeping.ts`.
+ * What the storage keeps of webhooks, and how it is read. Everything is written by `DeliveryWriter.ts`.
  *
  *     outbox      "cursor"                                  the last record whose deliveries are all here
  *                 "reached"                                 the last record of which some may be
  *                 "job", record                             what is still to be done because of a record
- *     endpoints   endpoint                                  its numbers (`Tally`)
+ *     endpoints   endpoint                                  its numbers (`EndpointStats`)
  *     deliveries  endpoint, status, record, fact            a delivery; of those that succeeded, a block (`SucceededLog.ts`)
  *     due         endpoint, time, record, fact              nothing: the order of pending ones
  *     attempts    endpoint, record, fact, number            an attempt that was not the last
@@ -26,8 +26,8 @@ import {
   type LogPlace,
   placeName,
 } from "./Delivery.ts"
+import { type EndpointStats, emptyStats, statsKey } from "./EndpointStats.ts"
 import { type RecordName, type Removal, SucceededLog } from "./SucceededLog.ts"
-import { emptyTally, type Tally, tallyKey } from "./Tally.ts"
 
 type Store = Storage["Service"]
 
@@ -71,10 +71,10 @@ export class DeliveryStore {
     ),
   )
 
-  tally(endpoint: number): Effect.Effect<Tally, Broken> {
+  stats(endpoint: number): Effect.Effect<EndpointStats, Broken> {
     return Effect.map(
-      this.#json<Tally>("endpoints", tallyKey(endpoint)),
-      (tally) => tally ?? emptyTally(),
+      this.#json<EndpointStats>("endpoints", statsKey(endpoint)),
+      (stats) => stats ?? emptyStats(),
     )
   }
 

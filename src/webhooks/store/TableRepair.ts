@@ -7,9 +7,9 @@
  */
 import { Effect } from "effect"
 import { webhookTablesKey } from "../../engine/archive/WebhookCheck.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import {
   type Delivery,
   type DeliveryStatus,
@@ -21,8 +21,8 @@ import {
 } from "./Delivery.ts"
 import { type DeliveryStore, type DuePlace, reachedKey } from "./DeliveryStore.ts"
 import { jsonEntry } from "./deliveryEntries.ts"
+import { statsKey } from "./EndpointStats.ts"
 import { blocksOf, rowOf } from "./SucceededLog.ts"
-import { tallyKey } from "./Tally.ts"
 
 /** What the tables say once they keep the rules. */
 export const repairedEntry: Entry = jsonEntry("outbox", webhookTablesKey, 1)
@@ -63,7 +63,7 @@ class Repair {
   }
 
   readonly run: Effect.Effect<void, StorageError> = Effect.gen({ self: this }, function* () {
-    const tally = yield* this.#store.tally(this.#endpoint)
+    const stats = yield* this.#store.stats(this.#endpoint)
     const succeeded = yield* this.#succeeded
     const pending = yield* this.#pending(succeeded)
     const ended = new Set(succeeded)
@@ -73,10 +73,10 @@ class Repair {
     yield* this.#due(pending)
     const reached = Math.max((yield* this.#store.reached) ?? 0, (yield* this.#store.cursor) ?? 0)
     if (this.#newest > reached) this.#entries.push(jsonEntry("outbox", reachedKey, this.#newest))
-    const differs = deliveryStatuses.some((status) => tally.stored[status] !== this.#counts[status])
+    const differs = deliveryStatuses.some((status) => stats.stored[status] !== this.#counts[status])
     if (differs) {
-      const stored = { ...tally, stored: this.#counts }
-      this.#entries.push(jsonEntry("endpoints", tallyKey(this.#endpoint), stored))
+      const stored = { ...stats, stored: this.#counts }
+      this.#entries.push(jsonEntry("endpoints", statsKey(this.#endpoint), stored))
     }
     yield* this.#write(0)
     if (!differs && this.#doubled === 0 && this.#dueRows === 0) return
@@ -85,7 +85,7 @@ class Repair {
         endpoint: this.#endpoint,
         doubledDeliveries: this.#doubled,
         dueRows: this.#dueRows,
-        counted: JSON.stringify(tally.stored),
+        counted: JSON.stringify(stats.stored),
         found: JSON.stringify(this.#counts),
       }),
     )
@@ -93,7 +93,7 @@ class Repair {
 
   /** Writes what has gathered, when there is more than `most` of it. */
   #write(most: number): Effect.Effect<void, StorageError> {
-    if (this.#entries.length <= most) return nextTurn
+    if (this.#entries.length <= most) return yieldToEventLoop
     const entries = this.#entries
     this.#entries = []
     return this.#storage.writeEntries(entries)

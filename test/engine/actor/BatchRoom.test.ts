@@ -5,7 +5,7 @@ import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import { reward, sandbox, start, startInMemory } from "../fixture.ts"
 import { makeFillableDisk } from "./fillableDisk.ts"
@@ -18,7 +18,7 @@ const batch = (prefix: string, count: number) =>
 const forked = <A, E>(ask: Effect.Effect<A, E>) => Effect.forkChild(ask, { startImmediately: true })
 
 /** Some time, and a turn of the event loop for what happens in it. */
-const passing = Effect.andThen(TestClock.adjust(10), nextTurn)
+const passing = Effect.andThen(TestClock.adjust(10), yieldToEventLoop)
 
 describe("A batch", () => {
   it.effect(

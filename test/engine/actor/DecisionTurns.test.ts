@@ -5,7 +5,7 @@ import type { TrackedEvent } from "../../../src/domain/Record.ts"
 import { DecisionTurns } from "../../../src/engine/actor/DecisionTurns.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { ruleWith } from "../../domain/definitions.ts"
 import { event, production, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
@@ -143,7 +143,7 @@ const ask = (engine: Engine, users: ReadonlyArray<string>) =>
   engine.askUsers(sandbox, users.map(expensive))
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `u${n}`)
-const later = Effect.andThen(nextTurn, nextTurn)
+const later = Effect.andThen(yieldToEventLoop, yieldToEventLoop)
 
 describe("A batch that many definitions concern", () => {
   for (const [temper, users] of [
@@ -194,7 +194,7 @@ describe("A batch that many definitions concern", () => {
       )
       committed.length = 0
       const batch = yield* Effect.forkChild(ask(engine, users))
-      yield* nextTurn
+      yield* yieldToEventLoop
       yield* engine.askUser(sandbox, event("u1", "LAST"))
       const outcomes = yield* Fiber.join(batch)
       const ofUser = (userId: string) =>
@@ -213,7 +213,7 @@ describe("A batch that many definitions concern", () => {
       const { committed, engine } = running
       yield* define(engine)
       const batch = yield* Effect.forkChild(ask(engine, names(10)))
-      yield* nextTurn
+      yield* yieldToEventLoop
       yield* running.close()
       const outcomes = yield* Fiber.join(batch)
       expect(outcomes.filter((outcome) => "_tag" in outcome)).toEqual([])
@@ -240,7 +240,7 @@ describe("Simulations that many definitions concern", () => {
           { concurrency: 20 },
         ),
       )
-      yield* nextTurn
+      yield* yieldToEventLoop
       yield* engine.askUser(production, event("p", "CHEAP"))
       order.push("answered")
       yield* Fiber.join(all)

@@ -3,7 +3,7 @@ import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import { event, once, quest, reward, sandbox, startInMemory } from "../fixture.ts"
 import { makeFillableDisk } from "./fillableDisk.ts"
@@ -83,7 +83,7 @@ describe("A full disk", () => {
           // Between the first commit and the second.
           expect((yield* Effect.flip(ask)).code).toBe("idempotency_in_progress")
           yield* Latch.open(disk.answers)
-          while (disk.state.lastSequence < 2) yield* nextTurn
+          while (disk.state.lastSequence < 2) yield* yieldToEventLoop
           expect((yield* ask).replayed).toBe(true)
           expect(disk.state.lastSequence).toBe(2)
         }),
@@ -208,7 +208,7 @@ describe("A refused command", () => {
           concurrency: "unbounded",
         }),
       )
-      yield* nextTurn
+      yield* yieldToEventLoop
       for (let n = 0; n < 20; n++) {
         const { code } = yield* Effect.flip(engine.askUser(sandbox, reward(`v${n}`, 1)))
         expect(code).toBe("overloaded")

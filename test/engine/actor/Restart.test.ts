@@ -7,7 +7,7 @@ import type { EngineOptions } from "../../../src/engine/EngineOptions.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
 import { makeFillableDisk } from "./fillableDisk.ts"
 
@@ -63,7 +63,7 @@ describe("An actor that failed", () => {
       const { domain } = faultyDomain()
       const { engine } = yield* startInMemory(disk, { domain, durability: "relaxed" })
       yield* engine.askUser(sandbox, reward("u1", 100))
-      while (disk.state.lastSequence < 1) yield* nextTurn
+      while (disk.state.lastSequence < 1) yield* yieldToEventLoop
       yield* Latch.close(disk.answers)
       yield* engine.askUser(sandbox, reward("u1", 1_000))
       yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))

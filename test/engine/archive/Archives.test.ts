@@ -179,7 +179,7 @@ describe("An archive", () => {
           archives: first.folder,
           at: Date.now(),
           reason: "request",
-          gentle: false,
+          throttled: false,
         }),
       )
       expect(String(second)).toContain("does not pass its check")

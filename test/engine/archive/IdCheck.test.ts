@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { IdCheck } from "../../../src/engine/archive/IdCheck.ts"
-import { hashText, idSeed } from "../../../src/engine/dedupe/IdFilter.ts"
+import { hashText, idSeed } from "../../../src/engine/dedupe/BloomFilter.ts"
 import { IdList } from "../../../src/engine/dedupe/IdList.ts"
 import { bucketEntries, headEntry, type IdRun } from "../../../src/engine/dedupe/IdRun.ts"
 import type { StoredEntry } from "../../../src/storage/Storage.ts"

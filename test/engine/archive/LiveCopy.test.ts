@@ -122,7 +122,7 @@ describe("A copy of a snapshot", () => {
   )
 })
 
-describe("A gentle copy", () => {
+describe("A throttled copy", () => {
   const { archiveCopyBytesPerSecond: perSecond, archiveCopyMs } = limits
 
   it("is as fast as its rate, however fast the disk is", () => {

@@ -10,7 +10,7 @@ import { insist } from "../../../src/engine/badges/BackfillRun.ts"
 import type { BackfillProgress } from "../../../src/engine/badges/Backfills.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { badgeWith } from "../../domain/definitions.ts"
 import { event, production, recordsOf, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
@@ -27,7 +27,7 @@ const finished = Effect.fnUntraced(function* (engine: Verbs, badgeId = "b") {
   while (true) {
     const progress = yield* engine.readBackfill(sandbox, badgeId)
     if (progress?.status === "finished") return progress
-    yield* nextTurn
+    yield* yieldToEventLoop
   }
 })
 
@@ -160,7 +160,7 @@ describe("A backfill", () => {
       yield* createBadge(engine, tapCount(1_000))
       const busy = yield* Effect.forkChild(
         Effect.forEach(Array.from({ length: 40 }), () =>
-          Effect.andThen(taps(engine, "ada", 1), nextTurn),
+          Effect.andThen(taps(engine, "ada", 1), yieldToEventLoop),
         ),
         { startImmediately: true },
       )
@@ -202,7 +202,7 @@ describe("A backfill", () => {
       )
       yield* createBadge(before.engine, { kind: "xp", target: 5 })
       yield* startBackfill(before.engine)
-      while (awards(state).size === 0) yield* nextTurn
+      while (awards(state).size === 0) yield* yieldToEventLoop
       yield* before.close("kill")
       expect(awards(state).size).toBeLessThan(500)
       const after = yield* start(MemoryStorage.make({ state }))
@@ -246,7 +246,7 @@ describe("A backfill", () => {
       yield* createBadge(engine, { kind: "xp", target: 5 })
       yield* createBadge(engine, { kind: "xp", target: 5 }, "next")
       yield* startBackfill(engine)
-      while (awards(state).size === 0) yield* nextTurn
+      while (awards(state).size === 0) yield* yieldToEventLoop
       yield* engine.askProject(sandbox, { kind: "deleteBadge", badgeId: "b" })
       yield* startBackfill(engine, "next")
       expect((yield* finished(engine, "next")).awarded).toBe(500)
@@ -335,7 +335,7 @@ describe("A user who never stands still", () => {
         yield* Effect.forkChild(busy, { startImmediately: true }),
         yield* Effect.forkChild(busy, { startImmediately: true }),
       ]
-      while (tapped < 70) yield* nextTurn
+      while (tapped < 70) yield* yieldToEventLoop
       yield* startBackfill(engine)
       const { awarded } = yield* finished(engine)
       expect(awarded).toBe(1)
@@ -355,7 +355,7 @@ describe("A user who never stands still", () => {
         yield* TestClock.adjust(1)
         yield* createBadge(engine, tapCount(40))
         yield* startBackfill(engine)
-        for (let turn = 0; turn < turns; turn++) yield* nextTurn
+        for (let turn = 0; turn < turns; turn++) yield* yieldToEventLoop
         yield* TestClock.adjust(1)
         const outcomes = yield* Effect.all(
           [

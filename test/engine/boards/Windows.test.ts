@@ -6,7 +6,7 @@ import type { BoardQuery, BoardWindow } from "../../../src/engine/boards/ReadBoa
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, type Fixture, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
 const quiet = { sweepIntervalMs: 86_400_000, clockCheckMs: 3_600_000, snapshotIntervalMs: 600_000 }
@@ -14,7 +14,7 @@ const quiet = { sweepIntervalMs: 86_400_000, clockCheckMs: 3_600_000, snapshotIn
 /** A snapshot, which takes turns of the event loop besides time. */
 const snapshot = Effect.gen(function* () {
   yield* TestClock.adjust(quiet.snapshotIntervalMs)
-  for (let turn = 0; turn < 50; turn++) yield* nextTurn
+  for (let turn = 0; turn < 50; turn++) yield* yieldToEventLoop
 })
 
 const at = (time: string) => TestClock.setTime(Date.parse(time))
@@ -620,7 +620,7 @@ describe("A storage that fails", () => {
           for (const userId of ids) yield* grant(first, userId, 10)
           left = after
           yield* Latch.open(gate)
-          for (let turn = 0; turn < 20; turn++) yield* nextTurn
+          for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
           gate = undefined
           left = 0
           yield* first.close("kill")

@@ -7,8 +7,8 @@ import { limits } from "../../../src/Limits.ts"
 import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
 import { batchOf } from "../../../src/storage/journal/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import type { Broken } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 
 const recordOf = (sequence: number): JournalRecord => ({
@@ -173,8 +173,8 @@ describe("The feed", () => {
       hold(Effect.never)
       announce()
       const early = yield* Effect.forkChild(sequences(follower), { startImmediately: true })
-      yield* nextTurn
-      yield* nextTurn
+      yield* yieldToEventLoop
+      yield* yieldToEventLoop
       expect(early.pollUnsafe()).toBeUndefined()
       yield* Fiber.interrupt(early)
       hold(Effect.void)
@@ -214,7 +214,7 @@ describe("The feed", () => {
         expect(broken).toEqual([])
         const other = yield* feed.follow(7)
         const never = yield* Effect.forkChild(other.take(10), { startImmediately: true })
-        while (broken.length === 0) yield* nextTurn
+        while (broken.length === 0) yield* yieldToEventLoop
         expect(never.pollUnsafe()).toBeUndefined()
       }),
   )

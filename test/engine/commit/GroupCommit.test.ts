@@ -5,11 +5,11 @@ import {
   type Durability,
   makeGroupCommit,
 } from "../../../src/engine/commit/GroupCommit.ts"
-import { RecordTexts } from "../../../src/engine/commit/RecordTexts.ts"
+import { RecordBuffer } from "../../../src/engine/commit/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import { type Broken, Storage } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 
 interface Entry {
   readonly name: string
@@ -24,7 +24,7 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const batches: Array<number> = []
   const committed: Array<string> = []
   const broken: Array<Broken> = []
-  const texts = new RecordTexts(0)
+  const texts = new RecordBuffer(0)
   const storage = MemoryStorage.make({
     state,
     onAppend: (batch) => {
@@ -66,9 +66,9 @@ describe("Group commit", () => {
       const { append, batches, committed, gate, settled } = yield* open()
       yield* Latch.close(gate)
       append("first", "first")
-      while (batches.length === 0) yield* nextTurn
+      while (batches.length === 0) yield* yieldToEventLoop
       for (let record = 0; record < 5; record++) append("later", "later")
-      yield* nextTurn
+      yield* yieldToEventLoop
       expect(batches).toEqual([1])
       expect(committed).toEqual([])
       yield* Latch.open(gate)
@@ -118,9 +118,9 @@ describe("Group commit", () => {
       yield* settled
       expect(committed).toEqual(["a"])
       expect(state.records).toEqual([])
-      while (batches.length === 0) yield* nextTurn
+      while (batches.length === 0) yield* yieldToEventLoop
       yield* Latch.open(gate)
-      while (state.records.length === 0) yield* nextTurn
+      while (state.records.length === 0) yield* yieldToEventLoop
     }),
   )
 
@@ -130,7 +130,7 @@ describe("Group commit", () => {
       yield* Latch.close(gate)
       append("a", "a")
       yield* settled
-      while (batches.length === 0) yield* nextTurn
+      while (batches.length === 0) yield* yieldToEventLoop
       let called = false
       commit.afterCommit(
         patient(() => {

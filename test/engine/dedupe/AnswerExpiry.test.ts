@@ -6,8 +6,8 @@ import { keptEntries } from "../../../src/engine/dedupe/KeptAnswers.ts"
 import { limits } from "../../../src/Limits.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { once, reward, sandbox, startInMemory } from "../fixture.ts"
 
 const hour = 3_600_000
@@ -18,7 +18,7 @@ const sizes = (state: MemoryStorage.MemoryState): ReadonlyArray<number> =>
   tables.map((table) => state.table(table).entries({ table, ...rangeOf(new Uint8Array()) }).length)
 
 const until = Effect.fnUntraced(function* (isSo: () => boolean) {
-  while (!isSo()) yield* nextTurn
+  while (!isSo()) yield* yieldToEventLoop
 })
 
 /** The entries of a kept answer to a reward, or to a batch whose answer fills about `pieces` pieces. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { hashText, IdFilter, idSeed } from "../../../src/engine/dedupe/IdFilter.ts"
+import { BloomFilter, hashText, idSeed } from "../../../src/engine/dedupe/BloomFilter.ts"
 import { IdIndex, type WriteGroup } from "../../../src/engine/dedupe/IdIndex.ts"
 import { IdList } from "../../../src/engine/dedupe/IdList.ts"
 import { idPairs, idPlaceOf, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
@@ -82,7 +82,7 @@ describe("The index of callers' ids", () => {
         yield* expectAll(index, known, seed)
         expect([...idsIn(state)].sort(bySequence), `seed ${seed}`).toEqual(pairsOf(known))
         expect(runsIn(state)).toBeLessThanOrEqual(Math.ceil(Math.log2(known.size)))
-        const filter = new IdFilter(65_536)
+        const filter = new BloomFilter(65_536)
         yield* index.fill(filter)
         for (const hash of known.values()) expect(filter.mayHave(hash)).toBe(true)
       }),

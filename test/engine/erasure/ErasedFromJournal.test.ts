@@ -10,8 +10,8 @@ import { expiredArchives } from "../../../src/storage/archive/ArchiveRetention.t
 import { openJournal } from "../../../src/storage/journal/OpenJournal.ts"
 import { asBuffer } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { found, running } from "../archive/fixture.ts"
@@ -47,7 +47,7 @@ const stepHours = 3
 /** Lets some hours pass, and all that falls due in them. */
 const someHours = Effect.gen(function* () {
   yield* TestClock.adjust(stepHours * hourMs)
-  for (let turn = 0; turn < 10; turn++) yield* nextTurn
+  for (let turn = 0; turn < 10; turn++) yield* yieldToEventLoop
 })
 
 describe("The journal", () => {

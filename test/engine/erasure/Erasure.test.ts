@@ -8,9 +8,9 @@ import { decodeRecord } from "../../../src/engine/snapshot/Codec.ts"
 import { snapshotKey } from "../../../src/engine/snapshot/SnapshotMark.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import { type Storage, tables } from "../../../src/storage/Storage.ts"
 import { openValue, wholeBody } from "../../../src/storage/Values.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { event, once, recordsOf, reward, rule, sandbox, start, startInMemory } from "../fixture.ts"
 
@@ -51,7 +51,7 @@ const snapshotTaken = Effect.fnUntraced(function* (
     const mark = state.table("meta").get(snapshotKey)
     return mark === undefined ? 0 : JSON.parse(wholeBody(Buffer.from(mark)).toString()).watermark
   }
-  while (has() < state.lastSequence && !stuck()) yield* nextTurn
+  while (has() < state.lastSequence && !stuck()) yield* yieldToEventLoop
 })
 
 const historyOf = (engine: Engine["Service"], userId: string) =>
@@ -274,7 +274,7 @@ describe("An erased user", () => {
         const asked = yield* Effect.forEach(asks, (ask) =>
           Effect.forkChild(ask, { startImmediately: true }),
         )
-        yield* nextTurn
+        yield* yieldToEventLoop
         expect((yield* engine.readUser(sandbox, id))?.id).toBe(id)
         expect(yield* historyOf(engine, id)).toEqual([1])
         yield* Latch.open(gate)

@@ -6,8 +6,8 @@ import type { UserState } from "../../../src/domain/User.ts"
 import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
 import type { QuestCounts } from "../../../src/engine/read/Counts.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import type { Storage } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { questWith } from "../../domain/definitions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
@@ -107,7 +107,7 @@ describe("Counts", () => {
 
         const ask = Effect.fnUntraced(function* (times: number) {
           for (let time = 0; time < times; time++) {
-            yield* nextTurn
+            yield* yieldToEventLoop
             const messages = Array.from({ length: random.integer(1, 6) }, message)
             const outcomes = yield* running.engine.askUsers(sandbox, messages)
             for (const outcome of outcomes) {
@@ -149,7 +149,7 @@ const dyingDisk = (
   ...storage,
   writeEntries: (entries) =>
     Effect.andThen(
-      nextTurn,
+      yieldToEventLoop,
       Effect.suspend(() => (disk.writesLeft-- > 0 ? storage.writeEntries(entries) : Effect.never)),
     ),
 })

@@ -6,9 +6,9 @@ import { BoardBuilder } from "../../../src/domain/Leaderboard.ts"
 import type { RecoveryReport } from "../../../src/engine/snapshot/Recovery.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import { NoSpace } from "../../../src/storage/Storage.ts"
 import { DamagedValue } from "../../../src/storage/Values.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, production, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 const reporting = () => {
@@ -249,7 +249,7 @@ describe("The periodic snapshot", () => {
       )
       yield* engine.askUser(sandbox, reward("u1", 5))
       yield* TestClock.adjust(5_000)
-      for (let turn = 0; turn < 20; turn++) yield* nextTurn
+      for (let turn = 0; turn < 20; turn++) yield* yieldToEventLoop
       const range = {
         table: "users",
         from: new Uint8Array(),
@@ -258,7 +258,7 @@ describe("The periodic snapshot", () => {
       expect(state.records).toEqual([])
       expect(state.table("users").entries(range)).toEqual([])
       yield* Latch.open(gate)
-      while (state.table("users").entries(range).length === 0) yield* nextTurn
+      while (state.table("users").entries(range).length === 0) yield* yieldToEventLoop
       expect(state.records).toHaveLength(1)
     }),
   )

@@ -4,8 +4,8 @@ import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import { NoSpace } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { event, recordsOf, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 import { steppedClock } from "./steppedClock.ts"
 
@@ -37,7 +37,7 @@ describe("A caller", () => {
       const asked = yield* Effect.forkChild(Effect.flip(engine.askUser(sandbox, reward("u1", 1))), {
         startImmediately: true,
       })
-      for (let turn = 0; turn < 10; turn++) yield* nextTurn
+      for (let turn = 0; turn < 10; turn++) yield* yieldToEventLoop
       yield* TestClock.adjust(limits.noSpaceRetryMs)
       step(-hour)
       yield* TestClock.adjust(limits.stalledAnswerMs)

@@ -7,8 +7,8 @@ import type { JournalRecord } from "../../../src/domain/Record.ts"
 import { Ticker } from "../../../src/engine/time/Ticker.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
 import { NoSpace } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { questWith } from "../../domain/definitions.ts"
 import { anEnvironment, event, type Fixture, sandbox, startInMemory } from "../fixture.ts"
 
@@ -33,7 +33,7 @@ const tap = ({ engine }: Fixture, userId: string) => engine.askUser(sandbox, eve
 const passUntil = Effect.fnUntraced(function* (enough: () => boolean) {
   for (let step = 0; step < 1_000 && !enough(); step++) {
     yield* TestClock.adjust(limits.agendaPauseMs / 4)
-    yield* nextTurn
+    yield* yieldToEventLoop
   }
 })
 

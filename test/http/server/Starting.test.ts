@@ -9,7 +9,7 @@ import { listenHttp } from "../../../src/http/server/Server.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import * as DispatcherLive from "../../../src/webhooks/DispatcherLive.ts"
-import { Deliveries } from "../../../src/webhooks/store/Deliveries.ts"
+import { DeliveryLog } from "../../../src/webhooks/store/DeliveryLog.ts"
 import { engineLayer } from "../../engine/engineLayer.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import { assertDeclared } from "../contract.ts"
@@ -54,7 +54,7 @@ const startListening = async () => {
     const memory = MemoryStorage.layer({ state: new MemoryStorage.MemoryState() })
     const engine = engineLayer({ onBroken: () => {} })
     const deliveries = Layer.effect(
-      Deliveries,
+      DeliveryLog,
       DispatcherLive.make({ resolve: noNames, onBroken: () => {} }),
     )
     const services = Layer.merge(

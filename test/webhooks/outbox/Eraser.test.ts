@@ -4,7 +4,7 @@ import { Clock, Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import type { MessageSender } from "../../../src/webhooks/send/Sender.ts"
 import { deliveryStatuses } from "../../../src/webhooks/store/Delivery.ts"
 import { DeliveryStore } from "../../../src/webhooks/store/DeliveryStore.ts"
@@ -59,8 +59,8 @@ describe("Erasures beside a backlog", () => {
       )
       yield* engine.askUsers(sandbox, rewards)
       const { since: number } = (yield* engine.readProject(sandbox)).webhooks.get(hook.webhook.id)!
-      const tally = Effect.orDie(store.tally(number))
-      yield* until(tally, ({ stored }) => stored.pending >= backlog - 64)
+      const stats = Effect.orDie(store.stats(number))
+      yield* until(stats, ({ stored }) => stored.pending >= backlog - 64)
       const pages = () => sampleOf(metrics, "laurel_webhook_erasure_pages_total")
       const waiting = () => sampleOf(metrics, "laurel_webhook_erasures_waiting")
       expect([pages(), waiting()]).toEqual([0, 0])
@@ -76,7 +76,7 @@ describe("Erasures beside a backlog", () => {
       while (pages() === 0 || waiting() > 0) {
         sentAt.set(pages(), sent)
         most = Math.max(most, waiting())
-        yield* nextTurn
+        yield* yieldToEventLoop
       }
       expect(most).toBeGreaterThan(1)
       // The first erasure walks alone, those that came meanwhile together; each status has a page that is the last.
@@ -85,7 +85,7 @@ describe("Erasures beside a backlog", () => {
       // Messages went out while pages were still to be read.
       const counts = [...sentAt.values()]
       expect(counts.at(-1)! - counts[0]!).toBeGreaterThan(0)
-      yield* until(tally, ({ stored }) => stored.pending === 0)
+      yield* until(stats, ({ stored }) => stored.pending === 0)
       yield* started.close()
       expect(tableFaults(state, [number])).toEqual([])
       expect(started.logged).toEqual([])

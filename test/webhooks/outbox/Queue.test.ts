@@ -10,8 +10,8 @@ const entry = new FeedEntry({} as FeedEntry["record"], 100)
 const queueOf = (count: number, { isProven = true, ofOthers = 0 } = {}) => {
   const written: Array<Delivery> = []
   const memory = { deliveries: ofOthers, bytes: 0 }
-  const bookkeeping = { touch: (delivery: Delivery) => void written.push(delivery) }
-  const queue = new Queue({ bookkeeping, memory, now: () => 1 }, () => isProven)
+  const writer = { touch: (delivery: Delivery) => void written.push(delivery) }
+  const queue = new Queue({ writer, memory, now: () => 1 }, () => isProven)
   for (let sequence = 1; sequence <= count; sequence++) {
     queue.offer(new Delivery({ endpoint: 1, sequence, at: 0, index: 0 }, "xp.earned", ""), entry)
   }

@@ -45,7 +45,7 @@ const starting = Effect.fnUntraced(function* (
 const grant = ({ engine }: Pick<Started, "engine">, ...users: ReadonlyArray<string>) =>
   Effect.forEach(users, (user) => engine.askUser(sandbox, reward(user, 1)), { discard: true })
 const tallyOf = ({ deliveries }: Pick<Started, "deliveries">, id: string) =>
-  Effect.map(deliveries.tally(sandbox, id), (tally) => tally!)
+  Effect.map(deliveries.stats(sandbox, id), (stats) => stats!)
 const usersOf = ({ receivers }: { readonly receivers: VirtualReceivers }) =>
   receivers.of(url).map(({ body }) => JSON.parse(body).data.userId)
 
@@ -97,14 +97,14 @@ describe("Deliveries that wait", () => {
       })
       const made = webhook("http://receiver.test/", ["reward.granted"])
       const { id } = made.webhook
-      const tally = Effect.map(started.deliveries.tally(sandbox, id), (found) => found!)
+      const stats = Effect.map(started.deliveries.stats(sandbox, id), (found) => found!)
       yield* started.engine.askProject(sandbox, made)
       yield* started.engine.askUser(sandbox, reward("ada", 1))
-      yield* until(tally, ({ stored }) => stored.succeeded === 1)
+      yield* until(stats, ({ stored }) => stored.succeeded === 1)
       const users = Array.from({ length: 40 }, (_, n) => reward(`u${n}`, 1))
       yield* started.engine.askUsers(sandbox, users)
       const full = yield* until(
-        tally,
+        stats,
         ({ ended, stored }) => stored.pending + ended.dropped === users.length,
       )
       expect([full.stored.pending, full.ended.dropped]).toEqual([30, 10])

@@ -14,7 +14,7 @@ import {
 } from "../../../src/webhooks/store/Delivery.ts"
 import { cursorKey, DeliveryStore, reachedKey } from "../../../src/webhooks/store/DeliveryStore.ts"
 import { jsonEntry } from "../../../src/webhooks/store/deliveryEntries.ts"
-import { tallyKey } from "../../../src/webhooks/store/Tally.ts"
+import { statsKey } from "../../../src/webhooks/store/EndpointStats.ts"
 import { reward, sandbox } from "../../engine/fixture.ts"
 import { logOf, startInMemory, until, webhook } from "../fixture.ts"
 import { VirtualReceivers } from "../VirtualReceivers.ts"
@@ -101,9 +101,9 @@ const damages: Readonly<Record<string, Damage>> = {
   },
   "numbers that are not those of the rows": {
     entries: ({ number, store }) =>
-      Effect.map(store.tally(number), (tally) => {
-        tally.stored.pending = 7
-        return [jsonEntry("endpoints", tallyKey(number), tally)]
+      Effect.map(store.stats(number), (stats) => {
+        stats.stored.pending = 7
+        return [jsonEntry("endpoints", statsKey(number), stats)]
       }),
     faults: [/counts 7 pending deliveries, there are 2/],
   },
@@ -127,7 +127,7 @@ describe("The tables of webhooks", () => {
   it.live("are found without numbers", () =>
     Effect.gen(function* () {
       const { number, state, storage } = yield* prepared()
-      yield* storage.writeEntries([{ table: "endpoints", key: tallyKey(number), value: null }])
+      yield* storage.writeEntries([{ table: "endpoints", key: statsKey(number), value: null }])
       expect(tableFaults(state, [number])).toEqual([`The webhook ${number} has no numbers`])
     }),
   )

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { limits } from "../../../src/Limits.ts"
-import { Deadlines } from "../../../src/webhooks/send/Deadlines.ts"
+import { TimeoutQueue } from "../../../src/webhooks/send/TimeoutQueue.ts"
 
-describe("Deadlines", () => {
+describe("TimeoutQueue", () => {
   beforeEach(() => void vi.useFakeTimers())
   afterEach(() => void vi.useRealTimers())
 
   const ended: Array<string> = []
-  const make = () => new Deadlines<string>(100, (name) => ended.push(name))
+  const make = () => new TimeoutQueue<string>(100, (name) => ended.push(name))
 
   it("end each when its own time is over, and not a millisecond before", () => {
     ended.length = 0
@@ -70,7 +70,7 @@ describe("Deadlines", () => {
 
   it("end when they should, also where others begin or are over because of one that ends", () => {
     ended.length = 0
-    const deadlines: Deadlines<string> = new Deadlines(100, (name) => {
+    const deadlines: TimeoutQueue<string> = new TimeoutQueue(100, (name) => {
       ended.push(name)
       if (name !== "first") return
       deadlines.remove("over with it")

@@ -3,7 +3,7 @@ import { compositeKey } from "../../storage/Keys.ts"
 import type { DeliveryStatus } from "./Delivery.ts"
 
 /** `stored` counts what the store has by status; `ended` everything that ever ended. */
-export interface Tally {
+export interface EndpointStats {
   readonly stored: Record<DeliveryStatus, number>
   readonly ended: Record<Exclude<DeliveryStatus, "pending">, number>
   /** How long nothing but failures came, and when the last attempt of those was; 0 after a success. */
@@ -12,7 +12,7 @@ export interface Tally {
   succeededAt: number
 }
 
-export const emptyTally = (): Tally => ({
+export const emptyStats = (): EndpointStats => ({
   stored: { pending: 0, succeeded: 0, failed: 0, dropped: 0 },
   ended: { succeeded: 0, failed: 0, dropped: 0 },
   failingMs: 0,
@@ -20,18 +20,18 @@ export const emptyTally = (): Tally => ({
   succeededAt: 0,
 })
 
-export const tallyKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
+export const statsKey = (endpoint: number): Uint8Array => compositeKey(endpoint)
 
 /** The numbers as they are now. A flush may be of thousands of endpoints, and `structuredClone` would hold it up. */
-export const copyOf = (tally: Tally): Tally => ({
-  ...tally,
-  stored: { ...tally.stored },
-  ended: { ...tally.ended },
+export const copyOf = (stats: EndpointStats): EndpointStats => ({
+  ...stats,
+  stored: { ...stats.stored },
+  ended: { ...stats.ended },
 })
 
 /** A delivery has gone from one status to another. */
 export const count = (
-  { ended, stored }: Tally,
+  { ended, stored }: EndpointStats,
   before: DeliveryStatus | undefined,
   after: DeliveryStatus,
 ): void => {

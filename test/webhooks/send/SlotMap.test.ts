@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest"
-import { Numbered, Numbering } from "../../../src/webhooks/send/Numbered.ts"
+import { Numbering, SlotMap } from "../../../src/webhooks/send/SlotMap.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
 describe("Numbers", () => {
   it.each(seeds(1))("lead to what was kept until it is taken, and to nothing else (%i)", (seed) => {
     const random = new Random(seed)
     const numbering = new Numbering<string>()
-    const others = new Numbered<string>()
+    const others = new SlotMap<string>()
     const held = new Map<number, string>()
     const given = new Set<number>()
     for (let step = 0; step < 5_000; step++) {

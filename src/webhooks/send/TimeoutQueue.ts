@@ -11,7 +11,7 @@
  */
 import { limits } from "../../Limits.ts"
 
-export class Deadlines<A> {
+export class TimeoutQueue<A> {
   readonly #timeoutMs: number
   readonly #expired: (one: A) => void
   /** What is under way, in the order in which it began, and when it is over. */

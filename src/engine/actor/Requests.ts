@@ -20,7 +20,7 @@ export interface Answered {
 /** Gives a command to its actor. */
 export type HandOn<Command> = (envelope: Envelope<Command>) => void
 
-export class Asks {
+export class Requests {
   readonly #actors: ActorSystem
   readonly #batches: BatchRoom
   readonly #idempotency: IdempotencyKeys

@@ -16,10 +16,10 @@ import type { AnyActor } from "../actor/Actor.ts"
 import type { PendingRecords } from "../commit/PendingRecords.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
 import { findByKey } from "../read/History.ts"
-import { hashText, IdFilter } from "./IdFilter.ts"
+import { BloomFilter, hashText } from "./BloomFilter.ts"
 import type { IdIndex } from "./IdIndex.ts"
 
-export interface KnownIdsOptions {
+export interface DeduplicatorOptions {
   readonly storage: Storage["Service"]
   readonly filterBytes: number
   readonly ids: IdIndex
@@ -27,15 +27,15 @@ export interface KnownIdsOptions {
   readonly pending: PendingRecords
 }
 
-export class KnownIds {
-  readonly #options: KnownIdsOptions
-  readonly #filter: IdFilter
+export class Deduplicator {
+  readonly #options: DeduplicatorOptions
+  readonly #filter: BloomFilter
   /** The last name that was looked for. */
   readonly #hashed = { key: "", idSeed: 0, hash: hashText("", 0) }
 
-  constructor(options: KnownIdsOptions) {
+  constructor(options: DeduplicatorOptions) {
     this.#options = options
-    this.#filter = new IdFilter(options.filterBytes)
+    this.#filter = new BloomFilter(options.filterBytes)
   }
 
   /** Adds what the snapshot has to the filter. Until then, every name is looked up. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { RecordTexts } from "../../../src/engine/commit/RecordTexts.ts"
+import { RecordBuffer } from "../../../src/engine/commit/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchRecords } from "../../../src/storage/journal/Frames.ts"
 
 /** Adds the texts, as they are appended or as they are found in the journal. */
-const ways: ReadonlyArray<readonly [string, (texts: RecordTexts, text: string) => void]> = [
+const ways: ReadonlyArray<readonly [string, (texts: RecordBuffer, text: string) => void]> = [
   ["appended", (texts, text) => void texts.append(text)],
   ["read back", (texts, text) => texts.keep(Buffer.from(text))],
 ]
@@ -13,7 +13,7 @@ describe("The texts of pending records", () => {
   for (const [way, add] of ways) {
     it(`stay as they were ${way} until the snapshot has their records`, () => {
       const watermark = 7
-      const texts = new RecordTexts(watermark)
+      const texts = new RecordBuffer(watermark)
       const said = (sequence: number) => `ü🏆${sequence}`.repeat(sequence % 2 === 0 ? 1 : 1_000)
       const last = 2_000
       for (let sequence = watermark + 1; sequence <= last; sequence++) add(texts, said(sequence))
@@ -34,7 +34,7 @@ describe("The texts of pending records", () => {
     it(`keep every byte where one just fits behind another, and where it does not (${way})`, () => {
       const filler = "f".repeat(limits.recordSlabBytes - 100)
       for (let length = 60; length <= 120; length++) {
-        const texts = new RecordTexts(0)
+        const texts = new RecordBuffer(0)
         const text = `${"t".repeat(length - 1)}.`
         add(texts, filler)
         add(texts, text)
@@ -43,7 +43,7 @@ describe("The texts of pending records", () => {
     })
 
     it(`use their memory again, and may be longer than a slab (${way})`, () => {
-      const texts = new RecordTexts(0)
+      const texts = new RecordBuffer(0)
       const memory = new Set<ArrayBufferLike>()
       const long = "y".repeat(limits.recordSlabBytes)
       for (let sequence = 1; sequence <= 50; sequence++) {
@@ -58,7 +58,7 @@ describe("The texts of pending records", () => {
   }
 
   it("are the frames of a batch, wherever the last batch ended", () => {
-    const texts = new RecordTexts(0)
+    const texts = new RecordBuffer(0)
     const third = "z".repeat(Math.floor(limits.recordSlabBytes / 3))
     const slabs = new Set<ArrayBufferLike>()
     let first = 1

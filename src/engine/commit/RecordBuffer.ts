@@ -25,7 +25,7 @@ class Slab {
   }
 }
 
-export class RecordTexts {
+export class RecordBuffer {
   /** In the order of their records, numbered from `#firstSlab` on; the last one is being filled. */
   readonly #slabs: Array<Slab> = []
   #firstSlab = 0

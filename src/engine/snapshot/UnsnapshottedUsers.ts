@@ -3,7 +3,7 @@
  * kept by generation, so that a snapshot that ends lets go of all that it has at once. One that fails leaves
  * them where they are. A user may be here and in the snapshot: who reads both tells by the id.
  */
-export class FreshUsers {
+export class UnsnapshottedUsers {
   /** Oldest first; the last one takes new ids. */
   #generations: Array<Set<string>> = [new Set()]
 

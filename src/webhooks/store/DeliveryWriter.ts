@@ -16,23 +16,23 @@
  */
 import { Cause, Effect, type Scope, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
-import { nextTurn } from "../../storage/nextTurn.ts"
 import { type Broken, brokenBy, type Entry, type Storage } from "../../storage/Storage.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { type Job, jobKey } from "../endpoint/Job.ts"
 import type { Delivery } from "./Delivery.ts"
 import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
 import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
+import { copyOf, count, type EndpointStats, statsKey } from "./EndpointStats.ts"
 import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
-import { copyOf, count, type Tally, tallyKey } from "./Tally.ts"
 import { Young } from "./Young.ts"
 
 /** Whose numbers are kept. */
 export interface Account {
   readonly number: number
-  readonly tally: Tally
+  readonly stats: EndpointStats
 }
 
-export interface BookkeepingOptions {
+export interface DeliveryWriterOptions {
   readonly storage: Storage["Service"]
   /** The endpoint with this number, as long as it exists: what belongs to no endpoint is not written. */
   readonly accountOf: (endpoint: number) => Account | undefined
@@ -46,8 +46,8 @@ export interface BookkeepingOptions {
   readonly flushDeliveries?: number
 }
 
-export class Bookkeeping {
-  readonly #options: BookkeepingOptions
+export class DeliveryWriter {
+  readonly #options: DeliveryWriterOptions
   readonly #store: DeliveryStore
   readonly #flushDeliveries: number
   #dirty = new Set<Delivery>()
@@ -73,7 +73,7 @@ export class Bookkeeping {
   #onMany: (() => void) | undefined
   #roomy: Array<() => void> = []
 
-  constructor(options: BookkeepingOptions) {
+  constructor(options: DeliveryWriterOptions) {
     this.#options = options
     this.#flushDeliveries = options.flushDeliveries ?? limits.webhookFlushDeliveries
     this.#store = new DeliveryStore(options.storage)
@@ -123,7 +123,7 @@ export class Bookkeeping {
 
   /** The endpoint is gone: what was pending of it is not any more. After `accountOf` does not know it. */
   forget(account: Account): void {
-    this.#pending -= account.tally.stored.pending
+    this.#pending -= account.stats.stored.pending
     this.#accounts.delete(account)
   }
 
@@ -275,7 +275,7 @@ export class Bookkeeping {
     this.#others = []
     this.#waiting = []
     // What is counted from now on belongs to what the next transaction writes.
-    const tallies = new Map<Account, Tally>()
+    const statsByAccount = new Map<Account, EndpointStats>()
     const groups = byEndpoint(dirty)
     for (const endpoint of groups.keys()) {
       const account = this.#options.accountOf(endpoint)
@@ -283,13 +283,13 @@ export class Bookkeeping {
     }
     for (const account of accounts) {
       // One that is gone must not come back.
-      if (this.isThere(account)) tallies.set(account, copyOf(account.tally))
+      if (this.isThere(account)) statsByAccount.set(account, copyOf(account.stats))
     }
     let encoded = 0
     for (const [endpoint, deliveries] of groups) {
       const account = this.#options.accountOf(endpoint)
-      const tally = account && tallies.get(account)
-      if (account === undefined || tally === undefined) continue
+      const stats = account && statsByAccount.get(account)
+      if (account === undefined || stats === undefined) continue
       const again = deliveries.filter(({ stored }) => stored?.status === "succeeded")
       // In front of what is written of them now.
       entries.push(...(yield* this.#store.withoutSucceeded(endpoint, again)))
@@ -302,20 +302,20 @@ export class Bookkeeping {
         // It is written as it is now, also where it has changed since this write began.
         this.#dirty.delete(delivery)
         if (status === "succeeded") rows.push(rowOf(delivery))
-        count(account.tally, stored?.status, status)
-        count(tally, stored?.status, status)
+        count(account.stats, stored?.status, status)
+        count(stats, stored?.status, status)
         if (counts && status === "pending") this.#pending++
         if (counts && stored?.status === "pending") this.#pending--
         if (++encoded % limits.webhookFlushTurnDeliveries === 0) {
-          yield* nextTurn
+          yield* yieldToEventLoop
           counts = this.isThere(account)
         }
       }
       entries.push(...blocksOf(endpoint, rows))
     }
-    for (const [{ number }, tally] of tallies) {
-      entries.push(jsonEntry("endpoints", tallyKey(number), tally))
-      if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* nextTurn
+    for (const [{ number }, stats] of statsByAccount) {
+      entries.push(jsonEntry("endpoints", statsKey(number), stats))
+      if (++encoded % limits.webhookFlushTurnDeliveries === 0) yield* yieldToEventLoop
     }
     for (const [record, job] of jobs) {
       const key = jobKey(record)

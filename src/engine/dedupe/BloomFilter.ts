@@ -7,7 +7,7 @@
  * about one new id in a hundred is looked up for nothing; beyond that more are, but none is ever missed.
  * It is filled from the index after start; until it is, everything may be known.
  */
-export class IdFilter {
+export class BloomFilter {
   readonly #words: Uint32Array
   readonly #blocks: number
   #complete = false

@@ -8,10 +8,10 @@ import type { Broken } from "../../storage/Storage.ts"
 import type { Registry } from "../endpoint/Registry.ts"
 import type { AllowedRanges } from "../send/AddressGuard.ts"
 import { AddressRefused, type Resolve, resolveAllowed } from "../send/Resolver.ts"
-import type { Bookkeeping } from "./Bookkeeping.ts"
 import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./Delivery.ts"
 import type { DeliveryStore } from "./DeliveryStore.ts"
-import type { Tally } from "./Tally.ts"
+import type { DeliveryWriter } from "./DeliveryWriter.ts"
+import type { EndpointStats } from "./EndpointStats.ts"
 
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {
@@ -26,11 +26,14 @@ export interface DeliveryDetails {
   readonly attempts: ReadonlyArray<AttemptResult>
 }
 
-export class Deliveries extends Context.Service<
-  Deliveries,
+export class DeliveryLog extends Context.Service<
+  DeliveryLog,
   {
     /** The numbers of an endpoint, as they are on disk; `undefined` when there is none with this id. */
-    readonly tally: (environment: string, webhookId: string) => Effect.Effect<Tally | undefined>
+    readonly stats: (
+      environment: string,
+      webhookId: string,
+    ) => Effect.Effect<EndpointStats | undefined>
     readonly list: (
       environment: string,
       webhookId: string,
@@ -51,11 +54,11 @@ export class Deliveries extends Context.Service<
     /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
     readonly checkHost: (url: string) => Effect.Effect<void, LaurelError>
   }
->()("webhooks/store/Deliveries") {}
+>()("webhooks/store/DeliveryLog") {}
 
-export interface DeliveriesParts {
+export interface DeliveryLogParts {
   readonly registry: Registry
-  readonly bookkeeping: Bookkeeping
+  readonly writer: DeliveryWriter
   readonly store: DeliveryStore
   readonly feed: Feed
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
@@ -74,20 +77,20 @@ export const endsWhenBroken = <A>(
   })
 
 /** Reads what is on disk, after writing what is not yet. */
-export const deliveriesOf = ({
-  bookkeeping,
+export const deliveryLogOf = ({
+  writer,
   feed,
   host,
   isErased,
   onBroken,
   registry,
   store,
-}: DeliveriesParts): Deliveries["Service"] => {
+}: DeliveryLogParts): DeliveryLog["Service"] => {
   const read = <A>(effect: Effect.Effect<A, Broken>): Effect.Effect<A> =>
-    endsWhenBroken(Effect.andThen(bookkeeping.flushed, effect), onBroken)
-  return Deliveries.of({
-    tally: (environment, webhookId) =>
-      read(Effect.sync(() => registry.find(environment, webhookId)?.tally)),
+    endsWhenBroken(Effect.andThen(writer.flushed, effect), onBroken)
+  return DeliveryLog.of({
+    stats: (environment, webhookId) =>
+      read(Effect.sync(() => registry.find(environment, webhookId)?.stats)),
     list: (environment, webhookId, { before, limit, status }) =>
       read(
         Effect.gen(function* () {

@@ -1,11 +1,11 @@
 /**
  * What is under way, under numbers that are never given twice (`Numbering`). Another thread may keep what belongs to
- * the same numbers (`Numbered`).
+ * the same numbers (`SlotMap`).
  *
  * Slots that are used again, instead of a map: one that changes all the time leaves a trail of old tables, and through
  * a table that has grown old the garbage collector keeps everything that came after it.
  */
-export class Numbered<A> {
+export class SlotMap<A> {
   readonly #slots: Array<{ readonly number: number; readonly value: A } | undefined> = []
   size = 0
 
@@ -34,7 +34,7 @@ export class Numbered<A> {
 }
 
 /** Gives the numbers, to at most 65,536 at once. */
-export class Numbering<A> extends Numbered<A> {
+export class Numbering<A> extends SlotMap<A> {
   readonly #free: Array<number> = []
   #slots = 0
   #given = 0

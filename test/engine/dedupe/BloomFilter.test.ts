@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { hashText, IdFilter, idSeed } from "../../../src/engine/dedupe/IdFilter.ts"
+import { BloomFilter, hashText, idSeed } from "../../../src/engine/dedupe/BloomFilter.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
 describe("The filter of known ids", () => {
   it("takes everything for known until it is complete", () => {
-    const filter = new IdFilter(1_024)
+    const filter = new BloomFilter(1_024)
     expect(filter.mayHave(7)).toBe(true)
     filter.complete()
     expect(filter.mayHave(7)).toBe(false)
@@ -13,7 +13,7 @@ describe("The filter of known ids", () => {
   it("never misses an id that was added, however full it is", () => {
     const [seed] = seeds(1)
     const random = new Random(seed!)
-    const filter = new IdFilter(4_096)
+    const filter = new BloomFilter(4_096)
     filter.complete()
     for (let count = 0; count < 20_000; count++) {
       const hash = Math.floor(random.next() * 2 ** 32)
@@ -24,7 +24,7 @@ describe("The filter of known ids", () => {
 
   it("takes few new ids for known at 12 bits an id", () => {
     const ids = 100_000
-    const filter = new IdFilter((ids * 12) / 8)
+    const filter = new BloomFilter((ids * 12) / 8)
     filter.complete()
     for (let id = 0; id < ids; id++)
       filter.add(hashText(`e${id}`, idSeed("p:sandbox", `u${id % 1_000}`)))

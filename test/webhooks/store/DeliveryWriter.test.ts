@@ -3,12 +3,12 @@ import { Effect, Fiber } from "effect"
 import { FeedEntry } from "../../../src/engine/commit/Feed.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { nextTurn } from "../../../src/storage/nextTurn.ts"
-import { type Account, Bookkeeping } from "../../../src/webhooks/store/Bookkeeping.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { Delivery } from "../../../src/webhooks/store/Delivery.ts"
 import { cursorKey, DeliveryStore, reachedKey } from "../../../src/webhooks/store/DeliveryStore.ts"
+import { type Account, DeliveryWriter } from "../../../src/webhooks/store/DeliveryWriter.ts"
 import { jsonEntry } from "../../../src/webhooks/store/deliveryEntries.ts"
-import { emptyTally } from "../../../src/webhooks/store/Tally.ts"
+import { emptyStats } from "../../../src/webhooks/store/EndpointStats.ts"
 
 const endpoint = 1
 
@@ -22,8 +22,8 @@ const running = Effect.fnUntraced(function* (now: () => number) {
 /** The same, which `begin` lets begin on what the store has. */
 const starting = Effect.fnUntraced(function* (now: () => number) {
   const memory = MemoryStorage.make()
-  const account: Account = { number: endpoint, tally: emptyTally() }
-  const bookkeeping = new Bookkeeping({
+  const account: Account = { number: endpoint, stats: emptyStats() }
+  const writer = new DeliveryWriter({
     storage: memory,
     accountOf: () => account,
     onWritten: () => {},
@@ -34,21 +34,21 @@ const starting = Effect.fnUntraced(function* (now: () => number) {
     const entries = [jsonEntry("outbox", cursorKey, cursor)]
     entries.push(jsonEntry("outbox", reachedKey, reached))
     if (reached > 0) yield* memory.writeEntries(entries)
-    bookkeeping.begin(cursor, reached, 0)
-    yield* bookkeeping.run
+    writer.begin(cursor, reached, 0)
+    yield* writer.run
   })
   const entry = new FeedEntry({} as FeedEntry["record"], 1)
   const expand = (sequence: number, atOnce: boolean) => {
     const delivery = new Delivery({ endpoint, sequence, at: 0, index: 0 }, "xp.earned", "")
     Object.assign(delivery, { isNew: true, entry })
-    bookkeeping.touch(delivery)
-    bookkeeping.passed(sequence, atOnce)
+    writer.touch(delivery)
+    writer.passed(sequence, atOnce)
     return delivery
   }
-  return { account, begin, bookkeeping, expand, store: new DeliveryStore(memory) }
+  return { account, begin, writer, expand, store: new DeliveryStore(memory) }
 })
 
-describe("Bookkeeping", () => {
+describe("DeliveryWriter", () => {
   it.live(
     "writes numbers as of what it writes, not of what is counted while it makes the write",
     () =>
@@ -56,8 +56,8 @@ describe("Bookkeeping", () => {
         const memory = MemoryStorage.make()
         const store = new DeliveryStore(memory)
         let writes = 0
-        const account: Account = { number: endpoint, tally: emptyTally() }
-        const bookkeeping = new Bookkeeping({
+        const account: Account = { number: endpoint, stats: emptyStats() }
+        const writer = new DeliveryWriter({
           storage: {
             ...memory,
             writeEntries: (entries) =>
@@ -69,101 +69,101 @@ describe("Bookkeeping", () => {
           onBroken: () => {},
           now: () => 0,
         })
-        bookkeeping.begin(0, 0, 0)
-        yield* bookkeeping.run
+        writer.begin(0, 0, 0)
+        yield* writer.run
         const count = 3 * limits.webhookFlushTurnDeliveries
         for (let sequence = 1; sequence <= count; sequence++) {
           const name = { endpoint, sequence, at: 0, index: 0 }
-          bookkeeping.touch(new Delivery(name, "reward.granted", ""))
+          writer.touch(new Delivery(name, "reward.granted", ""))
         }
-        bookkeeping.passed(count, false)
-        const flushed = yield* Effect.forkChild(bookkeeping.flushed, { startImmediately: true })
-        while (account.tally.stored.pending === 0) yield* nextTurn
+        writer.passed(count, false)
+        const flushed = yield* Effect.forkChild(writer.flushed, { startImmediately: true })
+        while (account.stats.stored.pending === 0) yield* yieldToEventLoop
         expect(writes).toBe(0)
-        account.tally.ended.dropped++
-        bookkeeping.touchAccount(account)
-        bookkeeping.passed(count + 1, false)
+        account.stats.ended.dropped++
+        writer.touchAccount(account)
+        writer.passed(count + 1, false)
         yield* Fiber.join(flushed)
-        const written = yield* store.tally(endpoint)
+        const written = yield* store.stats(endpoint)
         expect([yield* store.cursor, written.stored.pending, written.ended.dropped]).toEqual([
           count,
           count,
           0,
         ])
-        expect(account.tally).toMatchObject({ stored: { pending: count }, ended: { dropped: 1 } })
+        expect(account.stats).toMatchObject({ stored: { pending: count }, ended: { dropped: 1 } })
       }).pipe(Effect.scoped),
   )
 
   it.live("counts nothing as pending of an endpoint that is gone, whenever it goes", () =>
     Effect.gen(function* () {
       let known = true
-      const account: Account = { number: endpoint, tally: emptyTally() }
-      const bookkeeping = new Bookkeeping({
+      const account: Account = { number: endpoint, stats: emptyStats() }
+      const writer = new DeliveryWriter({
         storage: MemoryStorage.make(),
         accountOf: () => (known ? account : undefined),
         onWritten: () => {},
         onBroken: () => {},
         now: () => 0,
       })
-      bookkeeping.begin(0, 0, 0)
-      yield* bookkeeping.run
+      writer.begin(0, 0, 0)
+      yield* writer.run
       let sequence = 0
       const touch = (count: number) => {
         for (let more = 0; more < count; more++) {
           const name = { endpoint, sequence: ++sequence, at: 0, index: 0 }
-          bookkeeping.touch(new Delivery(name, "reward.granted", ""))
+          writer.touch(new Delivery(name, "reward.granted", ""))
         }
-        bookkeeping.passed(sequence, false)
+        writer.passed(sequence, false)
       }
       touch(3)
-      yield* bookkeeping.flushed
-      expect(bookkeeping.pending).toBe(3)
+      yield* writer.flushed
+      expect(writer.pending).toBe(3)
       touch(3 * limits.webhookFlushTurnDeliveries)
-      const flushed = yield* Effect.forkChild(bookkeeping.flushed, { startImmediately: true })
-      while (bookkeeping.pending === 3) yield* nextTurn
-      expect(bookkeeping.pending).toBeLessThan(sequence)
+      const flushed = yield* Effect.forkChild(writer.flushed, { startImmediately: true })
+      while (writer.pending === 3) yield* yieldToEventLoop
+      expect(writer.pending).toBeLessThan(sequence)
       known = false
-      bookkeeping.forget(account)
-      expect(bookkeeping.pending).toBe(0)
+      writer.forget(account)
+      expect(writer.pending).toBe(0)
       yield* Fiber.join(flushed)
       touch(3)
-      yield* bookkeeping.flushed
-      expect(bookkeeping.pending).toBe(0)
+      yield* writer.flushed
+      expect(writer.pending).toBe(0)
     }).pipe(Effect.scoped),
   )
 
   it.live("keeps back what waits in memory to be sent, and the cursor before it, for a while", () =>
     Effect.gen(function* () {
       let now = 0
-      const { account, bookkeeping, expand, store } = yield* running(() => now)
+      const { account, writer, expand, store } = yield* running(() => now)
       const [first, second, third] = [1, 2, 3].map((sequence) => expand(sequence, false))
       const end = (delivery: Delivery) => {
         delivery.record({ at: 0, durationMs: 1, status: 204, error: null, body: "" })
         Object.assign(delivery, { status: "succeeded", entry: undefined })
-        bookkeeping.touch(delivery)
+        writer.touch(delivery)
       }
       const found = Effect.gen(function* () {
-        const { stored } = yield* store.tally(endpoint)
+        const { stored } = yield* store.stats(endpoint)
         return [yield* store.cursor, yield* store.reached, stored.pending, stored.succeeded]
       })
       // What has ended is written, beyond the cursor.
       end(second!)
-      yield* bookkeeping.settledFlushed
-      expect([yield* found, bookkeeping.oldestYoung]).toEqual([[undefined, 3, 0, 1], 1])
+      yield* writer.settledFlushed
+      expect([yield* found, writer.oldestYoung]).toEqual([[undefined, 3, 0, 1], 1])
       end(first!)
-      yield* bookkeeping.settledFlushed
-      expect([yield* found, bookkeeping.oldestYoung]).toEqual([[2, 3, 0, 2], 3])
+      yield* writer.settledFlushed
+      expect([yield* found, writer.oldestYoung]).toEqual([[2, 3, 0, 2], 3])
       // One millisecond less than the while, and the while.
       now = limits.webhookYoungMs - 1
-      bookkeeping.touchAccount(account)
-      yield* bookkeeping.settledFlushed
+      writer.touchAccount(account)
+      yield* writer.settledFlushed
       expect(yield* found).toEqual([2, 3, 0, 2])
       now = limits.webhookYoungMs
-      bookkeeping.touchAccount(account)
-      yield* bookkeeping.settledFlushed
-      expect([yield* found, bookkeeping.oldestYoung]).toEqual([[3, 3, 1, 2], undefined])
+      writer.touchAccount(account)
+      yield* writer.settledFlushed
+      expect([yield* found, writer.oldestYoung]).toEqual([[3, 3, 1, 2], undefined])
       end(third!)
-      yield* bookkeeping.flushed
+      yield* writer.flushed
       expect(yield* found).toEqual([3, 3, 0, 3])
     }).pipe(Effect.scoped),
   )
@@ -172,10 +172,10 @@ describe("Bookkeeping", () => {
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       const store = new DeliveryStore(memory)
-      const account: Account = { number: endpoint, tally: emptyTally() }
+      const account: Account = { number: endpoint, stats: emptyStats() }
       /** After each write: the newest record of which a delivery is there, and how far it says to have come. */
       const writes: Array<{ readonly newest: number; readonly reached: number }> = []
-      const bookkeeping = new Bookkeeping({
+      const writer = new DeliveryWriter({
         storage: {
           ...memory,
           writeEntries: (entries) =>
@@ -192,18 +192,18 @@ describe("Bookkeeping", () => {
         onBroken: () => {},
         now: () => 0,
       })
-      bookkeeping.begin(0, 0, 0)
-      yield* bookkeeping.run
+      writer.begin(0, 0, 0)
+      yield* writer.run
       const make = (sequence: number, index: number) =>
-        bookkeeping.touch(new Delivery({ endpoint, sequence, at: 0, index }, "xp.earned", ""))
+        writer.touch(new Delivery({ endpoint, sequence, at: 0, index }, "xp.earned", ""))
       make(1, 0)
-      bookkeeping.passed(1, false)
+      writer.passed(1, false)
       // It waits for more, or for its time.
-      yield* nextTurn
+      yield* yieldToEventLoop
       // The one that is too many to wait is in the middle of a record.
       for (let index = 0; index <= limits.webhookFlushDeliveries; index++) make(2, index)
-      bookkeeping.passed(2, false)
-      yield* bookkeeping.flushed
+      writer.passed(2, false)
+      yield* writer.flushed
       expect(writes.length).toBeGreaterThan(0)
       for (const { newest, reached } of writes) expect(newest).toBeLessThanOrEqual(reached)
     }).pipe(Effect.scoped),
@@ -211,13 +211,13 @@ describe("Bookkeeping", () => {
 
   it.live("remembers how far the store was ahead, until it has come there again", () =>
     Effect.gen(function* () {
-      const { begin, bookkeeping, expand, store } = yield* starting(() => 0)
+      const { begin, writer, expand, store } = yield* starting(() => 0)
       yield* begin(2, 10)
       expand(3, false)
-      yield* bookkeeping.settledFlushed
+      yield* writer.settledFlushed
       expect([yield* store.cursor, yield* store.reached]).toEqual([2, 10])
       expand(12, false)
-      yield* bookkeeping.settledFlushed
+      yield* writer.settledFlushed
       expect([yield* store.cursor, yield* store.reached]).toEqual([2, 12])
     }).pipe(Effect.scoped),
   )
@@ -226,13 +226,13 @@ describe("Bookkeeping", () => {
     "keeps the cursor before the oldest that is not written, in whatever order they changed",
     () =>
       Effect.gen(function* () {
-        const { bookkeeping, expand, store } = yield* running(() => 0)
+        const { writer, expand, store } = yield* running(() => 0)
         const first = expand(1, false)
         expand(2, false)
-        yield* bookkeeping.settledFlushed
+        yield* writer.settledFlushed
         // Somebody asks for the first one again while it waits.
-        bookkeeping.touch(first)
-        yield* bookkeeping.settledFlushed
+        writer.touch(first)
+        yield* writer.settledFlushed
         const found = yield* store.find(endpoint, { sequence: 1, index: 0 })
         expect([yield* store.cursor, found?.status]).toEqual([1, "pending"])
       }).pipe(Effect.scoped),
@@ -240,13 +240,13 @@ describe("Bookkeeping", () => {
 
   it.live("writes everything when it is asked to, or may not do something twice", () =>
     Effect.gen(function* () {
-      const { account, bookkeeping, expand, store } = yield* running(() => 0)
+      const { account, writer, expand, store } = yield* running(() => 0)
       expand(1, false)
-      yield* bookkeeping.flushed
+      yield* writer.flushed
       expect(yield* store.cursor).toBe(1)
       expand(2, true)
-      yield* bookkeeping.settledFlushed
-      expect([yield* store.cursor, account.tally.stored.pending]).toEqual([2, 2])
+      yield* writer.settledFlushed
+      expect([yield* store.cursor, account.stats.stored.pending]).toEqual([2, 2])
     }).pipe(Effect.scoped),
   )
 })

@@ -16,7 +16,7 @@ import type { AnyActor } from "./Actor.ts"
 import type { Room } from "./BatchRoom.ts"
 import type { Environment, Environments, UserActor } from "./Environments.ts"
 
-export interface ResidencyOptions {
+export interface ActorCacheOptions {
   readonly residentUsersMax: number
   readonly residentUsersOverrunMax: number
   readonly idlePassivateMs: number
@@ -28,8 +28,8 @@ export interface ResidencyOptions {
   readonly onCrowded: () => void
 }
 
-export class Residency {
-  readonly #options: ResidencyOptions
+export class ActorCache {
+  readonly #options: ActorCacheOptions
   readonly #touchEveryMs: number
   #newest: AnyActor | undefined
   #oldest: AnyActor | undefined
@@ -38,7 +38,7 @@ export class Residency {
   /** For how many more there must be room. */
   promised = 0
 
-  constructor(options: ResidencyOptions) {
+  constructor(options: ActorCacheOptions) {
     this.#options = options
     this.#touchEveryMs = options.idlePassivateMs / 60
   }
@@ -110,7 +110,7 @@ export class Residency {
 
   /** Sweeps every `intervalMs`, and calls `swept`. Runs for ever. */
   readonly run = Effect.fnUntraced(function* (
-    this: Residency,
+    this: ActorCache,
     intervalMs: number,
     swept: () => void,
   ) {
