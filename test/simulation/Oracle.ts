@@ -159,6 +159,10 @@ export class Oracle {
   /** The board of a window that begins on this date, or of all time: everybody, sorted. */
   board(kind: "all_time" | WindowKind, first = ""): ReadonlyArray<BoardRow> {
     const closing = this.#closings.get(`${kind} ${first}`)
+    // A window that nobody was listed on is closed with the next one, without a record of its own: a user who was
+    // hidden then and is shown again does not return to it.
+    if (kind !== "all_time" && closing === undefined && first <= this.#latest.closed[kind])
+      return []
     const rows = [...this.model.users].flatMap(([userId, log]) => {
       if (this.#isHidden(userId, closing)) return []
       const [xp, since] =
