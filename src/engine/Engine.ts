@@ -11,10 +11,10 @@ import type { JournalRecord, TrackedEvent, UserCommand } from "../domain/Record.
 import type { UserState } from "../domain/User.ts"
 import type { ReplyTo } from "../domain/UserReply.ts"
 import type { LogAnnotations } from "./actor/Actor.ts"
+import type { EnvironmentCounts } from "./actor/Counts.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
 import type { BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
 import type { Feed } from "./commit/Feed.ts"
-import type { EnvironmentCounts } from "./read/Counts.ts"
 import type { Simulated } from "./read/Simulation.ts"
 import type { UserListPage, UserListQuery } from "./read/UserList.ts"
 

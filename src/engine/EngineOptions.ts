@@ -4,7 +4,7 @@ import type { Metrics } from "../metrics/Metrics.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Domain } from "./actor/Environments.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
-import type { RecoveryProgress, RecoveryReport } from "./snapshot/Recovery.ts"
+import type { RecoveryProgress, RecoveryReport } from "./recovery/Recovery.ts"
 
 export interface EngineOptions {
   /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */

@@ -42,7 +42,7 @@ describe("A disk that fails under a running server", patience, () => {
 
 /** Loaded before the program: a method of the engine throws. */
 const defective = () => {
-  const where = pathToFileURL(resolve(root, "src/engine/commit/PendingRecords.ts"))
+  const where = pathToFileURL(resolve(root, "src/engine/records/PendingRecords.ts"))
   const code = `import { PendingRecords } from "${where}"
     PendingRecords.prototype.release = () => { throw new TypeError("a defect of the test") }`
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }

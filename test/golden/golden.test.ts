@@ -7,12 +7,12 @@ import path from "node:path"
 import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
+import { Counts } from "../../src/engine/actor/Counts.ts"
 import { exportLines } from "../../src/engine/archive/ExportJob.ts"
 import { bodyOf, valueForm } from "../../src/engine/archive/ExportLines.ts"
 import { importLines } from "../../src/engine/archive/ImportJob.ts"
 import { verifyLive } from "../../src/engine/archive/VerifyJobs.ts"
 import { joinPieces, keptEntries } from "../../src/engine/dedupe/KeptAnswers.ts"
-import { Counts } from "../../src/engine/read/Counts.ts"
 import {
   decodeDirectory,
   decodeProject,
@@ -20,8 +20,8 @@ import {
   encodeDirectory,
   encodeProject,
   encodeRecord,
-} from "../../src/engine/snapshot/Codec.ts"
-import { decodeUser } from "../../src/engine/snapshot/UserCodec.ts"
+} from "../../src/engine/records/Codec.ts"
+import { decodeUser } from "../../src/engine/records/UserCodec.ts"
 import { decodeManifestText, encodeManifest } from "../../src/storage/archive/ArchiveManifest.ts"
 import { draftIn } from "../../src/storage/archive/ArchiveSwap.ts"
 import * as DurableStorage from "../../src/storage/DurableStorage.ts"

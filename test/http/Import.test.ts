@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { isSilent } from "../../src/domain/Record.ts"
-import { decodeRecord } from "../../src/engine/snapshot/Codec.ts"
+import { decodeRecord } from "../../src/engine/records/Codec.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { rule } from "../engine/fixture.ts"

@@ -14,7 +14,7 @@ import {
   type RecoveryProgress,
   type RecoveryReport,
   readMark,
-} from "../../engine/snapshot/Recovery.ts"
+} from "../../engine/recovery/Recovery.ts"
 import type { SnapshotMark } from "../../engine/snapshot/SnapshotMark.ts"
 import { refusedAtStart } from "../../engine/time/Clock.ts"
 import { readLatestTime } from "../../engine/time/latestTime.ts"

@@ -11,10 +11,10 @@
 import { Effect } from "effect"
 import type { LaurelError } from "../../domain/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { overloaded } from "../refusals.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { Room } from "./BatchRoom.ts"
 import type { Environment, Environments, UserActor } from "./Environments.ts"
+import { overloaded } from "./refusals.ts"
 
 export interface ActorCacheOptions {
   readonly residentUsersMax: number

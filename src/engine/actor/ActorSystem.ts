@@ -22,9 +22,8 @@ import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
 import type { Idempotency } from "../Engine.ts"
-import type { EngineMetrics } from "../EngineMetrics.ts"
-import { storageUnavailable } from "../refusals.ts"
-import { encodeRecord } from "../snapshot/Codec.ts"
+import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
+import { encodeRecord } from "../records/Codec.ts"
 import {
   type Actor,
   type AnyActor,
@@ -39,6 +38,7 @@ import type { Room } from "./BatchRoom.ts"
 import { DecisionTurns } from "./DecisionTurns.ts"
 import type { Environments, UserActor } from "./Environments.ts"
 import type { LoadParts } from "./loadActor.ts"
+import { storageUnavailable } from "./refusals.ts"
 import { Supervisor } from "./Supervisor.ts"
 
 export interface ActorSystemOptions extends LoadParts {

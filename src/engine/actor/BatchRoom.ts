@@ -11,11 +11,11 @@ import type { LaurelError } from "../../domain/Errors.ts"
 import type { UserCommand } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { UserMessage } from "../Engine.ts"
-import type { EngineMetrics } from "../EngineMetrics.ts"
-import { overloaded } from "../refusals.ts"
+import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import type { ActorCache } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { Environments } from "./Environments.ts"
+import { overloaded } from "./refusals.ts"
 
 export interface BatchRoomOptions {
   readonly actors: ActorSystem

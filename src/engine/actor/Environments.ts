@@ -13,18 +13,13 @@ import type { JournalRecord, UserCommand } from "../../domain/Record.ts"
 import { duplicateKey, type UserState } from "../../domain/User.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
-import { Counts } from "../read/Counts.ts"
-import {
-  decodeDirectory,
-  decodeProject,
-  encodeDirectory,
-  encodeProject,
-} from "../snapshot/Codec.ts"
+import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
+import { decodeUser, encodeUser } from "../records/UserCodec.ts"
 import type { SnapshotPart } from "../snapshot/Snapshotter.ts"
-import { UnsnapshottedUsers } from "../snapshot/UnsnapshottedUsers.ts"
-import { decodeUser, encodeUser } from "../snapshot/UserCodec.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
+import { Counts } from "./Counts.ts"
+import { UnsnapshottedUsers } from "./UnsnapshottedUsers.ts"
 
 export type UserActor = Actor<UserState | undefined, UserCommand>
 export type ProjectActor = Actor<ProjectState, ProjectCommand>

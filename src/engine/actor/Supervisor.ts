@@ -8,7 +8,7 @@
 import { Cause, Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
-import type { EngineMetrics } from "../EngineMetrics.ts"
+import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import type { AnyActor, LogAnnotations } from "./Actor.ts"
 import { type LoadParts, loadActor } from "./loadActor.ts"
 

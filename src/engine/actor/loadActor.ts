@@ -8,9 +8,9 @@
  */
 import { Effect } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import type { PendingRecords } from "../commit/PendingRecords.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
-import { readActorValue } from "../read/History.ts"
+import type { PendingRecords } from "../records/PendingRecords.ts"
+import { readActorValue } from "../records/SnapshotValues.ts"
 import type { Actor } from "./Actor.ts"
 
 export interface LoadParts {

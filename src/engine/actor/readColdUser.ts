@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { UserState } from "../../domain/User.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { readActorValue } from "../read/History.ts"
-import { decodeUser } from "../snapshot/UserCodec.ts"
+import { readActorValue } from "../records/SnapshotValues.ts"
+import { decodeUser } from "../records/UserCodec.ts"
 
 /** The state of a user who is not in memory, from the snapshot; `undefined`: never seen. */
 export const readColdUser = (

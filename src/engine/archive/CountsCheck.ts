@@ -2,7 +2,7 @@
 import type { UserState } from "../../domain/User.ts"
 import { keyParts } from "../../storage/Keys.ts"
 import { openValue } from "../../storage/Values.ts"
-import { Counts, countsPrefix } from "../read/Counts.ts"
+import { Counts, countsPrefix } from "../actor/Counts.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { SavedState } from "./SavedState.ts"
 

@@ -22,8 +22,8 @@ import { emptyProfile } from "../../domain/User.ts"
 import { asBuffer, compositeKey, dataViewOf } from "../../storage/Keys.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
 import { idPairs, idsBody, isRunHead } from "../dedupe/IdRun.ts"
-import { decodePage } from "../snapshot/Codec.ts"
-import { decodeUser, decodeUserHead, encodeUser } from "../snapshot/UserCodec.ts"
+import { decodePage } from "../records/Codec.ts"
+import { decodeUser, decodeUserHead, encodeUser } from "../records/UserCodec.ts"
 
 export const exportFormat = 1
 

@@ -10,7 +10,7 @@ import { batchRecords } from "../../storage/journal/Frames.ts"
 import { scanJournal } from "../../storage/journal/JournalScan.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import type { StoredRecord } from "../../storage/Storage.ts"
-import { foldRecords } from "../snapshot/Fold.ts"
+import { foldRecords } from "../recovery/Fold.ts"
 import type { JobContext } from "./jobTable.ts"
 import { readWatermark } from "./SavedState.ts"
 

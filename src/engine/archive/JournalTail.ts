@@ -6,7 +6,7 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { batchRecords } from "../../storage/journal/Frames.ts"
 import { type JournalEnd, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { compositeKey } from "../../storage/Keys.ts"
-import { decodeRecord } from "../snapshot/Codec.ts"
+import { decodeRecord } from "../records/Codec.ts"
 
 /** Takes note of something that is wrong. */
 export type Fault = (words: string) => void

@@ -10,7 +10,7 @@ import { environmentId, environmentNames } from "../../domain/Directory.ts"
 import type { JournalRecord } from "../../domain/Record.ts"
 import { batchOf, batchRecords } from "../../storage/journal/Frames.ts"
 import type { JournalBatch } from "../../storage/Storage.ts"
-import { decodeRecord } from "../snapshot/Codec.ts"
+import { decodeRecord } from "../records/Codec.ts"
 
 /** A project, and the last record of its own that it keeps. */
 export interface ProjectGoesBack {

@@ -7,7 +7,7 @@ import { limits } from "../../Limits.ts"
 import { batchRecords } from "../../storage/journal/Frames.ts"
 import type { JournalEnd } from "../../storage/journal/JournalScan.ts"
 import type { SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
-import { decodeRecord } from "../snapshot/Codec.ts"
+import { decodeRecord } from "../records/Codec.ts"
 import { JobFailed } from "./Jobs.ts"
 import { isOfProject } from "./ProjectHistory.ts"
 

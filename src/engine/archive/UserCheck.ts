@@ -5,7 +5,7 @@
 import { applyUser } from "../../domain/applyUser.ts"
 import type { JournalRecord } from "../../domain/Record.ts"
 import type { UserState } from "../../domain/User.ts"
-import { encodeUser } from "../snapshot/UserCodec.ts"
+import { encodeUser } from "../records/UserCodec.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { SavedUser } from "./SavedState.ts"
 

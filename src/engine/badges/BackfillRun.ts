@@ -23,7 +23,7 @@ import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import type { Answer, UserMessage } from "../Engine.ts"
 import type { UserHistory } from "../read/UserHistory.ts"
-import { decodeUser } from "../snapshot/UserCodec.ts"
+import { decodeUser } from "../records/UserCodec.ts"
 
 /** The engine takes no commands any more. */
 export class Ended extends Data.TaggedError("Ended") {}

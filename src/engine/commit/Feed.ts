@@ -19,7 +19,7 @@ import type { JournalRecord } from "../../domain/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import { decodeRecord } from "../snapshot/Codec.ts"
+import { decodeRecord } from "../records/Codec.ts"
 
 /** The record is not in the journal any more: `first` is the oldest that is. */
 export class FeedGone extends Data.TaggedError("FeedGone")<{ readonly first: number }> {}

@@ -18,7 +18,7 @@ import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import type { RecordBuffer } from "./RecordBuffer.ts"
+import type { RecordBuffer } from "../records/RecordBuffer.ts"
 
 export type Durability = "fsync" | "relaxed"
 

@@ -11,7 +11,7 @@ import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts
 import type { Broken, Entry, Storage, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
 import type { Erasure } from "../erasure/Erasures.ts"
-import { decodeRecord, encodeRecord } from "../snapshot/Codec.ts"
+import { decodeRecord, encodeRecord } from "../records/Codec.ts"
 import { hashText } from "./BloomFilter.ts"
 
 type Store = Storage["Service"]

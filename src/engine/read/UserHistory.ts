@@ -17,9 +17,9 @@ import type { Broken, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
-import type { PendingRecords } from "../commit/PendingRecords.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
-import { decodePage } from "../snapshot/Codec.ts"
+import { decodePage } from "../records/Codec.ts"
+import type { PendingRecords } from "../records/PendingRecords.ts"
 
 export interface UserHistoryOptions {
   readonly storage: Storage["Service"]

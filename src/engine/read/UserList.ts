@@ -17,8 +17,8 @@ import { decodeValue, isWhole, type Place, wholeBody } from "../../storage/Value
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import { readColdUser } from "../actor/readColdUser.ts"
-import { decodeUser } from "../snapshot/UserCodec.ts"
-import { sortInTurns } from "../sortInTurns.ts"
+import { decodeUser } from "../records/UserCodec.ts"
+import { sortInTurns } from "./sortInTurns.ts"
 
 export interface UserListQuery {
   readonly limit: number

@@ -1,6 +1,6 @@
 import { Effect, Stream } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { decodeRecord } from "../snapshot/Codec.ts"
+import { decodeRecord } from "../records/Codec.ts"
 import type { SnapshotMark } from "../snapshot/SnapshotMark.ts"
 
 /**

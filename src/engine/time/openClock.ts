@@ -1,7 +1,7 @@
 /** The clock of an engine over its data: where it begins, what it says in the log and to the metrics. */
 import { Clock, Effect } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import type { EngineMetrics } from "../EngineMetrics.ts"
+import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import type { SnapshotMark } from "../snapshot/SnapshotMark.ts"
 import { type ClockStep, EngineClock } from "./Clock.ts"
 import { readLatestTime } from "./latestTime.ts"

@@ -5,7 +5,7 @@ import {
   type Durability,
   makeGroupCommit,
 } from "../../../src/engine/commit/GroupCommit.ts"
-import { RecordBuffer } from "../../../src/engine/commit/RecordBuffer.ts"
+import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { type Broken, Storage } from "../../../src/storage/Storage.ts"

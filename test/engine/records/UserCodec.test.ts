@@ -6,7 +6,7 @@ import {
   encodeUser,
   hasWindows,
   visitWindows,
-} from "../../../src/engine/snapshot/UserCodec.ts"
+} from "../../../src/engine/records/UserCodec.ts"
 import { dataViewOf } from "../../../src/storage/Keys.ts"
 
 const plain: UserState = {

@@ -11,7 +11,7 @@ import type { Rule } from "../../domain/Rule.ts"
 import type { Webhook } from "../../domain/Webhook.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
-import type { RecordBuffer } from "../commit/RecordBuffer.ts"
+import type { RecordBuffer } from "./RecordBuffer.ts"
 import { repairedRecord } from "./repairedSteps.ts"
 
 /** The journal's text of a record. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { decideUser } from "../../src/domain/decide/Decide.ts"
-import { domain } from "../../src/engine/actor/Environments.ts"
-import { limits } from "../../src/Limits.ts"
-import { Metrics } from "../../src/metrics/Metrics.ts"
-import * as FaultyStorage from "../../src/storage/FaultyStorage.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import { sampleValue } from "../metrics/exposition.ts"
-import { event, reward, sandbox, start, startInMemory } from "./fixture.ts"
+import { decideUser } from "../../../src/domain/decide/Decide.ts"
+import { domain } from "../../../src/engine/actor/Environments.ts"
+import { limits } from "../../../src/Limits.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
+import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { sampleValue } from "../../metrics/exposition.ts"
+import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 /** Metrics, and a look at one of their numbers. */
 const observed = () => {

@@ -6,7 +6,7 @@
 import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
 import { BoardBuilder } from "../../domain/Leaderboard.ts"
 import type { Environment } from "../actor/Environments.ts"
-import { decodeUserHead, hasWindows, visitWindows } from "../snapshot/UserCodec.ts"
+import { decodeUserHead, hasWindows, visitWindows } from "../records/UserCodec.ts"
 
 export class BoardLoader {
   readonly #environment: Environment

@@ -12,9 +12,9 @@ import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
-import type { RecordBuffer } from "../commit/RecordBuffer.ts"
 import type { IdIndex } from "../dedupe/IdIndex.ts"
-import { decodePage, encodePage } from "../snapshot/Codec.ts"
+import { decodePage, encodePage } from "./Codec.ts"
+import type { RecordBuffer } from "./RecordBuffer.ts"
 
 type Store = Storage["Service"]
 

@@ -12,13 +12,13 @@ import type { LmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import { Broken, Storage, type StorageError, type StoredRecord } from "../../storage/Storage.ts"
 import { domain, Environments, newDirectory } from "../actor/Environments.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
-import { PendingRecords } from "../commit/PendingRecords.ts"
 import { IdempotencyKeys } from "../dedupe/Idempotency.ts"
 import { IdIndex } from "../dedupe/IdIndex.ts"
-import { EngineMetrics } from "../EngineMetrics.ts"
 import { Erasures } from "../erasure/Erasures.ts"
+import { EngineMetrics } from "../metrics/EngineMetrics.ts"
+import { PendingRecords } from "../records/PendingRecords.ts"
+import { Snapshotter } from "../snapshot/Snapshotter.ts"
 import { readMark, recover } from "./Recovery.ts"
-import { Snapshotter } from "./Snapshotter.ts"
 
 /** Folds `records`, which follow the watermark of the snapshot in `entries`, or have records up to it first. */
 export const foldRecords = Effect.fnUntraced(function* (

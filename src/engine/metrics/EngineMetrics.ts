@@ -1,13 +1,13 @@
 /** What the engine says of itself to `Metrics`. Counted here is only what happens once per batch or more rarely; the rest is read. */
-import type { LaurelError } from "../domain/Errors.ts"
-import type { Counter, Histogram, Metrics } from "../metrics/Metrics.ts"
-import type { ActorCache } from "./actor/ActorCache.ts"
-import type { ActorSystem } from "./actor/ActorSystem.ts"
-import type { Environments } from "./actor/Environments.ts"
-import type { GroupCommit } from "./commit/GroupCommit.ts"
-import type { RecoveryReport } from "./snapshot/Recovery.ts"
-import type { Snapshotter } from "./snapshot/Snapshotter.ts"
-import type { EngineClock } from "./time/Clock.ts"
+import type { LaurelError } from "../../domain/Errors.ts"
+import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
+import type { ActorCache } from "../actor/ActorCache.ts"
+import type { ActorSystem } from "../actor/ActorSystem.ts"
+import type { Environments } from "../actor/Environments.ts"
+import type { GroupCommit } from "../commit/GroupCommit.ts"
+import type { RecoveryReport } from "../recovery/Recovery.ts"
+import type { Snapshotter } from "../snapshot/Snapshotter.ts"
+import type { EngineClock } from "../time/Clock.ts"
 
 /** The parts of an engine that are read when the metrics are asked for. */
 export interface ObservedEngine {

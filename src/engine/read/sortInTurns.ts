@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { limits } from "../Limits.ts"
-import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
+import { limits } from "../../Limits.ts"
+import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 
 /**
  * The items in the order of `compare`, equal ones as they came. Gives way to others after every

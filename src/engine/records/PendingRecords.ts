@@ -12,7 +12,7 @@
  */
 import type { JournalRecord } from "../../domain/Record.ts"
 import type { AnyActor } from "../actor/Actor.ts"
-import { decodeRecord } from "../snapshot/Codec.ts"
+import { decodeRecord } from "./Codec.ts"
 import { grownRing, ringRecordsMin } from "./grownRing.ts"
 import { RecordBuffer } from "./RecordBuffer.ts"
 

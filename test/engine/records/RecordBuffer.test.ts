@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { RecordBuffer } from "../../../src/engine/commit/RecordBuffer.ts"
+import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
 import { batchRecords } from "../../../src/storage/journal/Frames.ts"
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/Project.ts"
 import type { Fact } from "../../../src/domain/Record.ts"
-import { decodeProject, encodeProject } from "../../../src/engine/snapshot/Codec.ts"
+import { decodeProject, encodeProject } from "../../../src/engine/records/Codec.ts"
 import { badgeWith, questWith, ruleWith } from "../../domain/definitions.ts"
 
 const through = (project: ProjectState): ProjectState =>

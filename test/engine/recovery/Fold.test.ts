@@ -5,8 +5,8 @@ import { foldJournal } from "../../../src/engine/archive/FoldJob.ts"
 import { verifyLive } from "../../../src/engine/archive/VerifyJobs.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { alone, busy, found, running, seen } from "../archive/fixture.ts"
 import { event, once, sandbox } from "../fixture.ts"
-import { alone, busy, found, running, seen } from "./fixture.ts"
 
 const users = 12
 

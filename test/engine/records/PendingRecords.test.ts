@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { PendingRecords } from "../../../src/engine/commit/PendingRecords.ts"
+import { PendingRecords } from "../../../src/engine/records/PendingRecords.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { anEnvironment } from "../fixture.ts"
 

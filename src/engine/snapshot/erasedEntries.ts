@@ -8,8 +8,8 @@ import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { hashText, idSeed } from "../dedupe/BloomFilter.ts"
 import type { IdIndex } from "../dedupe/IdIndex.ts"
 import { eraseKept } from "../dedupe/KeptAnswers.ts"
-import { decodePage } from "../snapshot/Codec.ts"
-import type { Erasure } from "./Erasures.ts"
+import type { Erasure } from "../erasure/Erasures.ts"
+import { decodePage } from "../records/Codec.ts"
 
 type Store = Storage["Service"]
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest"
 import { applyUser } from "../../../src/domain/applyUser.ts"
 import type { Fact, JournalRecord } from "../../../src/domain/Record.ts"
 import { type QuestState, stepCountOf, type UserState } from "../../../src/domain/User.ts"
-import { decodePage, decodeRecord } from "../../../src/engine/snapshot/Codec.ts"
-import { decodeUser, encodeUser } from "../../../src/engine/snapshot/UserCodec.ts"
+import { decodePage, decodeRecord } from "../../../src/engine/records/Codec.ts"
+import { decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
 
 /** What version 1 counted for a step whose key objects inherit. */
 const wrong = (key: string, times: number): never =>

@@ -20,15 +20,15 @@ import {
 import { Broken, type Storage } from "../../storage/Storage.ts"
 import { DamagedValue, decodeValue, firstDamaged, valueBodyAt } from "../../storage/Values.ts"
 import type { AnyActor } from "../actor/Actor.ts"
+import { loadCounts } from "../actor/Counts.ts"
 import type { DirectoryActor, Environments, UserActor } from "../actor/Environments.ts"
-import { BoardLoader } from "../boards/BoardLoader.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
-import type { PendingRecords } from "../commit/PendingRecords.ts"
 import { hashText } from "../dedupe/BloomFilter.ts"
-import { loadCounts } from "../read/Counts.ts"
-import { readActorValue } from "../read/History.ts"
-import { decodeRecord } from "./Codec.ts"
-import { type SnapshotMark, snapshotKey } from "./SnapshotMark.ts"
+import { decodeRecord } from "../records/Codec.ts"
+import type { PendingRecords } from "../records/PendingRecords.ts"
+import { readActorValue } from "../records/SnapshotValues.ts"
+import { type SnapshotMark, snapshotKey } from "../snapshot/SnapshotMark.ts"
+import { BoardLoader } from "./BoardLoader.ts"
 
 type Store = Storage["Service"]
 
