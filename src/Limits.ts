@@ -226,8 +226,10 @@ export const limits = {
 
   // Stored entries
   mapBytes: 16 * 1024 * mebibyte,
+  /** A larger database that was closed in order is checked after the start, beside the server. */
   databaseCheckedBytesMax: 16 * mebibyte,
-  writesInFlightMax: 4,
+  /** Entries whose old values are looked up in one turn of the event loop. */
+  sumTurnEntriesMax: 2_000,
   readChunkEntriesMax: 1_000,
   readChunkMs: 2,
 

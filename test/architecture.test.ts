@@ -101,7 +101,7 @@ describe("src/", () => {
 
   it("has one importer of lmdb, and one reader of the environment", () => {
     const importers = files.filter((file) => importsOf(file).includes("lmdb"))
-    expect(importers.map((file) => relative(source, file))).toEqual(["storage/lmdb/LmdbStore.ts"])
+    expect(importers.map((file) => relative(source, file))).toEqual(["storage/lmdb/environment.ts"])
     // The demo hands its environment on to the processes that it starts, and so does the program with one setting.
     const readers = files
       .filter((file) => readFileSync(file, "utf8").includes("process.env"))
@@ -121,11 +121,16 @@ describe("src/", () => {
     expect(loaded).toContain(join(source, "webhooks/send/SenderThread.ts"))
   })
 
-  it("loads nothing but Node and its own check of pages for the last words of a server", () => {
-    const loaded = loadedWith(join(source, "engine/archive/crashReport.ts"))
-    const outside = loaded.flatMap(loadedBy).filter((target) => !/^(\.|node:)/.test(target))
-    expect(outside).toEqual([])
-    expect(loaded).toContain(join(source, "storage/lmdb/LmdbPages.ts"))
+  it("loads nothing but Node and LMDB for the scan of a database and the report of a crash", () => {
+    for (const [start, loads] of [
+      ["engine/archive/crashReport.ts", "storage/lmdb/ScanOutcome.ts"],
+      ["storage/lmdb/scanProcess.ts", "storage/lmdb/scan.ts"],
+    ] as const) {
+      const loaded = loadedWith(join(source, start))
+      const outside = loaded.flatMap(loadedBy).filter((target) => !/^(\.|node:|lmdb$)/.test(target))
+      expect(outside).toEqual([])
+      expect(loaded).toContain(join(source, loads))
+    }
   })
 
   it("reads the machine's clock where nothing is dated or timed by it: records have a clock of their own", () => {

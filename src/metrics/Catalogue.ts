@@ -123,6 +123,9 @@ export const catalogue = {
   laurel_archive_age_seconds: gauge(
     "Time since the newest archive that passed its check was made; 0 before the first one.",
   ),
+  laurel_database_checked: gauge(
+    "1 once all entries of the database were checked since the start, else 0: a large one is checked after the start.",
+  ),
 
   // Webhooks
   laurel_webhook_attempts_total: counter(

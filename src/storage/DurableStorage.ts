@@ -23,7 +23,7 @@ export interface DurableStorageOptions {
   readonly disk?: Disk
   readonly segmentBytes?: number
   readonly freeSpaceBytesMin?: number
-  /** Called now and then while the snapshot's pages are checked, after an end that was not in order. */
+  /** Called now and then while all of the snapshot is checked. */
   readonly onChecking?: (done: number, total: number) => void
 }
 
@@ -32,6 +32,8 @@ export interface OpenedStorage {
   readonly storage: Storage["Service"]
   /** Where the durable journal ends now. */
   readonly position: () => JournalPosition
+  /** All of the snapshot was checked when it was opened. */
+  readonly isChecked: boolean
   /** A process that read the snapshot has died: what it pinned is let go. */
   readonly forgetDeadReaders: Effect.Effect<void>
 }
@@ -58,7 +60,7 @@ export const open = Effect.fnUntraced(function* (
   const entries = yield* openLmdbStore({
     folder: live,
     freeSpaceBytesMin,
-    mistrusted: !journal.wasClosed,
+    uncleanShutdown: !journal.wasClosed,
     ...(options.onChecking !== undefined && { onChecking: options.onChecking }),
   })
   const storage = Storage.of({
@@ -75,6 +77,7 @@ export const open = Effect.fnUntraced(function* (
   return {
     storage,
     position: () => journal.position,
+    isChecked: entries.isChecked,
     forgetDeadReaders: entries.forgetDeadReaders,
   }
 })

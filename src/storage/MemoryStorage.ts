@@ -153,7 +153,12 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       if (misfit !== undefined) {
         return Effect.fail(failure("write", `a key of ${misfit.key.length} bytes`))
       }
-      for (const entry of entries) state.table(entry.table).set(entry.key, entry.value)
+      for (const { isNew, key, table, value } of entries) {
+        if (isNew === true && state.table(table).get(key) !== undefined) {
+          return Effect.fail(failure("write", `an entry of table ${table} is not new`))
+        }
+        state.table(table).set(key, value)
+      }
       return Effect.void
     })
 

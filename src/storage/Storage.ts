@@ -87,11 +87,12 @@ export const tables = [
 ] as const
 export type Table = (typeof tables)[number]
 
-/** `value: null` removes the key. */
+/** `value: null` removes the key. `isNew`: the key was never written, which spares a look-up. */
 export interface Entry {
   readonly table: Table
   readonly key: Uint8Array
   readonly value: Uint8Array | null
+  readonly isNew?: boolean
 }
 
 /** Keys from `from` (inclusive) to `until` (exclusive) in byte order; backwards from before `until` when `reverse`. */

@@ -1,24 +1,9 @@
-/**
- * What every value of the snapshot is wrapped in, since LMDB itself has no checksums: one byte of format
- * version, body, CRC-32 (little-endian) of version and body. A bit that flipped on the disk is an error and
- * never a wrong balance.
- *
- * Cost: one allocation, one copy of the body and one native CRC per value written. With the checksum at the
- * end, the CRC of a whole value is always the same number, so checking one allocates nothing.
- */
-import { crc32 } from "node:zlib"
+/** The values of the snapshot (`SealedValue.ts`) as they are read: one that is not what was written ends the operation. */
 import { Effect } from "effect"
-import type { EntryBlock } from "./EntryBlock.ts"
-import { asBuffer, keyParts } from "./Keys.ts"
+import { keyName, openValue } from "./SealedValue.ts"
 import { Broken, Damaged, type Table } from "./Storage.ts"
 
-const formatVersion = 1
-const checksumBytes = 4
-/** The CRC-32 of anything that its own CRC-32 follows. */
-const residue = 0x2144df1c
-
-/** Where the body begins in a stored value. */
-export const valueBodyAt = 1
+export * from "./SealedValue.ts"
 
 /** Where a value was found, for the report of a damaged one. */
 export interface Place {
@@ -26,75 +11,7 @@ export interface Place {
   readonly key: Uint8Array
 }
 
-/** The stored form of a body; strings as UTF-8. */
-export const encodeValue = (body: Uint8Array | string): Uint8Array => {
-  const value = valueFor(typeof body === "string" ? Buffer.byteLength(body) : body.length)
-  if (typeof body === "string") value.write(body, valueBodyAt, "utf8")
-  else value.set(body, valueBodyAt)
-  return sealValue(value)
-}
-
-/** Room for the stored form of a body of so many bytes, which the caller writes at `valueBodyAt`, and then seals. */
-export const valueFor = (bodyBytes: number): Buffer =>
-  Buffer.allocUnsafe(valueBodyAt + bodyBytes + checksumBytes)
-
-/** The stored form of the body that was written into `value`, which is the same memory. */
-export const sealValue = (value: Buffer): Uint8Array => {
-  const end = value.length - checksumBytes
-  value[0] = formatVersion
-  value.writeUInt32LE(crc32(value.subarray(0, end)), end)
-  return value
-}
-
-/** Whether a stored value has this format and its checksum is right: its body may be read in place. */
-export const isWhole = (value: Buffer): boolean =>
-  value[0] === formatVersion &&
-  value.length >= valueBodyAt + checksumBytes &&
-  crc32(value) === residue
-
-/**
- * The first entry of a block whose value is not whole; -1 when all are. One CRC over all of them tells as
- * surely as one for each: what is damaged changes it, whatever whole values follow.
- */
-export const firstDamaged = (block: EntryBlock): number => {
-  const areWhole = crc32(block.separated) === 0
-  for (let n = 0; n < block.count; n++) {
-    if (areWhole) {
-      const start = block.valueStart(n)
-      const isLong = block.valueEnd(n) - start >= valueBodyAt + checksumBytes
-      if (isLong && block.values[start] === formatVersion) continue
-    } else if (isWhole(block.value(n))) continue
-    return n
-  }
-  return -1
-}
-
-/** Where the body ends in a stored value that ends at `valueEnd`. */
-export const wholeBodyEnd = (valueEnd: number): number => valueEnd - checksumBytes
-
-/** The body of a stored value that `isWhole`, as a view of it. */
-export const wholeBody = (value: Buffer): Buffer =>
-  value.subarray(valueBodyAt, wholeBodyEnd(value.length))
-
-/** How the body of a value of each format that there was comes to have today's form. */
-const readers: { readonly [format: number]: (body: Buffer) => Buffer } = {
-  [formatVersion]: (body) => body,
-}
-
-/** The body of a stored value, as a view of it, or what is wrong with it, in words that follow its name. */
-export const openValue = (value: Uint8Array): Uint8Array | string => {
-  const bytes = asBuffer(value)
-  const version = bytes[0] ?? 0
-  if (bytes.length < valueBodyAt + checksumBytes) return "is damaged"
-  if (version > formatVersion) return `has format ${version}: it was written by a newer Laurel`
-  if (crc32(bytes) !== residue) return "is damaged"
-  const read = readers[version]
-  return read === undefined
-    ? `has format ${version}, which no Laurel has written`
-    : read(wholeBody(bytes))
-}
-
-/** A value of the database is damaged. */
+/** A value of the database is damaged, or the database is. */
 export class DamagedValue extends Damaged {}
 
 /** The same, where a value that is wrong ends the operation. */
@@ -111,12 +28,3 @@ export const brokenValue = (place: Place, words: string): Effect.Effect<never, B
       cause: new DamagedValue(`The value ${keyName(place.key)} of table ${place.table} ${words}`),
     }),
   )
-
-/** A key in words, for reports. */
-export const keyName = (key: Uint8Array): string => {
-  try {
-    return JSON.stringify(keyParts(key))
-  } catch {
-    return Buffer.from(key).toString("hex")
-  }
-}

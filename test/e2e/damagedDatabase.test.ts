@@ -1,9 +1,14 @@
 /** A database that is damaged under the real server: it serves with nothing missing, or says exactly why it does not. */
-import { cp, open, readFile, stat, truncate } from "node:fs/promises"
+import { cp, open, readFile, stat, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { rangeOf } from "../../src/storage/Keys.ts"
+import { exitCodes } from "../../src/cli/output/ExitCode.ts"
+import { limits } from "../../src/Limits.ts"
+import { compositeKey, rangeOf } from "../../src/storage/Keys.ts"
 import { LmdbReader } from "../../src/storage/lmdb/LmdbReader.ts"
+import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
+import { encodeValue } from "../../src/storage/SealedValue.ts"
 import type { Table } from "../../src/storage/Storage.ts"
 import { commandEnd } from "../cli/commands.ts"
 import { Random, seeds } from "../simulation/random.ts"
@@ -188,13 +193,49 @@ describe("A server whose database is damaged", patience, () => {
     expect(await servesOrTells(copy, key)).toBe("told")
     const checked = await run(["snapshots", "verify", "live"], copy)
     expect(checked.code).toBe(65)
-    expect(checked.stderr).toMatch(/^laurel: The database \S+ is damaged: page \d+, at byte \d+/)
+    expect(checked.stderr).toMatch(/^laurel: The database \S+ is damaged: reading table /)
     const exported = await run(["snapshots", "export", join(copy, "x.ndjson")], copy)
     expect(exported.code).toBe(65)
-    expect(exported.stderr).toMatch(/^laurel: The database \S+ is damaged: page \d+, at byte \d+/m)
+    expect(exported.stderr).toMatch(/^laurel: The database \S+ is damaged: reading table /m)
     const restored = await run(["snapshots", "restore", "--to-sequence", "last", "--yes"], copy)
     expect(restored.code).toBe(0)
     expect(await servesOrTells(copy, key)).toBe("served")
+  })
+
+  it("is checked beside the server where it is large and was closed in order, and ends the server with 65", async () => {
+    const { copy, data } = await copyOf(folder)
+    const live = join(copy, "live")
+    const long = {
+      table: "batches",
+      key: compositeKey("zzz"),
+      value: encodeValue(Buffer.alloc(limits.databaseCheckedBytesMax)),
+    } as const
+    await Effect.runPromise(
+      Effect.scoped(
+        Effect.flatMap(openLmdbStore({ folder: live, freeSpaceBytesMin: 0 }), (store) =>
+          store.writeEntries([long]),
+        ),
+      ),
+    )
+    const whole = await Server.start(copy, allowed)
+    await whole.stderr.waitFor(/"message":"The database was checked beside the server"/)
+    expect(await whole.stop()).toBe(0)
+    // A key of a table that no start reads: its value is whole, and comes before the same key after it.
+    const bytes = await readFile(data)
+    const key = Buffer.from("\u0001u59\0")
+    const renamed = Buffer.from("\u0001u5:\0")
+    for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + 1)) {
+      const isHistory = bytes[at + key.length] === 2
+      if (isHistory) renamed.copy(bytes, at)
+    }
+    await writeFile(data, bytes)
+    const server = new Server(copy, allowed)
+    await server.stderr.waitFor(/"message":"Ready"/)
+    expect(await server.ended).toBe(exitCodes.damagedData)
+    expect(server.stderr.text).toMatch(words)
+    expect(server.stderr.text).toMatch(
+      /table history has other entries than those that were written/,
+    )
   })
 
   it("tells so after it has died of it, when it is found only then", async () => {

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { Collector } from "../../src/cli/process/Collector.ts"
 import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
+import { DatabaseMetrics } from "../../src/engine/archive/DatabaseWatch.ts"
 import { catalogue, type MetricKind } from "../../src/metrics/Catalogue.ts"
 import { observeProcess } from "../../src/metrics/ProcessMetrics.ts"
 import { startServer } from "../http/fixture.ts"
@@ -20,6 +21,7 @@ describe("The catalogue of metrics", () => {
     try {
       await server.call("POST", "/v1/events", { body: { userId: "u", action: "A" } })
       new ArchiveMetrics(server.metrics, undefined, Date.now)
+      new DatabaseMetrics(server.metrics, true)
       new Collector(server.metrics)
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),

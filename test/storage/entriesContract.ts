@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Scope, Stream } from "effect"
 import { compositeKey, keyBytesMax, rangeOf } from "../../src/storage/Keys.ts"
+import { encodeValue } from "../../src/storage/SealedValue.ts"
 import type { BlockRange, Range, Storage, Table } from "../../src/storage/Storage.ts"
 import { over, type Place } from "./place.ts"
 import { text } from "./records.ts"
@@ -229,12 +230,15 @@ export const entriesContract = (
         const place = yield* makePlace
         yield* Effect.scoped(
           Effect.flatMap(place.open, (store) =>
-            store.writeEntries([put("users", key("a"), "ada"), put("expiry", key(1), "")]),
+            store.writeEntries([
+              { table: "users", key: key("a"), value: encodeValue("ada") },
+              { table: "expiry", key: key(1), value: encodeValue("") },
+            ]),
           ),
         )
         const store = yield* place.open
-        expect(text(yield* store.readEntry("users", key("a")))).toBe("ada")
-        expect((yield* store.readEntry("expiry", key(1)))?.length).toBe(0)
+        expect(text(yield* store.readEntry("users", key("a")))).toBe(text(encodeValue("ada")))
+        expect((yield* store.readEntry("expiry", key(1)))?.length).toBe(encodeValue("").length)
       }),
     )
   })

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import { LmdbReader } from "../../src/storage/lmdb/LmdbReader.ts"
 import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
+import { encodeValue, openValue } from "../../src/storage/SealedValue.ts"
 import type { Entry } from "../../src/storage/Storage.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
@@ -11,8 +12,14 @@ export const entries = (count: number, size: number, fill: string): ReadonlyArra
   Array.from({ length: count }, (_, n) => ({
     table: "history",
     key: compositeKey("e", n),
-    value: Buffer.alloc(size, fill),
+    value: encodeValue(Buffer.alloc(size, fill)),
   }))
+
+/** The text in a value. */
+export const bodyText = (value: Uint8Array | undefined): string | undefined => {
+  const body = value && openValue(value)
+  return body === undefined ? undefined : Buffer.from(body).toString()
+}
 
 /** Opens `folder` for as long as `use` takes. */
 export const withStore = <A, E>(

@@ -1,11 +1,13 @@
 /**
- * The process of a test: opens each environment that its input names, a folder a line, reads all of it and writes to it,
- * and prints the line of each that it has survived. A commit that fails is told, and not died of.
+ * The process of a test: opens each environment that its input names, a folder a line, reads all of it by a walk and by
+ * look-ups, writes to it, and prints a line of each that it has survived. A commit that fails is told, and not died of.
  */
+
 import { createInterface } from "node:readline"
+import { crc32 } from "node:zlib"
 import { rangeOf } from "../../src/storage/Keys.ts"
+import { openTable, openWritable } from "../../src/storage/lmdb/environment.ts"
 import { LmdbReader } from "../../src/storage/lmdb/LmdbReader.ts"
-import { openTable, openWritable } from "../../src/storage/lmdb/LmdbStore.ts"
 import { tables } from "../../src/storage/Storage.ts"
 
 for await (const folder of createInterface({ input: process.stdin })) {
@@ -15,7 +17,8 @@ for await (const folder of createInterface({ input: process.stdin })) {
     for (const [key, value] of reader.entries({ table, ...rangeOf(new Uint8Array(0)) })) {
       const again = reader.get(table, key)
       const same = again !== undefined && Buffer.compare(again, value) === 0
-      found.push(`${table} ${Buffer.from(key).toString("hex")}${same ? "" : " lost"}`)
+      const bytes = crc32(value.subarray(0, -1))
+      found.push(`${table} ${Buffer.from(key).toString("hex")} ${bytes}${same ? "" : " lost"}`)
     }
   }
   await reader.close()

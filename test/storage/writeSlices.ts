@@ -2,13 +2,14 @@
 import { Effect, Stream } from "effect"
 import { compositeKey } from "../../src/storage/Keys.ts"
 import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
+import { encodeValue, wholeBody } from "../../src/storage/SealedValue.ts"
 
 const slice = (number: number) =>
   (["users", "history"] as const).flatMap((table) =>
     Array.from({ length: 50 }, (_, n) => ({
       table,
       key: compositeKey(n),
-      value: Buffer.from(`${number}`),
+      value: encodeValue(`${number}`),
     })),
   )
 
@@ -17,7 +18,10 @@ await Effect.runPromise(
     Effect.gen(function* () {
       const store = yield* openLmdbStore({ folder: process.argv[2]!, freeSpaceBytesMin: 0 })
       const before = yield* store.readEntry("users", compositeKey(0))
-      const first = before === undefined ? 1 : Number(Buffer.from(before).toString()) + 1
+      const first =
+        before === undefined
+          ? 1
+          : Number(Buffer.from(wholeBody(Buffer.from(before))).toString()) + 1
       yield* Stream.runForEach(
         Stream.iterate(first, (number) => number + 1),
         (number) =>

@@ -22,8 +22,8 @@ import type { Metrics } from "../../metrics/Metrics.ts"
 import * as DurableStorage from "../../storage/DurableStorage.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
 import { DiskError } from "../../storage/disk/Disk.ts"
-import { makeAnew } from "../../storage/lmdb/LmdbPages.ts"
-import { type Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
+import { makeAnew } from "../../storage/lmdb/environment.ts"
+import { Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import type { DeliveryLog } from "../../webhooks/store/DeliveryLog.ts"
@@ -36,6 +36,10 @@ export interface Opened {
   readonly deliver: Effect.Effect<DeliveryLog["Service"], CommandFailed, Scope.Scope>
   /** What archives need of the storage. */
   readonly source: ArchiveSource
+  /** The database was checked before it was opened; else it is to be checked beside the server. */
+  readonly isChecked: boolean
+  /** Damage of the database was found: ends the process. */
+  readonly onDamage: (words: string) => void
 }
 
 export interface ArchiveSource
@@ -46,10 +50,10 @@ export interface ArchiveSource
   readonly now: () => number
 }
 
-/** What an opening is at: the pages of the database that were checked, or its recovery. */
+/** What an opening is at: the entries of the database that were checked, or its recovery. */
 export type OpenProgress =
   | RecoveryProgress
-  | { readonly stage: "pages"; readonly done: number; readonly total: number }
+  | { readonly stage: "entries"; readonly done: number; readonly total: number }
 
 /** Who wants to know how it goes. */
 export interface OpenObservers {
@@ -65,7 +69,7 @@ export const openEngine = (
   Effect.gen(function* () {
     const opened = yield* DurableStorage.open({
       directory: config.dataDirectory,
-      onChecking: (done, total) => observers.onRecovering?.({ stage: "pages", done, total }),
+      onChecking: (done, total) => observers.onRecovering?.({ stage: "entries", done, total }),
     })
     const { storage } = opened
     const mark = yield* readMark(storage)
@@ -104,7 +108,11 @@ export const openEngine = (
       Effect.provide(Context.add(services, Storage, storage)),
       Effect.mapError((error) => openFailure(config.dataDirectory, error)),
     )
-    return { services, recovered, deliver, source: { ...opened, since, now: engine.now } }
+    const onDamage = (words: string) =>
+      onBroken(new Broken({ operation: "check", cause: new DamagedValue(words) }))
+    const { isChecked } = opened
+    const source = { ...opened, since, now: engine.now }
+    return { services, recovered, deliver, isChecked, onDamage, source }
   }).pipe(
     Effect.mapError((error) =>
       error._tag === "CommandFailed" ? error : openFailure(config.dataDirectory, error),

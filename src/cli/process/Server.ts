@@ -15,6 +15,7 @@ import {
   makeArchives,
   newestArchiveAt,
 } from "../../engine/archive/Archives.ts"
+import { watchDatabase } from "../../engine/archive/DatabaseWatch.ts"
 import { makeWorkerHost, type WorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { serveAdmin } from "../../http/admin/AdminServer.ts"
 import { close, listen } from "../../http/server/Listener.ts"
@@ -74,12 +75,15 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     // Before there is any state: see WorkerHost.
     const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
     const progressLog = yield* Effect.forkChild(logProgress(readiness))
-    const { deliver, recovered, services, source } = yield* openEngine(config, {
-      metrics,
-      onRecovering: (progress) => {
-        readiness.doing = sentenceOf(progress)
+    const { deliver, isChecked, onDamage, recovered, services, source } = yield* openEngine(
+      config,
+      {
+        metrics,
+        onRecovering: (progress) => {
+          readiness.doing = sentenceOf(progress)
+        },
       },
-    })
+    )
     yield* Fiber.interrupt(progressLog)
     yield* Effect.logInfo("The data directory is open").pipe(
       Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
@@ -125,14 +129,25 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
     yield* Console.log(welcomeText(url, shownKey))
+    const { forgetDeadReaders } = source
+    yield* Effect.forkScoped(
+      watchDatabase({
+        directory: config.dataDirectory,
+        host,
+        metrics,
+        isChecked,
+        onDamage,
+        forgetDeadReaders,
+      }),
+    )
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
 const sentenceOf = (progress: OpenProgress): string => {
   const done = progress.done.toLocaleString("en")
   if (progress.stage === "users") return `The users are read: ${done} so far.`
   const total = progress.total.toLocaleString("en")
-  return progress.stage === "pages"
-    ? `The last end was not in order: the database is checked, ${done} of ${total} pages.`
+  return progress.stage === "entries"
+    ? `The database is checked: ${done} of ${total} entries.`
     : `The journal is replayed: ${done} of ${total} records.`
 }
 

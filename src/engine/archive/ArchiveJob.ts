@@ -35,7 +35,7 @@ import { FaultList } from "./Findings.ts"
 import { type Input, JobFailed, type PositionAnswer } from "./Jobs.ts"
 import type { JobCode, JobContext } from "./jobTable.ts"
 import { copyLive, throttledRest } from "./LiveCopy.ts"
-import { readWatermark, SavedState } from "./SavedState.ts"
+import { insistWhole, readWatermark, SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
 type ArchiveInput = Input<"archive">
@@ -67,6 +67,7 @@ const fill = Effect.fnUntraced(function* (
     rest: throttled ? throttledRest : () => Effect.void,
     progress: (done, total) => context.progress({ activity: "Copying", done, total }),
   })
+  yield* insistWhole(draft)
   // Also makes LMDB's lock beside the copy: without space for it later, the process would die of SIGBUS.
   const watermark = yield* readWatermark(draft)
   yield* context.ask("copied")
@@ -145,7 +146,7 @@ const copyTail = Effect.fnUntraced(function* (
 
 const check = Effect.fnUntraced(function* (draft: string, context: JobContext) {
   const faults = new FaultList()
-  const saved = yield* SavedState.open({ folder: draft, fault: faults.add })
+  const saved = yield* SavedState.open({ folder: draft, fault: faults.add, isScanned: true })
   const findings = yield* verify(saved, faults, (done, total) =>
     context.progress({ activity: "Checking", done, total }),
   )

@@ -70,9 +70,9 @@ export interface Jobs {
     readonly input: { readonly directory: string }
     readonly result: LiveFindings
   }
-  /** Checks the pages of a database in a folder `live`, and what is wrong with them, if anything. */
-  readonly pages: {
-    readonly input: { readonly live: string }
+  /** Scans the database of a data directory: what is wrong with it, in a sentence, if anything. */
+  readonly scan: {
+    readonly input: { readonly directory: string }
     readonly result: string | null
   }
   /** Checks an archive: its files against its manifest, and what they hold. */

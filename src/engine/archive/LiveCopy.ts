@@ -15,7 +15,7 @@ import { limits } from "../../Limits.ts"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import { type DiskError, withFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { dataFile } from "../../storage/lmdb/LmdbPages.ts"
+import { dataFile } from "../../storage/lmdb/environment.ts"
 import { pinPages } from "../../storage/lmdb/LmdbReader.ts"
 import type { Broken } from "../../storage/Storage.ts"
 

@@ -19,6 +19,7 @@ import type { JournalRecord } from "../../domain/Record.ts"
 import type { UserState } from "../../domain/User.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
 import { compositeKey, keyParts, numberBytes, rangeOf } from "../../storage/Keys.ts"
+import { findDamage, type OnScanning } from "../../storage/lmdb/DatabaseCheck.ts"
 import { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
 import { type StoredEntry, type Table, tables } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"
@@ -47,7 +48,20 @@ export interface SavedStateOptions {
   /** The last record that counts; by default the journal's end. */
   readonly until?: () => Effect.Effect<number | undefined>
   readonly fault: Fault
+  /** Called while the database is scanned. */
+  readonly onScanning?: OnScanning
+  /** The database was scanned already. */
+  readonly isScanned?: true
 }
+
+/** Scans the database of a data directory or an archive. Fails where it is damaged: LMDB does not survive that. */
+export const insistWhole = (
+  folder: string,
+  onScanning?: OnScanning,
+): Effect.Effect<void, JobFailed> =>
+  Effect.flatMap(findDamage(path.join(folder, "live"), onScanning), (detail) =>
+    detail === undefined ? Effect.void : Effect.fail(new JobFailed({ kind: "damaged", detail })),
+  )
 
 /** Up to which record the snapshot of a data directory or an archive is complete. */
 export const readWatermark = (folder: string): Effect.Effect<number, JobFailed> =>
@@ -77,12 +91,15 @@ export class SavedState {
     this.#fault = fault
   }
 
-  /** Opens `folder` for the surrounding scope. Fails when the journal's files can not be read at all. */
+  /** Opens `folder` for the surrounding scope. Fails where the database is damaged or the journal's files can not be read. */
   static readonly open = Effect.fnUntraced(function* ({
     fault,
     folder,
+    isScanned,
+    onScanning,
     until,
-  }: SavedStateOptions): Effect.fn.Return<SavedState, DiskError, Scope.Scope> {
+  }: SavedStateOptions): Effect.fn.Return<SavedState, DiskError | JobFailed, Scope.Scope> {
+    if (isScanned !== true) yield* insistWhole(folder, onScanning)
     const reader = yield* Effect.acquireRelease(
       Effect.sync(() => new LmdbReader(path.join(folder, "live"))),
       (opened) => Effect.promise(() => opened.close()),

@@ -12,7 +12,6 @@ import { describeFiles } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { JobFailed, type PositionAnswer } from "./Jobs.ts"
 import type { JobCode } from "./jobTable.ts"
-import { findPageFault } from "./pageFault.ts"
 import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
@@ -21,11 +20,10 @@ export const verifyLive: JobCode<"verifyLive"> = Effect.fnUntraced(function* (
   context,
 ) {
   const faults = new FaultList()
-  const fault = findPageFault(path.join(directory, "live"), context.progress)
-  if (fault !== undefined) return yield* new JobFailed({ kind: "damaged", detail: fault })
   const saved = yield* SavedState.open({
     folder: directory,
     fault: faults.add,
+    onScanning: (done, total) => context.progress({ activity: "Checking", done, total }),
     // Asked once the snapshot's moment is fixed: the journal must reach beyond all that it holds.
     until: () =>
       Effect.map(context.ask("position"), (answer) => (answer as PositionAnswer)?.lastSequence),

@@ -6,12 +6,11 @@
  * is started first, before the server has any state, and starts the processes.
  *
  * The shell leads a process group of its own, out of reach of the terminal's Ctrl-C. When the host ends, or
- * dies however, the pipe to its jobs ends, which ends them. Where the host has died, the shell leaves its last words
- * (`crashReport`) before it ends too.
+ * dies however, the pipe to its jobs ends, which ends them. Where the host has died, the shell runs `crashReport`
+ * before it ends too.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import os from "node:os"
-import path from "node:path"
 import { createInterface } from "node:readline"
 import type { Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
@@ -84,37 +83,10 @@ export const makeWorkerHost = (
           Effect.suspend(() => {
             if (!isRunning(running)) running = start(options)
             return runJob(running, JSON.stringify({ name, input }), listener)
-          }).pipe(
-            Effect.catchIf(
-              ({ kind }) => kind === "died",
-              (failed) => {
-                if (!isRunning(running)) running = start(options)
-                return explained(running, failed, input)
-              },
-            ),
-          ),
+          }),
         ) as Effect.Effect<never, JobFailed>,
     }
   })
-
-/** Fails with what has ended a job's process by a signal: a page that is damaged, where there is one. */
-const explained = (
-  child: ChildProcess,
-  failed: JobFailed,
-  input: Input<JobName>,
-): Effect.Effect<never, JobFailed> => {
-  const folder =
-    "directory" in input ? input.directory : "folder" in input ? input.folder : undefined
-  if (folder === undefined) return Effect.fail(failed)
-  const job = JSON.stringify({ name: "pages", input: { live: path.join(folder, "live") } })
-  return Effect.matchEffect(runJob(child, job, {}), {
-    onFailure: () => Effect.fail(failed),
-    onSuccess: (fault) =>
-      Effect.fail(
-        typeof fault === "string" ? new JobFailed({ kind: "damaged", detail: fault }) : failed,
-      ),
-  })
-}
 
 const start = ({ background, directory = "" }: WorkerHostOptions): ChildProcess => {
   const child = spawn(shell, ["-c", loop, process.execPath, worker, crashReport, directory], {

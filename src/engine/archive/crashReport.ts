@@ -1,11 +1,22 @@
 /**
- * The process that a server leaves behind when it ends without a word (`WorkerHost`): by a signal, as LMDB ends it at a
- * page that is damaged. Where one is, it says so for the server; else it is silent. It changes nothing. It loads nothing of
- * Effect, so that every end by a signal costs little and the words come soon.
+ * The process that a server leaves behind when it was ended by a signal (`WorkerHost`), as LMDB ends it at a damaged page:
+ * scans the database and says what is damaged; else it is silent. It changes nothing, and loads nothing of Effect, so
+ * that the end of a server whose database is whole costs little.
  */
+import { spawnSync } from "node:child_process"
 import path from "node:path"
-import { makeAnew } from "../../storage/lmdb/LmdbPages.ts"
-import { findPageFault } from "./pageFault.ts"
+import { makeAnew } from "../../storage/lmdb/environment.ts"
+import { ScanListener, scanArguments } from "../../storage/lmdb/ScanOutcome.ts"
 
-const fault = findPageFault(path.join(process.argv[2]!, "live"))
-if (fault !== undefined) console.error(`laurel: The server has ended. ${fault}. ${makeAnew}.`)
+const folder = path.join(process.argv[2]!, "live")
+const options = { folder, whole: true, exclusive: false }
+const { signal, status, stdout } = spawnSync(process.execPath, scanArguments(options), {
+  encoding: "utf8",
+  maxBuffer: Number.POSITIVE_INFINITY,
+  stdio: ["ignore", "pipe", "ignore"],
+})
+const listener = new ScanListener(folder)
+for (const line of stdout.split("\n")) if (line !== "") listener.hear(line)
+const outcome = listener.ended(status, signal)
+if ("fault" in outcome)
+  console.error(`laurel: The server has ended. ${outcome.fault}. ${makeAnew}.`)

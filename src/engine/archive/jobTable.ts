@@ -4,9 +4,9 @@ import { makeArchive } from "./ArchiveJob.ts"
 import { exportLines } from "./ExportJob.ts"
 import { importLines } from "./ImportJob.ts"
 import type { Input, JobName, JobProgress, ResultOf, Step } from "./Jobs.ts"
-import { pages } from "./PagesJob.ts"
 import { findProject } from "./ProjectJob.ts"
 import { restoreDraft } from "./RestoreJob.ts"
+import { scanDatabase } from "./ScanJob.ts"
 import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
 
 /** What a job has of whoever has ordered it. */
@@ -27,7 +27,7 @@ export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   project: findProject,
   export: exportLines,
   import: importLines,
-  pages,
+  scan: scanDatabase,
   verifyLive,
   verifyArchive,
 }

@@ -47,12 +47,16 @@ export const readActorValue = (
   )
 }
 
-/** The entries that hold the records `sequences` of one user, consecutive ones of that user and oldest first. */
+/**
+ * The entries that hold the records `sequences` of one user, consecutive ones of that user and oldest first. No entry was
+ * ever written that begins after record `offered`.
+ */
 export function* pageEntries(
   environment: string,
   userId: string,
   sequences: ReadonlyArray<number>,
   texts: RecordBuffer,
+  offered: number,
 ): Generator<Entry> {
   let first = 0
   let bytes = 0
@@ -60,6 +64,7 @@ export function* pageEntries(
     table: "history",
     key: compositeKey(environment, userId, sequences[first]!),
     value: encodePage(texts, sequences, first, end, bytes),
+    isNew: sequences[first]! > offered,
   })
   for (let index = 0; index < sequences.length; index++) {
     const textBytes = texts.bytesOf(sequences[index]!)

@@ -80,6 +80,8 @@ export class Snapshotter {
   /** What the snapshot has, or has when the one that is being written stands. */
   #begun: number
   #bytes: number
+  /** No later record was in a snapshot yet, not even in one that failed: in any run, since all of an earlier one are in the journal. */
+  #offered: number
   #wanted: (() => void) | undefined
   #beating = false
 
@@ -88,6 +90,7 @@ export class Snapshotter {
     this.#mark = options.mark
     this.#last = options.mark.watermark
     this.#begun = options.mark.watermark
+    this.#offered = options.storage.lastSequence
     this.#bytes = options.mark.journal.at(-1)?.bytes ?? 0
   }
 
@@ -173,6 +176,8 @@ export class Snapshotter {
     if (this.pending === 0) return Effect.void
     const startedAt = performance.now()
     const watermark = this.#last
+    const offered = this.#offered
+    this.#offered = watermark
     this.#dirty = []
     this.#begun = watermark
     const part = this.#options.begins()
@@ -191,7 +196,7 @@ export class Snapshotter {
       let prepared = 0
       const parts = yield* partsByKey(dirty, sliceEntriesMax / 2)
       const newIds = new Map<string, IdList>()
-      for (const entry of self.#entries(parts.flat(), watermark, newIds)) {
+      for (const entry of self.#entries(parts.flat(), { offered, watermark }, newIds)) {
         slice.push(entry)
         if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* yieldToEventLoop
         if (slice.length >= sliceEntriesMax) yield* add([])
@@ -272,10 +277,13 @@ export class Snapshotter {
     return Stream.concat(users, batches)
   }
 
-  /** What is written of `actors`, up to `watermark`. The callers' ids that are new go into `newIds`, by environment. */
+  /**
+   * What is written of `actors`, up to `watermark`, of which records up to `offered` may be there. The callers' ids that are new go
+   * into `newIds`, by environment.
+   */
   *#entries(
     actors: ReadonlyArray<AnyActor>,
-    watermark: number,
+    { offered, watermark }: { readonly offered: number; readonly watermark: number },
     newIds: Map<string, IdList>,
   ): Generator<Entry> {
     const { erasures, idempotency, pending } = this.#options
@@ -297,7 +305,7 @@ export class Snapshotter {
         }
         list.add(hash, sequence)
       }
-      yield* pageEntries(environment, userId, sequences, pending.texts)
+      yield* pageEntries(environment, userId, sequences, pending.texts, offered)
     }
     yield* idempotency.entries(watermark)
   }

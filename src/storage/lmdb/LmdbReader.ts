@@ -11,20 +11,21 @@ import { Effect, type Scope } from "effect"
 import { type DiskError, withFile } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { Broken, type Range, type StoredEntry, type Table, tables } from "../Storage.ts"
-import { dataFile } from "./LmdbPages.ts"
 import {
-  type Database,
+  countOf,
+  dataFile,
+  type LmdbRoot,
+  type LmdbTable,
   openReadOnly,
   openTable,
-  type RootDatabase,
   type Transaction,
-} from "./LmdbStore.ts"
+} from "./environment.ts"
 
 type Bytes = Uint8Array
 
 export class LmdbReader {
-  readonly #root: RootDatabase<Bytes, Bytes>
-  readonly #tables = new Map<Table, Database<Bytes, Bytes>>()
+  readonly #root: LmdbRoot
+  readonly #tables = new Map<Table, LmdbTable>()
   readonly #transaction: Transaction
 
   /** Throws when there is no environment in `folder`, or none that LMDB can open. */
@@ -59,8 +60,7 @@ export class LmdbReader {
   /** How many entries a table has. */
   count(table: Table): number {
     const database = this.#tables.get(table)
-    if (database === undefined) return 0
-    return (database.getStats() as { readonly entryCount: number }).entryCount
+    return database === undefined ? 0 : countOf(database)
   }
 
   close(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * The snapshot's entries in LMDB: one environment, one named database per table. The only importer of `lmdb`.
+ * The snapshot's entries in LMDB: one environment, one named database per table.
  *
  * - `overlappingSync: false`: a commit shows and is answered after its flush, and one that failed does not
  *   show. Nothing that weakens durability is set.
@@ -9,22 +9,20 @@
  * - LMDB answers `EIO` when the disk is full in the middle of a write, so space is looked at before, and again
  *   after such an answer. A snapshot may use half of the reserve: it is what lets journal segments go.
  * - After an error on its meta page LMDB never answers again, so a write has a deadline.
- * - While it is open the file `in-use` lies beside it. Where one was left behind, or the journal was not closed in order,
- *   all pages are checked before LMDB trusts them (`LmdbPages`), and always where they are few; else only the two that
- *   lead to all others.
+ * - LMDB has no checksums and trusts its pages: a process of its own checks them before (`lmdb/DatabaseCheck.ts`), by sums
+ *   that each transaction keeps (`lmdb/Sums.ts`). For these it reads the old value of what it writes, so there is
+ *   one transaction at a time.
  * - A range is read in chunks by seeking anew from the last key: no read transaction outlives a turn of the
  *   event loop, so none pins old pages. A range that changes meanwhile is read as it is when reached. Who reads
  *   a million entries gets them in blocks (`LmdbBlocks.ts`).
  *
- * Cost, of 200-byte values: about 2 µs of this thread per put, 0.5 µs per value read in order.
+ * Cost, of 200-byte values: about 2 µs of this thread per put, 1.3 µs for its sums, 0.5 µs per value read in order.
  */
-import fs from "node:fs"
 import os from "node:os"
-import path from "node:path"
 import { Effect, Option, type Scope, Semaphore, Stream } from "effect"
-import { type Database, open, type RootDatabase } from "lmdb"
 import { limits } from "../../Limits.ts"
 import { withDeadline } from "../disk/Deadline.ts"
+import { DiskError } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import { EntryBlock } from "../EntryBlock.ts"
 import { keyBytesMax } from "../Keys.ts"
@@ -40,15 +38,20 @@ import {
   tables,
 } from "../Storage.ts"
 import { yieldToEventLoop } from "../yieldToEventLoop.ts"
+import {
+  type CheckedDatabase,
+  checkDatabase,
+  markClosed,
+  markInUse,
+  type OnScanning,
+} from "./DatabaseCheck.ts"
+import { type LmdbRoot, type LmdbTable, openTable, openWritable, stateOf } from "./environment.ts"
 import { BlockTable, following } from "./LmdbBlocks.ts"
-import { checkDatabase } from "./LmdbCheck.ts"
-
-export type { Database, RootDatabase, Transaction } from "lmdb"
+import { NextSums } from "./NextSums.ts"
+import { encodeSums, type Sums, sumsKey } from "./Sums.ts"
 
 type Bytes = Uint8Array
-type Tables = Readonly<Record<Table, Database<Bytes, Bytes>>>
-
-const binary = { encoding: "binary", keyEncoding: "binary" } as const
+type Tables = Readonly<Record<Table, LmdbTable>>
 
 const attempt = <A>(operation: string, run: () => A): Effect.Effect<A, Broken> =>
   Effect.try({ try: run, catch: (cause) => new Broken({ operation, cause }) })
@@ -90,28 +93,34 @@ export interface LmdbStoreOptions {
   readonly freeSpaceBytesMin: number
   /** Address space to begin with; LMDB takes more when the data outgrows it. */
   readonly mapBytes?: number
-  /** All pages are checked, also where it was closed in order. */
-  readonly mistrusted?: boolean
-  /** Called now and then while all pages are checked: how many were, and of how many. */
-  readonly onChecking?: (done: number, total: number) => void
+  /** All entries are checked, also where it was closed in order. */
+  readonly uncleanShutdown?: boolean
+  /** Called now and then while they are checked: how many were, and of how many. */
+  readonly onChecking?: OnScanning
 }
 
 export class LmdbStore {
-  readonly #root: RootDatabase<Bytes, Bytes>
+  readonly #root: LmdbRoot
   readonly #options: LmdbStoreOptions
   readonly #tables: Tables
+  /** As of the last transaction. */
+  #sums: Sums
   /** The same tables, as they are read into blocks; opened at the first use. */
   readonly #blockTables = new Map<Table, BlockTable>()
-  readonly #writing = Semaphore.makeUnsafe(limits.writesInFlightMax)
+  readonly #writing = Semaphore.makeUnsafe(1)
   #broken: Broken | undefined
-  /** It was closed, after its last write. */
-  closed = false
+  /** All of it was checked when it was opened. */
+  readonly isChecked: boolean
+  /** The last transaction, once it was closed after its last write. */
+  closedAfter: number | undefined
 
-  constructor(root: RootDatabase<Bytes, Bytes>, options: LmdbStoreOptions) {
+  constructor(root: LmdbRoot, { isWhole, sums }: CheckedDatabase, options: LmdbStoreOptions) {
     this.#root = root
+    this.#sums = sums
+    this.isChecked = isWhole
     this.#options = options
     this.#tables = Object.fromEntries(
-      tables.map((table) => [table, root.openDB<Bytes, Bytes>(table, binary)]),
+      tables.map((table) => [table, openTable(root, table)]),
     ) as Tables
   }
 
@@ -162,14 +171,13 @@ export class LmdbStore {
     this.#broken = new Broken({ operation: "write", cause: new Error("the store is closed") })
     return withDeadline(
       "close",
-      Semaphore.withPermits(
+      Semaphore.withPermit(
         this.#writing,
-        limits.writesInFlightMax,
-      )(
         Effect.tryPromise({
           try: async () => {
+            const { transaction } = stateOf(this.#root)
             await this.#root.close()
-            this.closed = true
+            this.closedAfter = transaction
           },
           catch: (cause) => new Broken({ operation: "close", cause }),
         }),
@@ -195,14 +203,33 @@ export class LmdbStore {
     })
 
   readonly #written = (entries: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> =>
-    Effect.callback<void, StorageError>((resume) => {
-      this.#batch(entries).then(
-        () => resume(Effect.void),
-        (error) => {
-          reasonOf(error).then((reason) => resume(this.#failed(reason)))
-        },
-      )
-    })
+    Effect.flatMap(this.#summed(entries), (sums) =>
+      Effect.callback<void, StorageError>((resume) => {
+        this.#batch(entries, sums).then(
+          () => {
+            this.#sums = sums
+            resume(Effect.void)
+          },
+          (error) => {
+            reasonOf(error).then((reason) => resume(this.#failed(reason)))
+          },
+        )
+      }),
+    )
+
+  /** The sums after `entries` were written. */
+  readonly #summed = Effect.fnUntraced(function* (
+    this: LmdbStore,
+    entries: ReadonlyArray<Entry>,
+  ): Effect.fn.Return<Sums, Broken> {
+    const next = new NextSums(this.#sums, this.#tables, entries)
+    while (yield* attempt("read", () => next.take(limits.sumTurnEntriesMax)))
+      yield* yieldToEventLoop
+    return next.sums
+  }).bind(this)
+
+  /** Stores the sums, of which the database has none yet. */
+  readonly storeSums = Effect.suspend(() => this.#written([]))
 
   /** Whether `bytes` more would use up what a snapshot may take. */
   readonly #lacksSpace = (bytes: number): Effect.Effect<boolean> =>
@@ -212,9 +239,10 @@ export class LmdbStore {
     )
 
   /** Rejects also for what `lmdb` throws at once. */
-  async #batch(entries: ReadonlyArray<Entry>): Promise<void> {
+  async #batch(entries: ReadonlyArray<Entry>, sums: Sums): Promise<void> {
     await this.#root.batch(() => {
-      let held: Promise<boolean> | undefined
+      let held: Promise<boolean> | undefined = this.#root.put(sumsKey, encodeSums(sums))
+      held.catch(() => {})
       for (const { table, key, value } of entries) {
         const database = this.#tables[table]
         const written = value === null ? database.remove(key) : database.put(key, value)
@@ -269,52 +297,29 @@ export class LmdbStore {
   }
 }
 
-const environment = {
-  ...binary,
-  // A folder with a dot in its name is still a folder.
-  noSubdir: false,
-  // Address space only; the file grows as needed.
-  mapSize: limits.mapBytes,
-  maxDbs: 32,
-} as const
-
-/** Opens an environment to read it only, also beside the process that writes it. Throws; damage can end the process. */
-export const openReadOnly = (folder: string): RootDatabase<Bytes, Bytes> =>
-  open<Bytes, Bytes>({ ...environment, path: folder, readOnly: true })
-
-const writable = { ...environment, overlappingSync: false, eventTurnBatching: false } as const
-
-/** Opens an environment to write it. Throws. */
-export const openWritable = (
-  folder: string,
-  mapSize = environment.mapSize,
-): RootDatabase<Bytes, Bytes> => open<Bytes, Bytes>({ ...writable, mapSize, path: folder })
-
-/** A table of an open environment; `undefined`: it is only read, and the table was never written. */
-export const openTable = (
-  root: RootDatabase<Bytes, Bytes>,
-  table: Table,
-): Database<Bytes, Bytes> | undefined => root.openDB<Bytes, Bytes>(table, binary)
-
-const inUseName = "in-use"
-
 /** Opens the environment for the surrounding scope. Fails where it is damaged. */
 export const openLmdbStore = Effect.fnUntraced(function* (
   options: LmdbStoreOptions,
 ): Effect.fn.Return<LmdbStore, Broken, Scope.Scope> {
-  const { folder, mapBytes, mistrusted = false, onChecking } = options
-  const mark = path.join(folder, inUseName)
-  yield* checkDatabase(folder, mistrusted || fs.existsSync(mark), onChecking)
-  // For one start after a crash; where no file can be made, LMDB says so.
-  yield* Effect.ignore(attempt("open", () => fs.writeFileSync(mark, "")))
-  return yield* Effect.acquireRelease(
-    attempt("open", () => new LmdbStore(openWritable(folder, mapBytes), options)),
+  const { folder, mapBytes, uncleanShutdown = false, onChecking } = options
+  const checked = yield* checkDatabase(folder, uncleanShutdown, onChecking)
+  if (!checked.isNew) yield* markInUse(folder)
+  const store = yield* Effect.acquireRelease(
+    attempt("open", () => new LmdbStore(openWritable(folder, mapBytes), checked, options)),
     (store) =>
       Effect.andThen(
         store.close,
         Effect.suspend(() =>
-          store.closed ? Effect.ignore(attempt("close", () => fs.rmSync(mark))) : Effect.void,
+          store.closedAfter === undefined ? Effect.void : markClosed(folder, store.closedAfter),
         ),
       ),
   )
+  if (checked.isNew) {
+    yield* Effect.catchTag(store.storeSums, "NoSpace", () => {
+      const cause = new DiskError({ operation: "write", path: folder, code: "ENOSPC" })
+      return new Broken({ operation: "open", cause })
+    })
+    yield* markInUse(folder)
+  }
+  return store
 })

@@ -13,13 +13,11 @@ import { limits } from "../../../src/Limits.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
 import type { LmdbReader } from "../../../src/storage/lmdb/LmdbReader.ts"
-import { entries, withReader, withStore, written } from "../../storage/environments.ts"
+import { bodyText, entries, withReader, withStore, written } from "../../storage/environments.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
 const textsOf = (reader: LmdbReader, table: "users" | "history"): ReadonlyArray<string> =>
-  [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) =>
-    Buffer.from(value).toString(),
-  )
+  [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) => bodyText(value)!)
 
 const atOnce = { progress: () => {}, rest: () => Effect.void }
 

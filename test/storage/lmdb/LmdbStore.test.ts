@@ -8,13 +8,14 @@ import { Effect, Stream } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
 import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
-import { text } from "../records.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
+import { bodyText } from "../environments.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
 const put = (n: number, value: string) => ({
   table: "users" as const,
   key: compositeKey(n),
-  value: Buffer.from(value),
+  value: encodeValue(value),
 })
 
 describe("LmdbStore", () => {
@@ -38,7 +39,7 @@ describe("LmdbStore", () => {
       const chunks = yield* Stream.runCollect(
         store.readEntries({ table: "users", ...rangeOf(new Uint8Array(0)) }),
       )
-      const values = chunks.flat().map(([, value]) => text(value))
+      const values = chunks.flat().map(([, value]) => bodyText(value))
       expect(values).toEqual(Array.from({ length: 2_000 }, (_, n) => `${Math.floor(n / 40)}`))
     }),
   )
@@ -79,7 +80,7 @@ describe("LmdbStore", () => {
       const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0, mapBytes })
       for (const n of [0, slices * each - 1]) {
         const value = yield* store.readEntry("users", compositeKey(n))
-        expect(text(value)?.trim()).toBe(String(Math.floor(n / each)))
+        expect(bodyText(value)?.trim()).toBe(String(Math.floor(n / each)))
       }
     }),
   )
@@ -141,7 +142,7 @@ describe("LmdbStore", () => {
             const found = new Set<number>()
             for (const table of ["users", "history"] as const) {
               for (let n = 0; n < 50; n++) {
-                found.add(Number(text(yield* store.readEntry(table, compositeKey(n)))))
+                found.add(Number(bodyText(yield* store.readEntry(table, compositeKey(n)))))
               }
             }
             expect(found.size).toBe(1)

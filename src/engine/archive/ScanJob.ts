@@ -1,0 +1,17 @@
+/** Scans the database of a data directory, also beside the server that writes it. */
+import path from "node:path"
+import { Effect } from "effect"
+import { findDamage } from "../../storage/lmdb/DatabaseCheck.ts"
+import type { JobCode } from "./jobTable.ts"
+
+/** A fault is one that is found twice: a server ends because of it. */
+export const scanDatabase: JobCode<"scan"> = Effect.fnUntraced(function* (
+  { directory },
+  { progress },
+) {
+  const find = findDamage(path.join(directory, "live"), (done, total) =>
+    progress({ activity: "Checking", done, total }),
+  )
+  if ((yield* find) === undefined) return null
+  return (yield* find) ?? null
+})

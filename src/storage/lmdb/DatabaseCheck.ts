@@ -1,0 +1,157 @@
+/**
+ * Whether a database is what was written: before it is opened to be written, and whenever a scan (`scan.ts`) is asked for.
+ *
+ * `in-use` lies beside a database that is open, and stays where its process was ended. An orderly end puts `closed` in its place,
+ * with the last transaction: an older one at the next start is damage. Both say that sums are kept: a database that has
+ * lost them is not taken for one of a Laurel that kept none.
+ */
+import { spawn } from "node:child_process"
+import fs from "node:fs"
+import path from "node:path"
+import { createInterface } from "node:readline"
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import { DiskError, replaceFile } from "../disk/Disk.ts"
+import { nodeDisk } from "../disk/NodeDisk.ts"
+import { Broken } from "../Storage.ts"
+import { DamagedValue } from "../Values.ts"
+import { dataFile } from "./environment.ts"
+import { ScanListener, type ScanOutcome, scanArguments } from "./ScanOutcome.ts"
+import type { Sums } from "./Sums.ts"
+import type { Scanned, ScanOptions } from "./scan.ts"
+
+export type OnScanning = (done: number, total: number) => void
+
+/** Scans an existing database in a process of its own. */
+export const runScan = (
+  options: ScanOptions,
+  onScanning: OnScanning = () => {},
+): Effect.Effect<ScanOutcome> =>
+  Effect.callback((resume) => {
+    const child = spawn(process.execPath, scanArguments(options), {
+      stdio: ["ignore", "pipe", "ignore"],
+    })
+    const silence = setTimeout(() => child.kill("SIGKILL"), limits.workerSilenceMs)
+    const listener = new ScanListener(options.folder)
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      silence.refresh()
+      const at = listener.hear(line)
+      if (at !== undefined) onScanning(at.done, at.total)
+    })
+    child.on("error", ({ message }) => resume(Effect.succeed({ failed: message })))
+    child.on("close", (code, signal) => {
+      clearTimeout(silence)
+      resume(Effect.succeed(listener.ended(code, signal)))
+    })
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+/** What is wrong with the database in `folder`, in a sentence; `undefined`: nothing, or nothing can be said of it. */
+export const findDamage = (
+  folder: string,
+  onScanning?: OnScanning,
+): Effect.Effect<string | undefined> =>
+  Effect.map(runScan({ folder, whole: true, exclusive: false }, onScanning), (outcome) =>
+    "fault" in outcome ? outcome.fault : undefined,
+  )
+
+export interface CheckedDatabase {
+  /** `undefined`: there is no database yet, or none that has sums, and these are they. */
+  readonly sums: Sums
+  /** The sums are not stored yet. */
+  readonly isNew: boolean
+  /** All entries were read. */
+  readonly isWhole: boolean
+}
+
+const attempt = <A>(run: () => A): Effect.Effect<A, Broken> =>
+  Effect.try({ try: run, catch: (cause) => new Broken({ operation: "open", cause }) })
+
+const damaged = (words: string) => new Broken({ operation: "open", cause: new DamagedValue(words) })
+
+const inUse = (folder: string): string => path.join(folder, "in-use")
+const closed = (folder: string): string => path.join(folder, "closed")
+
+/** What the last end has left beside the database; `transaction`: the last one, of an orderly end. */
+const readMarks = (
+  folder: string,
+): { readonly hasSums: boolean; readonly transaction: number | undefined } => {
+  const read = (file: string) => (fs.existsSync(file) ? fs.readFileSync(file, "utf8") : "")
+  const transaction = Number.parseInt(read(closed(folder)), 10)
+  return Number.isNaN(transaction)
+    ? { hasSums: read(inUse(folder)) !== "", transaction: undefined }
+    : { hasSums: true, transaction }
+}
+
+/**
+ * Checks the database in `folder` before it is opened to be written: all of it where it is small, where its last end was not
+ * orderly or it is `uncleanShutdown`, or where it has no sums yet; else only what leads to the rest. Fails where it is damaged.
+ */
+export const checkDatabase = Effect.fnUntraced(function* (
+  folder: string,
+  uncleanShutdown: boolean,
+  onScanning: OnScanning | undefined,
+): Effect.fn.Return<CheckedDatabase, Broken> {
+  const startedAt = performance.now()
+  const size = yield* attempt(
+    () => fs.statSync(dataFile(folder), { throwIfNoEntry: false })?.size ?? 0,
+  )
+  if (size === 0) return { sums: new Map(), isNew: true, isWhole: true }
+  yield* attempt(() => fs.closeSync(fs.openSync(dataFile(folder), "r+")))
+  const { hasSums, transaction } = yield* attempt(() => readMarks(folder))
+  const wasClosed = transaction !== undefined && !uncleanShutdown
+  const isSmall = size <= limits.databaseCheckedBytesMax
+  const options = { folder, whole: isSmall || !wasClosed, exclusive: true }
+  const outcome = yield* runScan(options, onScanning)
+  if ("fault" in outcome) return yield* damaged(outcome.fault)
+  if ("failed" in outcome) {
+    const cause = new DiskError({
+      operation: "check",
+      path: dataFile(folder),
+      code: outcome.failed,
+    })
+    return yield* new Broken({ operation: "open", cause })
+  }
+  const fault = faultOf(outcome, hasSums, transaction)
+  if (fault !== undefined) {
+    return yield* damaged(`The database ${dataFile(folder)} is damaged: ${fault}`)
+  }
+  const { entries, stored, whole, found } = outcome
+  const durationMs = Math.round(performance.now() - startedAt)
+  const words =
+    stored === undefined
+      ? "Computed the sums of a database that had none"
+      : "Unclean shutdown: checked the entries of the database"
+  if (stored === undefined || !wasClosed) {
+    yield* Effect.logInfo(words).pipe(Effect.annotateLogs({ entries, durationMs }))
+  }
+  return { sums: stored ?? found, isNew: stored === undefined, isWhole: whole }
+})
+
+const faultOf = (
+  { stored, transaction }: Scanned,
+  hasSums: boolean,
+  closedAt: number | undefined,
+): string | undefined => {
+  if (stored === undefined && hasSums) return "the sums of its tables are missing"
+  return closedAt === undefined || transaction === closedAt
+    ? undefined
+    : `it ends with transaction ${transaction}, and was closed after ${closedAt}`
+}
+
+/** The database is about to be written. */
+export const markInUse = (folder: string): Effect.Effect<void, Broken> =>
+  attempt(() => {
+    if (fs.existsSync(closed(folder))) fs.renameSync(closed(folder), inUse(folder))
+    else fs.writeFileSync(inUse(folder), "sums")
+  }).pipe(
+    Effect.andThen(nodeDisk.syncFolder(folder)),
+    Effect.catchTag("DiskError", (cause) => new Broken({ operation: "open", cause })),
+  )
+
+/** It was closed in order after this transaction. */
+export const markClosed = (folder: string, transaction: number): Effect.Effect<void> =>
+  replaceFile(nodeDisk, folder, "closed", String(transaction)).pipe(
+    Effect.andThen(nodeDisk.remove(inUse(folder))),
+    Effect.ignore,
+  )

@@ -1,0 +1,93 @@
+/**
+ * How many entries each table has, and the sum of their digests, whatever their order: kept in the transaction that
+ * changes them, so that a scan of the same transaction finds both again. A digest is 32 bits of an entry's key and of
+ * the checksum at the end of its value (`SealedValue`), so that the old value's last four bytes are enough to take an
+ * entry out. A lost, doubled, renamed or older entry shows, but for one case in 2^32.
+ */
+import { encodeValue, openValue } from "../SealedValue.ts"
+
+export interface TableSum {
+  count: number
+  sum: number
+}
+
+/** By name of the table; one that is missing has no entries. */
+export type Sums = Map<string, TableSum>
+
+/** Where the sums lie among the names of the tables. */
+export const sumsName = "sums"
+export const sumsKey = Buffer.from(sumsName)
+
+export const encodeSums = (sums: Sums): Uint8Array =>
+  encodeValue(JSON.stringify(Object.fromEntries(sums)))
+
+/** The sums of a stored value; a string says what is wrong with it. */
+export const decodeSums = (value: Uint8Array): Sums | string => {
+  const body = openValue(value)
+  return typeof body === "string"
+    ? body
+    : new Map(Object.entries(JSON.parse(Buffer.from(body).toString("utf8"))))
+}
+
+export const copyOf = (sums: Sums): Sums =>
+  new Map(Array.from(sums, ([table, sum]) => [table, { ...sum }]))
+
+export const sumOf = (sums: Sums, table: string): TableSum => {
+  let sum = sums.get(table)
+  if (sum === undefined) {
+    sum = { count: 0, sum: 0 }
+    sums.set(table, sum)
+  }
+  return sum
+}
+
+/** Adds an entry of this digest (`by` 1), or takes it out (`by` -1). */
+export const change = (sum: TableSum, digest: number, by: 1 | -1): void => {
+  sum.count += by
+  sum.sum = (sum.sum + by * digest) | 0
+}
+
+/** 32 bits of the key that stands in `bytes` from `start` to `end`. */
+export const hashKey = (bytes: Uint8Array, start: number, end: number): number => {
+  let hash = end - start
+  let at = start
+  for (; at + 4 <= end; at += 4) hash = scramble(hash ^ wordAt(bytes, at))
+  for (; at < end; at++) hash = scramble(hash ^ bytes[at]!)
+  return hash
+}
+
+/** The digest of an entry whose key has this hash, and whose value ends at `end` of `bytes`. */
+export const digestOf = (keyHash: number, bytes: Uint8Array, end: number): number =>
+  mix(keyHash ^ mix(lastBytes(bytes, end)))
+
+/** The last four bytes of a value, its checksum. */
+export const lastBytes = (bytes: Uint8Array, end: number): number => wordAt(bytes, end - 4)
+
+const wordAt = (bytes: Uint8Array, at: number): number =>
+  bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
+
+const scramble = (bits: number): number => {
+  const product = Math.imul(bits, 0x9e3779b1)
+  return product ^ (product >>> 15)
+}
+
+/** The finalizer of MurmurHash3. */
+const mix = (bits: number): number => {
+  let mixed = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+  return mixed ^ (mixed >>> 16)
+}
+
+/** What is wrong where a scan has `found` something else than what is stored for a table; `undefined`: nothing. */
+export const differenceOf = (
+  table: string,
+  stored: TableSum = { count: 0, sum: 0 },
+  found: TableSum,
+): string | undefined => {
+  if (stored.count !== found.count) {
+    return `table ${table} has ${found.count} entries where ${stored.count} were written`
+  }
+  return stored.sum === found.sum
+    ? undefined
+    : `table ${table} has other entries than those that were written`
+}

@@ -1,0 +1,30 @@
+/**
+ * The process of a scan: its argument says of what, lines on the standard output say how far it is and what it has found
+ * (`ScanOutcome`). It may die of the database.
+ */
+import { writeSync } from "node:fs"
+import type { FromScan } from "./ScanOutcome.ts"
+import { DamagedDatabase, scan } from "./scan.ts"
+
+const say = (message: FromScan): void => {
+  writeSync(1, `${JSON.stringify(message)}\n`)
+}
+
+/** LMDB's own codes; all others are the system's. */
+const isLmdb = (code: unknown): boolean => typeof code === "number" && code < 0
+
+try {
+  const { found, stored, ...scanned } = await scan(JSON.parse(process.argv[2]!), (at) =>
+    say({ at }),
+  )
+  say({
+    scanned: { ...scanned, found: [...found], stored: stored === undefined ? null : [...stored] },
+  })
+} catch (error) {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (error instanceof DamagedDatabase) say({ fault: message })
+  else if (isLmdb(code) || code === undefined) say({ thrown: message })
+  else say({ failed: message })
+}
+// Whatever LMDB still has to do for it.
+process.exit(0)

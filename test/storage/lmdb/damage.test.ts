@@ -1,0 +1,155 @@
+/**
+ * Damage anywhere in the file of a database: what a start would open has every entry as it was written, or the check before it has
+ * said what is wrong.
+ */
+import { spawn } from "node:child_process"
+import { cp, open, readFile, truncate } from "node:fs/promises"
+import path from "node:path"
+import { createInterface } from "node:readline"
+import { describe, expect, it, onTestFinished } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { compositeKey } from "../../../src/storage/Keys.ts"
+import { checkDatabase } from "../../../src/storage/lmdb/DatabaseCheck.ts"
+import { dataFile } from "../../../src/storage/lmdb/environment.ts"
+import { openLmdbStore } from "../../../src/storage/lmdb/LmdbStore.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
+import { type Entry, type Table, tables } from "../../../src/storage/Storage.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+
+const pageBytes = 4_096
+const trials = 24
+const slices = 30
+/** Time for processes on a busy machine. */
+const patience = 120_000
+
+/** Some entries of a table, long ones among them, and some that go again. */
+const slice = (random: Random, table: Table): ReadonlyArray<Entry> =>
+  Array.from({ length: random.integer(1, 300) }, () => {
+    const key = compositeKey("e", `user-${random.integer(0, 2_000)}`)
+    const size = random.chance(0.05) ? random.integer(2_000, 20_000) : random.integer(0, 300)
+    const value = random.chance(0.3)
+      ? null
+      : encodeValue(Buffer.alloc(size, random.integer(0, 255)))
+    return { table, key, value }
+  })
+
+/** A database with everything that LMDB has: branches, long values, free pages. */
+const grown = Effect.fnUntraced(function* (random: Random) {
+  const folder = yield* temporaryFolder
+  yield* Effect.scoped(
+    Effect.gen(function* () {
+      const store = yield* openLmdbStore({ folder, freeSpaceBytesMin: 0 })
+      for (let n = 0; n < slices; n++) {
+        yield* store.writeEntries(slice(random, random.chance(0.5) ? "users" : random.pick(tables)))
+      }
+    }),
+  )
+  return folder
+})
+
+/** Damages the file; answers what it did, in words. */
+const damage = async (file: string, bytes: Buffer, random: Random): Promise<string> => {
+  const pages = bytes.length / pageBytes
+  const page = random.chance(0.2) ? random.integer(0, 1) : random.integer(0, pages - 1)
+  const write = async (at: number, piece: Uint8Array) => {
+    const handle = await open(file, "r+")
+    await handle.write(piece, 0, piece.length, at)
+    await handle.close()
+  }
+  const flip = async (at: number) => {
+    const bit = random.integer(0, 7)
+    await write(at, Buffer.from([bytes[at]! ^ (1 << bit)]))
+    return `bit ${bit} of byte ${at % pageBytes} of page ${Math.floor(at / pageBytes)} is flipped`
+  }
+  switch (random.integer(0, 7)) {
+    case 0: {
+      const from = random.integer(0, pageBytes - 2)
+      const count = random.integer(1, pageBytes - from)
+      await write(page * pageBytes + from, Buffer.alloc(count, random.pick([0, 0xff])))
+      return `${count} bytes from ${from} on of page ${page} are lost`
+    }
+    case 1: {
+      const other = random.integer(0, pages - 1)
+      await write(page * pageBytes, bytes.subarray(other * pageBytes, (other + 1) * pageBytes))
+      return `page ${page} is page ${other}`
+    }
+    case 2: {
+      const other = random.integer(0, pages - 1)
+      await write(page * pageBytes, bytes.subarray(other * pageBytes, (other + 1) * pageBytes))
+      await write(other * pageBytes, bytes.subarray(page * pageBytes, (page + 1) * pageBytes))
+      return `pages ${page} and ${other} are swapped`
+    }
+    case 3: {
+      const length = random.integer(0, bytes.length)
+      await truncate(file, length)
+      return `cut to ${length} bytes`
+    }
+    case 4:
+      return flip(random.integer(0, bytes.length - 1))
+    // Where a page says what is in it, which is most of what LMDB trusts.
+    case 5:
+      return flip(page * pageBytes + random.integer(0, page < 2 ? 200 : 23))
+    default:
+      return flip(page * pageBytes + random.integer(0, 200))
+  }
+}
+
+interface Survived {
+  readonly folder: string
+  readonly found: ReadonlyArray<string>
+}
+
+/** What a process makes of databases that LMDB opens in it; fewer than were asked for where it has died. */
+const readAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Survived>> => {
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, "../readAll.ts")])
+  onTestFinished(() => {
+    child.kill("SIGKILL")
+  })
+  child.stdin.on("error", () => {})
+  child.stdin.end(folders.join("\n"))
+  const survived: Array<Survived> = []
+  for await (const line of createInterface({ input: child.stdout })) survived.push(JSON.parse(line))
+  return survived
+}
+
+describe("Damage anywhere in a database", () => {
+  for (const seed of seeds(1)) {
+    it.live(
+      `is found before the start, or hides nothing; again with LAUREL_TEST_SEED=${seed}`,
+      () =>
+        Effect.gen(function* () {
+          const random = new Random(seed)
+          const folder = yield* grown(random)
+          const within = yield* temporaryFolder
+          const bytes = yield* Effect.promise(() => readFile(dataFile(folder)))
+          const passed = new Map<string, string>()
+          for (let trial = 0; trial < trials; trial++) {
+            const copy = path.join(within, String(trial))
+            yield* Effect.promise(() => cp(folder, copy, { recursive: true }))
+            const words = yield* Effect.promise(() => damage(dataFile(copy), bytes, random))
+            const checked = yield* Effect.result(checkDatabase(copy, false, undefined))
+            if (Result.isSuccess(checked)) passed.set(copy, words)
+            else
+              expect([words, checked.failure.message]).toEqual([
+                words,
+                expect.stringMatching(/ is damaged: /),
+              ])
+          }
+          const [truth] = yield* Effect.promise(() => readAll([folder]))
+          const survived = yield* Effect.promise(() => readAll([...passed.keys()]))
+          expect(survived.map((each) => passed.get(each.folder))).toEqual([...passed.values()])
+          for (const each of survived) {
+            const other = each.found.filter((entry, index) => entry !== truth!.found[index])
+            expect([passed.get(each.folder), each.found.length, other]).toEqual([
+              passed.get(each.folder),
+              truth!.found.length,
+              [],
+            ])
+          }
+          expect(passed.size).toBeLessThan(trials)
+        }),
+      patience,
+    )
+  }
+})
