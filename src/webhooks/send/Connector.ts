@@ -8,7 +8,6 @@ import { isIP, type LookupFunction, type Socket } from "node:net"
 import { buildConnector } from "undici"
 import { type AllowedRanges, mayReach } from "./AddressGuard.ts"
 import { AddressRefused, type Resolve, resolveAllowed } from "./Resolver.ts"
-import { skipContinue } from "./skipContinue.ts"
 
 export interface ConnectorOptions {
   readonly allowed: AllowedRanges
@@ -40,10 +39,8 @@ export const makeConnector = (options: ConnectorOptions): buildConnector.connect
         return
       }
       const reached = socket.remoteAddress
-      if (reached !== undefined && mayReach(plainAddress(reached), allowed)) {
-        skipContinue(socket)
-        callback(null, socket)
-      } else {
+      if (reached !== undefined && mayReach(plainAddress(reached), allowed)) callback(null, socket)
+      else {
         socket.destroy()
         callback(new AddressRefused(`The connection led to ${reached}`), null)
       }

@@ -301,6 +301,8 @@ const reasons: Readonly<Record<string, AttemptError>> = {
 
 const reasonOf = (error: Error): AttemptError => {
   const code = String((error as { readonly code?: unknown }).code ?? "")
+  // undici ends the connection over an unsolicited 100 Continue or 101.
+  if (/^bad (response|upgrade)$/.test(error.message)) return "invalid_response"
   const known = reasons[code]
   if (known !== undefined) return known
   if (error.name === "HTTPParserError") return "invalid_response"
