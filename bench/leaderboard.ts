@@ -3,7 +3,7 @@
  * of objects, binary search, `splice`, and a Map from user id to object. Same ids, same scores, same run.
  * Times are medians of rounds in which both take turns, so that noise of the machine meets both.
  */
-import { Leaderboard } from "../src/domain/Leaderboard.ts"
+import { Leaderboard } from "../src/domain/board/Leaderboard.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 
 const memberCount = 1_000_000

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { describe, expect, it } from "vitest"
-import { describeSettings } from "../src/Config.ts"
+import { describeSettings } from "../src/config/Config.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const readme = readFileSync(join(root, "README.md"), "utf8")

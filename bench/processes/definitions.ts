@@ -5,8 +5,8 @@
  */
 import { Effect, Exit, Scope } from "effect"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
-import { defaultSettings } from "../../src/domain/Project.ts"
-import type { TrackedEvent } from "../../src/domain/Record.ts"
+import { defaultSettings } from "../../src/domain/project/Project.ts"
+import type { TrackedEvent } from "../../src/domain/record/Record.ts"
 import type { Engine, UserMessage } from "../../src/engine/Engine.ts"
 import { makeEngine } from "../../src/engine/EngineLive.ts"
 import { Storage } from "../../src/storage/Storage.ts"

@@ -3,7 +3,7 @@
  * from memory: they are on the path of every request.
  */
 import { Context } from "effect"
-import type { EnvironmentName, Scope, Tier } from "../domain/Directory.ts"
+import type { EnvironmentName, Scope, Tier } from "../domain/project/Directory.ts"
 
 /** Whom a key speaks for. `environment` is the id under which the engine knows it (`prj_…:sandbox`). */
 export interface Caller {

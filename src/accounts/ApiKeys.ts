@@ -1,7 +1,7 @@
 /** Managing API keys: what the command line and the admin address can do with them. */
 import { Context, type Effect, Schema } from "effect"
-import { environmentNames, scopes, tiers } from "../domain/Directory.ts"
-import type { LaurelError } from "../domain/Errors.ts"
+import { environmentNames, scopes, tiers } from "../domain/project/Directory.ts"
+import type { LaurelError } from "../domain/values/Errors.ts"
 
 const isoTime = Schema.String.check(
   Schema.makeFilter((text) => !Number.isNaN(Date.parse(text)) || "must be a time as ISO 8601"),

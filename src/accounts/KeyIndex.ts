@@ -4,7 +4,7 @@
  * after it takes the same time wherever two hashes differ.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
-import { type ApiKey, type DirectoryState, environmentId } from "../domain/Directory.ts"
+import { type ApiKey, type DirectoryState, environmentId } from "../domain/project/Directory.ts"
 import type { Caller } from "./Accounts.ts"
 import { isKeyText } from "./KeyText.ts"
 

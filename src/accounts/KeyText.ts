@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
-import type { EnvironmentName } from "../domain/Directory.ts"
+import type { EnvironmentName } from "../domain/project/Directory.ts"
 
 const prefixes: Record<EnvironmentName, string> = { sandbox: "lk_test_", production: "lk_live_" }
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

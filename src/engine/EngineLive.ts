@@ -3,7 +3,7 @@
  * offers them as `Engine`. It owns all state above the storage; nothing of it lives outside this scope.
  */
 import { Effect, Fiber, type Scope, Stream } from "effect"
-import type { Backfill, UserCommand } from "../domain/Record.ts"
+import type { Backfill, UserCommand } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { type Broken, Storage, type StorageError } from "../storage/Storage.ts"

@@ -1,5 +1,5 @@
 /** How an engine runs, and what it tells while it does. */
-import type { JournalRecord } from "../domain/Record.ts"
+import type { JournalRecord } from "../domain/record/Record.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
 import type { Broken } from "../storage/Storage.ts"
 import type { Domain } from "./actor/Environments.ts"

@@ -10,7 +10,7 @@
  * begins anew after a pause. Reading back is bounded over all endpoints.
  */
 import { Cause, Effect, Semaphore } from "effect"
-import { messageKindAt } from "../domain/Message.ts"
+import { messageKindAt } from "../domain/message/Message.ts"
 import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"

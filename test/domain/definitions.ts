@@ -1,7 +1,7 @@
 /** Definitions with everything that a test does not care about. */
-import type { Badge } from "../../src/domain/Badge.ts"
-import type { Quest } from "../../src/domain/Quest.ts"
-import type { Rule } from "../../src/domain/Rule.ts"
+import type { Badge } from "../../src/domain/project/Badge.ts"
+import type { Quest } from "../../src/domain/project/Quest.ts"
+import type { Rule } from "../../src/domain/project/Rule.ts"
 
 type Partly<A extends { readonly reward: unknown }> = Partial<Omit<A, "reward">> & {
   readonly reward?: Partial<A["reward"]>

@@ -1,7 +1,7 @@
 /** An engine on storage in memory, and the little that tests of it repeat. */
 import { Effect, Exit, Scope } from "effect"
 import type { ProjectCommand } from "../../src/domain/decide/Project.ts"
-import type { JournalRecord } from "../../src/domain/Record.ts"
+import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { domain, Environment } from "../../src/engine/actor/Environments.ts"
 import type { Engine, Idempotency } from "../../src/engine/Engine.ts"
 import { type EngineOptions, makeEngine } from "../../src/engine/EngineLive.ts"

@@ -1,6 +1,6 @@
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { laurelError } from "../../src/domain/Errors.ts"
+import { laurelError } from "../../src/domain/values/Errors.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import {
   type CallOptions,

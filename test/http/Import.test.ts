@@ -1,7 +1,7 @@
 /** History from elsewhere. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { isSilent } from "../../src/domain/Record.ts"
+import { isSilent } from "../../src/domain/record/Record.ts"
 import { decodeRecord } from "../../src/engine/records/Codec.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"

@@ -3,7 +3,7 @@ import { Effect, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { errorKinds } from "../../src/domain/Errors.ts"
+import { errorKinds } from "../../src/domain/values/Errors.ts"
 import { Api } from "../../src/http/api/Api.ts"
 import { fullKey, startServer, type TestServer } from "./fixture.ts"
 

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { Effect, Latch } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { messageId, messageKindAt } from "../../src/domain/Message.ts"
+import { messageId, messageKindAt } from "../../src/domain/message/Message.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { recordsOf } from "../engine/fixture.ts"

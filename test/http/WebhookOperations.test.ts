@@ -1,6 +1,6 @@
 /** The operations on webhooks and their logs, over HTTP. */
 import { afterEach, describe, expect, it } from "vitest"
-import { messageKinds } from "../../src/domain/MessageKind.ts"
+import { messageKinds } from "../../src/domain/message/MessageKind.ts"
 import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
 import { answer, isSignedBy, type Receiver } from "../webhooks/Receiver.ts"

@@ -1,5 +1,5 @@
 /** What tests of webhooks over HTTP share: servers that may send to loopback, receivers, and short ways to ask. */
-import type { MessageKind } from "../../src/domain/MessageKind.ts"
+import type { MessageKind } from "../../src/domain/message/MessageKind.ts"
 import { AllowedRanges } from "../../src/webhooks/send/AddressGuard.ts"
 import { Receiver } from "../webhooks/Receiver.ts"
 import { startServer, type TestServer, type TestServerOptions } from "./fixture.ts"

@@ -2,7 +2,7 @@
  * Leaderboards as naively as they can be written: all users in a map, days told by `Intl`, every board sorted
  * anew on every look. What is closed is a list of rows, from which the hidden and the erased are taken out.
  */
-import { type WindowKind, windowKinds } from "../../src/domain/Calendar.ts"
+import { type WindowKind, windowKinds } from "../../src/domain/values/Calendar.ts"
 
 interface Score {
   xp: number

@@ -4,13 +4,13 @@
  */
 import assert from "node:assert/strict"
 import { Result } from "effect"
-import { applyUser } from "../../src/domain/applyUser.ts"
-import { dateOf, dayOf, windowOfDay } from "../../src/domain/Calendar.ts"
-import { dueAt } from "../../src/domain/Due.ts"
+import { applyUser } from "../../src/domain/record/applyUser.ts"
+import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
+import { dueAt } from "../../src/domain/user/Due.ts"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
-import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/Record.ts"
-import type { UserState } from "../../src/domain/User.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
+import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/record/Record.ts"
+import type { UserState } from "../../src/domain/user/User.ts"
 import {
   beginnings,
   randomBadge,

@@ -4,10 +4,10 @@
  * when, and in which order, and the definitions, as records change them.
  */
 import assert from "node:assert/strict"
-import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/Calendar.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../src/domain/Project.ts"
-import type { Cause, JournalRecord, UserCommand } from "../../src/domain/Record.ts"
-import { replyOf } from "../../src/domain/UserReply.ts"
+import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/values/Calendar.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
+import type { Cause, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
+import { replyOf } from "../../src/domain/message/UserReply.ts"
 import { firstOf } from "./answers.ts"
 import { countInHistory } from "./model/badges.ts"
 import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"

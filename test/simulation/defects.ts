@@ -1,4 +1,4 @@
-import { applyUser } from "../../src/domain/applyUser.ts"
+import { applyUser } from "../../src/domain/record/applyUser.ts"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
 import type { Domain } from "../../src/engine/actor/Environments.ts"
 

@@ -1,8 +1,8 @@
 /** What holds after any run of the domain, whatever it did. */
 import assert from "node:assert/strict"
-import { applyUser } from "../../src/domain/applyUser.ts"
-import type { JournalRecord } from "../../src/domain/Record.ts"
-import type { UserState } from "../../src/domain/User.ts"
+import { applyUser } from "../../src/domain/record/applyUser.ts"
+import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import type { UserState } from "../../src/domain/user/User.ts"
 import type { DomainRun } from "./DomainRun.ts"
 import { standing } from "./model/log.ts"
 import { stateView } from "./views.ts"

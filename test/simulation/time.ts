@@ -6,7 +6,7 @@
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import type { JournalRecord } from "../../src/domain/Record.ts"
+import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { limits } from "../../src/Limits.ts"
 import { rangeOf } from "../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"

@@ -5,8 +5,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber } from "effect"
-import { messageId, messageKindAt } from "../../src/domain/Message.ts"
-import { kindsOf } from "../../src/domain/MessageKind.ts"
+import { messageId, messageKindAt } from "../../src/domain/message/Message.ts"
+import { kindsOf } from "../../src/domain/message/MessageKind.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { deliveryStatuses } from "../../src/webhooks/store/Delivery.ts"

@@ -8,7 +8,7 @@ import {
   scopes,
   tierRequestsPerMinute,
   tiers,
-} from "../../domain/Directory.ts"
+} from "../../domain/project/Directory.ts"
 import { limits } from "../../Limits.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { rateLimitText } from "../output/KeyWords.ts"

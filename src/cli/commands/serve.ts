@@ -1,7 +1,7 @@
 /** `laurel serve` */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { describeSettings } from "../../Config.ts"
+import { describeSettings } from "../../config/Config.ts"
 
 // The other commands start sooner without it.
 const runServer = Effect.flatMap(

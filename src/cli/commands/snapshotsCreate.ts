@@ -1,7 +1,7 @@
 /** `laurel snapshots create` */
 import { Clock, Console, Effect, Schema } from "effect"
 import { Command } from "effect/cli"
-import type { Config } from "../../Config.ts"
+import type { Config } from "../../config/Config.ts"
 import { JobFailed, type JobFailureKind, type JobProgress } from "../../engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { bytesOf, pruneArchives } from "../../storage/archive/ArchiveCatalog.ts"

@@ -3,7 +3,7 @@ import path from "node:path"
 import { Clock, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import manifest from "../../../package.json" with { type: "json" }
-import { environmentNames } from "../../domain/Directory.ts"
+import { environmentNames } from "../../domain/project/Directory.ts"
 import {
   type Input,
   JobFailed,

@@ -6,7 +6,7 @@
 import path from "node:path"
 import { Clock, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag, Prompt } from "effect/cli"
-import type { Config } from "../../Config.ts"
+import type { Config } from "../../config/Config.ts"
 import {
   planRestore,
   type RestorePlan,

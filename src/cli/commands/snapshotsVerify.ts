@@ -1,7 +1,7 @@
 /** `laurel snapshots verify` */
 import { Clock, Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import type { Config } from "../../Config.ts"
+import type { Config } from "../../config/Config.ts"
 import type { Findings } from "../../engine/archive/Findings.ts"
 import { JobFailed, type LiveFindings, type PositionAnswer } from "../../engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"

@@ -1,5 +1,5 @@
 /** A commit as an event. */
-import { callerIdFault } from "../../domain/Ids.ts"
+import { callerIdFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import type { Commit } from "./GitHistory.ts"
 

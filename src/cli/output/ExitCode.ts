@@ -16,8 +16,8 @@
  */
 import path from "node:path"
 import { Data } from "effect"
-import { isGiven } from "../../Config.ts"
-import type { ErrorCode, LaurelError } from "../../domain/Errors.ts"
+import { isGiven } from "../../config/Config.ts"
+import type { ErrorCode, LaurelError } from "../../domain/values/Errors.ts"
 
 export const exitCodes = {
   done: 0,

@@ -1,5 +1,5 @@
 /** Why an address can not be listened on: which setting names it, what it is for, and what to do. */
-import type { Config } from "../../Config.ts"
+import type { Config } from "../../config/Config.ts"
 import type { ServeError } from "../../http/server/Listener.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 

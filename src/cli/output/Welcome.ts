@@ -6,7 +6,7 @@ import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect } from "effect"
 import { ApiKeys, type CreatedKey } from "../../accounts/ApiKeys.ts"
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
 
 /** On the first start, when no project exists, creates project `demo` and returns its key. */

@@ -8,7 +8,7 @@
  */
 import path from "node:path"
 import { Console, Effect, Option, Schema } from "effect"
-import { archivesIn, type Config, isGiven } from "../../Config.ts"
+import { archivesIn, type Config, isGiven } from "../../config/Config.ts"
 import { type ListedArchive, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import type { Retention } from "../../storage/archive/ArchiveRetention.ts"
 import { isMissing, readSmallFile, replaceFile } from "../../storage/disk/Disk.ts"

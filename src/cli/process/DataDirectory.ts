@@ -4,7 +4,7 @@
  */
 import path from "node:path"
 import { Effect, Schema, type Scope } from "effect"
-import type { Config } from "../../Config.ts"
+import type { Config } from "../../config/Config.ts"
 import { settleSwap } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse, lockDirectory } from "../../storage/disk/DirectoryLock.ts"
 import { isMissing } from "../../storage/disk/Disk.ts"

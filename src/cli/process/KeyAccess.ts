@@ -7,7 +7,7 @@ import fs from "node:fs/promises"
 import path from "node:path"
 import { Console, Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import {
   type CommandFailed,
   commandFailed,

@@ -1,6 +1,6 @@
 /** The configuration of this process, or the end of the command. */
 import { Effect, Result } from "effect"
-import { type Config, readConfig } from "../../Config.ts"
+import { type Config, readConfig } from "../../config/Config.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 /** Reads the environment; warnings go to the standard error stream, faults end the command. */

@@ -4,7 +4,7 @@
  * never hold keys, tokens, secrets or metadata.
  */
 import { Effect, Layer, Logger, References } from "effect"
-import type { Config } from "../../Config.ts"
+import type { Config } from "../../config/Config.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 
 type LogOptions = Pick<Config, "logFormat" | "logLevel">

@@ -7,7 +7,7 @@
  * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
  */
 import { Console, Context, Effect, Fiber, type Scope } from "effect"
-import { archivesIn, type Config, erasureMsOf } from "../../Config.ts"
+import { archivesIn, type Config, erasureMsOf } from "../../config/Config.ts"
 import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
 import {
   Archives,

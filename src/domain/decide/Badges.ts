@@ -1,11 +1,11 @@
 /** Which badges a decision earns by their criteria. */
 import { Result } from "effect"
-import { type CountingBadge, crossedBy, type Thresholds } from "../ActionIndex.ts"
-import type { Badge } from "../Badge.ts"
-import { type LaurelError, laurelError } from "../Errors.ts"
-import type { ProjectState } from "../Project.ts"
-import type { Backfill } from "../Record.ts"
-import type { UserState } from "../User.ts"
+import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
+import type { Badge } from "../project/Badge.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
+import type { ProjectState } from "../project/Project.ts"
+import type { Backfill } from "../record/Record.ts"
+import type { UserState } from "../user/User.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**

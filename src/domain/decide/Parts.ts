@@ -2,7 +2,7 @@
  * Things whose `kind` says which members they have, as callers send and patch them: all members side by side,
  * each there or not. A null member is not there.
  */
-import type { Fault } from "../Errors.ts"
+import type { Fault } from "../values/Errors.ts"
 
 export interface KindMembers {
   readonly required: ReadonlyArray<string>

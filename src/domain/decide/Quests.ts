@@ -1,10 +1,10 @@
 /** How events move quests on, and how time ends them. */
-import type { StepsOfQuest } from "../ActionIndex.ts"
-import { windowOfDay, type Zone } from "../Calendar.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../Errors.ts"
-import { type Quest, questStatusAt } from "../Quest.ts"
-import type { TrackedEvent } from "../Record.ts"
-import { type QuestState, type StepCounts, stepCountOf } from "../User.ts"
+import type { StepsOfQuest } from "../project/ActionIndex.ts"
+import { windowOfDay, type Zone } from "../values/Calendar.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Quest, questStatusAt } from "../project/Quest.ts"
+import type { TrackedEvent } from "../record/Record.ts"
+import { type QuestState, type StepCounts, stepCountOf } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
 /** The index of the period of a quest that has this local day of the project; 0 when it does not recur. */

@@ -12,12 +12,12 @@
  * one before it; closed windows.
  */
 import { Result } from "effect"
-import { windowKinds } from "../Calendar.ts"
-import { compileWhere } from "../Condition.ts"
-import { type ErrorCode, type LaurelError, laurelError } from "../Errors.ts"
-import type { ProjectState } from "../Project.ts"
-import type { Fact, JournalRecord, Revocation } from "../Record.ts"
-import { type QuestState, stepCountOf, type UserState } from "../User.ts"
+import { windowKinds } from "../values/Calendar.ts"
+import { compileWhere } from "../project/Condition.ts"
+import { type ErrorCode, type LaurelError, laurelError } from "../values/Errors.ts"
+import type { ProjectState } from "../project/Project.ts"
+import type { Fact, JournalRecord, Revocation } from "../record/Record.ts"
+import { type QuestState, stepCountOf, type UserState } from "../user/User.ts"
 import { criterionNumber, targetOf } from "./Badges.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"

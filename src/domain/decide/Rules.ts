@@ -1,10 +1,10 @@
 /** What an event's rules give, within their limits. */
 import { limits } from "../../Limits.ts"
-import { firstDayOf, windowOfDay, type Zone } from "../Calendar.ts"
-import { valueAt } from "../Condition.ts"
-import type { Metadata, TrackedEvent } from "../Record.ts"
-import type { Gives, LimitPeriod, Rule } from "../Rule.ts"
-import type { RuleUse } from "../User.ts"
+import { firstDayOf, windowOfDay, type Zone } from "../values/Calendar.ts"
+import { valueAt } from "../project/Condition.ts"
+import type { Metadata, TrackedEvent } from "../record/Record.ts"
+import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"
+import type { RuleUse } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
 /** `rules` are those whose conditions hold for the event. */

@@ -1,10 +1,10 @@
 /** What an event adds to streaks, and what time takes from them. */
-import type { ActionEntry } from "../ActionIndex.ts"
-import { type Zone, zoneOf } from "../Calendar.ts"
-import type { ProjectState } from "../Project.ts"
-import type { TrackedEvent } from "../Record.ts"
-import { daysOf, streakNow, withEventAt } from "../Streak.ts"
-import type { StreakState, UserState } from "../User.ts"
+import type { ActionEntry } from "../project/ActionIndex.ts"
+import { type Zone, zoneOf } from "../values/Calendar.ts"
+import type { ProjectState } from "../project/Project.ts"
+import type { TrackedEvent } from "../record/Record.ts"
+import { daysOf, streakNow, withEventAt } from "../user/Streak.ts"
+import type { StreakState, UserState } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
 /** The zone that a user's days are counted in. */

@@ -3,9 +3,9 @@
  * could make one event hold the event loop for seconds; no other condition costs more than 0.1 µs.
  */
 import { limits } from "../../Limits.ts"
-import type { Condition } from "../Condition.ts"
-import type { Fault } from "../Errors.ts"
-import type { ProjectState } from "../Project.ts"
+import type { Condition } from "../project/Condition.ts"
+import type { Fault } from "../values/Errors.ts"
+import type { ProjectState } from "../project/Project.ts"
 
 /** Conditions of a definition on the events with an action; `pointer` leads to them in the request. */
 export interface Clause {

@@ -9,7 +9,7 @@
  *   they are made.
  */
 import { Effect } from "effect"
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { Room } from "./BatchRoom.ts"

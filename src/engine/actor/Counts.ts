@@ -6,7 +6,7 @@
  * the records after it, also when an interrupted snapshot has newer states of some users already.
  */
 import { Effect, Stream } from "effect"
-import type { Fact } from "../../domain/Record.ts"
+import type { Fact } from "../../domain/record/Record.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"

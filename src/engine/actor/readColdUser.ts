@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { UserState } from "../../domain/User.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import { readActorValue } from "../records/SnapshotValues.ts"
 import { decodeUser } from "../records/UserCodec.ts"

@@ -1,7 +1,7 @@
 /** The leaderboards of all time, built from users as a start builds them, and read from the first place to the last. */
 import { Effect } from "effect"
-import { BoardBuilder, type Leaderboard } from "../../domain/Leaderboard.ts"
-import type { UserState } from "../../domain/User.ts"
+import { BoardBuilder, type Leaderboard } from "../../domain/board/Leaderboard.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Fault } from "./JournalTail.ts"
 

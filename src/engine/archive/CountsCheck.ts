@@ -1,5 +1,5 @@
 /** What is counted of each environment, against its users. */
-import type { UserState } from "../../domain/User.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import { keyParts } from "../../storage/Keys.ts"
 import { openValue } from "../../storage/Values.ts"
 import { Counts, countsPrefix } from "../actor/Counts.ts"

@@ -18,7 +18,7 @@
  * So an import is what a start finds, and a start makes of it the state of the last record.
  */
 import { Result, Schema, SchemaIssue } from "effect"
-import { emptyProfile } from "../../domain/User.ts"
+import { emptyProfile } from "../../domain/user/User.ts"
 import { asBuffer, compositeKey, dataViewOf } from "../../storage/Keys.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
 import { idPairs, idsBody, isRunHead } from "../dedupe/IdRun.ts"

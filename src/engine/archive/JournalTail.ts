@@ -1,6 +1,6 @@
 /** The records of a journal after a snapshot's watermark, by whom they belong to. All of them are in memory. */
 import { Effect } from "effect"
-import type { JournalRecord } from "../../domain/Record.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { batchRecords } from "../../storage/journal/Frames.ts"

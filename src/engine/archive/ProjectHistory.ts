@@ -6,8 +6,8 @@
  *
  * Keys belong to the directory, whose records stay: what was revoked stays revoked.
  */
-import { environmentId, environmentNames } from "../../domain/Directory.ts"
-import type { JournalRecord } from "../../domain/Record.ts"
+import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { batchOf, batchRecords } from "../../storage/journal/Frames.ts"
 import type { JournalBatch } from "../../storage/Storage.ts"
 import { decodeRecord } from "../records/Codec.ts"

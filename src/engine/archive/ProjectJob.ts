@@ -1,6 +1,6 @@
 /** Finds a project by its name in a data directory. Fails where the database is damaged, or there is no such project. */
 import { Effect } from "effect"
-import { projectNamed } from "../../domain/Directory.ts"
+import { projectNamed } from "../../domain/project/Directory.ts"
 import { makeAnew } from "../../storage/lmdb/environment.ts"
 import { JobFailed } from "./Jobs.ts"
 import type { JobCode } from "./jobTable.ts"

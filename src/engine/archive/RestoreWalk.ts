@@ -2,7 +2,7 @@
  * What the journal after an archive says of a restore, record by record: where it is to end, and what would be lost.
  */
 import { Effect } from "effect"
-import type { JournalRecord } from "../../domain/Record.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { batchRecords } from "../../storage/journal/Frames.ts"
 import type { JournalEnd } from "../../storage/journal/JournalScan.ts"

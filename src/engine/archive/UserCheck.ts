@@ -2,9 +2,9 @@
  * Users against their records: a state is what all records fold to, and what the journal makes of the snapshot's
  * value; and every total is the one before with what was earned or taken.
  */
-import { applyUser } from "../../domain/applyUser.ts"
-import type { JournalRecord } from "../../domain/Record.ts"
-import type { UserState } from "../../domain/User.ts"
+import { applyUser } from "../../domain/record/applyUser.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import { encodeUser } from "../records/UserCodec.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { SavedUser } from "./SavedState.ts"

@@ -12,9 +12,9 @@
  * history, the journal's tail and the boards; time: about that of decoding every record once.
  */
 import { Effect } from "effect"
-import { environmentId, environmentNames } from "../../domain/Directory.ts"
-import type { JournalRecord } from "../../domain/Record.ts"
-import { duplicateKey } from "../../domain/User.ts"
+import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import type { Table } from "../../storage/Storage.ts"

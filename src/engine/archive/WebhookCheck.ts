@@ -9,7 +9,7 @@
  * Memory: the places of the ended deliveries of one endpoint, which are bounded (`webhookLogMax`). Rows that a version
  * wrote which did not keep these rules are checked after the next start, which repairs them (`webhookTablesKey`).
  */
-import type { Webhook } from "../../domain/Webhook.ts"
+import type { Webhook } from "../../domain/project/Webhook.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import type { StoredEntry, Table } from "../../storage/Storage.ts"
 import { keyName, openValue } from "../../storage/Values.ts"

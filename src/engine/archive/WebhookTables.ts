@@ -6,7 +6,7 @@
  */
 import path from "node:path"
 import { Effect, type Scope, Stream } from "effect"
-import { environmentId, environmentNames } from "../../domain/Directory.ts"
+import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
 import { limits } from "../../Limits.ts"
 import { keyParts, rangeOf } from "../../storage/Keys.ts"
 import { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"

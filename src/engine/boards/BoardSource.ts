@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import type { Gaps } from "../../domain/board/Gaps.ts"
-import type { Leaderboard } from "../../domain/Leaderboard.ts"
+import type { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import type { Broken } from "../../storage/Storage.ts"
 
 /** Positions count from 0 and include gaps; `first` is that of the first row with the same score. */

@@ -14,7 +14,7 @@
  */
 import { Effect, Stream } from "effect"
 import { MemberTable } from "../../domain/board/MemberTable.ts"
-import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
+import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"

@@ -16,10 +16,10 @@
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Members } from "../../domain/board/Members.ts"
-import { type WindowKind, windowKinds } from "../../domain/Calendar.ts"
-import { Leaderboard } from "../../domain/Leaderboard.ts"
-import type { Fact, JournalRecord, UserCommand } from "../../domain/Record.ts"
-import type { UserState } from "../../domain/User.ts"
+import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import type { Fact, JournalRecord, UserCommand } from "../../domain/record/Record.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import type { Actor } from "../actor/Actor.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 

@@ -5,11 +5,11 @@
  */
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
-import { dayOf, type WindowKind, windowOfDay, type Zone, zoneOf } from "../../domain/Calendar.ts"
+import { dayOf, type WindowKind, windowOfDay, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../../domain/Errors.ts"
-import { Leaderboard } from "../../domain/Leaderboard.ts"
-import type { UserState } from "../../domain/User.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { Environment } from "../actor/Environments.ts"
 import {

@@ -1,5 +1,5 @@
 /** How long closed windows can be read. */
-import { type WindowKind, zoneOf } from "../../domain/Calendar.ts"
+import { type WindowKind, zoneOf } from "../../domain/values/Calendar.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import { limits } from "../../Limits.ts"
 import type { Environment } from "../actor/Environments.ts"

@@ -16,7 +16,7 @@
 import { Effect, Stream } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { halfSipHash } from "../../domain/board/halfSipHash.ts"
-import type { WindowKind } from "../../domain/Calendar.ts"
+import type { WindowKind } from "../../domain/values/Calendar.ts"
 import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"

@@ -14,8 +14,8 @@
  * turn of the event loop.
  */
 import { Data, Effect, Option, type Scope, Semaphore, Stream } from "effect"
-import { type Message, messageAt } from "../../domain/Message.ts"
-import type { JournalRecord } from "../../domain/Record.ts"
+import { type Message, messageAt } from "../../domain/message/Message.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage, StoredRecord } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"

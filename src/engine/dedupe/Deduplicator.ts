@@ -8,8 +8,8 @@
  * with the next snapshot.
  */
 import type { Effect } from "effect"
-import type { JournalRecord } from "../../domain/Record.ts"
-import { duplicateKey } from "../../domain/User.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { AnyActor } from "../actor/Actor.ts"

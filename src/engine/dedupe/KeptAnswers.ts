@@ -4,8 +4,8 @@
  * `batches` with a hash of each user that it tells of, by which an erasure finds it.
  */
 import { Effect, Stream } from "effect"
-import { type BatchAnswer, usersOfAnswer, withoutErased } from "../../domain/BatchAnswer.ts"
-import type { JournalRecord } from "../../domain/Record.ts"
+import { type BatchAnswer, usersOfAnswer, withoutErased } from "../../domain/message/BatchAnswer.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage, StoredEntry } from "../../storage/Storage.ts"

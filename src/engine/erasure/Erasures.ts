@@ -8,7 +8,7 @@
  * A keyed batch that began before an erasure may tell of the user when it is answered at last, so an erasure is
  * remembered until no such batch is under way.
  */
-import type { JournalRecord, Subject } from "../../domain/Record.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 
 export interface Erasure {

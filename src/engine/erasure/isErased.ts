@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../Engine.ts"
 
 /**

@@ -1,8 +1,8 @@
 /** What a command would do, found out on what is durable, without a trace. */
 import { Effect } from "effect"
-import type { LaurelError } from "../../domain/Errors.ts"
-import type { JournalRecord, UserCommand } from "../../domain/Record.ts"
-import { duplicateKey, type UserState } from "../../domain/User.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
+import { duplicateKey, type UserState } from "../../domain/user/User.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { DecisionTurns } from "../actor/DecisionTurns.ts"
 import type { Domain, Environment } from "../actor/Environments.ts"

@@ -10,7 +10,7 @@
  * turn, and holds one chunk.
  */
 import { Effect, Stream } from "effect"
-import type { JournalRecord } from "../../domain/Record.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"

@@ -2,13 +2,13 @@
  * How records and actors' states become bytes. Bodies are JSON, readable with any tool, inside the
  * versioned and checksummed values of the storage. A user's value is in `UserCodec.ts`.
  */
-import type { Badge } from "../../domain/Badge.ts"
-import type { ApiKey, DirectoryState, Project } from "../../domain/Directory.ts"
-import type { ProjectState } from "../../domain/Project.ts"
-import type { Quest } from "../../domain/Quest.ts"
-import type { JournalRecord } from "../../domain/Record.ts"
-import type { Rule } from "../../domain/Rule.ts"
-import type { Webhook } from "../../domain/Webhook.ts"
+import type { Badge } from "../../domain/project/Badge.ts"
+import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
+import type { Quest } from "../../domain/project/Quest.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { Rule } from "../../domain/project/Rule.ts"
+import type { Webhook } from "../../domain/project/Webhook.ts"
 import { asBuffer } from "../../storage/Keys.ts"
 import { sealValue, valueBodyAt, valueFor } from "../../storage/Values.ts"
 import type { RecordBuffer } from "./RecordBuffer.ts"

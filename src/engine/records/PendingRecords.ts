@@ -10,7 +10,7 @@
  *
  * Cost of a record: its text, and 20 bytes with those of `RecordBuffer`.
  */
-import type { JournalRecord } from "../../domain/Record.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { decodeRecord } from "./Codec.ts"
 import { grownRing, ringRecordsMin } from "./grownRing.ts"

@@ -6,8 +6,8 @@
  * simply written again. Large records have a page of their own.
  */
 import { Effect, Stream } from "effect"
-import type { JournalRecord, Subject } from "../../domain/Record.ts"
-import { duplicateKey } from "../../domain/User.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"

@@ -5,9 +5,9 @@
  */
 import { Effect, Stream } from "effect"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
-import { windowKinds } from "../../domain/Calendar.ts"
-import type { JournalRecord, Subject } from "../../domain/Record.ts"
-import { duplicateKey } from "../../domain/User.ts"
+import { windowKinds } from "../../domain/values/Calendar.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/user/User.ts"
 import type { EntryBlock } from "../../storage/EntryBlock.ts"
 import {
   compositeKey,

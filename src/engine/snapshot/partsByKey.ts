@@ -1,6 +1,6 @@
 /** Users as neighbours in the snapshot. */
 import { Effect } from "effect"
-import type { Subject } from "../../domain/Record.ts"
+import type { Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 

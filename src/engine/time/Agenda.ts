@@ -13,9 +13,9 @@
  * Cost: 8 bytes a member, 4 for its listing; a change is two reads and writes in arrays.
  */
 import { MemberTable } from "../../domain/board/MemberTable.ts"
-import { dueAt } from "../../domain/Due.ts"
-import type { ProjectState } from "../../domain/Project.ts"
-import type { UserState } from "../../domain/User.ts"
+import { dueAt } from "../../domain/user/Due.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 
 /** The due second of who has something that could only become due by an edit. */

@@ -4,8 +4,8 @@
  * group of users comes a pause, so that a midnight at which many streaks break slows nobody down.
  */
 import { Effect } from "effect"
-import type { Tick } from "../../domain/Record.ts"
-import type { UserState } from "../../domain/User.ts"
+import type { Tick } from "../../domain/record/Record.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"

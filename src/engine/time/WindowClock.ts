@@ -12,7 +12,7 @@
  * `clockCheckMs`, in case that was set.
  */
 import { Effect } from "effect"
-import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/Calendar.ts"
+import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import { limits } from "../../Limits.ts"
 import type { AnyEnvelope } from "../actor/Actor.ts"

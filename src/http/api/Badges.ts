@@ -1,7 +1,7 @@
 /** What users can earn once. */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { criterionKinds } from "../../domain/Badge.ts"
+import { criterionKinds } from "../../domain/project/Badge.ts"
 import { limits } from "../../Limits.ts"
 import { Backfill, BackfillRequest, StartedBackfill } from "./Backfills.ts"
 import { oneOf, text } from "./Checks.ts"

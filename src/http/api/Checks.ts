@@ -3,9 +3,9 @@
  * Schema can say of it, so that the decoder, the problem reports and the reference come from one place.
  */
 import { type JsonSchema, Schema, SchemaIssue } from "effect"
-import { isTimeZone } from "../../domain/Calendar.ts"
-import { callerIdFault, characterCount } from "../../domain/Ids.ts"
-import { metadataFault } from "../../domain/Metadata.ts"
+import { isTimeZone } from "../../domain/values/Calendar.ts"
+import { callerIdFault, characterCount } from "../../domain/values/Ids.ts"
+import { metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 
 /** What can be wrong with one place of a request; the `code` of each of a problem's `errors`. */

@@ -1,8 +1,8 @@
 /** What the groups of the contract share: ids, times, pages, the key, and who may do what. */
 import { Context, Schema, SchemaTransformation } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
-import type { Scope } from "../../domain/Directory.ts"
-import { actionPattern } from "../../domain/Ids.ts"
+import type { Scope } from "../../domain/project/Directory.ts"
+import { actionPattern } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { callerId, check, integer, pattern } from "./Checks.ts"
 import { earned, earnedBadge, sameLevel } from "./examples/Events.ts"

@@ -1,7 +1,7 @@
 /** What the definitions (rules, quests, badges, streaks) have in common. */
 import { Schema } from "effect"
-import { conditionOperators } from "../../domain/Condition.ts"
-import { questCompleteAction } from "../../domain/Ids.ts"
+import { conditionOperators } from "../../domain/project/Condition.ts"
+import { questCompleteAction } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { check, faultAt, integer, list, oneOf, text } from "./Checks.ts"
 import { Action } from "./Common.ts"

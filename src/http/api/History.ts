@@ -1,6 +1,6 @@
-/** What a user's history shows: facts, each with what caused it. `domain/HistoryFact.ts` makes them. */
+/** What a user's history shows: facts, each with what caused it. `domain/message/HistoryFact.ts` makes them. */
 import { Schema } from "effect"
-import { type HistoryKind, historyKinds } from "../../domain/HistoryFact.ts"
+import { type HistoryKind, historyKinds } from "../../domain/message/HistoryFact.ts"
 import { check, oneOf } from "./Checks.ts"
 import {
   Action,

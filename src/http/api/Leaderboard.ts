@@ -1,7 +1,7 @@
 /** Who has how much. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { dayOf, windowKinds } from "../../domain/Calendar.ts"
+import { dayOf, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { check, oneOf } from "./Checks.ts"
 import { ApiKey, Level, OpenTo, pageFields, pageQuery, Time, UserId, Xp } from "./Common.ts"

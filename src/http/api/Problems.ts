@@ -1,7 +1,7 @@
 /** The errors that operations declare: RFC 9457 problem details, one schema per status and meaning. */
 import { Schema } from "effect"
 import { HttpApiSchema } from "effect/http-api"
-import { type ErrorCode, errorKinds } from "../../domain/Errors.ts"
+import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { countedBadgeId, webhookId } from "./examples/Ids.ts"
 import { type Occurrence, occurrences } from "./examples/Problems.ts"
 

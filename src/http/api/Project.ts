@@ -1,8 +1,8 @@
 /** What holds for a whole environment, and how to try it out. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { environmentNames, tiers } from "../../domain/Directory.ts"
-import { levelCurveKinds } from "../../domain/Level.ts"
+import { environmentNames, tiers } from "../../domain/project/Directory.ts"
+import { levelCurveKinds } from "../../domain/project/Level.ts"
 import { limits } from "../../Limits.ts"
 import { distinct, faultAt, integer, list, number, oneOf, text, timeZone } from "./Checks.ts"
 import { Action, ApiKey, Earned, LevelChange, mergePatch, OpenTo, Time, UserId } from "./Common.ts"

@@ -1,7 +1,7 @@
 /** What users can take on. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { questRecurrences, questStatuses } from "../../domain/Quest.ts"
+import { questRecurrences, questStatuses } from "../../domain/project/Quest.ts"
 import { limits } from "../../Limits.ts"
 import { distinct, list, metadata, oneOf, text } from "./Checks.ts"
 import {

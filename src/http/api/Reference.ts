@@ -1,5 +1,5 @@
 /** What the OpenAPI document says beyond the schemas: the words at its start, headers, numbers in queries. */
-import { type ErrorCode, errorKinds } from "../../domain/Errors.ts"
+import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Checks.ts"
 import { messageId, ruleId } from "./examples/Ids.ts"

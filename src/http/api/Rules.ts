@@ -1,7 +1,7 @@
 /** What actions are worth. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { limitPeriods } from "../../domain/Rule.ts"
+import { limitPeriods } from "../../domain/project/Rule.ts"
 import { limits } from "../../Limits.ts"
 import { faultAt, integer, number, oneOf, text } from "./Checks.ts"
 import {

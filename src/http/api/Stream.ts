@@ -1,8 +1,8 @@
 /** The messages as they come. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { describeMessage } from "../../domain/MessageCatalogue.ts"
-import { isKindPattern, messageKinds } from "../../domain/MessageKind.ts"
+import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
+import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { check } from "./Checks.ts"
 import { ApiKey, OpenTo, Time } from "./Common.ts"

@@ -1,6 +1,6 @@
 /** What a user is shown as. */
 import { Schema } from "effect"
-import { callerIdFault } from "../../domain/Ids.ts"
+import { callerIdFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { check, faultAt, idFaultCode, oneOf, text, timeZone } from "./Checks.ts"
 import {

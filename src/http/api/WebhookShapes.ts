@@ -1,7 +1,7 @@
 /** What is sent and shown of webhooks and their deliveries. */
 import { Schema } from "effect"
-import { describeMessage } from "../../domain/MessageCatalogue.ts"
-import { isKindPattern, messageKinds } from "../../domain/MessageKind.ts"
+import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
+import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { check, integer, list, oneOf, text } from "./Checks.ts"
 import { pageFields, Time, TimeIn } from "./Common.ts"

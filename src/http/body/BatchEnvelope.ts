@@ -8,7 +8,7 @@
  * its bound: such an event, and such a surrounding, are refused without being parsed.
  */
 import { Result, Schema } from "effect"
-import { invalidRequest, type LaurelError } from "../../domain/Errors.ts"
+import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { brokenAt, endsEarly, parseJson } from "./Body.ts"
 import {

@@ -1,6 +1,6 @@
 /** Reads a batch that is NDJSON: a JSON event a line. Blank lines are none. */
 import { Result } from "effect"
-import { invalidRequest, type LaurelError } from "../../domain/Errors.ts"
+import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { parseJson } from "./Body.ts"
 import { type BatchInput, type BatchStep, decodeMember, tooLargeEvent } from "./EventDecoder.ts"

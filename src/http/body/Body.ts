@@ -5,7 +5,7 @@
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import { Result } from "effect"
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 
 export const bodyTooLarge = (bytesMax: number): LaurelError =>

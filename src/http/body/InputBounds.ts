@@ -7,7 +7,7 @@
  * are told here and left out of what the Schema gets. All other faults are the Schema's.
  */
 import type { Schema, SchemaAST } from "effect"
-import type { Fault } from "../../domain/Errors.ts"
+import type { Fault } from "../../domain/values/Errors.ts"
 import type { FaultCode } from "../api/Checks.ts"
 import { pointerStep } from "./SchemaFaults.ts"
 

@@ -1,6 +1,6 @@
 /** Decodes one part of a request with its schema: first its bounds (`InputBounds.ts`), then the Schema. */
 import { Result, type Schema, type SchemaAST, SchemaParser } from "effect"
-import type { Fault } from "../../domain/Errors.ts"
+import type { Fault } from "../../domain/values/Errors.ts"
 import { compileBounds } from "./InputBounds.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
 

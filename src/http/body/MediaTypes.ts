@@ -1,6 +1,6 @@
 /** Which media types a request's body may have, and how others are refused. */
 import type { IncomingMessage } from "node:http"
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { CompiledOperation } from "../contract/Operation.ts"
 
 interface MediaType {

@@ -3,7 +3,7 @@
  * code and words that never repeat what was sent. The codes come from the checks (`api/Checks.ts`).
  */
 import type { SchemaAST, SchemaIssue } from "effect"
-import type { Fault } from "../../domain/Errors.ts"
+import type { Fault } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { FaultCode } from "../api/Checks.ts"
 

@@ -7,7 +7,7 @@
  */
 import type { Effect } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup } from "effect/http-api"
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { ApiKey } from "../api/Common.ts"
 import { type CompiledOperation, compileOperation, type Operation } from "./Operation.ts"
 import { Router } from "./Router.ts"

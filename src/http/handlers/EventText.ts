@@ -3,7 +3,7 @@
  * members are few and known: written one by one, which is faster than making objects for
  * `JSON.stringify`. The text is the same (a test compares them).
  */
-import type { EventReply } from "../../domain/UserReply.ts"
+import type { EventReply } from "../../domain/message/UserReply.ts"
 import type { EventOutcome } from "../api/Events.ts"
 import { showBadges } from "./Shapes.ts"
 

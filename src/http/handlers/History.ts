@@ -1,13 +1,13 @@
 /** A user's history in pages. */
 import { Effect, Stream } from "effect"
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import {
   type HistoryFact,
   type HistoryKind,
   historyFact,
   isShown,
-} from "../../domain/HistoryFact.ts"
-import type { JournalRecord } from "../../domain/Record.ts"
+} from "../../domain/message/HistoryFact.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import {

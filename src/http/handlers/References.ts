@@ -6,7 +6,7 @@ import {
   prerequisiteFaults,
   streakReferenceFaults,
 } from "../../domain/decide/References.ts"
-import type { Fault } from "../../domain/Errors.ts"
+import type { Fault } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 

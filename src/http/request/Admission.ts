@@ -20,7 +20,7 @@
  *
  * Cost: some comparisons and counters a request, and one `setImmediate` a turn with requests.
  */
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { FairShares, type Share, type ShareBounds } from "./FairShares.ts"

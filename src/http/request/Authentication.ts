@@ -5,7 +5,7 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { Accounts, Caller } from "../../accounts/Accounts.ts"
-import { laurelError } from "../../domain/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 import type { FairShares, Share } from "./FairShares.ts"
 import { bearerKey } from "./RequestParts.ts"
 

@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Caller, RateLimitState } from "../../accounts/Accounts.ts"
-import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
+import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { problemContentType } from "../api/Problems.ts"
 import { discardBody, hasBody } from "../body/Body.ts"
 import { originForm } from "../server/RequestHead.ts"

@@ -1,6 +1,6 @@
 /** Ids that Laurel makes: a prefix that tells their kind, and a UUID that sorts by time. */
 import { randomBytes, randomUUIDv7 } from "node:crypto"
-import type { IdPrefix } from "../../domain/Ids.ts"
+import type { IdPrefix } from "../../domain/values/Ids.ts"
 
 /** A new id such as `evt_01a1fc1e64c07345932e273286b5ca30`. */
 export const makeId = (prefix: IdPrefix): string => {

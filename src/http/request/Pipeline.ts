@@ -6,7 +6,7 @@
  */
 import { Cause, Effect, type Fiber, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts"

@@ -1,5 +1,5 @@
 /** Errors as callers see them: RFC 9457 problem details. */
-import { errorKinds, type LaurelError } from "../../domain/Errors.ts"
+import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { problemType } from "../api/Problems.ts"
 
 /** The body of an error reply. `path` is what was asked for. */

@@ -1,5 +1,5 @@
 /** What the HTTP server counts. On the way of a request this is two look-ups and three additions. */
-import { type Tier, tiers } from "../../domain/Directory.ts"
+import { type Tier, tiers } from "../../domain/project/Directory.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
 /** The requests of one operation. */

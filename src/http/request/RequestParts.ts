@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { Result } from "effect"
-import type { Fault } from "../../domain/Errors.ts"
+import type { Fault } from "../../domain/values/Errors.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { FaultCode } from "../api/Checks.ts"

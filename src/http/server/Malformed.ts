@@ -3,7 +3,7 @@
  * bodies that end too early. The connection always ends; a reply that is still due on it goes out first.
  */
 import type { Socket } from "node:net"
-import { type ErrorCode, errorKinds, laurelError } from "../../domain/Errors.ts"
+import { type ErrorCode, errorKinds, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { problemContentType } from "../api/Problems.ts"
 import type { Exchange } from "../request/Exchange.ts"

@@ -1,6 +1,6 @@
 /** Whether the service accepts requests, for `/readyz`. The program says so; the HTTP server only looks. */
 import { Context, Layer } from "effect"
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
 export interface ReadinessState {
   phase: "starting" | "ready" | "stopping"

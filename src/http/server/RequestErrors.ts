@@ -1,5 +1,5 @@
 /** Refusals that any request can meet. */
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
 export const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
   retryAfterSeconds: 5,

@@ -3,7 +3,7 @@
  * path of every request: the check looks at the length of each header field's name, and at little more.
  */
 import type { IncomingMessage } from "node:http"
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
 /** Why the connection must end with the refusal of a request; `undefined` for one that is HTTP/1.1 or 1.0. */
 export const headFault = (request: IncomingMessage): LaurelError | undefined => {

@@ -8,7 +8,7 @@
 import type { AddressInfo } from "node:net"
 import { Context, Effect, Fiber, References, type Scope } from "effect"
 import { Accounts } from "../../accounts/Accounts.ts"
-import { laurelError } from "../../domain/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"

@@ -2,7 +2,7 @@
  * Answers while the data is still being opened: the process is up, but not ready, and everything else should be
  * asked again in a moment. No key can be checked yet, so nothing is told but what the start is at.
  */
-import { laurelError } from "../../domain/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 import { alive } from "../contract/Interpreter.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"

@@ -7,8 +7,8 @@
  * clients remember and do not show. Who asks for rare messages resumes there and not at the last one.
  */
 import { Clock, Effect, Option, Stream } from "effect"
-import { type MessageName, messageId, messageKindAt } from "../../domain/Message.ts"
-import type { MessageKind } from "../../domain/MessageKind.ts"
+import { type MessageName, messageId, messageKindAt } from "../../domain/message/Message.ts"
+import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { Feed, FeedEntry, FeedGone } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import { messageBlock, placeAfter, type StreamHub, Subscriber } from "./StreamHub.ts"

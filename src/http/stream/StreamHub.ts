@@ -9,8 +9,8 @@
  * record.
  */
 import { Cause, Effect } from "effect"
-import { type MessageName, messageKindAt } from "../../domain/Message.ts"
-import type { MessageKind } from "../../domain/MessageKind.ts"
+import { type MessageName, messageKindAt } from "../../domain/message/Message.ts"
+import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"

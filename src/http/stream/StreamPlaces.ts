@@ -9,7 +9,7 @@
  * A place is taken synchronously, before anything waits, so that no two openings see the same free place.
  * Cost: constant, except that an opening while no place is free looks at every environment that holds one.
  */
-import { type LaurelError, laurelError } from "../../domain/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
 export type StreamBounds = Record<"streamsMax" | "streamsOfEnvironmentMax", number>
 

@@ -7,7 +7,7 @@
  */
 import type { ServerResponse } from "node:http"
 import { Cause, Data, Effect, Stream } from "effect"
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { timeoutOfRunning } from "../../storage/disk/runningTime.ts"
 import type { Exchange, HeaderList } from "../request/Exchange.ts"
 import type { RunForRequest } from "../request/Pipeline.ts"

@@ -10,8 +10,8 @@
  */
 import type { KeyObject } from "node:crypto"
 import { Semaphore } from "effect"
-import { kindsOf, type MessageKind } from "../../domain/MessageKind.ts"
-import type { DisabledReason, Webhook } from "../../domain/Webhook.ts"
+import { kindsOf, type MessageKind } from "../../domain/message/MessageKind.ts"
+import type { DisabledReason, Webhook } from "../../domain/project/Webhook.ts"
 import { limits } from "../../Limits.ts"
 import type { Erasures } from "../outbox/Erasures.ts"
 import { type Memory, Queue } from "../outbox/Queue.ts"

@@ -4,7 +4,7 @@
  * may be done twice without harm. Each runs in a fiber of its own; recoveries one after another.
  */
 import { Cause, Effect, Semaphore } from "effect"
-import { messageKindAt } from "../../domain/Message.ts"
+import { messageKindAt } from "../../domain/message/Message.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"

@@ -1,7 +1,7 @@
 /** Single things that are done to an endpoint: give it up, send one message once more. */
 import { Effect, Semaphore } from "effect"
-import { type MessageName, messageKindAt } from "../../domain/Message.ts"
-import type { DisabledReason } from "../../domain/Webhook.ts"
+import { type MessageName, messageKindAt } from "../../domain/message/Message.ts"
+import type { DisabledReason } from "../../domain/project/Webhook.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"

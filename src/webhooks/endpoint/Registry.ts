@@ -3,7 +3,7 @@
  * when it changes, discarded when it is deleted. What the projects say is read from their durable states.
  */
 import { Effect } from "effect"
-import type { MessageKind } from "../../domain/MessageKind.ts"
+import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
 import { type EndpointStats, emptyStats } from "../store/EndpointStats.ts"

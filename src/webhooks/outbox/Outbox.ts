@@ -13,8 +13,8 @@
  * is counted as dropped, and can be recovered later.
  */
 import { Effect } from "effect"
-import { isFactFor, messageKindAt } from "../../domain/Message.ts"
-import type { FactOf } from "../../domain/Record.ts"
+import { isFactFor, messageKindAt } from "../../domain/message/Message.ts"
+import type { FactOf } from "../../domain/record/Record.ts"
 import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"

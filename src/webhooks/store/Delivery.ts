@@ -4,8 +4,8 @@
  * expanded. What the store keeps of it is small; the message itself is read back from the journal.
  */
 import { hash } from "node:crypto"
-import { factId, factNameOf, type MessageName, messageId } from "../../domain/Message.ts"
-import type { MessageKind } from "../../domain/MessageKind.ts"
+import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
+import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { asBuffer, compositeKey } from "../../storage/Keys.ts"
 

@@ -10,7 +10,7 @@
  * first; so no two blocks can come to stand under one key, since no delivery is in two.
  */
 import { Effect, Stream } from "effect"
-import type { MessageKind } from "../../domain/MessageKind.ts"
+import type { MessageKind } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer, keyParts, successor } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"

@@ -3,7 +3,7 @@ import { constants } from "node:os"
 import { resolve } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { exitCodes, refused } from "../../../src/cli/output/ExitCode.ts"
-import { laurelError } from "../../../src/domain/Errors.ts"
+import { laurelError } from "../../../src/domain/values/Errors.ts"
 
 const operatorsGuide = readFileSync(
   resolve(import.meta.dirname, "../../../snapshots/README.md"),

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { vi } from "vitest"
-import { readConfig } from "../../../src/Config.ts"
+import { readConfig } from "../../../src/config/Config.ts"
 import {
   type ArchiveSettings,
   archiveSettings,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { Fenwick } from "../../../src/domain/board/Fenwick.ts"
-import { runSeed, seededRandom } from "../leaderboardModel.ts"
+import { runSeed, seededRandom } from "./leaderboardModel.ts"
 
 describe("A row of counts", () => {
   it("sums and finds like a plain array through random changes", () => {

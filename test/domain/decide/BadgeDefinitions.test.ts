@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "@effect/vitest"
-import type { Badge } from "../../../src/domain/Badge.ts"
+import type { Badge } from "../../../src/domain/project/Badge.ts"
 import type { BadgeChange, CriterionParts } from "../../../src/domain/decide/BadgeDefinitions.ts"
 import { limits } from "../../../src/Limits.ts"
 import { badgeWith } from "../definitions.ts"

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { dayOf, type WindowKind, windowOfDay, zoneOf } from "../../../src/domain/Calendar.ts"
+import { dayOf, type WindowKind, windowOfDay, zoneOf } from "../../../src/domain/values/Calendar.ts"
 import { decideCloseWindows, openWindow } from "../../../src/domain/decide/CloseWindows.ts"
 import { World } from "./World.ts"
 

@@ -1,11 +1,11 @@
 /** A project that commands are decided on, one after the other, as its actor does it. */
 import { Result } from "effect"
 import { decideProject, type ProjectCommand } from "../../../src/domain/decide/Project.ts"
-import type { LaurelError } from "../../../src/domain/Errors.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/Project.ts"
-import type { QuestStatus } from "../../../src/domain/Quest.ts"
-import { questStatusAt } from "../../../src/domain/Quest.ts"
-import type { Fact } from "../../../src/domain/Record.ts"
+import type { LaurelError } from "../../../src/domain/values/Errors.ts"
+import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
+import type { QuestStatus } from "../../../src/domain/project/Quest.ts"
+import { questStatusAt } from "../../../src/domain/project/Quest.ts"
+import type { Fact } from "../../../src/domain/record/Record.ts"
 
 export class ProjectWorld {
   state: ProjectState = emptyProject

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Rule } from "../../../src/domain/Rule.ts"
+import type { Rule } from "../../../src/domain/project/Rule.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "./World.ts"
 

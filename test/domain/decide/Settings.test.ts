@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { SettingsChange } from "../../../src/domain/decide/Settings.ts"
-import { defaultSettings } from "../../../src/domain/Project.ts"
+import { defaultSettings } from "../../../src/domain/project/Project.ts"
 import { badgeWith } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 

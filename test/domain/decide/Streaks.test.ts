@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { zoneOf } from "../../../src/domain/Calendar.ts"
-import { dueAt } from "../../../src/domain/Due.ts"
-import { daysOf, type StreakDefinition, streakNow } from "../../../src/domain/Streak.ts"
+import { zoneOf } from "../../../src/domain/values/Calendar.ts"
+import { dueAt } from "../../../src/domain/user/Due.ts"
+import { daysOf, type StreakDefinition, streakNow } from "../../../src/domain/user/Streak.ts"
 import { limits } from "../../../src/Limits.ts"
 import { kindsOf, World } from "./World.ts"
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Condition } from "../../../src/domain/Condition.ts"
+import type { Condition } from "../../../src/domain/project/Condition.ts"
 import type { ProjectCommand } from "../../../src/domain/decide/Project.ts"
 import { limits } from "../../../src/Limits.ts"
 import { questWith, ruleWith } from "../definitions.ts"

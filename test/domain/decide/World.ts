@@ -1,22 +1,22 @@
 /** One user and the definitions around it: commands are decided and applied as the actor does it. */
 import { Result } from "effect"
-import { applyUser } from "../../../src/domain/applyUser.ts"
-import type { Badge } from "../../../src/domain/Badge.ts"
+import { applyUser } from "../../../src/domain/record/applyUser.ts"
+import type { Badge } from "../../../src/domain/project/Badge.ts"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import type { LaurelError } from "../../../src/domain/Errors.ts"
-import type { ProjectSettings, ProjectState } from "../../../src/domain/Project.ts"
-import { applyProject, defaultSettings, emptyProject } from "../../../src/domain/Project.ts"
-import type { Quest } from "../../../src/domain/Quest.ts"
+import type { LaurelError } from "../../../src/domain/values/Errors.ts"
+import type { ProjectSettings, ProjectState } from "../../../src/domain/project/Project.ts"
+import { applyProject, defaultSettings, emptyProject } from "../../../src/domain/project/Project.ts"
+import type { Quest } from "../../../src/domain/project/Quest.ts"
 import type {
   Fact,
   GrantedReward,
   JournalRecord,
   TrackedEvent,
   UserCommand,
-} from "../../../src/domain/Record.ts"
-import type { Rule } from "../../../src/domain/Rule.ts"
-import type { UserState } from "../../../src/domain/User.ts"
-import { type ReplyTo, replyOf } from "../../../src/domain/UserReply.ts"
+} from "../../../src/domain/record/Record.ts"
+import type { Rule } from "../../../src/domain/project/Rule.ts"
+import type { UserState } from "../../../src/domain/user/User.ts"
+import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import { badgeWith, questWith, ruleWith } from "../definitions.ts"
 
 const subject = { actor: "user", environment: "p:sandbox", userId: "u1" } as const

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { applyUser } from "../../../src/domain/applyUser.ts"
+import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import type { EngineOptions } from "../../../src/engine/EngineOptions.ts"
 import { limits } from "../../../src/Limits.ts"

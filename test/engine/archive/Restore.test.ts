@@ -2,7 +2,7 @@ import { cp, mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promi
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import type { JournalRecord } from "../../../src/domain/Record.ts"
+import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { Step } from "../../../src/engine/archive/Jobs.ts"
 import { restoreDraft } from "../../../src/engine/archive/RestoreJob.ts"
 import { planRestore, type RestoreTarget } from "../../../src/engine/archive/RestorePlan.ts"

@@ -1,7 +1,7 @@
 /** An engine over a real data directory, with archives, and what tests of both repeat. */
 import path from "node:path"
 import { Effect, Exit, Scope } from "effect"
-import type { JournalRecord } from "../../../src/domain/Record.ts"
+import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { ArchiveMetrics } from "../../../src/engine/archive/ArchiveMetrics.ts"
 import { type Archives, makeArchives } from "../../../src/engine/archive/Archives.ts"
 import type { Step } from "../../../src/engine/archive/Jobs.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { dayOf } from "../../../src/domain/Calendar.ts"
+import { dayOf } from "../../../src/domain/values/Calendar.ts"
 import type { BoardQuery, BoardWindow } from "../../../src/engine/boards/ReadBoard.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
-import type { JournalRecord } from "../../../src/domain/Record.ts"
+import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { Feed, FeedEntry, type Follower } from "../../../src/engine/commit/Feed.ts"
 import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { recordNameOf } from "../../../src/domain/Ids.ts"
+import { recordNameOf } from "../../../src/domain/values/Ids.ts"
 import { idPairs, isRunHead } from "../../../src/engine/dedupe/IdRun.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { decodeRecord } from "../../../src/engine/records/Codec.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { replyOf } from "../../../src/domain/UserReply.ts"
+import { replyOf } from "../../../src/domain/message/UserReply.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { event, quest, recordsOf, rule, sandbox, start, startInMemory } from "../fixture.ts"
 

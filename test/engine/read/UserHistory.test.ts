@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, Pull, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { JournalRecord } from "../../../src/domain/Record.ts"
+import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"

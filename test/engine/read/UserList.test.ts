@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { compareCodePoints } from "../../../src/domain/Ids.ts"
+import { compareCodePoints } from "../../../src/domain/values/Ids.ts"
 import { sortInTurns } from "../../../src/engine/read/sortInTurns.ts"
 import type { UserListQuery } from "../../../src/engine/read/UserList.ts"
 import { limits } from "../../../src/Limits.ts"

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/Project.ts"
-import type { Fact } from "../../../src/domain/Record.ts"
+import {
+  applyProject,
+  emptyProject,
+  type ProjectState,
+} from "../../../src/domain/project/Project.ts"
+import type { Fact } from "../../../src/domain/record/Record.ts"
 import { decodeProject, encodeProject } from "../../../src/engine/records/Codec.ts"
 import { badgeWith, questWith, ruleWith } from "../../domain/definitions.ts"
 

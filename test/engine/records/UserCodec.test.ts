@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { emptyProfile, noWindows, type UserState } from "../../../src/domain/User.ts"
+import { emptyProfile, noWindows, type UserState } from "../../../src/domain/user/User.ts"
 import {
   decodeUser,
   decodeUserHead,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import type { JournalRecord } from "../../../src/domain/Record.ts"
+import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { IdempotencyKeys } from "../../../src/engine/dedupe/Idempotency.ts"
 import { IdIndex } from "../../../src/engine/dedupe/IdIndex.ts"
 import { Erasures } from "../../../src/engine/erasure/Erasures.ts"

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Subject } from "../../../src/domain/Record.ts"
+import type { Subject } from "../../../src/domain/record/Record.ts"
 import { partsByKey } from "../../../src/engine/snapshot/partsByKey.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 

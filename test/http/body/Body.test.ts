@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { Result } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import type { LaurelError } from "../../../src/domain/Errors.ts"
+import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import { readBody } from "../../../src/http/body/Body.ts"
 
 const bytesMax = 20

@@ -1,7 +1,7 @@
-import type { Badge } from "../../../src/domain/Badge.ts"
-import type { ProjectSettings } from "../../../src/domain/Project.ts"
-import type { Quest } from "../../../src/domain/Quest.ts"
-import type { Rule } from "../../../src/domain/Rule.ts"
+import type { Badge } from "../../../src/domain/project/Badge.ts"
+import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
+import type { Quest } from "../../../src/domain/project/Quest.ts"
+import type { Rule } from "../../../src/domain/project/Rule.ts"
 import type { ClosedThrough } from "./windows.ts"
 
 /** What a project defines at a moment; each list in the order of creation. */

@@ -1,5 +1,5 @@
 /** Which badges a user has, and by what numbers they are earned. */
-import type { Badge, Criterion } from "../../../src/domain/Badge.ts"
+import type { Badge, Criterion } from "../../../src/domain/project/Badge.ts"
 import { pointsOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
 import type { Definitions } from "./Definitions.ts"

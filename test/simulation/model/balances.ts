@@ -1,5 +1,5 @@
 /** xp and points: sums over what happened and was not taken back. */
-import type { WindowKind } from "../../../src/domain/Calendar.ts"
+import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { happened, type Log, standing } from "./log.ts"
 
 const sum = (numbers: ReadonlyArray<number>): number =>

@@ -2,7 +2,7 @@
  * Time as a person with a paper calendar reads it: dates are texts such as `2026-11-01`, which sort as they
  * follow each other, and a window is known by the date of its first day.
  */
-import type { WindowKind } from "../../../src/domain/Calendar.ts"
+import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 
 export const windowKinds: ReadonlyArray<WindowKind> = ["daily", "weekly", "monthly"]
 

@@ -1,5 +1,5 @@
 /** Levels, by counting up from the first. */
-import type { LevelCurve } from "../../../src/domain/Level.ts"
+import type { LevelCurve } from "../../../src/domain/project/Level.ts"
 
 /** The xp at which `level` begins; `Infinity` for one that the curve does not have. */
 export const beginsAt = (curve: LevelCurve, level: number): number => {

@@ -1,5 +1,5 @@
 /** What the rules give for an event. */
-import type { Gives, Rule } from "../../../src/domain/Rule.ts"
+import type { Gives, Rule } from "../../../src/domain/project/Rule.ts"
 import { limits } from "../../../src/Limits.ts"
 import { dateAt, windowOf } from "./calendar.ts"
 import { find, satisfies } from "./conditions.ts"

@@ -1,5 +1,5 @@
 /** Which windows of the leaderboard something counts for. */
-import type { WindowKind } from "../../../src/domain/Calendar.ts"
+import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { windowsOf } from "./balances.ts"
 import { later, nextWindow, windowAt, windowKinds } from "./calendar.ts"
 import type { Log, Windows } from "./log.ts"

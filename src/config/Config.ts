@@ -1,0 +1,266 @@
+/**
+ * The settings of a server, read from environment variables, here and nowhere else. One record says for each
+ * what it is called, what it means, what it may be and what it is by default; an empty variable counts as
+ * not set. All faults are found at once.
+ */
+import path from "node:path"
+import { Result } from "effect"
+import { limits } from "../Limits.ts"
+import "../limitRelations.ts"
+import {
+  cidrs,
+  duration,
+  durationOrOff,
+  folder,
+  headerFields,
+  host,
+  hosts,
+  logLevel,
+  logLevels,
+  oneOf,
+  type Parse,
+  retrySchedule,
+  webAddress,
+  wholeNumber,
+  yesOrNo,
+} from "./SettingForms.ts"
+import { archiveKeptMs } from "../storage/archive/ArchiveRetention.ts"
+import { defaultSchedule } from "../webhooks/endpoint/Schedule.ts"
+
+interface Setting<A> {
+  readonly variable: string
+  readonly fallback: string
+  readonly parse: Parse<A>
+  /** What it means, for people. */
+  readonly meaning: string
+  /** What it holds is never shown. */
+  readonly secret?: boolean
+}
+
+const setting = <A>(
+  variable: string,
+  fallback: string,
+  parse: Parse<A>,
+  meaning: string,
+): Setting<A> => ({ variable, fallback, parse, meaning })
+
+const settings = {
+  host: setting("LAUREL_HOST", "127.0.0.1", host, "Address that the API listens on"),
+  port: setting(
+    "LAUREL_PORT",
+    "8080",
+    wholeNumber(0, 65_535),
+    "Port of the API; 0 picks a free one",
+  ),
+  keepAliveMs: setting(
+    "LAUREL_KEEP_ALIVE",
+    `${limits.keepAliveTimeoutMs / 1_000} seconds`,
+    duration(1_000, 3_600_000),
+    "Time that an idle connection stays open; set it above the idle timeout of a proxy in front",
+  ),
+  adminHost: setting(
+    "LAUREL_ADMIN_HOST",
+    "127.0.0.1",
+    host,
+    "Address of the admin server, for metrics and the command line; keep it private",
+  ),
+  adminPort: setting(
+    "LAUREL_ADMIN_PORT",
+    "8081",
+    wholeNumber(0, 65_535),
+    "Port of the admin server; 0 picks a free one",
+  ),
+  adminHostNames: setting(
+    "LAUREL_ADMIN_HOST_NAMES",
+    "",
+    hosts,
+    "Host names that requests to the admin server may use, comma-separated; IP addresses and localhost are always allowed",
+  ),
+  dataDirectory: setting("LAUREL_DATA_DIR", "./snapshots", folder, "Data directory"),
+  durability: setting(
+    "LAUREL_DURABILITY",
+    "fsync",
+    oneOf("fsync", "relaxed"),
+    "fsync: reply after the flush to disk; relaxed: reply before it, so that a crash can lose acknowledged writes",
+  ),
+  snapshotIntervalMs: setting(
+    "LAUREL_SNAPSHOT_INTERVAL",
+    `${limits.snapshotIntervalMs / 1_000} seconds`,
+    duration(100, 86_400_000),
+    "Time between snapshots; a longer interval writes less and lengthens recovery",
+  ),
+  clockJumpMsMax: setting(
+    "LAUREL_CLOCK_JUMP_MAX",
+    `${limits.clockJumpMsMax / 86_400_000} days`,
+    duration(3_600_000, 36_500 * 86_400_000),
+    "Largest jump ahead that is accepted from the machine's clock, also since the newest record; a larger one is treated as a wrong clock",
+  ),
+  archiveIntervalMs: setting(
+    "LAUREL_ARCHIVE_INTERVAL",
+    `${limits.archiveIntervalMs / 3_600_000} hour`,
+    durationOrOff(60_000, 31 * 86_400_000),
+    "Time between archives, which are complete copies to restore from; off: only on demand",
+  ),
+  archiveDirectory: setting(
+    "LAUREL_ARCHIVE_DIR",
+    "",
+    folder,
+    "Directory of archives, ideally on another disk; default: archive in the data directory",
+  ),
+  archivesHourly: setting(
+    "LAUREL_ARCHIVE_HOURLY",
+    String(limits.archivesHourly),
+    wholeNumber(0, limits.archivesKeptMax),
+    "Number of hourly archives to keep",
+  ),
+  archivesDaily: setting(
+    "LAUREL_ARCHIVE_DAILY",
+    String(limits.archivesDaily),
+    wholeNumber(0, limits.archivesKeptMax),
+    "Number of daily archives to keep",
+  ),
+  residentUsersMax: setting(
+    "LAUREL_RESIDENT_USERS_MAX",
+    String(limits.residentUsersMax),
+    wholeNumber(1_000, 100_000_000),
+    "Maximum users in memory; others are read from disk on demand",
+  ),
+  shutdownGraceMs: setting(
+    "LAUREL_SHUTDOWN_GRACE",
+    `${limits.shutdownGraceMs / 1_000} seconds`,
+    duration(0, 3_600_000),
+    "Time that requests in progress have to finish at shutdown",
+  ),
+  webhookAllowedRanges: setting(
+    "LAUREL_WEBHOOK_ALLOW_CIDR",
+    "",
+    cidrs,
+    "Private address ranges that webhooks may reach, comma-separated",
+  ),
+  webhookRequireHttps: setting(
+    "LAUREL_WEBHOOK_REQUIRE_HTTPS",
+    "true",
+    yesOrNo,
+    "Whether webhooks of production environments must use https",
+  ),
+  webhookRetrySchedule: setting(
+    "LAUREL_WEBHOOK_RETRY_SCHEDULE",
+    defaultSchedule.map((ms) => ms / 1_000).join(),
+    retrySchedule,
+    "Delay before each delivery attempt, the first included, in seconds",
+  ),
+  webhookRetentionMs: setting(
+    "LAUREL_WEBHOOK_RETENTION",
+    `${limits.webhookRetentionMs / 86_400_000} days`,
+    duration(60_000, limits.journalRetentionMs),
+    "Time that deliveries are kept, and the longest time that one may be pending",
+  ),
+  webhookPendingMax: setting(
+    "LAUREL_WEBHOOK_PENDING_MAX",
+    String(limits.webhookPendingMax),
+    wholeNumber(1, limits.webhookPendingTotalMax),
+    "Maximum pending deliveries per webhook. Further deliveries are dropped; recover them with POST /v1/webhooks/:id/recover",
+  ),
+  webhookLogMax: setting(
+    "LAUREL_WEBHOOK_LOG_MAX",
+    String(limits.webhookLogMax),
+    wholeNumber(1, 10_000_000),
+    "Maximum finished deliveries to keep per webhook and status",
+  ),
+  logLevel: setting(
+    "LAUREL_LOG_LEVEL",
+    "info",
+    logLevel,
+    `Lowest level that is logged: ${logLevels.join(", ")}`,
+  ),
+  logFormat: setting(
+    "LAUREL_LOG_FORMAT",
+    "auto",
+    oneOf("auto", "pretty", "json", "logfmt"),
+    "pretty, json or logfmt; auto: pretty on a terminal, else json",
+  ),
+  otlpEndpoint: setting(
+    "LAUREL_OTLP_ENDPOINT",
+    "",
+    webAddress,
+    "Base URL of an OpenTelemetry collector for logs and metrics (OTLP over HTTP); none: no export",
+  ),
+  otlpHeaders: {
+    ...setting(
+      "LAUREL_OTLP_HEADERS",
+      "",
+      headerFields,
+      "Header fields for the collector, name=value, comma-separated, values percent-encoded",
+    ),
+    secret: true,
+  },
+}
+
+type Settings = typeof settings
+
+/** What is configured. Times are milliseconds. */
+export type Config = {
+  readonly [Name in keyof Settings]: Settings[Name] extends Setting<infer A> ? A : never
+}
+
+export interface ConfigReading {
+  /** The configuration, or one line for each fault. */
+  readonly config: Result.Result<Config, ReadonlyArray<string>>
+  /** One line for each variable that looks like a setting and is none. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+export type Environment = { readonly [variable: string]: string | undefined }
+
+/** Reads the configuration from `environment`, by default the process's own. */
+export const readConfig = (environment: Environment = process.env): ConfigReading => {
+  const values: Record<string, unknown> = {}
+  const faults: Array<string> = []
+  const all: { readonly [name: string]: Setting<unknown> } = settings
+  for (const [name, { fallback, parse, secret, variable }] of Object.entries(all)) {
+    const text = givenText(variable, environment) ?? fallback
+    const parsed = parse(text)
+    if (Result.isSuccess(parsed)) values[name] = parsed.success
+    else if (secret) faults.push(`${variable} ${parsed.failure}.`)
+    else faults.push(`${variable} is ${JSON.stringify(text)}: it ${parsed.failure}.`)
+  }
+  const known = new Set<string>(Object.values(settings).map(({ variable }) => variable))
+  const unknown = Object.keys(environment).filter(
+    (variable) => variable.startsWith("LAUREL_") && !known.has(variable),
+  )
+  return {
+    config: faults.length === 0 ? Result.succeed(values as Config) : Result.fail(faults),
+    warnings: unknown
+      .sort()
+      .map((variable) => `${variable} is no setting and has no effect; is it misspelt?`),
+  }
+}
+
+/** Whether `environment` sets it, so that its value is not the default. */
+export const isGiven = (name: keyof Config, environment: Environment = process.env): boolean =>
+  givenText(settings[name].variable, environment) !== undefined
+
+const givenText = (variable: string, environment: Environment): string | undefined => {
+  const text = environment[variable]?.trim()
+  return text === "" ? undefined : text
+}
+
+/** The folder of archives. */
+export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>
+  archiveDirectory === "" ? path.join(dataDirectory, "archive") : archiveDirectory
+
+/** How long journal and archives may have what was erased, milliseconds; of archives without an interval nothing is known. */
+export const erasureMsOf = (config: Config): number => {
+  const { archiveIntervalMs, archivesDaily, archivesHourly, snapshotIntervalMs } = config
+  const lagMs = 4 * Math.max(limits.journalHeartbeatMs, snapshotIntervalMs)
+  const journalMs = limits.journalSegmentMs + limits.journalRetentionMs
+  const retention = { hourly: archivesHourly, daily: archivesDaily }
+  const archivesMs = archiveIntervalMs === null ? 0 : archiveKeptMs(retention, archiveIntervalMs)
+  return Math.max(limits.erasureMs, Math.max(journalMs, archivesMs) + lagMs)
+}
+
+/** All settings with their defaults, a line or two each, for `laurel serve --help`. */
+export const describeSettings = (): string =>
+  Object.values(settings)
+    .map(({ fallback, meaning, variable }) => `  ${variable}=${fallback}\n      ${meaning}`)
+    .join("\n")

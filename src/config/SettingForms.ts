@@ -1,0 +1,125 @@
+/** The forms that a setting can have: each parses a variable's text, or tells in words what it must be. */
+import { isIP } from "node:net"
+import { Duration, type LogLevel, Option, Result } from "effect"
+import { limits } from "../Limits.ts"
+import { parseSchedule, type RetrySchedule } from "../webhooks/endpoint/Schedule.ts"
+import { AllowedRanges } from "../webhooks/send/AddressGuard.ts"
+
+export type Parse<A> = (text: string) => Result.Result<A, string>
+
+export const oneOf =
+  <const Values extends ReadonlyArray<string>>(...values: Values): Parse<Values[number]> =>
+  (text) =>
+    values.includes(text)
+      ? Result.succeed(text)
+      : Result.fail(`must be one of ${values.join(", ")}`)
+
+export const wholeNumber =
+  (min: number, max: number): Parse<number> =>
+  (text) =>
+    /^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max
+      ? Result.succeed(Number(text))
+      : Result.fail(`must be a whole number from ${min} to ${max}`)
+
+const hostName = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9-]+)*$/
+
+export const host: Parse<string> = (text) =>
+  isIP(text) !== 0 || (hostName.test(text) && !/^[\d.]+$/.test(text))
+    ? Result.succeed(text)
+    : Result.fail("must be an IP address or a host name")
+
+export const hosts: Parse<ReadonlyArray<string>> = (text) => {
+  const names = text === "" ? [] : text.split(",").map((name) => name.trim())
+  return names.every((name) => Result.isSuccess(host(name)))
+    ? Result.succeed(names)
+    : Result.fail("must be host names with commas between, such as laurel,metrics.internal")
+}
+
+export const folder: Parse<string> = (text) =>
+  text.includes("\0") ? Result.fail("must be a path") : Result.succeed(text)
+
+/** Milliseconds of a duration such as `30 seconds`. */
+export const duration =
+  (minMs: number, maxMs: number): Parse<number> =>
+  (text) => {
+    const found = Duration.fromInput(text as Duration.Input)
+    const ms = Option.isSome(found) ? Duration.toMillis(found.value) : Number.NaN
+    const [min, max] = [minMs, maxMs].map((bound) => Duration.format(Duration.millis(bound)))
+    return ms >= minMs && ms <= maxMs
+      ? Result.succeed(ms)
+      : Result.fail(`must be a duration such as "30 seconds", from ${min} to ${max}`)
+  }
+
+/** A duration, or `null` for `off`. */
+export const durationOrOff =
+  (minMs: number, maxMs: number): Parse<number | null> =>
+  (text) =>
+    text === "off"
+      ? Result.succeed(null)
+      : Result.mapError(duration(minMs, maxMs)(text), (words) => `${words}, or "off"`)
+
+export const yesOrNo: Parse<boolean> = (text) =>
+  Result.map(oneOf("true", "false")(text), (word) => word === "true")
+
+export const cidrs: Parse<AllowedRanges> = (text) => {
+  const parts = text.split(",").map((part) => part.trim())
+  try {
+    return Result.succeed(new AllowedRanges(text === "" ? [] : parts))
+  } catch {
+    return Result.fail("must be CIDRs with commas between, such as 10.1.0.0/16,fd00::/8")
+  }
+}
+
+export const webAddress: Parse<string | undefined> = (text) => {
+  if (text === "") return Result.succeed(undefined)
+  const url = URL.parse(text)
+  const plain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === ""
+  return plain && /^https?:$/.test(url.protocol)
+    ? Result.succeed(text)
+    : Result.fail("must be an http or https URL without credentials, such as http://127.0.0.1:4318")
+}
+
+/** Header fields as OpenTelemetry writes them: `name=value`, with commas between, values percent-encoded. */
+export const headerFields: Parse<Readonly<Record<string, string>>> = (text) => {
+  const fields: Array<readonly [string, string]> = []
+  for (const part of text === "" ? [] : text.split(",")) {
+    const [, name, encoded] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
+    const value = encoded === undefined ? undefined : decoded(encoded)
+    if (name === undefined || value === undefined || !/^[\x20-\x7e]+$/.test(value)) {
+      return Result.fail("must be header fields such as name=value, with commas between")
+    }
+    fields.push([name.toLowerCase(), value])
+  }
+  return Result.succeed(Object.fromEntries(fields))
+}
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+export const retrySchedule: Parse<RetrySchedule> = (text) => {
+  const schedule = parseSchedule(text)
+  return schedule === undefined
+    ? Result.fail(
+        `must be 1 to ${limits.webhookAttemptsMax} pauses in seconds with commas between, each at most ${limits.webhookPauseMsMax / 1_000}`,
+      )
+    : Result.succeed(schedule)
+}
+
+const levels = {
+  trace: "Trace",
+  debug: "Debug",
+  info: "Info",
+  warn: "Warn",
+  error: "Error",
+  none: "None",
+} as const satisfies Record<string, LogLevel.LogLevel>
+
+export const logLevels = Object.keys(levels) as Array<keyof typeof levels>
+
+export const logLevel: Parse<LogLevel.LogLevel> = (text) =>
+  Result.map(oneOf(...logLevels)(text), (word) => levels[word])

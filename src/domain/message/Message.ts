@@ -1,0 +1,234 @@
+/**
+ * What webhooks and streams tell: pure functions of a durable record. A fact makes at most one message, so a
+ * message is named by its record and the place of its fact in it; its id is the same whenever and however
+ * often it is made. What each kind says is declared in `MessageCatalogue.ts`.
+ */
+import { limits } from "../../Limits.ts"
+import { type RecordName, recordDigits, recordId, recordNameOf } from "../values/Ids.ts"
+import { isoTimeOrNull, makeIsoTime } from "../values/isoTime.ts"
+import type { MessageData } from "./MessageData.ts"
+import { kindOfFact, type MessageKind } from "./MessageKind.ts"
+import { questStatusAt } from "../project/Quest.ts"
+import type { Cause, Fact, FactOf, JournalRecord, QuestRef, Source } from "../record/Record.ts"
+import { isSilent } from "../record/Record.ts"
+import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
+
+export interface Message<Kind extends MessageKind = MessageKind> {
+  readonly id: string
+  readonly type: Kind
+  /** When it was decided, ISO 8601. */
+  readonly timestamp: string
+  readonly project: string
+  readonly environment: string
+  readonly data: MessageData[Kind]
+}
+
+/** Which message of which record. */
+export interface MessageName extends RecordName {
+  /** The place of the fact in the record, from 0. */
+  readonly index: number
+}
+
+/** The id of a message, such as `msg_0mi8k3f2a4c92_1`. */
+export const messageId = (name: MessageName): string => factId("msg", name)
+
+/** The message that an id names; `undefined` for any other text. */
+export const messageNameOf = (id: string): MessageName | undefined => factNameOf("msg", id)
+
+/** The id of what a fact made. */
+export const factId = (prefix: "msg" | "dlv", { index, ...record }: MessageName): string =>
+  [prefix, recordDigits(record), index.toString(36)].join("_")
+
+/** The fact that an id made by `factId` names; `undefined` for any other text. */
+export const factNameOf = (prefix: "msg" | "dlv", id: string): MessageName | undefined => {
+  const split = id.lastIndexOf("_")
+  const record = recordNameOf(prefix, id.slice(0, split))
+  if (record === undefined || !/^[0-9a-z]{1,4}$/.test(id.slice(split + 1))) return undefined
+  const name = { ...record, index: Number.parseInt(id.slice(split + 1), 36) }
+  return factId(prefix, name) === id ? name : undefined
+}
+
+/** The kind of the message that tells of the fact at `index`; `undefined` where none does. */
+export const messageKindAt = (record: JournalRecord, index: number): MessageKind | undefined => {
+  const fact = record.facts[index]
+  return fact === undefined || isSilent(record) ? undefined : kindOfFact(fact)
+}
+
+/** Whether the message of `fact` is for the webhook with this id, as far as the fact decides it. */
+export const isFactFor = (fact: Fact, webhookId: string): boolean => {
+  switch (fact.kind) {
+    case "webhook.tested":
+      return fact.webhookId === webhookId
+    case "webhook.disabled":
+      return fact.webhookId !== webhookId
+    default:
+      return true
+  }
+}
+
+/** The message that tells of the fact at `index`, which `messageKindAt` has a kind for. */
+export const messageAt = (record: JournalRecord, index: number): Message => {
+  const { at, sequence, subject } = record
+  const fact = record.facts[index]
+  const type = messageKindAt(record, index)
+  if (subject.actor === "directory" || fact === undefined || type === undefined) {
+    throw new Error(`Record ${sequence} makes no message of its fact ${index}`)
+  }
+  const { environment, project } = environmentParts(subject.environment)
+  return {
+    id: messageId({ sequence, at, index }),
+    type,
+    timestamp: isoTime(at),
+    project,
+    environment,
+    data: dataOf(record, fact),
+  } as Message
+}
+
+// Both remember their last answer: messages are mostly of now, and of the same environment.
+const isoTime = makeIsoTime()
+
+let latestId = ""
+let latest: Pick<Message, "environment" | "project"> = { project: "", environment: "" }
+const environmentParts = (id: string): typeof latest => {
+  if (id !== latestId) {
+    const split = id.lastIndexOf(":")
+    // In one piece, as ids are (`recordDigits`).
+    const project = [...id.slice(0, split)].join("")
+    latest = { project, environment: id.slice(split + 1) }
+    latestId = id
+  }
+  return latest
+}
+
+const dataOf = (record: JournalRecord, fact: Fact): MessageData[MessageKind] => {
+  const { at, sequence, subject } = record
+  if (subject.actor === "user") return userData(record, fact, subject.userId)
+  switch (fact.kind) {
+    case "quest.created":
+    case "quest.updated":
+      return { sequence, quest: showQuest(fact.quest, at) }
+    case "leaderboard.window_closed": {
+      const { endsAt, startsAt, total, window } = fact
+      return { sequence, window, startsAt: isoTime(startsAt), endsAt: isoTime(endsAt), total }
+    }
+    case "webhook.disabled": {
+      const { description, reason, webhookId } = fact
+      return { sequence, webhookId, description, reason, disabledAt: isoTime(at) }
+    }
+    case "webhook.tested":
+      return { sequence, webhookId: fact.webhookId }
+    default:
+      throw new Error(`No message tells of ${fact.kind}`)
+  }
+}
+
+const userData = (record: JournalRecord, fact: Fact, userId: string): MessageData[MessageKind] => {
+  const { sequence } = record
+  if (fact.kind === "user.deleted") return { sequence, userId }
+  const common = { sequence, userId, cause: showCause(record) }
+  switch (fact.kind) {
+    case "user.created":
+      return common
+    case "event.tracked": {
+      const { action, eventId, level, occurredAt, points, receivedAt, xp } = replyOf(
+        record,
+        false,
+      ) as EventReply
+      const metadata = (record.cause.kind === "event" && record.cause.metadata) || null
+      const received = isoTime(receivedAt)
+      const occurred = occurredAt === receivedAt ? received : isoTime(occurredAt)
+      const times = { occurredAt: occurred, receivedAt: received }
+      return { ...common, eventId, action, ...times, metadata, xp, points, level }
+    }
+    case "xp.earned":
+    case "points.earned":
+      return { ...common, amount: fact.amount, total: fact.total, source: showSource(fact.source) }
+    case "xp.revoked":
+    case "points.revoked":
+      return { ...common, amount: fact.amount, total: fact.total }
+    case "level.changed":
+      return { ...common, from: fact.from, to: fact.to, levels: levelsGained(fact) }
+    case "badge.earned": {
+      const { badgeId, name, source } = fact
+      return { ...common, badgeId, name, source: showSource(source) }
+    }
+    case "badge.revoked":
+      return { ...common, badgeId: fact.badgeId, name: fact.name }
+    case "streak.extended":
+      return { ...common, key: fact.key, current: fact.current, best: fact.streak.best }
+    case "streak.broken":
+      return { ...common, key: fact.key, length: fact.length, best: fact.streak.best }
+    case "quest.started":
+    case "quest.expired":
+      return { ...common, ...questName(fact) }
+    case "quest.progressed": {
+      const { current, progress, step, target } = fact
+      return { ...common, ...questName(fact), step, current, target, progress }
+    }
+    case "quest.completed":
+      return { ...common, ...questName(fact), times: fact.times }
+    case "reward.granted": {
+      const reply = replyOf(record, false) as RewardReply
+      const { level, points, rewardId, type, xp } = reply
+      const amount = reply.type === "badge" ? null : reply.amount
+      const badgeId = reply.type === "badge" ? reply.badgeId : null
+      const reason = (record.cause.kind === "reward" && record.cause.reason) || null
+      return { ...common, rewardId, type, amount, badgeId, reason, xp, points, level }
+    }
+    case "reward.revoked": {
+      const { id, level, points, shortfall, xp } = replyOf(record, false) as RevocationReply
+      return { ...common, rewardId: id, xp, points, level, shortfall }
+    }
+    default:
+      throw new Error(`No message tells of ${fact.kind}`)
+  }
+}
+
+const questName = ({ questId, title }: QuestRef) => ({ questId, title })
+
+const showQuest = (quest: FactOf<"quest.created">["quest"], at: number) => ({
+  id: quest.id,
+  title: quest.title,
+  status: questStatusAt(quest, at),
+  reward: quest.reward,
+  recurrence: quest.recurrence,
+  startsAt: isoTimeOrNull(quest.startsAt),
+  endsAt: isoTimeOrNull(quest.endsAt),
+  createdAt: isoTime(quest.createdAt),
+  updatedAt: isoTime(quest.updatedAt),
+})
+
+/** What gave something, as messages and histories say it. */
+export const showSource = (source: Source) => {
+  if (typeof source === "string") return { kind: source, id: null }
+  return "ruleId" in source
+    ? ({ kind: "rule", id: source.ruleId } as const)
+    : ({ kind: "quest", id: source.questId } as const)
+}
+
+/** What a record is about: the id is of the event or the reward that was sent, or taken back. */
+const showCause = (record: JournalRecord) => {
+  const cause: Cause = record.cause
+  switch (cause.kind) {
+    case "event":
+      return { kind: "event", id: recordId("evt", record) } as const
+    case "reward":
+      return { kind: "reward", id: recordId("rwd", record) } as const
+    case "revocation":
+      return {
+        kind: "revocation",
+        id: recordId(cause.of === "event" ? "evt" : "rwd", cause),
+      } as const
+    case "tick":
+      return { kind: "clock", id: null } as const
+    default:
+      return { kind: cause.kind, id: null } as const
+  }
+}
+
+/** Each level that was gained, the highest of them where there are too many for a message. */
+const levelsGained = ({ from, to }: FactOf<"level.changed">): ReadonlyArray<number> => {
+  const count = Math.min(Math.max(0, to - from), limits.messageLevelsMax)
+  return Array.from({ length: count }, (_, index) => to - count + 1 + index)
+}

@@ -1,0 +1,55 @@
+/** The kinds of message, and how they are asked for. */
+import type { Fact } from "../record/Record.ts"
+
+export const messageKinds = [
+  "event.tracked",
+  "xp.earned",
+  "xp.revoked",
+  "points.earned",
+  "points.revoked",
+  "level.changed",
+  "badge.earned",
+  "badge.revoked",
+  "streak.extended",
+  "streak.broken",
+  "quest.started",
+  "quest.progressed",
+  "quest.completed",
+  "quest.expired",
+  "quest.created",
+  "quest.updated",
+  "reward.granted",
+  "reward.revoked",
+  "leaderboard.window_closed",
+  "user.created",
+  "user.deleted",
+  "webhook.disabled",
+  "webhook.test",
+] as const
+export type MessageKind = (typeof messageKinds)[number]
+
+const kinds: ReadonlySet<string> = new Set(messageKinds)
+const families = new Set(messageKinds.map((kind) => kind.slice(0, kind.indexOf("."))))
+
+/** Whether `text` names a kind, `*`, or a family that exists, such as `quest.*`. */
+export const isKindPattern = (text: string): boolean =>
+  text === "*" || kinds.has(text) || (text.endsWith(".*") && families.has(text.slice(0, -2)))
+
+/** The kinds that `patterns` ask for. */
+export const kindsOf = (patterns: ReadonlyArray<string>): ReadonlySet<MessageKind> =>
+  new Set(
+    messageKinds.filter((kind) =>
+      patterns.some(
+        (pattern) =>
+          pattern === "*" ||
+          pattern === kind ||
+          (pattern.endsWith(".*") && kind.startsWith(pattern.slice(0, -1))),
+      ),
+    ),
+  )
+
+/** The kind of the message that tells of a fact; `undefined` where none does. Most facts share their kind's name. */
+export const kindOfFact = ({ kind }: Fact): MessageKind | undefined => {
+  if (kind === "webhook.tested") return "webhook.test"
+  return kinds.has(kind) ? (kind as MessageKind) : undefined
+}

@@ -1,0 +1,236 @@
+/**
+ * The answer to a user's command, rebuilt from its record alone, so that a duplicate, even years later, is
+ * told the first outcome.
+ */
+import { recordId } from "../values/Ids.ts"
+import type {
+  GrantedReward,
+  JournalRecord,
+  QuestRef,
+  Revocation,
+  TrackedEvent,
+  UserCommand,
+} from "../record/Record.ts"
+
+interface Change {
+  /** What the record gave; negative where it took. */
+  readonly earned: number
+  readonly total: number
+}
+
+export interface QuestChange extends Omit<QuestRef, "period"> {
+  readonly status: "not_started" | "in_progress" | "completed" | "expired"
+  /** The share that is done, 0 to 1. */
+  readonly progress: number
+  readonly alreadyCompleted: boolean
+}
+
+/** What a record did, in the terms of the contract; times are epoch milliseconds. */
+interface Outcome {
+  readonly duplicate: boolean
+  readonly userId: string
+  readonly xp: Change
+  readonly points: Change
+  readonly level: { readonly before: number; readonly after: number }
+  readonly badges: ReadonlyArray<{
+    readonly id: string
+    readonly name: string
+    readonly earnedAt: number
+  }>
+  readonly badgesRevoked: ReadonlyArray<{ readonly id: string; readonly name: string }>
+  readonly quests: ReadonlyArray<QuestChange>
+  readonly streaks: ReadonlyArray<{
+    readonly key: string
+    readonly current: number
+    readonly best: number
+  }>
+}
+
+export interface EventReply extends Outcome {
+  readonly kind: "event"
+  readonly eventId: string
+  readonly action: string
+  readonly occurredAt: number
+  readonly receivedAt: number
+}
+
+export type RewardReply = Outcome & { readonly kind: "reward"; readonly rewardId: string } & (
+    | { readonly type: "xp" | "points"; readonly amount: number }
+    | { readonly type: "badge"; readonly badgeId: string }
+  )
+
+export interface RevocationReply extends Outcome {
+  readonly kind: "revocation"
+  readonly of: "event" | "reward"
+  /** The id of what was taken back. */
+  readonly id: string
+  readonly shortfall: { readonly xp: number; readonly points: number }
+}
+
+/** Commands whose answer is only that they were done. */
+export interface DoneReply {
+  readonly kind: "done"
+  readonly userId: string
+  readonly duplicate: boolean
+  readonly badges: Outcome["badges"]
+}
+
+export type UserReply = EventReply | RewardReply | RevocationReply | DoneReply
+
+/** The kind of reply that a command gets. */
+export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
+  ? EventReply
+  : Command extends GrantedReward
+    ? RewardReply
+    : Command extends Revocation
+      ? RevocationReply
+      : DoneReply
+
+/** The answer to the command that made `record`, a user's. */
+export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply => {
+  const { at, cause, subject } = record
+  if (subject.actor !== "user" || cause.kind === "request") {
+    throw new Error(`Record ${record.sequence} answers no command of a user`)
+  }
+  const outcome = outcomeOf(record, subject.userId, duplicate)
+  switch (cause.kind) {
+    case "event":
+      // Nearly all replies are of this kind: member by member is faster than a copy that is added to.
+      return {
+        kind: "event",
+        duplicate,
+        userId: outcome.userId,
+        xp: outcome.xp,
+        points: outcome.points,
+        level: outcome.level,
+        badges: outcome.badges,
+        badgesRevoked: outcome.badgesRevoked,
+        quests: outcome.quests,
+        streaks: outcome.streaks,
+        eventId: recordId("evt", record),
+        action: cause.action,
+        occurredAt: cause.occurredAt ?? at,
+        receivedAt: at,
+      }
+    case "reward": {
+      const rewardId = recordId("rwd", record)
+      return cause.type === "badge"
+        ? { kind: "reward", ...outcome, rewardId, type: "badge", badgeId: cause.badgeId }
+        : { kind: "reward", ...outcome, rewardId, type: cause.type, amount: cause.amount }
+    }
+    case "revocation": {
+      const id = recordId(cause.of === "event" ? "evt" : "rwd", cause)
+      return { kind: "revocation", ...outcome, of: cause.of, id, shortfall: shortfallOf(record) }
+    }
+    default:
+      return { kind: "done", userId: subject.userId, duplicate, badges: outcome.badges }
+  }
+}
+
+const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): Outcome => {
+  let xpEarned = 0
+  let pointsEarned = 0
+  let xp = 0
+  let points = 0
+  let before: number | undefined
+  let after = 1
+  let badges: Outcome["badges"] = nothing
+  let badgesRevoked: Outcome["badgesRevoked"] = nothing
+  let streaks: Outcome["streaks"] = nothing
+  let quests: Map<string, QuestChange> | undefined
+  for (const fact of record.facts) {
+    switch (fact.kind) {
+      case "xp.earned":
+        xpEarned += fact.amount
+        break
+      case "xp.revoked":
+        xpEarned -= fact.amount
+        break
+      case "points.earned":
+        pointsEarned += fact.amount
+        break
+      case "points.revoked":
+        pointsEarned -= fact.amount
+        break
+      case "level.changed":
+        before = fact.from
+        break
+      case "event.tracked":
+      case "reward.granted":
+      case "event.revoked":
+      case "reward.revoked":
+        ;({ xp, points, level: after } = fact)
+        break
+      case "badge.earned":
+        badges = added(badges, { id: fact.badgeId, name: fact.name, earnedAt: record.at })
+        break
+      case "badge.revoked":
+        badgesRevoked = added(badgesRevoked, { id: fact.badgeId, name: fact.name })
+        break
+      case "streak.extended": {
+        const { current, key, streak } = fact
+        streaks = added(streaks, { key, current, best: streak.best })
+        break
+      }
+      case "quest.progressed":
+        quests = changed(quests, fact, "in_progress", fact.progress)
+        break
+      case "quest.completed":
+        quests = changed(quests, fact, "completed", 1)
+        break
+      case "quest.repeated":
+        quests = changed(quests, fact, "completed", 1, true)
+        break
+      case "quest.reverted":
+        // Only what counts towards it has changed.
+        if (fact.to === "completed") break
+        quests = changed(quests, fact, fact.to, fact.progress)
+        break
+    }
+  }
+  return {
+    duplicate,
+    userId,
+    xp: { earned: xpEarned, total: xp },
+    points: { earned: pointsEarned, total: points },
+    level: { before: before ?? after, after },
+    badges,
+    // One that is earned all the same was not taken.
+    badgesRevoked:
+      badgesRevoked.length === 0
+        ? badgesRevoked
+        : badgesRevoked.filter(({ id }) => badges.every((badge) => badge.id !== id)),
+    quests: quests === undefined ? nothing : [...quests.values()],
+    streaks,
+  }
+}
+
+/** Shared by all who have nothing to tell of a kind. */
+const nothing: ReadonlyArray<never> = []
+
+/** The list with one more; a list that is not shared grows, since a record may have thousands. */
+const added = <A>(list: ReadonlyArray<A>, one: A): ReadonlyArray<A> => {
+  if (list === nothing) return [one]
+  ;(list as Array<A>).push(one)
+  return list
+}
+
+/** One entry a quest: the last that the record says of it, in that order. */
+const changed = (
+  quests: Map<string, QuestChange> | undefined,
+  { questId, title }: QuestRef,
+  status: QuestChange["status"],
+  progress: number,
+  alreadyCompleted = false,
+): Map<string, QuestChange> => {
+  const changes = quests ?? new Map<string, QuestChange>()
+  changes.delete(questId)
+  return changes.set(questId, { questId, title, status, progress, alreadyCompleted })
+}
+
+const shortfallOf = (record: JournalRecord): RevocationReply["shortfall"] => {
+  for (const fact of record.facts) {
+    if (fact.kind === "event.revoked" || fact.kind === "reward.revoked") return fact.shortfall
+  }
+  return { xp: 0, points: 0 }
+}

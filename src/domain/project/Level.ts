@@ -1,0 +1,129 @@
+/**
+ * Levels are always derived from xp by a curve, never stored, so a new curve counts for everybody at once.
+ *
+ * Level 1 begins at 0 xp. All starts are whole numbers, exact up to the largest balance, and rise from
+ * level to level; what would begin beyond the largest balance does not exist, so every curve has a top level.
+ * A start is O(1), and the level of some xp O(1) for `quadratic` and `linear`, O(log n) for the others.
+ */
+import { limits } from "../../Limits.ts"
+
+export const levelCurveKinds = ["quadratic", "linear", "geometric", "table"] as const
+export type LevelCurveKind = (typeof levelCurveKinds)[number]
+
+export type LevelCurve =
+  /** Level n begins at base·n·(n−1) xp, so with base 50 at 0, 100, 300, 600, 1000… */
+  | { readonly kind: "quadratic"; readonly base: number }
+  /** Every level takes as much as the first. */
+  | { readonly kind: "linear"; readonly xpPerLevel: number }
+  /** Level 1 takes `base` xp, each further level `factor` times as much as the one before it, rounded to whole xp. */
+  | { readonly kind: "geometric"; readonly base: number; readonly factor: number }
+  /** Level n begins at `thresholds[n − 1]`; the first is 0, each is larger than the one before it. */
+  | { readonly kind: "table"; readonly thresholds: ReadonlyArray<number> }
+
+export const defaultLevelCurve: LevelCurve = { kind: "quadratic", base: 50 }
+
+/** Levels are whole numbers that JSON can carry; only one of 1 xp each meets this bound. */
+const levelMax = Number.MAX_SAFE_INTEGER
+
+/** The xp at which `level` (≥ 1) begins; infinity above the curve's top level. */
+export const levelStart = (curve: LevelCurve, level: number): number => {
+  const start = startOf(curve, level)
+  // A product of whole numbers is exact, or at least 2^53.
+  return level <= levelMax && start <= limits.balanceMax ? start : Number.POSITIVE_INFINITY
+}
+
+const startOf = (curve: LevelCurve, level: number): number => {
+  switch (curve.kind) {
+    case "quadratic":
+      return curve.base * (level * (level - 1))
+    case "linear":
+      return curve.xpPerLevel * (level - 1)
+    default:
+      return thresholdsOf(curve)[level - 1] ?? Number.POSITIVE_INFINITY
+  }
+}
+
+/** The level (≥ 1) of a user with `xp` (0 to the largest balance). */
+export const levelAt = (curve: LevelCurve, xp: number): number => {
+  switch (curve.kind) {
+    case "quadratic": {
+      let level = Math.floor((1 + Math.sqrt(1 + (4 * xp) / curve.base)) / 2)
+      // Square roots of large numbers round, by less than one level: settle on the one that really holds xp.
+      while (startOf(curve, level + 1) <= xp) level++
+      while (level > 1 && startOf(curve, level) > xp) level--
+      return level
+    }
+    case "linear":
+      // A quotient of large numbers rounds; a remainder does not.
+      return Math.min((xp - (xp % curve.xpPerLevel)) / curve.xpPerLevel + 1, levelMax)
+    default:
+      return countUpTo(thresholdsOf(curve), xp)
+  }
+}
+
+/** How many of `sorted` are at most `most`; O(log n). */
+const countUpTo = (sorted: ReadonlyArray<number>, most: number): number => {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (sorted[middle]! <= most) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+type ThresholdCurve = Extract<LevelCurve, { readonly kind: "geometric" | "table" }>
+
+// Derived from the curve, and kept as long as it is.
+const geometricThresholds = new WeakMap<LevelCurve, ReadonlyArray<number>>()
+
+const thresholdsOf = (curve: ThresholdCurve): ReadonlyArray<number> => {
+  if (curve.kind === "table") return curve.thresholds
+  let thresholds = geometricThresholds.get(curve)
+  if (thresholds === undefined) {
+    thresholds = sumsOf(curve)
+    geometricThresholds.set(curve, thresholds)
+  }
+  return thresholds
+}
+
+/** Where the levels begin. Products alone, whose rounding IEEE 754 prescribes, so that it is the same everywhere. */
+const sumsOf = ({
+  base,
+  factor,
+}: Extract<LevelCurve, { readonly kind: "geometric" }>): ReadonlyArray<number> => {
+  const sums: Array<number> = []
+  let step = base
+  for (let start = 0; start <= limits.balanceMax; start += Math.round(step), step *= factor) {
+    sums.push(start)
+  }
+  return sums
+}
+
+export interface LevelProgress {
+  readonly xpAtStart: number
+  /** Null on a curve's top level. */
+  readonly xpAtNext: number | null
+  readonly xpInto: number
+  readonly xpToNext: number | null
+  /** The share of the level that is done, 0 to 1; 1 on the top level. */
+  readonly ratio: number
+}
+
+export const levelProgress = (curve: LevelCurve, xp: number): LevelProgress => {
+  const level = levelAt(curve, xp)
+  const xpAtStart = levelStart(curve, level)
+  const next = levelStart(curve, level + 1)
+  const xpInto = xp - xpAtStart
+  if (next === Number.POSITIVE_INFINITY) {
+    return { xpAtStart, xpAtNext: null, xpInto, xpToNext: null, ratio: 1 }
+  }
+  return {
+    xpAtStart,
+    xpAtNext: next,
+    xpInto,
+    xpToNext: next - xp,
+    ratio: xpInto / (next - xpAtStart),
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * How the facts of a record change a user's state: pure, synchronous, total. It needs nothing but the record,
+ * no definitions, no clock, no calendar, so that replaying a journal gives what was.
+ */
+import { limits } from "../../Limits.ts"
+import type { Fact, JournalRecord } from "./Record.ts"
+import {
+  emptyProfile,
+  noWindows,
+  type QuestState,
+  type RuleUse,
+  type UserState,
+  type WindowScores,
+} from "../user/User.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
+const none: ReadonlyMap<string, any> = new Map()
+
+/** A state while a record is folded in. */
+type Folding = { -readonly [Part in keyof UserState]: UserState[Part] }
+
+type MapPart = "badges" | "badgeCounts" | "badgeRecounts" | "quests" | "streaks" | "ruleUses"
+
+/**
+ * A part to change, copied from `before` when the record first changes it: a record may have thousands of facts of
+ * one kind.
+ */
+const own = <Part extends MapPart>(
+  state: Folding,
+  before: UserState,
+  part: Part,
+): UserState[Part] extends ReadonlyMap<string, infer A> ? Map<string, A> : never => {
+  // biome-ignore lint/suspicious/noExplicitAny: the parts hold values of different types
+  if (state[part] === before[part]) state[part] = new Map<string, any>(before[part]) as never
+  return state[part] as never
+}
+
+const fold = (state: Folding, before: UserState, fact: Fact, record: JournalRecord): void => {
+  switch (fact.kind) {
+    case "user.created":
+      state.createdAt = record.at
+      break
+    case "user.updated":
+      state.profile = fact.profile
+      break
+    case "xp.earned":
+    case "xp.revoked":
+      state.xp = fact.total
+      state.scoreSequence = record.sequence
+      break
+    case "points.earned":
+    case "points.revoked":
+      state.points = fact.total
+      break
+    case "windows.credited":
+      state.windows = {
+        daily: credited(state.windows.daily, fact.daily, fact.amount, record.sequence),
+        weekly: credited(state.windows.weekly, fact.weekly, fact.amount, record.sequence),
+        monthly: credited(state.windows.monthly, fact.monthly, fact.amount, record.sequence),
+      }
+      break
+    case "rule.used": {
+      const use = ruleUse(state.ruleUses.get(fact.ruleId), fact)
+      own(state, before, "ruleUses").set(fact.ruleId, use)
+      break
+    }
+    case "badge.counted":
+      own(state, before, "badgeCounts").set(fact.badgeId, fact.current)
+      if (record.cause.kind === "backfill") {
+        const upTo = record.cause.countedUpTo ?? 0
+        own(state, before, "badgeRecounts").set(fact.badgeId, upTo)
+      }
+      break
+    case "badge.earned": {
+      const { badgeId, target } = fact
+      const badge = { earnedAt: record.at, ...(target !== undefined && { target }) }
+      own(state, before, "badges").set(badgeId, badge)
+      break
+    }
+    case "badge.revoked":
+      own(state, before, "badges").delete(fact.badgeId)
+      break
+    case "streak.extended":
+    case "streak.counted":
+    case "streak.broken":
+      own(state, before, "streaks").set(fact.key, fact.streak)
+      break
+    case "quest.started":
+    case "quest.progressed":
+    case "quest.completed":
+    case "quest.expired":
+    case "quest.reverted":
+      foldQuest(state, own(state, before, "quests"), fact, record.at)
+      break
+  }
+}
+
+const foldQuest = (
+  state: Folding,
+  quests: Map<string, QuestState>,
+  fact: Extract<Fact, { readonly period: number; readonly questId: string }>,
+  at: number,
+): void => {
+  const before = quests.get(fact.questId) ?? notStarted
+  switch (fact.kind) {
+    case "quest.started": {
+      const { times } = before
+      quests.set(fact.questId, { ...notStarted, period: fact.period, startedAt: at, times })
+      break
+    }
+    case "quest.progressed": {
+      const steps = { ...before.steps, [fact.step]: fact.current }
+      quests.set(fact.questId, { ...before, steps })
+      break
+    }
+    case "quest.completed":
+      quests.set(fact.questId, { ...before, completedAt: at, times: fact.times })
+      state.questsCompleted++
+      break
+    case "quest.expired":
+      quests.set(fact.questId, { ...before, expired: true })
+      break
+    case "quest.reverted": {
+      const { from, period, steps, times, to } = fact
+      if (from === "completed" && to !== "completed") state.questsCompleted--
+      // A completion in an earlier period; where the user stands in the present one stays.
+      if (period !== before.period) quests.set(fact.questId, { ...before, times })
+      else if (to !== "not_started") {
+        const completedAt = to === "completed" ? before.completedAt : null
+        quests.set(fact.questId, { ...before, steps, completedAt, times })
+      } else if (times > 0) quests.set(fact.questId, { ...notStarted, period, times })
+      else quests.delete(fact.questId)
+      break
+    }
+  }
+}
+
+const notStarted: QuestState = {
+  period: 0,
+  steps: {},
+  startedAt: null,
+  completedAt: null,
+  expired: false,
+  times: 0,
+}
+
+const credited = (
+  scores: WindowScores,
+  index: number | undefined,
+  amount: number,
+  sequence: number,
+): WindowScores => {
+  if (index === undefined) return scores
+  const same = index === scores.index
+  return {
+    index,
+    xp: same ? scores.xp + amount : amount,
+    sequence,
+    indexBefore: same ? scores.indexBefore : scores.index,
+    xpBefore: same ? scores.xpBefore : scores.xp,
+    sequenceBefore: same ? scores.sequenceBefore : scores.sequence,
+  }
+}
+
+const ruleUse = (
+  use: RuleUse = { periods: [], lastAt: 0 },
+  {
+    occurredAt,
+    period,
+    times,
+  }: { readonly occurredAt: number; readonly period: number; readonly times: number },
+): RuleUse => {
+  const used = use.periods.find(([of]) => of === period)?.[1] ?? 0
+  const periods = use.periods.filter(([of]) => of !== period)
+  // Also when nothing is left of it: else an older one, which is forgotten, would look unused.
+  periods.push([period, Math.max(0, used + times)])
+  periods.sort(([one], [other]) => one - other)
+  return {
+    periods: periods.slice(-limits.rulePeriodsMax),
+    lastAt: Math.max(use.lastAt, occurredAt),
+  }
+}
+
+/** The state after `record`; `undefined` as long as the user was never created (a refusal that was only kept), and once it is erased. */
+export const applyUser = (
+  user: UserState | undefined,
+  record: JournalRecord,
+): UserState | undefined => {
+  if (record.cause.kind === "erasure" && record.facts.length > 0) return undefined
+  if (record.subject.actor !== "user") return undefined
+  if (user === undefined && !record.facts.some(({ kind }) => kind === "user.created")) {
+    return undefined
+  }
+  const before = user ?? newcomer
+  const state: Folding = {
+    id: record.subject.userId,
+    sequence: record.sequence,
+    xp: before.xp,
+    scoreSequence: before.scoreSequence,
+    points: before.points,
+    windows: before.windows,
+    profile: before.profile,
+    badges: before.badges,
+    badgeCounts: before.badgeCounts,
+    badgeRecounts: before.badgeRecounts,
+    quests: before.quests,
+    questsCompleted: before.questsCompleted,
+    streaks: before.streaks,
+    ruleUses: before.ruleUses,
+    createdAt: before.createdAt,
+    updatedAt: record.facts.length === 0 ? before.updatedAt : record.at,
+  }
+  for (const fact of record.facts) fold(state, before, fact, record)
+  return state
+}
+
+const newcomer: UserState = {
+  id: "",
+  sequence: 0,
+  xp: 0,
+  scoreSequence: 0,
+  points: 0,
+  windows: noWindows,
+  profile: emptyProfile,
+  badges: none,
+  badgeCounts: none,
+  badgeRecounts: none,
+  quests: none,
+  questsCompleted: 0,
+  streaks: none,
+  ruleUses: none,
+  createdAt: 0,
+  updatedAt: 0,
+}

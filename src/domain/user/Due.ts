@@ -1,0 +1,54 @@
+/** When something will happen to a user by itself, so that nobody need look at every user every day. */
+import { type Zone, zoneOf } from "../values/Calendar.ts"
+import { hasExpired, questPeriodOf } from "../decide/Quests.ts"
+import { userZone } from "../decide/Streaks.ts"
+import type { ProjectState } from "../project/Project.ts"
+import type { Quest } from "../project/Quest.ts"
+import { streakBreaksAt, streakNow } from "./Streak.ts"
+import type { QuestState, UserState } from "./User.ts"
+
+/**
+ * When a `tick` will next find something to note, epoch milliseconds; a time that is past when it would
+ * now; infinity for never. Exact for the definitions as they are: an edit may make it earlier or later.
+ */
+export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
+  let due = Number.POSITIVE_INFINITY
+  const { streaks, timezone } = project.settings
+  if (user.streaks.size > 0) {
+    const zone = userZone(user, project)
+    for (const { key } of streaks) {
+      const streak = user.streaks.get(key)
+      if (streak === undefined || streak.broken) continue
+      const over = streakNow(streak, zone, now).current === 0
+      due = Math.min(due, over ? now : streakBreaksAt(streak, zone))
+    }
+  }
+  if (user.quests.size > 0) {
+    const zone = zoneOf(timezone)
+    for (const [questId, state] of user.quests) {
+      due = Math.min(due, questEndsFor(project.quests.get(questId), state, zone, now))
+    }
+  }
+  return due
+}
+
+const questEndsFor = (
+  quest: Quest | undefined,
+  state: QuestState,
+  zone: Zone,
+  now: number,
+): number => {
+  if (hasExpired(quest, state, zone, now)) return now
+  if (quest === undefined || state.startedAt === null || state.completedAt !== null) {
+    return Number.POSITIVE_INFINITY
+  }
+  if (state.expired) return Number.POSITIVE_INFINITY
+  return Math.min(quest.endsAt ?? Number.POSITIVE_INFINITY, questPeriodEnd(quest, zone, now))
+}
+
+/** When the present period of a quest ends, epoch milliseconds; infinity when it does not recur. */
+export const questPeriodEnd = (quest: Quest, zone: Zone, now: number): number => {
+  const { recurrence } = quest
+  if (recurrence === "none") return Number.POSITIVE_INFINITY
+  return zone.windowBounds(recurrence, questPeriodOf(quest, zone.dayAt(now))).endsAt
+}

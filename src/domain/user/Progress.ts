@@ -1,0 +1,193 @@
+/**
+ * How far a user is, as of a moment: what follows from a state, the definitions and the clock, whether or not
+ * a record has noted it yet. A quest whose time is over shows as expired, one that recurs begins anew with
+ * its period, and a broken streak has 0 days, at once.
+ */
+import type { Badge } from "../project/Badge.ts"
+import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
+import { questPeriodEnd } from "./Due.ts"
+import { criterionNumber } from "../decide/Badges.ts"
+import { hasExpired, questPeriodOf } from "../decide/Quests.ts"
+import { userZone } from "../decide/Streaks.ts"
+import { levelAt } from "../project/Level.ts"
+import type { ProjectState } from "../project/Project.ts"
+import { type Quest, questStatusAt } from "../project/Quest.ts"
+import { lastDayOf, type StreakDefinition, streakNow } from "./Streak.ts"
+import { type QuestState, stepCountOf, type UserState } from "./User.ts"
+
+/** A badge that a user has. Times are epoch milliseconds. */
+export interface UserBadge {
+  readonly id: string
+  readonly name: string
+  readonly description: string | null
+  readonly icon: string | null
+  readonly earnedAt: number
+}
+
+/** The badges that the user has, in the order of their creation, archived ones last. */
+export const badgesOf = (user: UserState, project: ProjectState): ReadonlyArray<UserBadge> => {
+  if (user.badges.size === 0) return []
+  const badges: Array<UserBadge> = []
+  for (const { description, icon, id, name } of project.badges.values()) {
+    const earned = user.badges.get(id)
+    if (earned !== undefined)
+      badges.push({ id, name, description, icon, earnedAt: earned.earnedAt })
+  }
+  return badges
+}
+
+export interface BadgeProgress {
+  readonly id: string
+  readonly name: string
+  /** Never above `target`. */
+  readonly current: number
+  readonly target: number
+  readonly earnedAt: number | null
+}
+
+/**
+ * Every badge that can be earned, and those that the user has. A secret one shows once it is earned. A badge
+ * that is given by hand has the target 1.
+ */
+export const badgeProgress = (
+  user: UserState,
+  project: ProjectState,
+): ReadonlyArray<BadgeProgress> => {
+  const levelOf = (xp: number) => levelAt(project.settings.levelCurve, xp)
+  const shown: Array<BadgeProgress> = []
+  for (const badge of project.badges.values()) {
+    const earned = user.badges.get(badge.id)
+    if (earned === undefined && (badge.archived || badge.secret)) continue
+    const { id, name } = badge
+    const earnedAt = earned?.earnedAt ?? null
+    shown.push({ id, name, ...numbersOf(badge, user, earnedAt !== null, levelOf), earnedAt })
+  }
+  return shown
+}
+
+const numbersOf = (
+  badge: Badge,
+  user: UserState,
+  earned: boolean,
+  levelOf: (xp: number) => number,
+): { readonly current: number; readonly target: number } => {
+  if (badge.criteria.kind === "manual") return { current: earned ? 1 : 0, target: 1 }
+  const { target } = badge.criteria
+  return { current: Math.min(criterionNumber(badge, user, levelOf) ?? 0, target), target }
+}
+
+export interface QuestProgress {
+  readonly questId: string
+  readonly title: string
+  readonly status: "not_started" | "in_progress" | "completed" | "expired"
+  readonly steps: ReadonlyArray<{
+    readonly key: string
+    readonly current: number
+    readonly target: number
+  }>
+  /** When the present period ends, or the quest where it does not recur; null: never, or it was archived. */
+  readonly periodEndsAt: number | null
+  readonly completedAt: number | null
+}
+
+/** Every quest that is active, and those that the user has begun, in the order of their creation. */
+export const questProgress = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+): ReadonlyArray<QuestProgress> => {
+  const zone = zoneOf(project.settings.timezone)
+  const shown: Array<QuestProgress> = []
+  for (const quest of project.quests.values()) {
+    const state = standingAt(quest, user.quests.get(quest.id), zone, now)
+    if (state === undefined && questStatusAt(quest, now) !== "active") continue
+    shown.push(showQuest(quest, state, zone, now))
+  }
+  return shown
+}
+
+const isOver = (quest: Quest, now: number): boolean => {
+  const status = questStatusAt(quest, now)
+  return status === "ended" || status === "archived"
+}
+
+/** Where the user stands: in the present period, or, once the quest is over, where it was left. */
+const standingAt = (
+  quest: Quest,
+  state: QuestState | undefined,
+  zone: Zone,
+  now: number,
+): QuestState | undefined => {
+  if (state === undefined || (state.startedAt === null && !state.expired)) return undefined
+  const isPast = state.period !== questPeriodOf(quest, zone.dayAt(now))
+  return isPast && !isOver(quest, now) ? undefined : state
+}
+
+const showQuest = (
+  quest: Quest,
+  state: QuestState | undefined,
+  zone: Zone,
+  now: number,
+): QuestProgress => {
+  const completed = state !== undefined && state.completedAt !== null
+  return {
+    questId: quest.id,
+    title: quest.title,
+    status:
+      state === undefined
+        ? "not_started"
+        : completed
+          ? "completed"
+          : state.expired || hasExpired(quest, state, zone, now)
+            ? "expired"
+            : "in_progress",
+    steps: quest.steps.map(({ key, target }) => ({
+      key,
+      current: completed ? target : Math.min(stepCountOf(state?.steps, key), target),
+      target,
+    })),
+    periodEndsAt: periodEndsAt(quest, zone, now),
+    completedAt: state?.completedAt ?? null,
+  }
+}
+
+const periodEndsAt = (quest: Quest, zone: Zone, now: number): number | null => {
+  if (quest.set === "archived") return null
+  if (quest.recurrence === "none" || isOver(quest, now)) return quest.endsAt
+  return Math.min(questPeriodEnd(quest, zone, now), quest.endsAt ?? Number.POSITIVE_INFINITY)
+}
+
+export interface StreakProgress {
+  readonly key: string
+  /** Days in a row as of now; 0 once it is broken. */
+  readonly current: number
+  readonly best: number
+  /** The last day that counted, as a date such as `2026-11-01` in the user's zone; null: none yet. */
+  readonly lastDay: string | null
+  /** How many more missed days would be forgiven. */
+  readonly freezes: number
+}
+
+/** Every streak of the project. */
+export const streakProgress = (
+  user: UserState,
+  project: ProjectState,
+  now: number,
+): ReadonlyArray<StreakProgress> => {
+  const zone = userZone(user, project)
+  return project.settings.streaks.map((definition) => showStreak(user, definition, zone, now))
+}
+
+const showStreak = (
+  user: UserState,
+  { freezes, key }: StreakDefinition,
+  zone: Zone,
+  now: number,
+): StreakProgress => {
+  const streak = user.streaks.get(key)
+  if (streak === undefined) {
+    return { key, current: 0, best: 0, lastDay: null, freezes: freezes.initial }
+  }
+  const lastDay = dateOf(lastDayOf(streak, zone))
+  return { key, ...streakNow(streak, zone, now), best: streak.best, lastDay }
+}

@@ -1,0 +1,217 @@
+/**
+ * Streaks: local days in a row (`Calendar.ts`) on each of which something happened that counts.
+ *
+ * - A day is one of the user's time zone at the time of the decision. An event that occurred after the
+ *   latest that counted can only add a day behind the last one.
+ * - Up to `freezes` missed days are forgiven, each for one freeze; they do not count as days. A streak begins
+ *   with `initial` freezes and gains one whenever its days reach a multiple of `everyDays`, up to `max`.
+ * - More missed days than freezes break it: the next day begins a new one.
+ * - A change of zone breaks nothing. To the west, a day that was counted is not counted again. To the east, the
+ *   last day covers all that was still that day where it was counted: what comes after that can be missed.
+ * - A late event's day is put in its place, and the days that are known, those of the latest `streakRunsMax`
+ *   runs, are walked anew: what they make does not depend on the order in which their events came. Only
+ *   that a day which was forgiven once stays forgiven: an event never breaks a streak.
+ *
+ * An event of a day that was counted costs a look at the last run; a late one a walk over the runs and their gaps.
+ */
+import { limits } from "../../Limits.ts"
+import type { Zone } from "../values/Calendar.ts"
+import type { StreakRun, StreakState } from "./User.ts"
+
+export interface StreakDefinition {
+  readonly key: string
+  /** The actions that count; empty: every action. */
+  readonly actions: ReadonlyArray<string>
+  /** Days that may be missed: how many a streak begins with, how many it can hold, and after how many days it gains one. */
+  readonly freezes: {
+    readonly initial: number
+    readonly max: number
+    readonly everyDays: number | null
+  }
+}
+
+/** The days of a run on which something happened. */
+export const daysOf = ({ first, frozen, last, skipped }: StreakRun): number =>
+  last - first + 1 - frozen.length - skipped.length
+
+/** The last day of a streak, as the calendar of the present zone has it. */
+export const lastDayOf = ({ lastAt, runs }: StreakState, zone: Zone): number =>
+  Math.max(runs.at(-1)!.last, zone.dayAt(lastAt))
+
+/** The last day of the present zone in which it was still the streak's last day where that was counted. */
+const coveredThrough = ({ lastDayEndsAt, runs }: StreakState, zone: Zone): number =>
+  Math.max(runs.at(-1)!.last, zone.dayAt(lastDayEndsAt - 1))
+
+export interface StreakNow {
+  /** Days in a row as of now; 0 once it is broken. */
+  readonly current: number
+  /** The freezes that are left, after those for the days missed so far. */
+  readonly freezes: number
+}
+
+/** A streak as it stands at `now` (epoch milliseconds), whether or not its break was noted yet. */
+export const streakNow = (streak: StreakState, zone: Zone, now: number): StreakNow => {
+  const missed = Math.max(0, zone.dayAt(now) - coveredThrough(streak, zone) - 1)
+  return streak.broken || missed > streak.freezes
+    ? { current: 0, freezes: 0 }
+    : { current: daysOf(streak.runs.at(-1)!), freezes: streak.freezes - missed }
+}
+
+/** When an unbroken streak breaks if nothing happens, epoch milliseconds. */
+export const streakBreaksAt = (streak: StreakState, zone: Zone): number =>
+  zone.startOfDay(coveredThrough(streak, zone) + streak.freezes + 2)
+
+/** The streak with what occurred at `occurredAt`, decided at `now`; the same object when it adds nothing. */
+export const withEventAt = (
+  streak: StreakState | undefined,
+  definition: StreakDefinition,
+  zone: Zone,
+  occurredAt: number,
+  now: number,
+): StreakState => {
+  const day = zone.dayAt(occurredAt)
+  if (streak === undefined) return begun(definition, [], zone, day, 0, occurredAt)
+  const { last } = streak.runs.at(-1)!
+  const late = occurredAt < streak.lastAt
+  // What came before the latest event is of no later day, even where a change of zone says so.
+  if (day === last || (late && day > last)) return streak
+  const next = late
+    ? withPastDay(streak, definition, day)
+    : withNextDay(streak, definition, zone, day, occurredAt)
+  if (next === streak || !next.broken) return next
+  // A broken one with more days is whole again only if it reaches up to now.
+  return { ...next, broken: streakNow({ ...next, broken: false }, zone, now).current === 0 }
+}
+
+const begun = (
+  { freezes }: StreakDefinition,
+  runs: ReadonlyArray<StreakRun>,
+  zone: Zone,
+  day: number,
+  best: number,
+  lastAt: number,
+): StreakState => ({
+  runs: [...runs, { first: day, last: day, frozen: [], skipped: [] }].slice(-limits.streakRunsMax),
+  best: Math.max(best, 1),
+  freezes: gained(freezes, freezes.initial, 0, 1),
+  lastAt,
+  lastDayEndsAt: zone.startOfDay(day + 1),
+  broken: false,
+})
+
+/** The freezes after the streak has come from `before` to `after` days. */
+const gained = (
+  { everyDays, max }: StreakDefinition["freezes"],
+  freezes: number,
+  before: number,
+  after: number,
+): number => {
+  if (everyDays === null) return freezes
+  const times = Math.floor(after / everyDays) - Math.floor(before / everyDays)
+  return Math.max(freezes, Math.min(max, freezes + times))
+}
+
+const withNextDay = (
+  streak: StreakState,
+  definition: StreakDefinition,
+  zone: Zone,
+  day: number,
+  occurredAt: number,
+): StreakState => {
+  if (day <= lastDayOf(streak, zone)) return streak
+  const firstMissed = Math.min(day, coveredThrough(streak, zone) + 1)
+  const missed = day - firstMissed
+  if (missed > streak.freezes) {
+    return begun(definition, streak.runs, zone, day, streak.best, occurredAt)
+  }
+  const run = streak.runs.at(-1)!
+  const longer = {
+    first: run.first,
+    last: day,
+    frozen: [...run.frozen, ...daysFrom(firstMissed, day)],
+    skipped: [...run.skipped, ...daysFrom(run.last + 1, firstMissed)],
+  }
+  const days = daysOf(longer)
+  return {
+    runs: [...streak.runs.slice(0, -1), longer],
+    best: Math.max(streak.best, days),
+    freezes: gained(definition.freezes, streak.freezes - missed, days - 1, days),
+    lastAt: occurredAt,
+    lastDayEndsAt: zone.startOfDay(day + 1),
+    broken: streak.broken,
+  }
+}
+
+/** The days from `first` to before `end`. */
+const daysFrom = (first: number, end: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index)
+
+/** A late event's day: the runs of the days that are known and this one. */
+const withPastDay = (
+  streak: StreakState,
+  definition: StreakDefinition,
+  day: number,
+): StreakState => {
+  const run = streak.runs.find(({ last }) => day <= last)
+  if (run !== undefined && day >= run.first && !run.frozen.includes(day)) return streak
+  const forgiven = new Set(streak.runs.flatMap(({ frozen }) => frozen))
+  const unreal = new Set(streak.runs.flatMap(({ skipped }) => skipped))
+  const spans = [...streak.runs.flatMap(spansOf), [day, day] as const]
+  spans.sort(([one], [other]) => one - other)
+  const runs: Array<StreakRun> = []
+  let freezes = 0
+  for (const [first, last] of spans) {
+    const before = runs.at(-1)
+    const gap = before === undefined ? undefined : gapBefore(first, before, forgiven, unreal)
+    if (before === undefined || gap === undefined || gap.needed > freezes) {
+      runs.push({ first, last, frozen: [], skipped: [] })
+      freezes = gained(definition.freezes, definition.freezes.initial, 0, last - first + 1)
+      continue
+    }
+    const frozen = [...before.frozen, ...gap.frozen]
+    const longer = { ...before, last, frozen, skipped: [...before.skipped, ...gap.skipped] }
+    const left = Math.max(0, freezes - gap.frozen.length)
+    freezes = gained(definition.freezes, left, daysOf(before), daysOf(longer))
+    runs[runs.length - 1] = longer
+  }
+  return {
+    ...streak,
+    runs: runs.slice(-limits.streakRunsMax),
+    best: Math.max(streak.best, ...runs.map(daysOf)),
+    freezes,
+  }
+}
+
+/** The days of a run without its gaps, as spans of the first and the last. */
+const spansOf = ({
+  first,
+  frozen,
+  last,
+  skipped,
+}: StreakRun): ReadonlyArray<readonly [number, number]> => {
+  const gaps = [...frozen, ...skipped].sort((one, other) => one - other)
+  const spans: Array<readonly [number, number]> = []
+  let from = first
+  for (const gap of [...gaps, last + 1]) {
+    if (gap > from) spans.push([from, gap - 1])
+    from = gap + 1
+  }
+  return spans
+}
+
+/**
+ * What lies between a run and the day `first`, and the freezes that it needs: none where all missed days
+ * were forgiven before. `undefined`: more than any freezes forgive.
+ */
+const gapBefore = (
+  first: number,
+  { last }: StreakRun,
+  forgiven: ReadonlySet<number>,
+  unreal: ReadonlySet<number>,
+) => {
+  if (first - last - 1 > limits.streakFreezesMax + forgiven.size + unreal.size) return undefined
+  const days = daysFrom(last + 1, first)
+  const frozen = days.filter((day) => !unreal.has(day))
+  const needed = frozen.every((day) => forgiven.has(day)) ? 0 : frozen.length
+  return { frozen, skipped: days.filter((day) => unreal.has(day)), needed }
+}

@@ -1,0 +1,108 @@
+/**
+ * The shapes of the ids that callers choose. Ids are compared character by character: no Unicode
+ * normalisation, no case folding. Ids that Laurel makes carry a prefix that tells their kind (`evt_`, `qst_`…).
+ */
+import { limits } from "../../Limits.ts"
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/
+
+/** The number of characters (code points) in a text; an emoji counts as one. */
+export const characterCount = (text: string): number => {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+/**
+ * What is wrong with `text` as an id or a name of a caller's (1 to `charactersMax` characters, no control
+ * characters, well-formed), or `undefined`.
+ */
+export const callerIdFault = (
+  text: string,
+  charactersMax: number = limits.idCharactersMax,
+): string | undefined => {
+  if (text.length === 0) return "must not be empty"
+  if (
+    text.length > charactersMax &&
+    (text.length > 2 * charactersMax || characterCount(text) > charactersMax)
+  ) {
+    return `must have at most ${charactersMax} characters`
+  }
+  if (controlCharacter.test(text)) return "must not contain control characters"
+  if (!text.isWellFormed()) return "must be well-formed Unicode"
+  return undefined
+}
+
+/** Orders texts by code points, as their UTF-8 sorts byte by byte; below 0: `one` comes first. */
+export const compareCodePoints = (one: string, other: string): number => {
+  const length = Math.min(one.length, other.length)
+  for (let index = 0; index < length; index++) {
+    const unit = one.charCodeAt(index)
+    const otherUnit = other.charCodeAt(index)
+    if (unit !== otherUnit) return rankOfUnit(unit) - rankOfUnit(otherUnit)
+  }
+  return one.length - other.length
+}
+
+/** Surrogates stand for what comes after U+FFFF. */
+const rankOfUnit = (unit: number): number =>
+  unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
+
+export const actionPattern = /^[A-Z][A-Z0-9_]{0,63}$/
+
+/** The action that asks for a quest's reward; every other action is left to the rules. */
+export const questCompleteAction = "QUEST_COMPLETE"
+
+export type IdPrefix = "evt" | "rwd" | "qst" | "rul" | "bdg" | "whk" | "prj" | "key"
+
+/** The part of a record that its id names. */
+export interface RecordName {
+  readonly sequence: number
+  /** Epoch milliseconds. */
+  readonly at: number
+}
+
+const timeDigits = 9
+
+/** What is named by a record. */
+type RecordPrefix = "evt" | "rwd" | "msg" | "dlv"
+
+/**
+ * Laurel's id of the event or reward that a record is about, such as `evt_0mi8k3f2a4c92`: its time and its
+ * sequence, both in base 36. It leads to the record without an index. The time is there because a data
+ * directory that was restored to an earlier point gives a sequence a second time.
+ */
+export const recordId = (prefix: RecordPrefix, record: RecordName): string =>
+  [prefix, recordDigits(record)].join("_")
+
+/**
+ * What all ids made of a record have in common. They are joined, not concatenated: one string that V8 keeps in pieces,
+ * or as a piece of another, takes `JSON.stringify` off its quick path for all that it is part of.
+ */
+export const recordDigits = ({ at, sequence }: RecordName): string => {
+  if (at !== latestAt) {
+    latestAt = at
+    latestAtDigits = at.toString(36).padStart(timeDigits, "0")
+  } else if (sequence === latestSequence) return latestDigits
+  latestSequence = sequence
+  latestDigits = [latestAtDigits, sequence.toString(36)].join("")
+  return latestDigits
+}
+
+// A memory of the last answer, not a state: records of one batch have the same time, or nearly.
+let latestAt = 0
+let latestAtDigits = "0".repeat(timeDigits)
+let latestSequence = 0
+let latestDigits = `${latestAtDigits}0`
+
+/** The record that an id made by `recordId` names; `undefined` for any other text. */
+export const recordNameOf = (prefix: RecordPrefix, id: string): RecordName | undefined => {
+  const digits = id.slice(prefix.length + 1)
+  if (!id.startsWith(`${prefix}_`) || !/^[0-9a-z]{10,20}$/.test(digits)) return undefined
+  const name = {
+    at: Number.parseInt(digits.slice(0, timeDigits), 36),
+    sequence: Number.parseInt(digits.slice(timeDigits), 36),
+  }
+  return Number.isSafeInteger(name.sequence) && recordId(prefix, name) === id ? name : undefined
+}

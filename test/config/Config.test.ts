@@ -1,0 +1,212 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import {
+  archivesIn,
+  describeSettings,
+  type Environment,
+  erasureMsOf,
+  readConfig,
+} from "../../src/config/Config.ts"
+import { defaultSchedule } from "../../src/webhooks/endpoint/Schedule.ts"
+
+const configOf = (environment: Environment) => Result.getOrThrow(readConfig(environment).config)
+
+const faultsOf = (environment: Environment) =>
+  Result.getOrThrow(Result.flip(readConfig(environment).config))
+
+describe("The configuration", () => {
+  it("has a safe default for everything", () => {
+    const { webhookAllowedRanges, ...rest } = configOf({})
+    expect(rest).toEqual({
+      host: "127.0.0.1",
+      port: 8080,
+      keepAliveMs: 65_000,
+      adminHost: "127.0.0.1",
+      adminPort: 8081,
+      adminHostNames: [],
+      dataDirectory: "./snapshots",
+      durability: "fsync",
+      snapshotIntervalMs: 30_000,
+      clockJumpMsMax: 31 * 86_400_000,
+      archiveIntervalMs: 3_600_000,
+      archiveDirectory: "",
+      archivesHourly: 24,
+      archivesDaily: 7,
+      residentUsersMax: 200_000,
+      shutdownGraceMs: 10_000,
+      webhookRequireHttps: true,
+      webhookRetrySchedule: defaultSchedule,
+      webhookRetentionMs: 6 * 86_400_000,
+      webhookPendingMax: 1_000_000,
+      webhookLogMax: 10_000,
+      logLevel: "Info",
+      logFormat: "auto",
+      otlpEndpoint: undefined,
+      otlpHeaders: {},
+    })
+    expect(webhookAllowedRanges.includes("10.0.0.1")).toBe(false)
+  })
+
+  it("takes what is set, and an empty variable for one that is not", () => {
+    const config = configOf({
+      LAUREL_HOST: "::1",
+      LAUREL_PORT: "0",
+      LAUREL_ADMIN_HOST: "localhost",
+      LAUREL_ADMIN_PORT: "",
+      LAUREL_DATA_DIR: " /var/lib/laurel ",
+      LAUREL_DURABILITY: "relaxed",
+      LAUREL_SNAPSHOT_INTERVAL: "2 minutes",
+      LAUREL_WEBHOOK_ALLOW_CIDR: "10.1.0.0/16, fd00::/8",
+      LAUREL_WEBHOOK_REQUIRE_HTTPS: "false",
+      LAUREL_WEBHOOK_RETRY_SCHEDULE: "0, 5,60",
+      LAUREL_WEBHOOK_RETENTION: "2 days",
+      LAUREL_WEBHOOK_PENDING_MAX: "10",
+      LAUREL_WEBHOOK_LOG_MAX: "20",
+      LAUREL_LOG_LEVEL: "warn",
+      LAUREL_LOG_FORMAT: "logfmt",
+      LAUREL_OTLP_ENDPOINT: "https://collector.example:4318/otlp",
+      LAUREL_OTLP_HEADERS: "Authorization=Bearer%20x%2Cy, api-key = k=1",
+    })
+    expect(config).toMatchObject({
+      host: "::1",
+      port: 0,
+      adminHost: "localhost",
+      adminPort: 8081,
+      dataDirectory: "/var/lib/laurel",
+      durability: "relaxed",
+      snapshotIntervalMs: 120_000,
+      webhookRequireHttps: false,
+      webhookRetrySchedule: [0, 5_000, 60_000],
+      webhookRetentionMs: 2 * 86_400_000,
+      webhookPendingMax: 10,
+      webhookLogMax: 20,
+      logLevel: "Warn",
+      logFormat: "logfmt",
+      otlpEndpoint: "https://collector.example:4318/otlp",
+      otlpHeaders: { authorization: "Bearer x,y", "api-key": "k=1" },
+    })
+    expect(config.webhookAllowedRanges.includes("10.1.2.3")).toBe(true)
+    expect(config.webhookAllowedRanges.includes("fd12::1")).toBe(true)
+    expect(config.webhookAllowedRanges.includes("10.2.0.1")).toBe(false)
+  })
+
+  it("keeps each header field of a collector, also one with a name that objects inherit", () => {
+    const config = configOf({ LAUREL_OTLP_HEADERS: "__proto__=a,constructor=b" })
+    expect(Object.entries(config.otlpHeaders)).toEqual([
+      ["__proto__", "a"],
+      ["constructor", "b"],
+    ])
+  })
+
+  it("names every fault at once, a line each, with the variable and its value", () => {
+    const faults = faultsOf({
+      LAUREL_HOST: "not a host",
+      LAUREL_PORT: "65536",
+      LAUREL_ADMIN_PORT: "8080.5",
+      LAUREL_DURABILITY: "FSYNC",
+      LAUREL_SNAPSHOT_INTERVAL: "30",
+      LAUREL_RESIDENT_USERS_MAX: "-1",
+      LAUREL_WEBHOOK_ALLOW_CIDR: "10.0.0.0/33",
+      LAUREL_LOG_LEVEL: "loud",
+      LAUREL_OTLP_ENDPOINT: "collector:4318",
+      LAUREL_OTLP_HEADERS: "a-secret-without-a-name",
+    })
+    expect(faults).toEqual([
+      'LAUREL_HOST is "not a host": it must be an IP address or a host name.',
+      'LAUREL_PORT is "65536": it must be a whole number from 0 to 65535.',
+      'LAUREL_ADMIN_PORT is "8080.5": it must be a whole number from 0 to 65535.',
+      'LAUREL_DURABILITY is "FSYNC": it must be one of fsync, relaxed.',
+      'LAUREL_SNAPSHOT_INTERVAL is "30": it must be a duration such as "30 seconds", from 100ms to 1d.',
+      'LAUREL_RESIDENT_USERS_MAX is "-1": it must be a whole number from 1000 to 100000000.',
+      'LAUREL_WEBHOOK_ALLOW_CIDR is "10.0.0.0/33": it must be CIDRs with commas between, such as 10.1.0.0/16,fd00::/8.',
+      'LAUREL_LOG_LEVEL is "loud": it must be one of trace, debug, info, warn, error, none.',
+      'LAUREL_OTLP_ENDPOINT is "collector:4318": it must be an http or https URL without credentials, such as http://127.0.0.1:4318.',
+      "LAUREL_OTLP_HEADERS must be header fields such as name=value, with commas between.",
+    ])
+  })
+
+  it("never shows the header fields of a collector, however wrong they are", () => {
+    for (const fields of [
+      "s3cret",
+      "=s3cret",
+      "a b=s3cret",
+      "a=%zzs3cret",
+      "a=s3cret%0a",
+      "a=1,s3cret",
+    ]) {
+      const [fault, ...more] = faultsOf({ LAUREL_OTLP_HEADERS: fields })
+      expect([fault, more]).toEqual([expect.stringMatching(/^LAUREL_OTLP_HEADERS must be/), []])
+      expect(fault).not.toContain("s3cret")
+    }
+    const withPassword = faultsOf({ LAUREL_OTLP_ENDPOINT: "http://me:word@host" })
+    expect(withPassword).toHaveLength(1)
+  })
+
+  it("refuses hosts that are neither address nor name, and durations out of bounds", () => {
+    for (const host of ["256.0.0.1", "1.2.3", "http://x", "a b", "-x", "::g"]) {
+      expect(faultsOf({ LAUREL_HOST: host })).toHaveLength(1)
+    }
+    for (const interval of ["99 millis", "25 hours", "-1 second", "Infinity", "soon"]) {
+      expect(faultsOf({ LAUREL_SNAPSHOT_INTERVAL: interval })).toHaveLength(1)
+    }
+    expect(configOf({ LAUREL_SNAPSHOT_INTERVAL: "100 millis" }).snapshotIntervalMs).toBe(100)
+    expect(configOf({ LAUREL_SNAPSHOT_INTERVAL: "24 hours" }).snapshotIntervalMs).toBe(86_400_000)
+  })
+
+  it("takes the times of archives, and off for none", () => {
+    const archives = configOf({
+      LAUREL_ARCHIVE_INTERVAL: "15 minutes",
+      LAUREL_ARCHIVE_DIR: "/mnt/archive",
+      LAUREL_ARCHIVE_HOURLY: "0",
+      LAUREL_ARCHIVE_DAILY: "10000",
+    })
+    expect(archives).toMatchObject({
+      archiveIntervalMs: 900_000,
+      archiveDirectory: "/mnt/archive",
+      archivesHourly: 0,
+      archivesDaily: 10_000,
+    })
+    for (const jump of ["1 hour", "36500 days"]) {
+      expect(configOf({ LAUREL_CLOCK_JUMP_MAX: jump }).clockJumpMsMax).toBeGreaterThan(0)
+    }
+    for (const jump of ["59 minutes", "36501 days", "off"]) {
+      expect(faultsOf({ LAUREL_CLOCK_JUMP_MAX: jump })).toEqual([
+        expect.stringMatching(/from 1h to 36500d\.$/),
+      ])
+    }
+    expect(configOf({ LAUREL_ARCHIVE_INTERVAL: "off" }).archiveIntervalMs).toBeNull()
+    for (const interval of ["1 minute", "31 days"]) {
+      expect(configOf({ LAUREL_ARCHIVE_INTERVAL: interval }).archiveIntervalMs).not.toBeNull()
+    }
+    for (const interval of ["59 seconds", "32 days", "never"]) {
+      expect(faultsOf({ LAUREL_ARCHIVE_INTERVAL: interval })).toEqual([
+        expect.stringMatching(/from 1m to 31d, or "off"\.$/),
+      ])
+    }
+    expect(faultsOf({ LAUREL_ARCHIVE_HOURLY: "10001", LAUREL_ARCHIVE_DAILY: "-1" })).toHaveLength(2)
+    expect(archivesIn(configOf({ LAUREL_DATA_DIR: "/data" }))).toBe("/data/archive")
+    expect(archivesIn(archives)).toBe("/mnt/archive")
+  })
+
+  it("tells by when what is erased is gone: in ten days, or later where more is kept", () => {
+    const days = (environment: Record<string, string>) =>
+      erasureMsOf(configOf(environment)) / 86_400_000
+    expect(days({})).toBe(10)
+    expect(days({ LAUREL_ARCHIVE_INTERVAL: "off", LAUREL_ARCHIVE_DAILY: "30" })).toBe(10)
+    expect(days({ LAUREL_ARCHIVE_DAILY: "30" })).toBeGreaterThan(31)
+    expect(days({ LAUREL_ARCHIVE_HOURLY: "480" })).toBeGreaterThan(20)
+    expect(days({ LAUREL_ARCHIVE_INTERVAL: "7 days" })).toBeGreaterThan(7 * 24)
+    expect(days({ LAUREL_SNAPSHOT_INTERVAL: "1 day" })).toBeGreaterThan(11)
+  })
+
+  it("warns of variables that look like settings and are none", () => {
+    const { config, warnings } = readConfig({ LAUREL_PROT: "1", LAUREL: "x", PATH: "y" })
+    expect(Result.isSuccess(config)).toBe(true)
+    expect(warnings).toEqual(["LAUREL_PROT is no setting and has no effect; is it misspelt?"])
+  })
+
+  it("describes each of its settings with its default", () => {
+    expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(26)
+  })
+})

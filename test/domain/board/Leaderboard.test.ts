@@ -1,0 +1,217 @@
+import { describe, expect, it } from "vitest"
+import { Members } from "../../../src/domain/board/Members.ts"
+import { Leaderboard } from "../../../src/domain/board/Leaderboard.ts"
+import { limits } from "../../../src/Limits.ts"
+import { pageOf, playModelRun, runSeed, seededRandom, startAround } from "./leaderboardModel.ts"
+
+const boardOf = (...scores: ReadonlyArray<readonly [userId: string, score: number]>) => {
+  const board = new Leaderboard()
+  for (const [index, [userId, score]] of scores.entries()) board.setUser(userId, score, index + 1)
+  return board
+}
+
+const idsOf = (entries: ReturnType<typeof pageOf>) => entries.map((entry) => entry.userId)
+const ranksOf = (entries: ReturnType<typeof pageOf>) => entries.map((entry) => entry.rank)
+
+describe("Order and ranks", () => {
+  it("lists higher scores first and gives equal scores the same rank, skipping the ranks they take", () => {
+    const page = pageOf(boardOf(["a", 10], ["b", 30], ["c", 30], ["d", 20]), 0, 10)
+    expect(page).toEqual([
+      { rank: 1, userId: "b", score: 30 },
+      { rank: 1, userId: "c", score: 30 },
+      { rank: 3, userId: "d", score: 20 },
+      { rank: 4, userId: "a", score: 10 },
+    ])
+  })
+
+  it("puts who reached a score first before who reached it later", () => {
+    const board = boardOf(["z", 5], ["a", 10], ["z", 10])
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(["a", "z"])
+  })
+
+  it("falls back to the user id where the sequences are equal", () => {
+    const board = new Leaderboard()
+    for (const userId of ["c", "a", "b"]) board.setUser(userId, 10, 7)
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(["a", "b", "c"])
+    const entries = ["c", "a", "b"].map((userId) => ({ userId, score: 10, tieSequence: 7 }))
+    expect(idsOf(pageOf(Leaderboard.fromEntries(entries), 0, 10))).toEqual(["a", "b", "c"])
+  })
+
+  it("keeps a member's place among equals when the same score is set again", () => {
+    const board = boardOf(["a", 10], ["b", 10])
+    board.setUser("a", 10, 99)
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(["a", "b"])
+  })
+
+  it("puts a member who left a score and came back behind the others", () => {
+    const board = boardOf(["a", 10], ["b", 10], ["a", 20], ["a", 10])
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(["b", "a"])
+    expect(board.rankOf("a")).toBe(1)
+  })
+
+  it("tells neighbouring scores just below 2^53 apart", () => {
+    const most = Number.MAX_SAFE_INTEGER
+    const board = boardOf(["a", most - 1], ["b", most], ["c", most - 2])
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(["b", "a", "c"])
+    expect(ranksOf(pageOf(board, 0, 10))).toEqual([1, 2, 3])
+    expect(board.scoreOf("b")).toBe(most)
+  })
+
+  it("knows the rank that a score has or would have", () => {
+    const board = boardOf(["a", 10], ["b", 30], ["c", 30])
+    expect([31, 30, 29, 10, 1].map((score) => board.rankOfScore(score))).toEqual([1, 1, 3, 3, 4])
+  })
+})
+
+describe("Who is listed", () => {
+  it("lists nobody on an empty board", () => {
+    const board = new Leaderboard()
+    expect(pageOf(board, 0, 10)).toEqual([])
+    expect(board.rankOf("a")).toBeNull()
+    expect(board.scoreOf("a")).toBe(0)
+    expect(board.rankOfScore(1)).toBe(1)
+    expect(startAround(board, "a", 10)).toBeUndefined()
+    expect(Leaderboard.fromEntries([]).total).toBe(0)
+  })
+
+  it("does not list a score of 0", () => {
+    const board = boardOf(["a", 10], ["b", 20], ["c", 0])
+    board.set(board.memberOf("a"), 0, 4)
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(["b"])
+    expect(board.rankOf("a")).toBeNull()
+    expect(board.total).toBe(1)
+  })
+
+  it("takes a removed member off and lists it again with its next score", () => {
+    const board = boardOf(["a", 10], ["b", 5])
+    const member = board.memberOf("a")
+    board.remove(member)
+    board.remove(member)
+    expect(board.rank(member)).toBeNull()
+    expect(board.total).toBe(1)
+    board.set(member, 3, 9)
+    expect(board.rank(member)).toBe(2)
+  })
+
+  it("hands nothing of a forgotten user to the next one who gets its number", () => {
+    const board = boardOf(["a", 10])
+    const member = board.memberOf("a")
+    board.forget("a")
+    board.forget("a")
+    expect(board.memberOf("b")).toBe(member)
+    expect(board.rank(member)).toBeNull()
+    expect(board.score(member)).toBe(0)
+    board.set(member, 5, 2)
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(["b"])
+    expect(board.rankOf("a")).toBeNull()
+  })
+
+  it("takes ids that are names of object members, and never mixes up ids that look alike", () => {
+    const ids = ["__proto__", "constructor", "👩‍🚀", "\u00e9", "e\u0301", "👩‍🚀".repeat(25)]
+    const board = boardOf(...ids.map((userId, index) => [userId, index + 1] as const))
+    for (const [index, userId] of ids.entries()) expect(board.scoreOf(userId)).toBe(index + 1)
+    expect(idsOf(pageOf(board, 0, 10))).toEqual(ids.toReversed())
+  })
+
+  it("refuses scores and sequences that are no integers from 0 to 2^53 - 1, and stays as it was", () => {
+    const board = boardOf(["a", 10])
+    for (const wrong of [Number.NaN, -1, 0.5, 2 ** 53, Number.POSITIVE_INFINITY]) {
+      expect(() => board.setUser("a", wrong, 2)).toThrow(RangeError)
+      expect(() => board.setUser("a", 20, wrong)).toThrow(RangeError)
+      const entry = { userId: "a", score: wrong, tieSequence: 1 }
+      expect(() => Leaderboard.fromEntries([entry])).toThrow(RangeError)
+    }
+    expect(board.scoreOf("a")).toBe(10)
+  })
+
+  it("refuses to be built from entries that name a user twice", () => {
+    const entry = { userId: "a", score: 10, tieSequence: 1 }
+    expect(() => Leaderboard.fromEntries([entry, { ...entry, score: 20 }])).toThrow(/once/)
+  })
+
+  it("leaves out scores of 0 when it is built at once", () => {
+    const entries = [5, 0, 7].map((score, index) => ({
+      userId: `u${index}`,
+      score,
+      tieSequence: index,
+    }))
+    expect(idsOf(pageOf(Leaderboard.fromEntries(entries), 0, 10))).toEqual(["u2", "u0"])
+  })
+})
+
+describe("Pages", () => {
+  const tied = boardOf(["a", 9], ["b", 5], ["c", 5], ["d", 5], ["e", 1])
+
+  it("shows the right rank on a page that begins inside a tie", () => {
+    expect(ranksOf(pageOf(tied, 2, 3))).toEqual([2, 2, 5])
+  })
+
+  it("is empty past the end and short at the end", () => {
+    expect(pageOf(tied, 5, 10)).toEqual([])
+    expect(pageOf(tied, 1_000_000, 10)).toEqual([])
+    expect(idsOf(pageOf(tied, 4, 10))).toEqual(["e"])
+  })
+
+  it("centres on a member and stays full at both ends of the board", () => {
+    const around = (userId: string, limit: number) =>
+      idsOf(pageOf(tied, startAround(tied, userId, limit)!, limit))
+    expect(around("c", 3)).toEqual(["b", "c", "d"])
+    expect(around("c", 1)).toEqual(["c"])
+    expect(around("c", 2)).toEqual(["b", "c"])
+    expect(around("a", 3)).toEqual(["a", "b", "c"])
+    expect(around("e", 3)).toEqual(["c", "d", "e"])
+    expect(around("c", 100)).toEqual(["a", "b", "c", "d", "e"])
+  })
+})
+
+describe("Boards that share their members", () => {
+  it("know the same numbers and keep their own scores", () => {
+    const members = new Members()
+    const allTime = new Leaderboard(members)
+    const daily = new Leaderboard(members)
+    const [a, b] = [allTime.memberOf("a"), allTime.memberOf("b")]
+    expect(daily.memberOf("b")).toBe(b)
+    allTime.set(a, 100, 1)
+    allTime.set(b, 50, 2)
+    daily.set(b, 5, 3)
+    expect(idsOf(pageOf(allTime, 0, 10))).toEqual(["a", "b"])
+    expect(idsOf(pageOf(daily, 0, 10))).toEqual(["b"])
+    expect(daily.rank(a)).toBeNull()
+  })
+})
+
+describe("A random life", () => {
+  for (const scores of ["tied", "spread", "huge"] as const) {
+    it(`equals a naive sort on boards of 1 to 5,000 users with ${scores} scores`, () => {
+      for (const users of [1, 2, 17, 300, 5_000]) {
+        playModelRun({ seed: runSeed, users, steps: 20_000, comparisons: 12, scores })
+      }
+    })
+  }
+
+  it("equals a naive sort on a board of 50,000 users", () => {
+    playModelRun({
+      seed: runSeed,
+      users: 50_000,
+      steps: 50_000,
+      comparisons: 3,
+      scores: "spread",
+    })
+  })
+
+  it("builds the same board at once as one by one, in any order of input", () => {
+    const random = seededRandom(runSeed)
+    const count = 20_000
+    expect(count, "needs more ids than one map takes").toBeGreaterThan(limits.boardIdsInOneTableMax)
+    const entries = Array.from({ length: count }, (_, index) => ({
+      userId: `user-${index}`,
+      score: Math.floor(random() ** 8 * 2 ** 53),
+      tieSequence: Math.floor(random() ** 4 * 2 ** 50),
+    }))
+    const board = new Leaderboard()
+    for (const { userId, score, tieSequence } of entries) board.setUser(userId, score, tieSequence)
+    const built = Leaderboard.fromEntries(entries)
+    built.check()
+    expect(pageOf(built, 0, count), `seed ${runSeed}`).toEqual(pageOf(board, 0, count))
+  })
+})

@@ -1,0 +1,120 @@
+import { Result, SchemaIssue, SchemaParser } from "effect"
+import { describe, expect, it } from "vitest"
+import { historyFact, historyKinds, isShown } from "../../../src/domain/message/HistoryFact.ts"
+import { recordId } from "../../../src/domain/values/Ids.ts"
+import type { JournalRecord } from "../../../src/domain/record/Record.ts"
+import { Fact } from "../../../src/http/api/History.ts"
+import { World } from "../decide/World.ts"
+
+const shownOf = (record: JournalRecord) =>
+  record.facts.filter(isShown).map((fact) => historyFact(record, fact))
+
+/** One of everything that can happen to a user. */
+const everything = () => {
+  const world = new World("2026-11-04T12:00:00Z")
+  world.settings({
+    streaks: [{ key: "daily", actions: [], freezes: { initial: 0, max: 0, everyDays: null } }],
+  })
+  world.rule({ id: "r", reward: { xp: 150, points: 3 }, limit: { times: 5, per: "day" } })
+  world.badge({ id: "b", name: "B", criteria: { kind: "xp", target: 300 } })
+  world.badge({ id: "c", criteria: { kind: "action_count", action: "TAP", where: [], target: 9 } })
+  const step = { key: "taps", action: "TAP", where: [], target: 2 }
+  world.quest({ id: "q", title: "Q", steps: [step] })
+  world.quest({ id: "e", title: "E" })
+  world.quest({ id: "d", steps: [{ ...step, target: 5 }], recurrence: "daily" })
+  world.do({ kind: "profile", change: { displayName: "Ada", attributes: { n: 1 } } })
+  world.track("TAP", { id: "mine", metadata: { lesson: 7 } })
+  const second = world.track()
+  world.complete("e")
+  world.complete("e")
+  const points = world.do({ kind: "reward", type: "points", amount: 5, reason: "kind", id: "r1" })
+  const badge = world.do({ kind: "reward", type: "badge", badgeId: "c" })
+  world.undo(second)
+  world.undo(points)
+  world.undo(badge)
+  world.at("2026-11-07T12:00:00Z")
+  world.do({ kind: "tick" })
+  world.track("LATE", { occurredAt: Date.parse("2026-11-03T12:00:00Z"), imported: true })
+  world.badge({ id: "x", criteria: { kind: "xp", target: 1 } })
+  world.do({ kind: "backfill", badgeId: "x", notify: false })
+  return world
+}
+
+describe("What a history shows", () => {
+  it("is as the contract declares it, for every kind of fact", () => {
+    const decode = SchemaParser.decodeUnknownResult(Fact, {
+      errors: "all",
+      onExcessProperty: "error",
+    })
+    const kinds = new Set<string>()
+    for (const record of everything().records) {
+      for (const fact of shownOf(record)) {
+        kinds.add(fact.kind)
+        const decoded = decode(JSON.parse(JSON.stringify(fact)))
+        const fault = Result.isFailure(decoded)
+          ? SchemaIssue.makeFormatterDefault()(decoded.failure)
+          : undefined
+        expect([fact.kind, fault]).toEqual([fact.kind, undefined])
+      }
+    }
+    expect([...kinds].sort()).toEqual([...historyKinds].sort())
+  })
+
+  it("leaves out writer", () => {
+    const hidden = new Set(
+      everything()
+        .records.flatMap(({ facts }) => facts)
+        .filter((fact) => !isShown(fact))
+        .map(({ kind }) => kind),
+    )
+    expect([...hidden].sort()).toEqual(["badge.counted", "rule.used", "windows.credited"])
+  })
+
+  it("adds up to the balances", () => {
+    const world = everything()
+    const sum = (earned: string, revoked: string) =>
+      world.records.flatMap(shownOf).reduce((total, fact) => {
+        const amount = "amount" in fact ? fact.amount : 0
+        return total + (fact.kind === earned ? amount : fact.kind === revoked ? -amount : 0)
+      }, 0)
+    expect(sum("xp.earned", "xp.revoked")).toBe(world.user?.xp)
+    expect(sum("points.earned", "points.revoked")).toBe(world.user?.points)
+  })
+
+  it("tells what caused a fact", () => {
+    const world = everything()
+    const causeOf = (index: number) => shownOf(world.records[index]!)[0]?.cause
+    const [, event, undone, , , points] = world.records
+    expect(causeOf(0)).toEqual({ kind: "profile" })
+    expect(causeOf(1)).toEqual({
+      kind: "event",
+      eventId: recordId("evt", event!),
+      id: "mine",
+      action: "TAP",
+      occurredAt: "2026-11-04T12:00:00.000Z",
+      metadata: { lesson: 7 },
+      imported: false,
+    })
+    expect(causeOf(5)).toEqual({
+      kind: "reward",
+      rewardId: recordId("rwd", points!),
+      id: "r1",
+      type: "points",
+      amount: 5,
+      badgeId: null,
+      reason: "kind",
+    })
+    expect(causeOf(7)).toEqual({
+      kind: "revocation",
+      eventId: recordId("evt", undone!),
+      rewardId: null,
+    })
+    expect(causeOf(10)).toEqual({ kind: "clock" })
+    expect(causeOf(11)).toMatchObject({
+      kind: "event",
+      occurredAt: "2026-11-03T12:00:00.000Z",
+      imported: true,
+    })
+    expect(causeOf(12)).toEqual({ kind: "backfill", badgeId: "x" })
+  })
+})

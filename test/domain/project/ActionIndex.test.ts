@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest"
+import { actionIndexOf, crossedBy } from "../../../src/domain/project/ActionIndex.ts"
+import {
+  applyProject,
+  defaultSettings,
+  emptyProject,
+  type ProjectState,
+} from "../../../src/domain/project/Project.ts"
+import type { Fact } from "../../../src/domain/record/Record.ts"
+import { Random } from "../../simulation/random.ts"
+import { badgeWith, questWith, ruleWith } from "../definitions.ts"
+
+const indexOf = (...facts: ReadonlyArray<Fact>) =>
+  actionIndexOf(
+    applyProject(emptyProject, {
+      sequence: 1,
+      at: 0,
+      subject: { actor: "project", environment: "p:sandbox" },
+      cause: { kind: "request" },
+      facts,
+    }),
+  )
+
+const freezes = { initial: 0, max: 0, everyDays: null }
+
+describe("The index of definitions", () => {
+  it("is kept when a record changes no definition, and made anew when one does", () => {
+    const after = (project: ProjectState, fact: Fact) =>
+      applyProject(project, {
+        sequence: 1,
+        at: 0,
+        subject: { actor: "project", environment: "p:sandbox" },
+        cause: { kind: "request" },
+        facts: [fact],
+      })
+    const project = after(emptyProject, { kind: "rule.created", rule: ruleWith({}) })
+    const index = actionIndexOf(project)
+    const answered = after(project, { kind: "batch.answered", results: [] })
+    expect(actionIndexOf(answered)).toBe(index)
+    const changes: ReadonlyArray<Fact> = [
+      { kind: "rule.deleted", ruleId: "rul_1" },
+      { kind: "quest.created", quest: questWith({}) },
+      { kind: "badge.created", badge: badgeWith({}) },
+      { kind: "project.updated", settings: { ...defaultSettings, name: "New" } },
+    ]
+    for (const change of changes) {
+      expect(actionIndexOf(after(answered, change))).not.toBe(index)
+    }
+  })
+
+  it("lists for an action what it can concern, in the order of creation", () => {
+    const step = (key: string, action: string) => ({ key, action, where: [], target: 1 })
+    const index = indexOf(
+      { kind: "rule.created", rule: ruleWith({ id: "r1", action: "A" }) },
+      { kind: "rule.created", rule: ruleWith({ id: "off", action: "A", enabled: false }) },
+      { kind: "rule.created", rule: ruleWith({ id: "r2", action: "B" }) },
+      { kind: "rule.created", rule: ruleWith({ id: "r3", action: "A" }) },
+      {
+        kind: "quest.created",
+        quest: questWith({ id: "q1", steps: [step("x", "A"), step("y", "B"), step("z", "A")] }),
+      },
+      {
+        kind: "quest.created",
+        quest: questWith({ id: "q2", set: "draft", steps: [step("x", "A")] }),
+      },
+      {
+        kind: "badge.created",
+        badge: badgeWith({ criteria: { kind: "action_count", action: "A", where: [], target: 1 } }),
+      },
+      {
+        kind: "project.updated",
+        settings: {
+          ...defaultSettings,
+          streaks: [
+            { key: "any", actions: [], freezes },
+            { key: "a", actions: ["A"], freezes },
+          ],
+        },
+      },
+    )
+    const entry = index.byAction.get("A")!
+    const { badges, rules, steps } = entry.matching(undefined)
+    expect(rules.map(({ id }) => id)).toEqual(["r1", "r3"])
+    expect(steps.map(({ quest, steps }) => [quest.id, steps.map(({ key }) => key)])).toEqual([
+      ["q1", ["x", "z"]],
+    ])
+    expect(badges.map(({ badge }) => badge.id)).toEqual(["bdg_1"])
+    expect(entry.streaks.map(({ key }) => key)).toEqual(["any", "a"])
+    expect(index.byAction.get("B")?.streaks.map(({ key }) => key)).toEqual(["any"])
+    expect(index.other.streaks).toMatchObject([{ key: "any" }])
+    expect(index.other.matching({})).toEqual({ rules: [], steps: [], badges: [], work: 0 })
+  })
+
+  it("finds the badges whose target a number passes, as a look at each would", () => {
+    const random = new Random(1)
+    const badges = Array.from({ length: 60 }, (_, n) =>
+      badgeWith({ id: `b${n}`, criteria: { kind: "xp", target: random.integer(1, 40) } }),
+    )
+    const { xp } = indexOf(
+      ...badges.map((badge) => ({ kind: "badge.created", badge }) as const),
+    ).thresholds
+    for (let before = -1; before <= 41; before++) {
+      for (let after = before - 1; after <= 42; after++) {
+        const found = crossedBy(xp, before, after).map(({ id }) => id)
+        const expected = badges.filter(
+          ({ criteria }) =>
+            "target" in criteria && criteria.target > before && criteria.target <= after,
+        )
+        expect(found.toSorted()).toEqual(expected.map(({ id }) => id).toSorted())
+      }
+    }
+  })
+})
