@@ -35,7 +35,21 @@ const loadedWith = (file: string, found = new Set<string>()): ReadonlyArray<stri
 }
 
 /** From the ground up: a room may import itself and the rooms before it. */
-const rooms = ["domain", "metrics", "storage", "engine", "webhooks", "accounts", "http", "cli"]
+const rooms = [
+  "domain",
+  "metrics",
+  "storage",
+  "engine",
+  "webhooks",
+  "accounts",
+  "http",
+  "config",
+  "cli",
+]
+/** Of rooms inside a room, likewise. */
+const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
+  domain: ["board", "values", "project", "user", "record", "decide", "message"],
+}
 /** What every room may import, from the ground up too. */
 const shared = ["httpLimits.ts", "Limits.ts", "limitRelations.ts"]
 
@@ -43,9 +57,6 @@ const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 
 const rankOf = (room: string): number => {
   if (shared.includes(room)) return shared.indexOf(room) - shared.length
-  // Config is read where the program is put together: by the command line, and nothing below it.
-  if (room === "Config.ts") return rooms.indexOf("cli") - 0.5
-  if (room === "SettingForms.ts") return rooms.indexOf("cli") - 0.75
   return room === "main.ts" ? rooms.length : rooms.indexOf(room)
 }
 
@@ -59,7 +70,7 @@ describe("src/", () => {
     expect(unknown).toEqual([])
   })
 
-  it("imports one way: domain, metrics, storage, engine, webhooks and accounts, http, cli, main", () => {
+  it("imports one way: domain, metrics, storage, engine, webhooks and accounts, http, config, cli, main", () => {
     const wrong = files.flatMap((file) =>
       importsOf(file)
         .filter((target) => target.startsWith("."))
@@ -70,6 +81,26 @@ describe("src/", () => {
           return from !== to && (sideways || rankOf(to) >= rankOf(from))
         })
         .map((target) => `${relative(source, file)} imports ${relative(source, target)}`),
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it("imports one way inside a room: a room inside it imports itself and the rooms before it", () => {
+    const inner = files.flatMap((file) => {
+      const [room, ...rest] = relative(source, file).split("/")
+      const order = innerRooms[room!]
+      return order === undefined
+        ? []
+        : [{ file, order, outer: join(source, room!), from: rest[0]! }]
+    })
+    const unknown = inner.filter(({ from, order }) => !order.includes(from))
+    expect(unknown.map(({ file }) => relative(source, file))).toEqual([])
+    const wrong = inner.flatMap(({ file, from, order, outer }) =>
+      importsOf(file)
+        .filter((target) => target.startsWith("."))
+        .map((target) => relative(outer, resolve(dirname(file), target)))
+        .filter((target) => order.indexOf(target.split("/")[0]!) > order.indexOf(from))
+        .map((target) => `${relative(source, file)} imports ${target}`),
     )
     expect(wrong).toEqual([])
   })
@@ -107,7 +138,7 @@ describe("src/", () => {
       .filter((file) => readFileSync(file, "utf8").includes("process.env"))
       .map((file) => relative(source, file))
       .filter((file) => !file.startsWith("cli/demo/") && file !== "main.ts")
-    expect(readers).toEqual(["Config.ts"])
+    expect(readers).toEqual(["config/Config.ts"])
   })
 
   it("loads no more than a start needs: Node's http without fetch, and undici in its thread alone", () => {

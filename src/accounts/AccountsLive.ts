@@ -5,7 +5,11 @@
  */
 import { randomBytes, randomUUIDv7 } from "node:crypto"
 import { Context, Effect, Layer, Semaphore } from "effect"
-import { type ApiKey, type DirectoryState, tierRequestsPerMinute } from "../domain/project/Directory.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  tierRequestsPerMinute,
+} from "../domain/project/Directory.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 import type { IdPrefix } from "../domain/values/Ids.ts"
 import { isoTime } from "../domain/values/isoTime.ts"

@@ -8,7 +8,12 @@
  * A request takes all that it asks for or nothing. Windows live in memory only, one per environment and
  * policy in use, so there are never more than keys. A restart begins new ones.
  */
-import { type ApiKey, type DirectoryState, environmentId, type Tier } from "../domain/project/Directory.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  environmentId,
+  type Tier,
+} from "../domain/project/Directory.ts"
 import { limits } from "../Limits.ts"
 import type { Caller, RateLimitState } from "./Accounts.ts"
 

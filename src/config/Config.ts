@@ -7,6 +7,8 @@ import path from "node:path"
 import { Result } from "effect"
 import { limits } from "../Limits.ts"
 import "../limitRelations.ts"
+import { archiveKeptMs } from "../storage/archive/ArchiveRetention.ts"
+import { defaultSchedule } from "../webhooks/endpoint/Schedule.ts"
 import {
   cidrs,
   duration,
@@ -24,8 +26,6 @@ import {
   wholeNumber,
   yesOrNo,
 } from "./SettingForms.ts"
-import { archiveKeptMs } from "../storage/archive/ArchiveRetention.ts"
-import { defaultSchedule } from "../webhooks/endpoint/Schedule.ts"
 
 interface Setting<A> {
   readonly variable: string

@@ -2,14 +2,16 @@
  * The engine as everything above it sees it: few verbs over plain, encodable data, so that a second
  * implementation can forward them to the machine that owns a project. What it answers is durable.
  */
+
 import { Context, type Effect, type Stream } from "effect"
-import type { DirectoryCommand, DirectoryState } from "../domain/project/Directory.ts"
+import type { DirectoryCommand } from "../domain/decide/Directory.ts"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
-import type { LaurelError } from "../domain/values/Errors.ts"
+import type { ReplyTo } from "../domain/message/UserReply.ts"
+import type { DirectoryState } from "../domain/project/Directory.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, TrackedEvent, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
-import type { ReplyTo } from "../domain/message/UserReply.ts"
+import type { LaurelError } from "../domain/values/Errors.ts"
 import type { LogAnnotations } from "./actor/Actor.ts"
 import type { EnvironmentCounts } from "./actor/Counts.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"

@@ -1,7 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Caller } from "../../src/accounts/Accounts.ts"
 import { RateLimits } from "../../src/accounts/RateLimits.ts"
-import { type ApiKey, type DirectoryState, emptyDirectory } from "../../src/domain/project/Directory.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  emptyDirectory,
+} from "../../src/domain/project/Directory.ts"
 
 const key = (id: string, more: Partial<ApiKey> = {}): ApiKey => ({
   id,

@@ -2,6 +2,7 @@
  * The bytes that Laurel has written, a folder for each version of the format (`make.ts`): today's code reads them, and
  * writes the same ones. A change that these tests do not bear needs a new version, and a way to read the old one.
  */
+
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { crc32 } from "node:zlib"
@@ -31,8 +32,7 @@ import { scanJournal } from "../../src/storage/journal/JournalScan.ts"
 import { SegmentWriter } from "../../src/storage/journal/SegmentWriter.ts"
 import { compositeKey, keyParts } from "../../src/storage/Keys.ts"
 import { openTable, openWritable } from "../../src/storage/lmdb/environment.ts"
-import type { Table } from "../../src/storage/Storage.ts"
-import { tables } from "../../src/storage/Storage.ts"
+import { type Table, tables } from "../../src/storage/Storage.ts"
 import { encodeValue, openValue } from "../../src/storage/Values.ts"
 import { alone } from "../engine/archive/fixture.ts"
 import { temporaryFolder } from "../storage/temporaryFolder.ts"

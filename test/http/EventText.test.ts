@@ -1,7 +1,7 @@
 import { SchemaParser } from "effect"
 import { describe, expect, it } from "vitest"
-import { isoTime } from "../../src/domain/values/isoTime.ts"
 import type { EventReply } from "../../src/domain/message/UserReply.ts"
+import { isoTime } from "../../src/domain/values/isoTime.ts"
 import { EventOutcome } from "../../src/http/api/Events.ts"
 import { eventText } from "../../src/http/handlers/EventText.ts"
 import { showBadges } from "../../src/http/handlers/Shapes.ts"

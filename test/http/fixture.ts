@@ -5,7 +5,11 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:ht
 import { connect, type Socket } from "node:net"
 import { Clock, Context, Deferred, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { Accounts, type Caller, type RateLimitState } from "../../src/accounts/Accounts.ts"
-import type { EnvironmentName, Scope as KeyScope, Tier } from "../../src/domain/project/Directory.ts"
+import type {
+  EnvironmentName,
+  Scope as KeyScope,
+  Tier,
+} from "../../src/domain/project/Directory.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import type { EngineOptions } from "../../src/engine/EngineLive.ts"
 import { Readiness, type ReadinessState } from "../../src/http/server/Readiness.ts"

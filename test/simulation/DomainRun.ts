@@ -2,15 +2,17 @@
  * One seeded run of the domain's pure functions against the model: random definitions, edits, commands and jumps of
  * the clock, the reply and the whole state compared after each.
  */
+
 import assert from "node:assert/strict"
 import { Result } from "effect"
-import { applyUser } from "../../src/domain/record/applyUser.ts"
-import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
-import { dueAt } from "../../src/domain/user/Due.ts"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
+import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
+import { applyProject } from "../../src/domain/record/applyProject.ts"
+import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord, ProjectFact, UserCommand } from "../../src/domain/record/Record.ts"
+import { dueAt } from "../../src/domain/user/Due.ts"
 import type { UserState } from "../../src/domain/user/User.ts"
+import { dateOf, dayOf, windowOfDay } from "../../src/domain/values/Calendar.ts"
 import {
   beginnings,
   randomBadge,

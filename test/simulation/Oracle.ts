@@ -3,11 +3,13 @@
  * the record must have done and what must be seen now. Of the engine it believes no more than what was asked,
  * when, and in which order, and the definitions, as records change them.
  */
+
 import assert from "node:assert/strict"
-import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/values/Calendar.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
-import type { Cause, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
 import { replyOf } from "../../src/domain/message/UserReply.ts"
+import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
+import { applyProject } from "../../src/domain/record/applyProject.ts"
+import type { Cause, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
+import { dateOf, firstDayOf, type WindowKind } from "../../src/domain/values/Calendar.ts"
 import { firstOf } from "./answers.ts"
 import { countInHistory } from "./model/badges.ts"
 import { windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"

@@ -1,8 +1,12 @@
 /** Which records answers are about. */
-import { recordNameOf } from "../../src/domain/values/Ids.ts"
-import type { JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
-import { duplicateKey } from "../../src/domain/user/User.ts"
+
 import type { UserReply } from "../../src/domain/message/UserReply.ts"
+import {
+  duplicateKey,
+  type JournalRecord,
+  type UserCommand,
+} from "../../src/domain/record/Record.ts"
+import { recordNameOf } from "../../src/domain/values/Ids.ts"
 
 /** The record that an answer to `userId` is about: among all `records` of it, of which those of `fresh` are new. */
 export const recordOf = (

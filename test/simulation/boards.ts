@@ -6,7 +6,12 @@
 import { expect } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { dateOf, firstDayOf, type WindowKind, windowKinds } from "../../src/domain/values/Calendar.ts"
+import {
+  dateOf,
+  firstDayOf,
+  type WindowKind,
+  windowKinds,
+} from "../../src/domain/values/Calendar.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 import { windowsKept } from "../../src/engine/boards/Retention.ts"
 import type { Engine } from "../../src/engine/Engine.ts"

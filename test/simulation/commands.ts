@@ -1,16 +1,17 @@
 /** Random definitions, edits and commands, in such proportions that they meet. */
+
 import type { Badge, Criterion } from "../../src/domain/project/Badge.ts"
 import type { Condition } from "../../src/domain/project/Condition.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import { type Quest, questStatusAt } from "../../src/domain/project/Quest.ts"
+import type { Gives, Rule } from "../../src/domain/project/Rule.ts"
 import type {
   JournalRecord,
-  Metadata,
   ProjectFact,
   TrackedEvent,
   UserCommand,
 } from "../../src/domain/record/Record.ts"
-import type { Gives, Rule } from "../../src/domain/project/Rule.ts"
+import type { Metadata } from "../../src/domain/values/Metadata.ts"
 import { countInHistory } from "./model/badges.ts"
 import type { Model } from "./model/Model.ts"
 import type { Random } from "./random.ts"

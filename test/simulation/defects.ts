@@ -1,5 +1,5 @@
-import { applyUser } from "../../src/domain/record/applyUser.ts"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
+import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { Domain } from "../../src/engine/actor/Environments.ts"
 
 /** A domain with a bug that shows when it is armed: the calls after the next `decide` or `apply` ones throw. */

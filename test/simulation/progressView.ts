@@ -1,5 +1,9 @@
 /** A user's progress as of a moment, as the model works it out. */
-import type { BadgeProgress, QuestProgress, StreakProgress } from "../../src/domain/user/Progress.ts"
+import type {
+  BadgeProgress,
+  QuestProgress,
+  StreakProgress,
+} from "../../src/domain/user/Progress.ts"
 import { badgesOf, numberFor, type Place } from "./model/badges.ts"
 import type { Log } from "./model/log.ts"
 import {

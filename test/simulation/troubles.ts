@@ -5,8 +5,8 @@
  */
 import { expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import type { LaurelError } from "../../src/domain/values/Errors.ts"
 import type { UserReply } from "../../src/domain/message/UserReply.ts"
+import type { LaurelError } from "../../src/domain/values/Errors.ts"
 import type { Engine, Idempotency, UserMessage } from "../../src/engine/Engine.ts"
 import { limits } from "../../src/Limits.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"

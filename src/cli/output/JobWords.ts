@@ -1,8 +1,7 @@
 /** Jobs in words for people: how one goes, and what its failure means for a command. */
 import { Effect } from "effect"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
-import type { DiskError } from "../../storage/disk/Disk.ts"
-import { isFull } from "../../storage/disk/Disk.ts"
+import { type DiskError, isFull } from "../../storage/disk/Disk.ts"
 import { bytesText } from "./Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"

@@ -1,7 +1,12 @@
 /** Requests to the admin address of a running server. */
 import type { IncomingMessage } from "node:http"
 import { Data, Effect, Schema } from "effect"
-import { type ErrorCode, errorKinds, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import {
+  type ErrorCode,
+  errorKinds,
+  type LaurelError,
+  laurelError,
+} from "../../domain/values/Errors.ts"
 import { request } from "../../http/server/nodeHttp.ts"
 import { limits } from "../../Limits.ts"
 import type { ServerFile } from "./ServerFile.ts"

@@ -1,8 +1,8 @@
 /** What commands about runs of a badge's award decide; what one user gets of a run is in `Badges.ts`. */
 import { Result } from "effect"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
 
 export type BackfillCommand =
   | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }

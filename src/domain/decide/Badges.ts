@@ -1,11 +1,13 @@
 /** Which badges a decision earns by their criteria. */
+
 import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
-import type { Badge } from "../project/Badge.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import { targetOf } from "../project/Badge.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Backfill } from "../record/Record.ts"
+import { criterionNumber } from "../user/Criterion.ts"
 import type { UserState } from "../user/User.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**
@@ -53,48 +55,6 @@ const award = (draft: Draft, thresholds: Thresholds, before: number, after: numb
   for (const badge of crossedBy(thresholds, before, after)) {
     draft.giveBadge(badge.id, "criteria", targetOf(badge))
   }
-}
-
-export const targetOf = ({ criteria }: Badge): number =>
-  criteria.kind === "manual" ? 0 : criteria.target
-
-/** The number by which `badge` is earned, as it stands for a user; `undefined` for one that only a hand gives. */
-export const criterionNumber = (
-  { criteria, id }: Badge,
-  user: UserState,
-  levelOf: (xp: number) => number,
-): number | undefined => {
-  switch (criteria.kind) {
-    case "xp":
-      return user.xp
-    case "points":
-      return user.points
-    case "level":
-      return levelOf(user.xp)
-    case "quest_count":
-      return user.questsCompleted
-    case "action_count":
-      return user.badgeCounts.get(id) ?? 0
-    case "streak": {
-      if (criteria.streak !== null) return user.streaks.get(criteria.streak)?.best ?? 0
-      let best = 0
-      for (const streak of user.streaks.values()) best = Math.max(best, streak.best)
-      return best
-    }
-    case "manual":
-      return undefined
-  }
-}
-
-/** Whether a user does not have `badge` and its number has reached the target. */
-export const qualifies = (
-  badge: Badge,
-  user: UserState,
-  levelOf: (xp: number) => number,
-): boolean => {
-  if (user.badges.has(badge.id)) return false
-  const reached = criterionNumber(badge, user, levelOf)
-  return reached !== undefined && reached >= targetOf(badge)
 }
 
 /** Gives one badge to a user who qualifies already; decides nothing for who does not, or has it. */

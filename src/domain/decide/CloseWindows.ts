@@ -1,9 +1,9 @@
 /** The windows of the leaderboard, as an environment's project actor opens and closes them. */
 import { Result } from "effect"
-import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
+import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
 
 /** Windows that are over, with how many are on the board of each; what is not over, or closed already, is left out. */
 export interface CloseWindows {

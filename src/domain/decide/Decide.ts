@@ -8,11 +8,17 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import type { ProjectState } from "../project/Project.ts"
+import type {
+  Fact,
+  GrantedReward,
+  JournalRecord,
+  TrackedEvent,
+  UserCommand,
+} from "../record/Record.ts"
+import { emptyProfile, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
-import type { ProjectState } from "../project/Project.ts"
-import type { Fact, GrantedReward, JournalRecord, TrackedEvent, UserCommand } from "../record/Record.ts"
-import { emptyProfile, type UserState } from "../user/User.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"

@@ -5,13 +5,13 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { type ActionIndex, actionIndexOf } from "../project/ActionIndex.ts"
-import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Cause, Fact, Source } from "../record/Record.ts"
 import type { Gives } from "../project/Rule.ts"
+import type { Cause, Fact, Source } from "../record/Record.ts"
 import { noWindows, type UserState } from "../user/User.ts"
+import { type WindowKind, windowKinds, windowOfDay, type Zone, zoneOf } from "../values/Calendar.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
 
 export interface Decision {
   readonly cause: Cause

@@ -1,8 +1,8 @@
 /** What a command to an environment's project actor decides; each subject has its own file. */
 import { Result } from "effect"
-import type { LaurelError } from "../values/Errors.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
+import type { LaurelError } from "../values/Errors.ts"
 import { type BackfillCommand, decideBackfillRun } from "./BackfillRuns.ts"
 import { type BadgeCommand, decideBadge } from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"

@@ -1,13 +1,14 @@
 /** What commands about quests decide. How events move users through quests is in `Quests.ts`. */
+
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
-import { metadataFault } from "../values/Metadata.ts"
-import { mergePatch } from "../values/mergePatch.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Quest, type QuestStatus, questStatusAt } from "../project/Quest.ts"
-import type { Fact, Metadata } from "../record/Record.ts"
 import type { Gives } from "../project/Rule.ts"
+import type { Fact } from "../record/Record.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Metadata, metadataFault } from "../values/Metadata.ts"
+import { mergePatch } from "../values/mergePatch.ts"
 import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 

@@ -1,15 +1,17 @@
 /** How events move quests on, and how time ends them. */
-import type { StepsOfQuest } from "../project/ActionIndex.ts"
-import { windowOfDay, type Zone } from "../values/Calendar.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
-import { type Quest, questStatusAt } from "../project/Quest.ts"
-import type { TrackedEvent } from "../record/Record.ts"
-import { type QuestState, type StepCounts, stepCountOf } from "../user/User.ts"
-import type { Draft } from "./Draft.ts"
 
-/** The index of the period of a quest that has this local day of the project; 0 when it does not recur. */
-export const questPeriodOf = ({ recurrence }: Quest, day: number): number =>
-  recurrence === "none" ? 0 : windowOfDay(recurrence, day)
+import type { StepsOfQuest } from "../project/ActionIndex.ts"
+import { type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
+import type { TrackedEvent } from "../record/Record.ts"
+import {
+  hasExpired,
+  isMidway,
+  type QuestState,
+  type StepCounts,
+  stepCountOf,
+} from "../user/QuestState.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import type { Draft } from "./Draft.ts"
 
 /** The period in which something counts that occurred then; `undefined`: it is over. */
 const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
@@ -95,9 +97,6 @@ const start = (
   draft.facts.push({ kind: "quest.started", ...refer(quest, period) })
 }
 
-const isMidway = ({ completedAt, expired, startedAt }: QuestState): boolean =>
-  startedAt !== null && completedAt === null && !expired
-
 const complete = (
   draft: Draft,
   quest: Quest,
@@ -146,23 +145,6 @@ export const completeByEvent = (draft: Draft, event: TrackedEvent): LaurelError 
   if (state === undefined) start(draft, quest, period, before)
   complete(draft, quest, period, before)
   return undefined
-}
-
-/** Whether the user's progress in a quest has come to its end without completion. */
-export const hasExpired = (
-  quest: Quest | undefined,
-  state: QuestState,
-  zone: Zone,
-  now: number,
-): boolean => {
-  if (!isMidway(state)) return false
-  if (quest === undefined) return true
-  const status = questStatusAt(quest, now)
-  return (
-    status === "archived" ||
-    status === "ended" ||
-    state.period !== questPeriodOf(quest, zone.dayAt(now))
-  )
 }
 
 /** Notes which quests have come to their end by `draft.now`. */

@@ -1,7 +1,8 @@
 /** What definitions say of each other: references must lead somewhere, and hold what they lead to. */
-import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
+
 import type { ProjectState } from "../project/Project.ts"
 import type { Quest } from "../project/Quest.ts"
+import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
 
 const unknownReference = (pointer: string, detail: string): ReadonlyArray<Fault> => [
   { pointer, code: "unknown_reference", detail },

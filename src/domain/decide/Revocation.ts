@@ -11,14 +11,17 @@
  * events of a day count for it too and nothing counts these; a cooldown that the event started, for no record has the
  * one before it; closed windows.
  */
+
 import { Result } from "effect"
-import { windowKinds } from "../values/Calendar.ts"
+import { targetOf } from "../project/Badge.ts"
 import { compileWhere } from "../project/Condition.ts"
-import { type ErrorCode, type LaurelError, laurelError } from "../values/Errors.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact, JournalRecord, Revocation } from "../record/Record.ts"
-import { type QuestState, stepCountOf, type UserState } from "../user/User.ts"
-import { criterionNumber, targetOf } from "./Badges.ts"
+import { criterionNumber } from "../user/Criterion.ts"
+import { type QuestState, stepCountOf } from "../user/QuestState.ts"
+import type { UserState } from "../user/User.ts"
+import { windowKinds } from "../values/Calendar.ts"
+import { type ErrorCode, type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 

@@ -1,10 +1,10 @@
 /** What commands about rules decide. What rules give for events is in `Rules.ts`. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Fact } from "../record/Record.ts"
 import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"
+import type { Fact } from "../record/Record.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
 import { badgeReferenceFaults } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 

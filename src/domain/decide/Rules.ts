@@ -1,10 +1,12 @@
 /** What an event's rules give, within their limits. */
+
 import { limits } from "../../Limits.ts"
-import { firstDayOf, windowOfDay, type Zone } from "../values/Calendar.ts"
 import { valueAt } from "../project/Condition.ts"
-import type { Metadata, TrackedEvent } from "../record/Record.ts"
 import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"
+import type { TrackedEvent } from "../record/Record.ts"
 import type { RuleUse } from "../user/User.ts"
+import { firstDayOf, windowOfDay, type Zone } from "../values/Calendar.ts"
+import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
 /** `rules` are those whose conditions hold for the event. */

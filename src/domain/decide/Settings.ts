@@ -1,9 +1,9 @@
 /** What a change of an environment's settings decides. */
 import { Result } from "effect"
-import { type Fault, invalidRequest, type LaurelError } from "../values/Errors.ts"
 import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
+import { type Fault, invalidRequest, type LaurelError } from "../values/Errors.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { streaksInUse } from "./References.ts"
 

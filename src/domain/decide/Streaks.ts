@@ -1,15 +1,10 @@
 /** What an event adds to streaks, and what time takes from them. */
-import type { ActionEntry } from "../project/ActionIndex.ts"
-import { type Zone, zoneOf } from "../values/Calendar.ts"
-import type { ProjectState } from "../project/Project.ts"
-import type { TrackedEvent } from "../record/Record.ts"
-import { daysOf, streakNow, withEventAt } from "../user/Streak.ts"
-import type { StreakState, UserState } from "../user/User.ts"
-import type { Draft } from "./Draft.ts"
 
-/** The zone that a user's days are counted in. */
-export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
-  zoneOf(user?.profile.timezone ?? project.settings.timezone)
+import type { ActionEntry } from "../project/ActionIndex.ts"
+import type { TrackedEvent } from "../record/Record.ts"
+import { daysOf, type StreakState, streakNow, withEventAt } from "../user/Streak.ts"
+import { userZone } from "../user/User.ts"
+import type { Draft } from "./Draft.ts"
 
 /**
  * Adds what occurred to the streaks that it counts for. Calls `grown` for each of which a run became longer, the present

@@ -4,8 +4,8 @@
  */
 import { limits } from "../../Limits.ts"
 import type { Condition } from "../project/Condition.ts"
-import type { Fault } from "../values/Errors.ts"
 import type { ProjectState } from "../project/Project.ts"
+import type { Fault } from "../values/Errors.ts"
 
 /** Conditions of a definition on the events with an action; `pointer` leads to them in the request. */
 export interface Clause {

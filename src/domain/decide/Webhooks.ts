@@ -1,10 +1,10 @@
 /** What a command about webhooks decides. Whether an address may be sent to is looked at where it is known: above. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Fact } from "../record/Record.ts"
 import type { DisabledReason, Webhook } from "../project/Webhook.ts"
+import type { Fact } from "../record/Record.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
 
 export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "description" | "status">>
 

@@ -3,11 +3,13 @@
  * them, in the words of the contract. DeliveryWriter is left out (`windows.credited`, `rule.used`,
  * `badge.counted`): what it adds up to shows in balances, boards and progress.
  */
+
+import type { Fact, FactOf, JournalRecord, QuestRef } from "../record/Record.ts"
+import type { Profile } from "../user/User.ts"
 import { recordId } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
+import type { Metadata } from "../values/Metadata.ts"
 import { showSource } from "./Message.ts"
-import type { Fact, FactOf, JournalRecord, Metadata, QuestRef } from "../record/Record.ts"
-import type { Profile } from "../user/User.ts"
 import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
 
 export const historyKinds = [

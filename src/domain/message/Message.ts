@@ -4,13 +4,20 @@
  * often it is made. What each kind says is declared in `MessageCatalogue.ts`.
  */
 import { limits } from "../../Limits.ts"
+import { questStatusAt } from "../project/Quest.ts"
+import {
+  type Cause,
+  type Fact,
+  type FactOf,
+  isSilent,
+  type JournalRecord,
+  type QuestRef,
+  type Source,
+} from "../record/Record.ts"
 import { type RecordName, recordDigits, recordId, recordNameOf } from "../values/Ids.ts"
 import { isoTimeOrNull, makeIsoTime } from "../values/isoTime.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
-import { questStatusAt } from "../project/Quest.ts"
-import type { Cause, Fact, FactOf, JournalRecord, QuestRef, Source } from "../record/Record.ts"
-import { isSilent } from "../record/Record.ts"
 import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
 
 export interface Message<Kind extends MessageKind = MessageKind> {

@@ -1,8 +1,8 @@
 /** What each kind of message says: the schema of its `data`. */
 import { Schema } from "effect"
+import { questRecurrences, questStatuses } from "../project/Quest.ts"
 import { windowKinds } from "../values/Calendar.ts"
 import type { MessageKind } from "./MessageKind.ts"
-import { questRecurrences, questStatuses } from "../project/Quest.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
 const count = (description: string) => Schema.Int.annotate({ description })

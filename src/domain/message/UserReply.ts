@@ -2,7 +2,7 @@
  * The answer to a user's command, rebuilt from its record alone, so that a duplicate, even years later, is
  * told the first outcome.
  */
-import { recordId } from "../values/Ids.ts"
+
 import type {
   GrantedReward,
   JournalRecord,
@@ -11,6 +11,7 @@ import type {
   TrackedEvent,
   UserCommand,
 } from "../record/Record.ts"
+import { recordId } from "../values/Ids.ts"
 
 interface Change {
   /** What the record gave; negative where it took. */

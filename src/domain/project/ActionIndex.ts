@@ -3,15 +3,15 @@
  * costs what it can match, however many definitions there are. Derived from a `ProjectState`, made when it is first asked
  * for and kept as long as the state.
  */
-import type { Badge, Criterion } from "./Badge.ts"
+
+import type { Metadata } from "../values/Metadata.ts"
+import { type Badge, type Criterion, targetOf } from "./Badge.ts"
 import type { Condition } from "./Condition.ts"
 import { Matcher } from "./Matcher.ts"
-import type { ProjectState } from "./Project.ts"
+import type { ProjectState, StreakDefinition } from "./Project.ts"
 import type { Quest, QuestStep } from "./Quest.ts"
-import type { Metadata } from "../record/Record.ts"
 import type { Rule } from "./Rule.ts"
 import { SharedConditions } from "./SharedConditions.ts"
-import type { StreakDefinition } from "../user/Streak.ts"
 
 type CountCriterion = Extract<Criterion, { readonly kind: "action_count" }>
 
@@ -188,9 +188,6 @@ const build = (project: ProjectState, before: Index | undefined): Index => {
     streakThresholds,
   }
 }
-
-const targetOf = ({ criteria }: Badge): number =>
-  criteria.kind === "manual" ? Number.POSITIVE_INFINITY : criteria.target
 
 const thresholds = (badges: ReadonlyArray<Badge> = []): Thresholds => {
   const sorted = badges.toSorted((one, other) => targetOf(one) - targetOf(other))

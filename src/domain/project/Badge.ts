@@ -37,3 +37,7 @@ export interface Badge {
   readonly createdAt: number
   readonly updatedAt: number
 }
+
+/** The number at which a badge is earned; 0 for one that is given by hand. */
+export const targetOf = ({ criteria }: Badge): number =>
+  criteria.kind === "manual" ? 0 : criteria.target

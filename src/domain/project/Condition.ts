@@ -1,5 +1,6 @@
 /** Conditions on an event's metadata, as rules, quest steps and badges carry them. */
-import type { Metadata } from "../record/Record.ts"
+import type { Metadata } from "../values/Metadata.ts"
+/** Conditions on an event's metadata, as rules, quest steps and badges carry them. */
 
 export const conditionOperators = [
   "eq",

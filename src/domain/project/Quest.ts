@@ -1,6 +1,6 @@
-import type { WindowKind } from "../values/Calendar.ts"
+import { type WindowKind, windowOfDay, type Zone } from "../values/Calendar.ts"
+import type { Metadata } from "../values/Metadata.ts"
 import type { Condition } from "./Condition.ts"
-import type { Metadata } from "../record/Record.ts"
 import type { Gives } from "./Rule.ts"
 
 export const questStatuses = [
@@ -51,4 +51,15 @@ export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
   if (quest.endsAt !== null && now >= quest.endsAt) return "ended"
   if (quest.set === "paused") return "paused"
   return quest.startsAt !== null && now < quest.startsAt ? "scheduled" : "active"
+}
+
+/** The index of the period of a quest that has this local day of the project; 0 when it does not recur. */
+export const questPeriodOf = ({ recurrence }: Quest, day: number): number =>
+  recurrence === "none" ? 0 : windowOfDay(recurrence, day)
+
+/** When the present period of a quest ends, epoch milliseconds; infinity when it does not recur. */
+export const questPeriodEnd = (quest: Quest, zone: Zone, now: number): number => {
+  const { recurrence } = quest
+  if (recurrence === "none") return Number.POSITIVE_INFINITY
+  return zone.windowBounds(recurrence, questPeriodOf(quest, zone.dayAt(now))).endsAt
 }

@@ -5,8 +5,8 @@
  * When a definition changes, the next index goes on with the conditions of the one before, so that only what is new
  * is compiled; of what is gone, as much as is there may stay in memory.
  */
+import type { Metadata } from "../values/Metadata.ts"
 import { type Condition, type Test, testOf, valueAtNames } from "./Condition.ts"
-import type { Metadata } from "../record/Record.ts"
 
 /** A path, and what the event of this number has there. */
 export interface SharedPath {

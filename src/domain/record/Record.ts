@@ -6,16 +6,17 @@
  */
 
 import type { Badge } from "../project/Badge.ts"
-import type { WindowKind } from "../values/Calendar.ts"
 import type { ApiKey, Project } from "../project/Directory.ts"
-import type { LaurelError } from "../values/Errors.ts"
 import type { ProjectSettings } from "../project/Project.ts"
 import type { Quest } from "../project/Quest.ts"
 import type { Rule } from "../project/Rule.ts"
-import type { Profile, StepCounts, StreakState } from "../user/User.ts"
 import type { DisabledReason, Webhook } from "../project/Webhook.ts"
-
-export type Metadata = { readonly [key: string]: unknown }
+import type { StepCounts } from "../user/QuestState.ts"
+import type { StreakState } from "../user/Streak.ts"
+import type { Profile } from "../user/User.ts"
+import type { WindowKind } from "../values/Calendar.ts"
+import type { LaurelError } from "../values/Errors.ts"
+import type { Metadata } from "../values/Metadata.ts"
 
 /**
  * What a client sent: both the command to the user's actor and the cause of what it decides. Times are epoch
@@ -300,3 +301,17 @@ export interface JournalRecord {
 /** Whether no message may tell of a record: it is imported history, or an award for the past. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>
   cause.kind === "event" ? cause.imported === true : cause.kind === "backfill" && !cause.notify
+
+/** The name that makes a repeat of this a duplicate, in a namespace of its kind; `undefined` for none. */
+export const duplicateKey = (cause: Cause): string | undefined => {
+  switch (cause.kind) {
+    case "event":
+      return cause.id === undefined ? undefined : `e${cause.id}`
+    case "reward":
+      return cause.id === undefined ? undefined : `r${cause.id}`
+    case "revocation":
+      return `v${cause.sequence}`
+    default:
+      return undefined
+  }
+}

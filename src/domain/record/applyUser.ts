@@ -2,16 +2,17 @@
  * How the facts of a record change a user's state: pure, synchronous, total. It needs nothing but the record,
  * no definitions, no clock, no calendar, so that replaying a journal gives what was.
  */
+
 import { limits } from "../../Limits.ts"
-import type { Fact, JournalRecord } from "./Record.ts"
+import type { QuestState } from "../user/QuestState.ts"
 import {
   emptyProfile,
   noWindows,
-  type QuestState,
   type RuleUse,
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
+import type { Fact, JournalRecord } from "./Record.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: it is empty, so its values are of every type
 const none: ReadonlyMap<string, any> = new Map()

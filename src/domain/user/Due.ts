@@ -1,11 +1,11 @@
 /** When something will happen to a user by itself, so that nobody need look at every user every day. */
-import { type Zone, zoneOf } from "../values/Calendar.ts"
-import { hasExpired, questPeriodOf } from "../decide/Quests.ts"
-import { userZone } from "../decide/Streaks.ts"
+
 import type { ProjectState } from "../project/Project.ts"
-import type { Quest } from "../project/Quest.ts"
+import { type Quest, questPeriodEnd } from "../project/Quest.ts"
+import { type Zone, zoneOf } from "../values/Calendar.ts"
+import { hasExpired, type QuestState } from "./QuestState.ts"
 import { streakBreaksAt, streakNow } from "./Streak.ts"
-import type { QuestState, UserState } from "./User.ts"
+import { type UserState, userZone } from "./User.ts"
 
 /**
  * When a `tick` will next find something to note, epoch milliseconds; a time that is past when it would
@@ -44,11 +44,4 @@ const questEndsFor = (
   }
   if (state.expired) return Number.POSITIVE_INFINITY
   return Math.min(quest.endsAt ?? Number.POSITIVE_INFINITY, questPeriodEnd(quest, zone, now))
-}
-
-/** When the present period of a quest ends, epoch milliseconds; infinity when it does not recur. */
-export const questPeriodEnd = (quest: Quest, zone: Zone, now: number): number => {
-  const { recurrence } = quest
-  if (recurrence === "none") return Number.POSITIVE_INFINITY
-  return zone.windowBounds(recurrence, questPeriodOf(quest, zone.dayAt(now))).endsAt
 }

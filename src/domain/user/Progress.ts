@@ -3,17 +3,16 @@
  * a record has noted it yet. A quest whose time is over shows as expired, one that recurs begins anew with
  * its period, and a broken streak has 0 days, at once.
  */
+
 import type { Badge } from "../project/Badge.ts"
-import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
-import { questPeriodEnd } from "./Due.ts"
-import { criterionNumber } from "../decide/Badges.ts"
-import { hasExpired, questPeriodOf } from "../decide/Quests.ts"
-import { userZone } from "../decide/Streaks.ts"
 import { levelAt } from "../project/Level.ts"
-import type { ProjectState } from "../project/Project.ts"
-import { type Quest, questStatusAt } from "../project/Quest.ts"
-import { lastDayOf, type StreakDefinition, streakNow } from "./Streak.ts"
-import { type QuestState, stepCountOf, type UserState } from "./User.ts"
+import type { ProjectState, StreakDefinition } from "../project/Project.ts"
+import { type Quest, questPeriodEnd, questPeriodOf, questStatusAt } from "../project/Quest.ts"
+import { dateOf, type Zone, zoneOf } from "../values/Calendar.ts"
+import { criterionNumber } from "./Criterion.ts"
+import { hasExpired, type QuestState, stepCountOf } from "./QuestState.ts"
+import { lastDayOf, streakNow } from "./Streak.ts"
+import { type UserState, userZone } from "./User.ts"
 
 /** A badge that a user has. Times are epoch milliseconds. */
 export interface UserBadge {

@@ -14,20 +14,34 @@
  *
  * An event of a day that was counted costs a look at the last run; a late one a walk over the runs and their gaps.
  */
-import { limits } from "../../Limits.ts"
-import type { Zone } from "../values/Calendar.ts"
-import type { StreakRun, StreakState } from "./User.ts"
 
-export interface StreakDefinition {
-  readonly key: string
-  /** The actions that count; empty: every action. */
-  readonly actions: ReadonlyArray<string>
-  /** Days that may be missed: how many a streak begins with, how many it can hold, and after how many days it gains one. */
-  readonly freezes: {
-    readonly initial: number
-    readonly max: number
-    readonly everyDays: number | null
-  }
+import { limits } from "../../Limits.ts"
+import type { StreakDefinition } from "../project/Project.ts"
+import type { Zone } from "../values/Calendar.ts"
+
+/**
+ * Days in a row, from `first` to `last`: of which `frozen` were missed and forgiven, and `skipped` fell out
+ * by a change of time zone. Local days (`Calendar.ts`).
+ */
+export interface StreakRun {
+  readonly first: number
+  readonly last: number
+  readonly frozen: ReadonlyArray<number>
+  readonly skipped: ReadonlyArray<number>
+}
+
+export interface StreakState {
+  /** Oldest first; the last one is the current streak, unless `broken`. */
+  readonly runs: ReadonlyArray<StreakRun>
+  /** The most days that it ever had. */
+  readonly best: number
+  /** How many missed days can still be forgiven. */
+  readonly freezes: number
+  /** When the event occurred that added the last day: that is another day in another time zone. */
+  readonly lastAt: number
+  /** When the last day ends where it was counted. */
+  readonly lastDayEndsAt: number
+  readonly broken: boolean
 }
 
 /** The days of a run on which something happened. */

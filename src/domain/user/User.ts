@@ -5,8 +5,11 @@
  * A state is immutable; parts that a record does not touch are shared with the state before it, and parts
  * that are empty with all other users.
  */
-import type { WindowKind } from "../values/Calendar.ts"
-import type { Cause } from "../record/Record.ts"
+
+import type { ProjectState } from "../project/Project.ts"
+import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
+import type { QuestState } from "./QuestState.ts"
+import type { StreakState } from "./Streak.ts"
 
 export interface Profile {
   readonly displayName: string | null
@@ -23,56 +26,11 @@ export interface EarnedBadge {
   readonly target?: number
 }
 
-export type StepCounts = { readonly [step: string]: number }
-
-/** How many events count for a step. Its key may be one that every object inherits, such as `constructor`. */
-export const stepCountOf = (steps: StepCounts | undefined, step: string): number =>
-  steps !== undefined && Object.hasOwn(steps, step) ? steps[step]! : 0
-
-/** Where a user stands in a quest. */
-export interface QuestState {
-  /** The window that a recurring quest was last touched in, else 0. */
-  readonly period: number
-  /** What counts in this period, by the step's key, also once it is completed; steps that nothing counted for are absent. */
-  readonly steps: StepCounts
-  readonly startedAt: number | null
-  readonly completedAt: number | null
-  /** It ended before it was completed. */
-  readonly expired: boolean
-  /** How often the user has completed it, over all periods. */
-  readonly times: number
-}
-
 /** How a rule with a limit or a cooldown was used: `[period, times]` of the latest periods, oldest first. */
 export interface RuleUse {
   readonly periods: ReadonlyArray<readonly [period: number, times: number]>
   /** When the latest event occurred that it gave for. */
   readonly lastAt: number
-}
-
-/**
- * Days in a row, from `first` to `last`: of which `frozen` were missed and forgiven, and `skipped` fell out
- * by a change of time zone. Local days (`Calendar.ts`).
- */
-export interface StreakRun {
-  readonly first: number
-  readonly last: number
-  readonly frozen: ReadonlyArray<number>
-  readonly skipped: ReadonlyArray<number>
-}
-
-export interface StreakState {
-  /** Oldest first; the last one is the current streak, unless `broken`. */
-  readonly runs: ReadonlyArray<StreakRun>
-  /** The most days that it ever had. */
-  readonly best: number
-  /** How many missed days can still be forgiven. */
-  readonly freezes: number
-  /** When the event occurred that added the last day: that is another day in another time zone. */
-  readonly lastAt: number
-  /** When the last day ends where it was counted. */
-  readonly lastDayEndsAt: number
-  readonly broken: boolean
 }
 
 /** The xp of the user's latest window of a kind, and of the one before: until the latest is stored, the other may be needed. */
@@ -110,20 +68,6 @@ export interface UserState {
   readonly updatedAt: number
 }
 
-/** The name that makes a repeat of this a duplicate, in a namespace of its kind; `undefined` for none. */
-export const duplicateKey = (cause: Cause): string | undefined => {
-  switch (cause.kind) {
-    case "event":
-      return cause.id === undefined ? undefined : `e${cause.id}`
-    case "reward":
-      return cause.id === undefined ? undefined : `r${cause.id}`
-    case "revocation":
-      return `v${cause.sequence}`
-    default:
-      return undefined
-  }
-}
-
 export const emptyProfile: Profile = {
   displayName: null,
   timezone: null,
@@ -145,3 +89,7 @@ export const noWindows: UserState["windows"] = {
   weekly: noScores,
   monthly: noScores,
 }
+
+/** The zone that a user's days are counted in. */
+export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
+  zoneOf(user?.profile.timezone ?? project.settings.timezone)

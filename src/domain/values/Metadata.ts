@@ -8,6 +8,9 @@
  */
 import { limits } from "../../Limits.ts"
 
+/** A JSON object of the caller's. */
+export type Metadata = { readonly [key: string]: unknown }
+
 interface MetadataFault {
   readonly code: "too_deep" | "too_large" | "invalid_format"
   readonly detail: string

@@ -1,5 +1,7 @@
+/** JSON merge patch (RFC 7396). The caller bounds the depth. */
+import type { Metadata } from "./Metadata.ts"
+
 /** JSON merge patch (RFC 7396). Bounds on depth are the caller's business. */
-import type { Metadata } from "../record/Record.ts"
 
 const isObject = (value: unknown): value is Metadata =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -13,8 +13,8 @@
  */
 import type { Effect, Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../../domain/record/Record.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { idSeed } from "../dedupe/BloomFilter.ts"

@@ -14,8 +14,8 @@
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
 import { Effect, Result } from "effect"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { JournalRecord, Kept, Subject, UserCommand } from "../../domain/record/Record.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy } from "../../storage/Storage.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"

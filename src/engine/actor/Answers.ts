@@ -4,8 +4,8 @@
  * None of this decides what becomes of a record, nor how long its actor is kept: the commit does.
  */
 import { Effect } from "effect"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { AnyActor, AnyEnvelope } from "./Actor.ts"
 

@@ -7,8 +7,8 @@
  * Single commands do not queue here: they are refused at once.
  */
 import { Clock, Effect } from "effect"
-import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { UserCommand } from "../../domain/record/Record.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { UserMessage } from "../Engine.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"

@@ -2,15 +2,18 @@
  * The actors of one environment of a project: its project actor and its warm users, with its leaderboards and
  * its agenda. Created at its first use; nothing is shared between environments.
  */
+
 import { Result } from "effect"
-import { applyUser } from "../../domain/record/applyUser.ts"
-import type { DirectoryCommand, DirectoryState } from "../../domain/project/Directory.ts"
-import { applyDirectory, decideDirectory, emptyDirectory } from "../../domain/project/Directory.ts"
 import { decideUser } from "../../domain/decide/Decide.ts"
+import { type DirectoryCommand, decideDirectory } from "../../domain/decide/Directory.ts"
 import { decideProject, type ProjectCommand } from "../../domain/decide/Project.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../domain/project/Project.ts"
-import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
-import { duplicateKey, type UserState } from "../../domain/user/User.ts"
+import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
+import { emptyProject, type ProjectState } from "../../domain/project/Project.ts"
+import { applyDirectory } from "../../domain/record/applyDirectory.ts"
+import { applyProject } from "../../domain/record/applyProject.ts"
+import { applyUser } from "../../domain/record/applyUser.ts"
+import { duplicateKey, type JournalRecord, type UserCommand } from "../../domain/record/Record.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"

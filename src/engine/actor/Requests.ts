@@ -1,8 +1,8 @@
 /** The ways to ask actors and wait for the durable answer. */
 import { Effect, Fiber, References } from "effect"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import { type ReplyTo, replyOf, type UserReply } from "../../domain/message/UserReply.ts"
+import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { IdempotencyKeys, Reservation } from "../dedupe/Idempotency.ts"
 import type { Answer, Idempotency, UserMessage } from "../Engine.ts"

@@ -8,7 +8,11 @@
 import { createHash } from "node:crypto"
 import path from "node:path"
 import { Effect } from "effect"
-import { type EnvironmentName, environmentId, projectNamed } from "../../domain/project/Directory.ts"
+import {
+  type EnvironmentName,
+  environmentId,
+  projectNamed,
+} from "../../domain/project/Directory.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { type DiskError, type DiskFile, removeTree } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"

@@ -10,11 +10,13 @@
  *
  * It lives in a process of its own (`LmdbReader`).
  */
+
 import path from "node:path"
 import { Effect, type Scope } from "effect"
-import type { DirectoryState } from "../../domain/project/Directory.ts"
-import { applyDirectory, emptyDirectory } from "../../domain/project/Directory.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../domain/project/Project.ts"
+import { type DirectoryState, emptyDirectory } from "../../domain/project/Directory.ts"
+import { emptyProject, type ProjectState } from "../../domain/project/Project.ts"
+import { applyDirectory } from "../../domain/record/applyDirectory.ts"
+import { applyProject } from "../../domain/record/applyProject.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"

@@ -11,10 +11,10 @@
  * It rests on the domain (`applyUser`) and the codecs alone, so it follows when they grow. Memory: a page of
  * history, the journal's tail and the boards; time: about that of decoding every record once.
  */
+
 import { Effect } from "effect"
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
-import type { JournalRecord } from "../../domain/record/Record.ts"
-import { duplicateKey } from "../../domain/user/User.ts"
+import { duplicateKey, type JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import type { Table } from "../../storage/Storage.ts"

@@ -6,15 +6,16 @@
  * each user's history is counted first; what is new since is counted in the user's own turn, so that one who
  * never stands still is counted right too. It gives way after every `backfillTurnUsersMax` users.
  */
+
 import { Data, Effect, Stream } from "effect"
-import { ActionCount } from "../../domain/record/ActionCount.ts"
-import type { Badge, Criterion } from "../../domain/project/Badge.ts"
-import { qualifies } from "../../domain/decide/Badges.ts"
-import type { LaurelError } from "../../domain/values/Errors.ts"
-import { levelAt } from "../../domain/project/Level.ts"
-import type { Backfill } from "../../domain/record/Record.ts"
-import type { UserState } from "../../domain/user/User.ts"
 import type { DoneReply } from "../../domain/message/UserReply.ts"
+import type { Badge, Criterion } from "../../domain/project/Badge.ts"
+import { levelAt } from "../../domain/project/Level.ts"
+import { ActionCount } from "../../domain/record/ActionCount.ts"
+import type { Backfill } from "../../domain/record/Record.ts"
+import { qualifies } from "../../domain/user/Criterion.ts"
+import type { UserState } from "../../domain/user/User.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Storage, StoredEntry } from "../../storage/Storage.ts"

@@ -6,8 +6,8 @@
  */
 import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
-import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { Environment, Environments } from "../actor/Environments.ts"
 import { BackfillRun, type BackfillRunParts, type Ended, insist } from "./BackfillRun.ts"

@@ -15,11 +15,11 @@
  * window moves a reference.
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
-import { Members } from "../../domain/board/Members.ts"
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import { Members } from "../../domain/board/Members.ts"
 import type { Fact, JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import type { Actor } from "../actor/Actor.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 

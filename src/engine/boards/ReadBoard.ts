@@ -5,11 +5,17 @@
  */
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
-import { dayOf, type WindowKind, windowOfDay, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
-import { openWindow } from "../../domain/decide/CloseWindows.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import {
+  dayOf,
+  type WindowKind,
+  windowOfDay,
+  type Zone,
+  zoneOf,
+} from "../../domain/values/Calendar.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { Environment } from "../actor/Environments.ts"
 import {

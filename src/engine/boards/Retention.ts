@@ -1,6 +1,7 @@
 /** How long closed windows can be read. */
-import { type WindowKind, zoneOf } from "../../domain/values/Calendar.ts"
+
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { type WindowKind, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import type { Environment } from "../actor/Environments.ts"
 

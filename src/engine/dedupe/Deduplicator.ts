@@ -7,9 +7,9 @@
  * wait and repeats itself is given a map of their hashes, so that a repeat costs the same however many there are. It goes
  * with the next snapshot.
  */
+
 import type { Effect } from "effect"
-import type { JournalRecord } from "../../domain/record/Record.ts"
-import { duplicateKey } from "../../domain/user/User.ts"
+import { duplicateKey, type JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { AnyActor } from "../actor/Actor.ts"

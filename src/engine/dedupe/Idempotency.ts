@@ -9,8 +9,8 @@
  * was erased since counts as not there.
  */
 import { Effect } from "effect"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import type { Idempotency } from "../Engine.ts"

@@ -1,8 +1,9 @@
 /** What a command would do, found out on what is durable, without a trace. */
+
 import { Effect } from "effect"
+import { duplicateKey, type JournalRecord, type UserCommand } from "../../domain/record/Record.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
-import { duplicateKey, type UserState } from "../../domain/user/User.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { DecisionTurns } from "../actor/DecisionTurns.ts"
 import type { Domain, Environment } from "../actor/Environments.ts"

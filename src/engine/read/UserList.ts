@@ -8,8 +8,8 @@
  * `listsConcurrentMax` at a time. A list that changes while it is read shows each user as it was when reached.
  */
 import { Effect, Semaphore, Stream } from "effect"
-import { compareCodePoints } from "../../domain/values/Ids.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer, compositeKey, lastTextEnd, lastTextStart, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"

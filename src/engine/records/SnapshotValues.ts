@@ -5,9 +5,9 @@
  * first. Pages are cut the same way however often they are written, so a snapshot that was interrupted is
  * simply written again. Large records have a page of their own.
  */
+
 import { Effect, Stream } from "effect"
-import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
-import { duplicateKey } from "../../domain/user/User.ts"
+import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"

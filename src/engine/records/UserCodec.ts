@@ -12,8 +12,14 @@
  *
  * Bits 1 and 2 are the user's latest day and the one before, 3 and 4 the weeks, 5 and 6 the months.
  */
+
+import {
+  emptyProfile,
+  noWindows,
+  type UserState,
+  type WindowScores,
+} from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
-import { emptyProfile, noWindows, type UserState, type WindowScores } from "../../domain/user/User.ts"
 import { asBuffer, dataViewOf } from "../../storage/Keys.ts"
 import { repairedQuests } from "./repairedSteps.ts"
 

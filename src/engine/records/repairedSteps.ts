@@ -4,8 +4,9 @@
  * appended a 1: `"function Object() { [native code] }111"` stands for 3. The shares of such a quest became
  * null in the journal.
  */
+
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
-import type { QuestState, StepCounts } from "../../domain/user/User.ts"
+import type { QuestState, StepCounts } from "../../domain/user/QuestState.ts"
 
 /** The number of events that counted: a number is as it was, a text stands for its trailing ones. */
 const repairedCount = (count: unknown): number =>

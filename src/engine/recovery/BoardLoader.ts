@@ -3,8 +3,9 @@
  * of all time, and those of all windows that are not stored yet, also when they are long over. Puts users on
  * the agenda on the way. Nothing is allocated for a user but numbers in typed arrays.
  */
-import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+
 import { BoardBuilder } from "../../domain/board/Leaderboard.ts"
+import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import type { Environment } from "../actor/Environments.ts"
 import { decodeUserHead, hasWindows, visitWindows } from "../records/UserCodec.ts"
 

@@ -3,11 +3,11 @@
  * values are read, for boards and agenda, and those users become warm whom the journal's tail touches. It is the same fold
  * as in live operation: a record is applied to every actor whose value is older than the record.
  */
+
 import { Effect, Stream } from "effect"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
+import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
-import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
-import { duplicateKey } from "../../domain/user/User.ts"
 import type { EntryBlock } from "../../storage/EntryBlock.ts"
 import {
   compositeKey,

@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { duplicateKey } from "../../domain/user/User.ts"
+import { duplicateKey } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"

@@ -13,8 +13,8 @@
  * Cost: 8 bytes a member, 4 for its listing; a change is two reads and writes in arrays.
  */
 import { MemberTable } from "../../domain/board/MemberTable.ts"
-import { dueAt } from "../../domain/user/Due.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
+import { dueAt } from "../../domain/user/Due.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 

@@ -12,8 +12,8 @@
  * `clockCheckMs`, in case that was set.
  */
 import { Effect } from "effect"
-import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import type { AnyEnvelope } from "../actor/Actor.ts"
 import type { Environment, ProjectActor } from "../actor/Environments.ts"

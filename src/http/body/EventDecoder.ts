@@ -5,11 +5,16 @@
  *
  * Metadata is handed on as it was parsed: rebuilding it would cost time and trip over `__proto__`.
  */
+
 import { Result, Schema } from "effect"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  laurelError,
+} from "../../domain/values/Errors.ts"
 import { actionPattern } from "../../domain/values/Ids.ts"
-import { metadataFault } from "../../domain/values/Metadata.ts"
-import type { Metadata } from "../../domain/record/Record.ts"
+import { type Metadata, metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 import { Event } from "../api/Events.ts"
 import { parseIsoTime } from "../api/IsoTime.ts"

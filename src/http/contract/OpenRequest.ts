@@ -4,7 +4,12 @@
  */
 import { Result } from "effect"
 import type { Accounts, RateLimitState } from "../../accounts/Accounts.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  laurelError,
+} from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"

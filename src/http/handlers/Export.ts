@@ -1,9 +1,9 @@
 /** Everything that is held about a user, as one JSON text in pieces: never more than a chunk of records is in memory. */
 import { Stream } from "effect"
-import type { LaurelError } from "../../domain/values/Errors.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 import { showProgress, showUser } from "./UserShapes.ts"

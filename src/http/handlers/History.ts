@@ -1,6 +1,5 @@
 /** A user's history in pages. */
 import { Effect, Stream } from "effect"
-import type { LaurelError } from "../../domain/values/Errors.ts"
 import {
   type HistoryFact,
   type HistoryKind,
@@ -8,6 +7,7 @@ import {
   isShown,
 } from "../../domain/message/HistoryFact.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import {

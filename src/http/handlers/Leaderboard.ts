@@ -1,7 +1,7 @@
 import { Effect } from "effect"
+import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import { invalidRequest } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
-import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { parseIsoTime } from "../api/IsoTime.ts"

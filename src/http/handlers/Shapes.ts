@@ -1,8 +1,8 @@
 /** What several groups say in the same way. */
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { Condition } from "../../domain/project/Condition.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 
 /** Badges with the time at which they were earned. */

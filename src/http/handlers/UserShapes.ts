@@ -1,10 +1,15 @@
 /** What users are shown as. */
 
-import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
-import { badgeProgress, badgesOf, questProgress, streakProgress } from "../../domain/user/Progress.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
+import {
+  badgeProgress,
+  badgesOf,
+  questProgress,
+  streakProgress,
+} from "../../domain/user/Progress.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Progress, User } from "../api/UserShapes.ts"
 import { showBadges } from "./Shapes.ts"
 

@@ -1,11 +1,16 @@
 import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import { messageId } from "../../domain/message/Message.ts"
 import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
 import type { Webhook } from "../../domain/project/Webhook.ts"
+import {
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+  laurelError,
+} from "../../domain/values/Errors.ts"
+import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { makeSecret } from "../../webhooks/send/Signature.ts"

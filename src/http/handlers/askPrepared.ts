@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
-import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Answer, Engine, Idempotency } from "../../engine/Engine.ts"
 
 /**

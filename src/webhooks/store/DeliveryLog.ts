@@ -1,7 +1,7 @@
 /** What HTTP and the operator see of the delivery of webhooks. */
 import { Context, Effect } from "effect"
-import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import type { MessageName } from "../../domain/message/Message.ts"
+import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
 import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"

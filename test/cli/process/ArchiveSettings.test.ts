@@ -3,12 +3,12 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { vi } from "vitest"
-import { readConfig } from "../../../src/config/Config.ts"
 import {
   type ArchiveSettings,
   archiveSettings,
   leaveArchiveSettings,
 } from "../../../src/cli/process/ArchiveSettings.ts"
+import { readConfig } from "../../../src/config/Config.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
 type Variables = Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { Members } from "../../../src/domain/board/Members.ts"
 import { Leaderboard } from "../../../src/domain/board/Leaderboard.ts"
+import { Members } from "../../../src/domain/board/Members.ts"
 import { limits } from "../../../src/Limits.ts"
 import { pageOf, playModelRun, runSeed, seededRandom, startAround } from "./leaderboardModel.ts"
 

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { dayOf, type WindowKind, windowOfDay, zoneOf } from "../../../src/domain/values/Calendar.ts"
 import { decideCloseWindows, openWindow } from "../../../src/domain/decide/CloseWindows.ts"
+import { dayOf, type WindowKind, windowOfDay, zoneOf } from "../../../src/domain/values/Calendar.ts"
 import { World } from "./World.ts"
 
 const indexOf = (window: WindowKind, date: string) => windowOfDay(window, dayOf(date)!)

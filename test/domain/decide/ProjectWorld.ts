@@ -1,11 +1,12 @@
 /** A project that commands are decided on, one after the other, as its actor does it. */
+
 import { Result } from "effect"
 import { decideProject, type ProjectCommand } from "../../../src/domain/decide/Project.ts"
-import type { LaurelError } from "../../../src/domain/values/Errors.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
-import type { QuestStatus } from "../../../src/domain/project/Quest.ts"
-import { questStatusAt } from "../../../src/domain/project/Quest.ts"
+import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
+import { type QuestStatus, questStatusAt } from "../../../src/domain/project/Quest.ts"
+import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
+import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 
 export class ProjectWorld {
   state: ProjectState = emptyProject

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { zoneOf } from "../../../src/domain/values/Calendar.ts"
+import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
 import { dueAt } from "../../../src/domain/user/Due.ts"
-import { daysOf, type StreakDefinition, streakNow } from "../../../src/domain/user/Streak.ts"
+import { daysOf, streakNow } from "../../../src/domain/user/Streak.ts"
+import { zoneOf } from "../../../src/domain/values/Calendar.ts"
 import { limits } from "../../../src/Limits.ts"
 import { kindsOf, World } from "./World.ts"
 

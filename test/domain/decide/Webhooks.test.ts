@@ -1,8 +1,9 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { decideWebhook, type WebhookCommand } from "../../../src/domain/decide/Webhooks.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
+import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
 import type { Webhook } from "../../../src/domain/project/Webhook.ts"
+import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import { limits } from "../../../src/Limits.ts"
 
 const now = 1_000_000

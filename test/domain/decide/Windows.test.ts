@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { dayOf, windowOfDay } from "../../../src/domain/values/Calendar.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
+import { dayOf, windowOfDay } from "../../../src/domain/values/Calendar.ts"
 import { World } from "./World.ts"
 
 const credit = ({ facts }: { readonly facts: ReadonlyArray<Fact> }) =>

@@ -1,12 +1,19 @@
 /** One user and the definitions around it: commands are decided and applied as the actor does it. */
+
 import { Result } from "effect"
-import { applyUser } from "../../../src/domain/record/applyUser.ts"
-import type { Badge } from "../../../src/domain/project/Badge.ts"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import type { LaurelError } from "../../../src/domain/values/Errors.ts"
-import type { ProjectSettings, ProjectState } from "../../../src/domain/project/Project.ts"
-import { applyProject, defaultSettings, emptyProject } from "../../../src/domain/project/Project.ts"
+import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
+import type { Badge } from "../../../src/domain/project/Badge.ts"
+import {
+  defaultSettings,
+  emptyProject,
+  type ProjectSettings,
+  type ProjectState,
+} from "../../../src/domain/project/Project.ts"
 import type { Quest } from "../../../src/domain/project/Quest.ts"
+import type { Rule } from "../../../src/domain/project/Rule.ts"
+import { applyProject } from "../../../src/domain/record/applyProject.ts"
+import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
   Fact,
   GrantedReward,
@@ -14,9 +21,8 @@ import type {
   TrackedEvent,
   UserCommand,
 } from "../../../src/domain/record/Record.ts"
-import type { Rule } from "../../../src/domain/project/Rule.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
-import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
+import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import { badgeWith, questWith, ruleWith } from "../definitions.ts"
 
 const subject = { actor: "user", environment: "p:sandbox", userId: "u1" } as const

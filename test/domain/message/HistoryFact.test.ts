@@ -1,8 +1,8 @@
 import { Result, SchemaIssue, SchemaParser } from "effect"
 import { describe, expect, it } from "vitest"
 import { historyFact, historyKinds, isShown } from "../../../src/domain/message/HistoryFact.ts"
-import { recordId } from "../../../src/domain/values/Ids.ts"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
+import { recordId } from "../../../src/domain/values/Ids.ts"
 import { Fact } from "../../../src/http/api/History.ts"
 import { World } from "../decide/World.ts"
 

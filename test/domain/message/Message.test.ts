@@ -1,6 +1,5 @@
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { recordId } from "../../../src/domain/values/Ids.ts"
 import {
   isFactFor,
   type Message,
@@ -18,6 +17,7 @@ import {
   messageKinds,
 } from "../../../src/domain/message/MessageKind.ts"
 import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
+import { recordId } from "../../../src/domain/values/Ids.ts"
 import { limits } from "../../../src/Limits.ts"
 import { World } from "../decide/World.ts"
 import { questWith } from "../definitions.ts"

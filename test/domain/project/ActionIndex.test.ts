@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest"
 import { actionIndexOf, crossedBy } from "../../../src/domain/project/ActionIndex.ts"
 import {
-  applyProject,
   defaultSettings,
   emptyProject,
   type ProjectState,
 } from "../../../src/domain/project/Project.ts"
+import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
 import { Random } from "../../simulation/random.ts"
 import { badgeWith, questWith, ruleWith } from "../definitions.ts"

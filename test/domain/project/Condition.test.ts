@@ -5,7 +5,7 @@ import {
   type ConditionValue,
   compileWhere,
 } from "../../../src/domain/project/Condition.ts"
-import type { Metadata } from "../../../src/domain/record/Record.ts"
+import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 import { satisfies } from "../../simulation/model/conditions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 

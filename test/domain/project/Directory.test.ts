@@ -1,13 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
+import { type DirectoryCommand, decideDirectory } from "../../../src/domain/decide/Directory.ts"
 import {
   type ApiKey,
-  applyDirectory,
-  type DirectoryCommand,
   type DirectoryState,
-  decideDirectory,
   emptyDirectory,
 } from "../../../src/domain/project/Directory.ts"
+import { applyDirectory } from "../../../src/domain/record/applyDirectory.ts"
 import { limits } from "../../../src/Limits.ts"
 
 const createKey = (

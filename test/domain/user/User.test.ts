@@ -1,9 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { vi } from "vitest"
-import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
-import { applyProject, emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
+import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
+import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
+import { applyProject } from "../../../src/domain/record/applyProject.ts"
+import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
   Fact,
   GrantedReward,
@@ -12,7 +14,6 @@ import type {
   UserCommand,
 } from "../../../src/domain/record/Record.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
-import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import { limits } from "../../../src/Limits.ts"
 import { questWith, ruleWith } from "../definitions.ts"
 

@@ -1,9 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
-import {
-  applyProject,
-  emptyProject,
-  type ProjectState,
-} from "../../../src/domain/project/Project.ts"
+import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
+import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
 import { decodeProject, encodeProject } from "../../../src/engine/records/Codec.ts"
 import { badgeWith, questWith, ruleWith } from "../../domain/definitions.ts"

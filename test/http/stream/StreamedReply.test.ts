@@ -1,7 +1,6 @@
 import { EventEmitter, once } from "node:events"
 import { createServer } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
-import { connect } from "node:net"
+import { type AddressInfo, connect, type Socket } from "node:net"
 import { Effect, Latch, Logger, Queue, Result, Stream } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { laurelError } from "../../../src/domain/values/Errors.ts"

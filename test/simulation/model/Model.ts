@@ -4,15 +4,16 @@
  *
  * A command answers what the caller must be told, or the code of the refusal; refused, it changes nothing.
  */
-import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
+
+import type { Gives } from "../../../src/domain/project/Rule.ts"
 import type {
   Backfill,
   GrantedReward,
   Revocation,
   TrackedEvent,
 } from "../../../src/domain/record/Record.ts"
-import type { Gives } from "../../../src/domain/project/Rule.ts"
 import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
+import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { limits } from "../../../src/Limits.ts"
 import {
   badgesOf,

@@ -1,6 +1,7 @@
 /** Conditions on metadata, one plain sentence an operator. */
+
 import type { Condition } from "../../../src/domain/project/Condition.ts"
-import type { Metadata } from "../../../src/domain/record/Record.ts"
+import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
 /** What stands at a dotted path of the JSON, `undefined` where nothing does. */
 export const find = (metadata: Metadata | undefined, path: string): unknown => {

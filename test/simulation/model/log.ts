@@ -2,9 +2,10 @@
  * What happened to one user, in the order in which it was decided. Nothing else is kept of a user: every
  * balance, count and state is worked out from the whole list whenever it is asked for.
  */
-import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
-import type { Metadata } from "../../../src/domain/record/Record.ts"
+
 import type { Profile } from "../../../src/domain/user/User.ts"
+import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
+import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
 /** A window's first day, by kind; absent where something counts for none. */
 export type Windows = Partial<Record<WindowKind, string>>

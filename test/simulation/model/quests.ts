@@ -1,6 +1,7 @@
 /** Where a user stands in quests: counts over the list of what happened. */
-import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
+
 import type { Quest, QuestStatus } from "../../../src/domain/project/Quest.ts"
+import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
 import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
 import { satisfies } from "./conditions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"

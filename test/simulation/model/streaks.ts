@@ -6,7 +6,7 @@
  * occurred before, never behind it; and days that began while it was still the last day at the place where that was
  * counted were not missed, but leapt over.
  */
-import type { StreakDefinition } from "../../../src/domain/user/Streak.ts"
+import type { StreakDefinition } from "../../../src/domain/project/Project.ts"
 import { limits } from "../../../src/Limits.ts"
 import { dateAt, dateOf, numberOf, startOf } from "./calendar.ts"
 import type { Log } from "./log.ts"

@@ -1,0 +1,101 @@
+/** What commands to the directory decide. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  projectNamed,
+  projectNamePattern,
+  tierRequestsPerMinute,
+} from "../project/Directory.ts"
+import type { Fact } from "../record/Record.ts"
+import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+
+export type DirectoryCommand =
+  /** Keeps the secret for the hashes of all keys to come; once, for ever. */
+  | { readonly kind: "createDirectory"; readonly hashSecret: string }
+  /** Creates the key, and its project too where no project has this name. */
+  | {
+      readonly kind: "createKey"
+      readonly projectId: string
+      readonly projectName: string
+      readonly key: Omit<ApiKey, "projectId" | "createdAt" | "revokedAt">
+    }
+  | { readonly kind: "revokeKey"; readonly keyId: string }
+  /** Nothing has happened for a while: a record that says nothing lets the journal go on, and its old end go. */
+  | { readonly kind: "heartbeat" }
+
+export const decideDirectory = (
+  state: DirectoryState,
+  command: DirectoryCommand,
+  now: number,
+): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+  switch (command.kind) {
+    case "createDirectory":
+      return state.hashSecret === null
+        ? Result.succeed([{ kind: "directory.created", hashSecret: command.hashSecret }])
+        : Result.fail(laurelError("conflict", "The directory has its secret already."))
+    case "createKey": {
+      const faults = keyFaults(command, now)
+      if (faults.length > 0) return Result.fail(invalidRequest(faults))
+      if (keysInForce(state) >= limits.keysMax) return quotaExceeded("keys", limits.keysMax)
+      const facts: Array<Fact> = []
+      let project = projectNamed(state, command.projectName)
+      if (project === undefined) {
+        if (state.projects.size >= limits.projectsMax) {
+          return quotaExceeded("projects", limits.projectsMax)
+        }
+        project = { id: command.projectId, name: command.projectName, createdAt: now }
+        facts.push({ kind: "project.created", project })
+      }
+      const key = { ...command.key, projectId: project.id, createdAt: now, revokedAt: null }
+      facts.push({ kind: "key.created", key })
+      return Result.succeed(facts)
+    }
+    case "revokeKey": {
+      const key = state.keys.get(command.keyId)
+      if (key === undefined || key.revokedAt !== null) {
+        return Result.fail(laurelError("key_not_found", "No key in force has this id."))
+      }
+      return Result.succeed([{ kind: "key.revoked", keyId: command.keyId }])
+    }
+    case "heartbeat":
+      return Result.succeed([])
+  }
+}
+
+const keyFaults = (
+  { key, projectName }: Extract<DirectoryCommand, { readonly kind: "createKey" }>,
+  now: number,
+): ReadonlyArray<Fault> => {
+  const faults: Array<Fault> = []
+  if (!projectNamePattern.test(projectName)) {
+    const detail =
+      "must be 1 to 63 lower-case letters, digits or dashes, and begin with a letter or digit"
+    faults.push({ pointer: "/project", code: "invalid_format", detail })
+  }
+  const limit = key.requestsPerMinute
+  if (key.tier !== "enterprise" && limit !== tierRequestsPerMinute[key.tier]) {
+    const detail = `must be absent: only the enterprise tier chooses its own, ${key.tier} has ${tierRequestsPerMinute[key.tier]}`
+    faults.push({ pointer: "/rateLimit", code: "invalid_value", detail })
+  } else if (
+    limit !== null &&
+    !(Number.isInteger(limit) && limit >= 1 && limit <= limits.requestsPerMinuteMax)
+  ) {
+    const detail = `must be a whole number from 1 to ${limits.requestsPerMinuteMax}, or null for none`
+    faults.push({ pointer: "/rateLimit", code: "out_of_range", detail })
+  }
+  if (key.expiresAt !== undefined && !(key.expiresAt > now)) {
+    faults.push({ pointer: "/expiresAt", code: "out_of_range", detail: "must lie in the future" })
+  }
+  return faults
+}
+
+const quotaExceeded = (what: string, most: number) =>
+  Result.fail(laurelError("quota_exceeded", `There may be at most ${most} ${what}.`))
+
+const keysInForce = (state: DirectoryState): number => {
+  let count = 0
+  for (const key of state.keys.values()) if (key.revokedAt === null) count++
+  return count
+}

@@ -1,0 +1,132 @@
+/** How the facts of a record change the state of an environment: pure, synchronous, total. */
+import { limits } from "../../Limits.ts"
+import type { Badge } from "../project/Badge.ts"
+import type { ProjectState, StreakDefinition } from "../project/Project.ts"
+import type { Quest } from "../project/Quest.ts"
+import { isSameTimeZone } from "../values/Calendar.ts"
+import type { Fact, JournalRecord } from "./Record.ts"
+
+const withEntry = <A>(map: ReadonlyMap<string, A>, key: string, value: A): ReadonlyMap<string, A> =>
+  new Map(map).set(key, value)
+
+const without = <A>(map: ReadonlyMap<string, A>, key: string): ReadonlyMap<string, A> => {
+  const rest = new Map(map)
+  rest.delete(key)
+  return rest
+}
+
+/**
+ * `map` with a definition. Archived ones are moved to the end, so that they stand in the order of their
+ * end; of more than `archivedMax` the first are forgotten.
+ */
+const withDefinition = <A extends { readonly id: string }>(
+  map: ReadonlyMap<string, A>,
+  definition: A,
+  isArchived: (definition: A) => boolean,
+  archivedMax: number,
+): ReadonlyMap<string, A> => {
+  const next = new Map(map)
+  if (isArchived(definition)) next.delete(definition.id)
+  next.set(definition.id, definition)
+  if (!isArchived(definition) || next.size <= archivedMax) return next
+  const archived = [...next.values()].filter(isArchived)
+  for (const { id } of archived.slice(0, Math.max(0, archived.length - archivedMax))) {
+    next.delete(id)
+  }
+  return next
+}
+
+const withQuest = (quests: ProjectState["quests"], quest: Quest): ProjectState["quests"] =>
+  withDefinition(quests, quest, ({ set }) => set === "archived", limits.archivedQuestsMax)
+
+const withBadge = (badges: ProjectState["badges"], badge: Badge): ProjectState["badges"] =>
+  withDefinition(badges, badge, ({ archived }) => archived, limits.archivedBadgesMax)
+
+export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
+  let next: ProjectState = { ...state, sequence: record.sequence }
+  for (const fact of record.facts) {
+    if (movesDueTimes(fact, next)) next = { ...next, dueSequence: record.sequence }
+    switch (fact.kind) {
+      case "quest.created":
+      case "quest.updated":
+        next = { ...next, quests: withQuest(next.quests, fact.quest) }
+        break
+      case "rule.created":
+      case "rule.updated":
+        next = { ...next, rules: withEntry(next.rules, fact.rule.id, fact.rule) }
+        break
+      case "rule.deleted":
+        next = { ...next, rules: without(next.rules, fact.ruleId) }
+        break
+      case "badge.created":
+      case "badge.updated":
+        next = { ...next, badges: withBadge(next.badges, fact.badge) }
+        if (fact.badge.archived) {
+          next = { ...next, backfills: without(next.backfills, fact.badge.id) }
+        }
+        break
+      case "webhook.created":
+      case "webhook.updated": {
+        const webhook = { since: record.sequence, ...fact.webhook }
+        next = { ...next, webhooks: withEntry(next.webhooks, webhook.id, webhook) }
+        break
+      }
+      case "webhook.deleted":
+        next = { ...next, webhooks: without(next.webhooks, fact.webhookId) }
+        break
+      case "webhook.disabled": {
+        const webhook = next.webhooks.get(fact.webhookId)
+        if (webhook === undefined) break
+        const disabled = {
+          ...webhook,
+          status: "disabled",
+          disabledReason: fact.reason,
+          disabledAt: record.at,
+          updatedAt: record.at,
+        } as const
+        next = { ...next, webhooks: withEntry(next.webhooks, webhook.id, disabled) }
+        break
+      }
+      case "project.updated":
+        next = { ...next, settings: fact.settings }
+        break
+      case "leaderboard.window_closed":
+        next = { ...next, closedThrough: { ...next.closedThrough, [fact.window]: fact.index } }
+        break
+      case "backfill.started": {
+        const { badgeId, notify } = fact
+        const run = { notify, startedAt: record.at, finishedAt: null, checked: 0, awarded: 0 }
+        next = { ...next, backfills: withEntry(next.backfills, badgeId, run) }
+        break
+      }
+      case "backfill.finished": {
+        const { awarded, badgeId, checked } = fact
+        const run = next.backfills.get(badgeId)
+        if (run === undefined) break
+        const finished = { ...run, finishedAt: record.at, checked, awarded }
+        next = { ...next, backfills: withEntry(next.backfills, badgeId, finished) }
+        break
+      }
+    }
+  }
+  return next
+}
+
+/** Whether a change of definitions may change when streaks break and quests end for users who are midway. */
+const movesDueTimes = (fact: Fact, { quests, settings }: ProjectState): boolean => {
+  if (fact.kind === "quest.updated") {
+    const before = quests.get(fact.quest.id)
+    const { endsAt, recurrence, set } = fact.quest
+    return before?.endsAt !== endsAt || before.recurrence !== recurrence || before.set !== set
+  }
+  if (fact.kind === "project.updated") {
+    const { streaks, timezone } = fact.settings
+    return (
+      !isSameTimeZone(timezone, settings.timezone) || keysOf(streaks) !== keysOf(settings.streaks)
+    )
+  }
+  return false
+}
+
+const keysOf = (streaks: ReadonlyArray<StreakDefinition>): string =>
+  JSON.stringify(streaks.map(({ key }) => key).sort())
