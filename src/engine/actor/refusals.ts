@@ -1,5 +1,5 @@
 /** Why the engine takes no command at the moment. */
-import { laurelError } from "../../domain/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 
 export const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
   retryAfterSeconds: 5,

@@ -1,5 +1,5 @@
 /** What the engine says of itself to `Metrics`. Counted here is only what happens once per batch or more rarely; the rest is read. */
-import type { LaurelError } from "../../domain/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 import type { ActorCache } from "../actor/ActorCache.ts"
 import type { ActorSystem } from "../actor/ActorSystem.ts"
