@@ -10,7 +10,7 @@ export const httpLimits = {
   connectionsMax: 20_000,
   connectionsCheckMs: 1_000,
   lingerMs: 1_000,
-  // Admission control: see `http/request/Admission.ts`
+  // Admission control: see `http/pipeline/Admission.ts`
   /** A queue stands when so much was asked in each turn of the event loop, over so many connections, and took so long, for so long. */
   overloadCrowdUnits: 64,
   overloadConnectionsMin: 256,

@@ -19,7 +19,7 @@ export interface ThrowawayServer {
   readonly process: ChildProcess
 }
 
-const program = fileURLToPath(new URL("../../main.ts", import.meta.url))
+const program = fileURLToPath(new URL("../../laurel.js", import.meta.url))
 const stopGraceMs = 10_000
 const readyEveryMs = 20
 const readyTries = 250

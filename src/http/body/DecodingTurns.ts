@@ -5,7 +5,7 @@
  * Cost of a body that is decoded at once: two readings of the clock, and one `setImmediate` a turn.
  */
 import { limits } from "../../Limits.ts"
-import { eventLoop, type Turns } from "../request/Turns.ts"
+import { eventLoop, type Turns } from "../Turns.ts"
 
 interface Waiting {
   /** Takes a step; whether it was the last. Never throws. */

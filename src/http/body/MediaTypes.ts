@@ -1,7 +1,6 @@
 /** Which media types a request's body may have, and how others are refused. */
 import type { IncomingMessage } from "node:http"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import type { CompiledOperation } from "../contract/Operation.ts"
 
 interface MediaType {
   /** In lower case, without parameters. */
@@ -24,10 +23,10 @@ const parseMediaType = (header: string): MediaType => {
   return { essence: essence.trim(), charset }
 }
 
-/** The media type of a body that an operation takes; `undefined` for one that it does not. */
+/** The media type of a body, in lower case, if it is one of `mediaTypes`; else `undefined`. */
 export const acceptedMediaType = (
   { headers }: IncomingMessage,
-  { mediaTypes }: CompiledOperation,
+  mediaTypes: ReadonlySet<string>,
 ): string | undefined => {
   const encoding = headers["content-encoding"]
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") return undefined
@@ -38,11 +37,11 @@ export const acceptedMediaType = (
   return mediaTypes.has(essence) && utf8.has(charset) ? essence : undefined
 }
 
-/** The media types that an operation takes, for a header field. */
-export const acceptable = ({ mediaTypes }: CompiledOperation): string => [...mediaTypes].join(", ")
+/** Media types as a header field lists them. */
+export const acceptable = (mediaTypes: ReadonlySet<string>): string => [...mediaTypes].join(", ")
 
-export const unsupportedMediaType = (operation: CompiledOperation): LaurelError =>
+export const unsupportedMediaType = (mediaTypes: ReadonlySet<string>): LaurelError =>
   laurelError(
     "unsupported_media_type",
-    `Send the body as ${acceptable(operation)}, in UTF-8, without a content encoding.`,
+    `Send the body as ${acceptable(mediaTypes)}, in UTF-8, without a content encoding.`,
   )

@@ -4,14 +4,15 @@
  * piece by piece (`StreamedReply.ts`).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Effect, Fiber } from "effect"
 import type { Caller, RateLimitState } from "../../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { problemContentType } from "../api/Problems.ts"
 import { discardBody, hasBody } from "../body/Body.ts"
-import { originForm } from "../server/RequestHead.ts"
 import type { Share } from "./FairShares.ts"
 import { requestIdOf } from "./Ids.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
+import { originForm } from "./RequestHead.ts"
 import type { OperationMetrics } from "./RequestMetrics.ts"
 
 /** Names and values in turn. */
@@ -27,6 +28,17 @@ export interface ExchangeOwner {
   /** The caller is gone before there was a reply. */
   readonly missed: (exchange: Exchange) => void
 }
+
+export interface RequestHandler extends ExchangeOwner {
+  /** Answers a request, now or later; never throws. */
+  readonly handle: (exchange: Exchange) => void
+}
+
+/** Runs an effect for a request; its log lines have the request's id. */
+export type RunForRequest = <A, E>(
+  effect: Effect.Effect<A, E>,
+  requestId: string,
+) => Fiber.Fiber<A, E>
 
 const nobody: ExchangeOwner = { draining: false, answered: () => {}, missed: () => {} }
 

@@ -6,7 +6,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Data, Effect } from "effect"
 import { limits } from "../../Limits.ts"
-import { Exchange, type ExchangeOwner } from "../request/Exchange.ts"
+import { Exchange, type RequestHandler } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { refuseConnection } from "./Malformed.ts"
 import { createServer } from "./nodeHttp.ts"
@@ -31,11 +31,6 @@ export interface Address {
 export class ServeError extends Data.TaggedError("ServeError")<{
   readonly cause: NodeJS.ErrnoException
 }> {}
-
-export interface RequestHandler extends ExchangeOwner {
-  /** Answers a request, now or later; never throws. */
-  readonly handle: (exchange: Exchange) => void
-}
 
 export class Listener {
   readonly server: Server

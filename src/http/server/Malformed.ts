@@ -9,8 +9,8 @@ import { problemContentType } from "../api/Problems.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import { newRequestId } from "../request/Ids.ts"
 import { problemBody } from "../request/Problem.ts"
+import { httpVersionNotSupported } from "../request/RequestHead.ts"
 import { STATUS_CODES } from "./nodeHttp.ts"
-import { httpVersionNotSupported } from "./RequestHead.ts"
 
 /** What Node's parser says of a connection that it can not read. */
 export interface ParserError extends NodeJS.ErrnoException {

@@ -4,9 +4,8 @@
  */
 import { laurelError } from "../../domain/values/Errors.ts"
 import { alive } from "../contract/Interpreter.ts"
-import type { Exchange } from "../request/Exchange.ts"
+import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
-import type { RequestHandler } from "./Listener.ts"
 import { notReady, type ReadinessState } from "./Readiness.ts"
 
 export class Starting implements RequestHandler {

@@ -9,8 +9,7 @@ import type { ServerResponse } from "node:http"
 import { Cause, Data, Effect, Stream } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { timeoutOfRunning } from "../../storage/disk/runningTime.ts"
-import type { Exchange, HeaderList } from "../request/Exchange.ts"
-import type { RunForRequest } from "../request/Pipeline.ts"
+import type { Exchange, HeaderList, RunForRequest } from "../request/Exchange.ts"
 import type { StreamPlace } from "./StreamPlaces.ts"
 
 export interface StreamedReply {

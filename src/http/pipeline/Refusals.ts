@@ -5,7 +5,7 @@
  * wait for their refusal send nothing meanwhile on that connection, which is what bounds the load, and
  * `connectionsMax` bounds how many wait here.
  */
-import { eventLoop, type Turns } from "./Turns.ts"
+import { eventLoop, type Turns } from "../Turns.ts"
 
 export class Refusals {
   readonly #budgetMs: number

@@ -23,9 +23,9 @@
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
-import { FairShares, type Share, type ShareBounds } from "./FairShares.ts"
+import { FairShares, type Share, type ShareBounds } from "../request/FairShares.ts"
+import { eventLoop, type Turns } from "../Turns.ts"
 import { Refusals } from "./Refusals.ts"
-import { eventLoop, type Turns } from "./Turns.ts"
 
 /** Durations in milliseconds; units as above. */
 export type AdmissionBounds = Record<

@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import { Effect, Latch } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { Admission, type AdmissionBounds } from "../../../src/http/request/Admission.ts"
+import { Admission, type AdmissionBounds } from "../../../src/http/pipeline/Admission.ts"
 import { limits } from "../../../src/Limits.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import { Random } from "../../simulation/random.ts"

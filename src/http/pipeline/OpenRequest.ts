@@ -11,9 +11,9 @@ import {
   laurelError,
 } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import type { CompiledOperation } from "../contract/Operation.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
-import type { CompiledOperation } from "./Operation.ts"
 
 export class OpenRequest {
   readonly exchange: Exchange

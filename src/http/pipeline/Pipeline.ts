@@ -4,7 +4,7 @@
  * which there are most, do without), which nobody interrupts when the caller goes away, since what it asked for may be
  * under way already.
  */
-import { Cause, Effect, type Fiber, Result } from "effect"
+import { Cause, Effect, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
@@ -13,24 +13,18 @@ import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts
 import { JsonText } from "../body/JsonText.ts"
 import { acceptable, acceptedMediaType, unsupportedMediaType } from "../body/MediaTypes.ts"
 import type { HttpRoute, PlainReply } from "../contract/Interpreter.ts"
-import { OpenRequest } from "../contract/OpenRequest.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "../contract/Operation.ts"
 import type { Router } from "../contract/Router.ts"
-import type { RequestHandler } from "../server/Listener.ts"
-import { insufficientScope, internalError, shuttingDown } from "../server/RequestErrors.ts"
-import { headFault } from "../server/RequestHead.ts"
+import type { Exchange, RequestHandler, RunForRequest } from "../request/Exchange.ts"
+import type { Share } from "../request/FairShares.ts"
+import { insufficientScope, internalError, shuttingDown } from "../request/RequestErrors.ts"
+import { headFault } from "../request/RequestHead.ts"
+import type { RequestMetrics } from "../request/RequestMetrics.ts"
+import { idempotencyKey, idempotencyKeyFault, idempotencyOf } from "../request/RequestParts.ts"
 import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
 import { Authentication, unauthorized } from "./Authentication.ts"
-import type { Exchange } from "./Exchange.ts"
-import type { Share } from "./FairShares.ts"
-import type { RequestMetrics } from "./RequestMetrics.ts"
-import { idempotencyKey, idempotencyKeyFault, idempotencyOf } from "./RequestParts.ts"
-
-export type RunForRequest = <A, E>(
-  effect: Effect.Effect<A, E>,
-  requestId: string,
-) => Fiber.Fiber<A, E>
+import { OpenRequest } from "./OpenRequest.ts"
 
 export interface PipelineParts {
   readonly router: Router<HttpRoute>
@@ -49,7 +43,7 @@ export class Pipeline implements RequestHandler {
   readonly #router: Router<HttpRoute>
   readonly #accounts: Accounts["Service"]
   readonly #authentication: Authentication
-  readonly #run: PipelineParts["run"]
+  readonly #run: RunForRequest
   readonly #metrics: RequestMetrics
   readonly #streams: Streams
   readonly #admission: Admission
@@ -205,10 +199,11 @@ export class Pipeline implements RequestHandler {
     const { exchange, operation } = open
     const { request } = exchange
     const share = exchange.share!
-    const mediaType = acceptedMediaType(request, operation)
+    const mediaType = acceptedMediaType(request, operation.mediaTypes)
     if (mediaType === undefined) {
       const header = operation.method === "PATCH" ? "Accept-Patch" : "Accept-Post"
-      open.refuse(unsupportedMediaType(operation), [header, acceptable(operation)])
+      const { mediaTypes } = operation
+      open.refuse(unsupportedMediaType(mediaTypes), [header, acceptable(mediaTypes)])
       return
     }
     if (announcedBytes(request) > operation.bodyBytesMax) {

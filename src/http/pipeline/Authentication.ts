@@ -6,8 +6,8 @@ import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { Accounts, Caller } from "../../accounts/Accounts.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
-import type { FairShares, Share } from "./FairShares.ts"
-import { bearerKey } from "./RequestParts.ts"
+import type { FairShares, Share } from "../request/FairShares.ts"
+import { bearerKey } from "../request/RequestParts.ts"
 
 /** The same for a key that is missing, malformed, unknown or revoked. */
 export const unauthorized = laurelError(
