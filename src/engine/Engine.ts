@@ -2,7 +2,6 @@
  * The engine as everything above it sees it: few verbs over plain, encodable data, so that a second
  * implementation can forward them to the machine that owns a project. What it answers is durable.
  */
-
 import { Context, type Effect, type Stream } from "effect"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
@@ -12,37 +11,16 @@ import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, TrackedEvent, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
-import type { LogAnnotations } from "./actor/Actor.ts"
 import type { EnvironmentCounts } from "./actor/Counts.ts"
+import type { Answer, LogAnnotations, UserMessage } from "./actor/Envelope.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
 import type { BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
 import type { Feed } from "./commit/Feed.ts"
+import type { Idempotency } from "./dedupe/Idempotency.ts"
 import type { Simulated } from "./read/Simulation.ts"
 import type { UserListPage, UserListQuery } from "./read/UserList.ts"
 
-export type { LogAnnotations }
-
-/**
- * The promise asked for with an Idempotency-Key: for 24 hours the same key and fingerprint get the first
- * answer again. The fingerprint covers method, path and body.
- */
-export interface Idempotency {
-  readonly key: string
-  readonly fingerprint: string
-  /** The caller has the key (`Engine.reserve`): the answer is kept, and no earlier one looked for. */
-  readonly reserved?: true
-}
-
-/** `replayed`: the answer is that of an earlier request with the same Idempotency-Key. */
-export interface Answer<A> {
-  readonly reply: A
-  readonly replayed: boolean
-}
-
-export interface UserMessage<Command extends UserCommand = UserCommand> {
-  readonly userId: string
-  readonly command: Command
-}
+export type { Answer, Idempotency, LogAnnotations, UserMessage }
 
 export class Engine extends Context.Service<
   Engine,

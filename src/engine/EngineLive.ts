@@ -11,7 +11,7 @@ import { ActorCache } from "./actor/ActorCache.ts"
 import { ActorSystem } from "./actor/ActorSystem.ts"
 import type { CommitEntry } from "./actor/Answers.ts"
 import { BatchRoom } from "./actor/BatchRoom.ts"
-import { domain, Environments, newDirectory } from "./actor/Environments.ts"
+import { domain, type Environment, Environments, newDirectory } from "./actor/Environments.ts"
 import { Requests, toReply } from "./actor/Requests.ts"
 import { readColdUser } from "./actor/readColdUser.ts"
 import { overloaded, shuttingDown, storageUnavailable } from "./actor/refusals.ts"
@@ -54,7 +54,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   const metrics = new EngineMetrics(options.metrics ?? new Metrics())
   const mark = yield* readMark(storage)
   const jumpMsMax = options.clockJumpMsMax ?? limits.clockJumpMsMax
-  const clock = yield* openClock(storage, mark, jumpMsMax, metrics)
+  const clock = yield* openClock(storage, mark.at, jumpMsMax, metrics)
   const { now } = clock
 
   const environments = new Environments({
@@ -147,12 +147,12 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   const boardWriter = new BoardWriter({ storage, environments, now })
   const clockCheckMs = options.clockCheckMs ?? limits.clockCheckMs
-  const windowClock = new WindowClock({
+  const windowClock = new WindowClock<Environment>({
     clockCheckMs,
     environments,
     now,
     afterCommit: (callback) => commit.afterCommit(callback),
-    accept: (actor, envelope) => actors.accept(actor, envelope),
+    close: ({ project }, command, over) => asks.tell(project, command, over),
   })
   const batches = new BatchRoom({ actors, actorCache, environments, refusal, metrics })
   const asks = new Requests(actors, batches, idempotency, options.onBroken)

@@ -125,7 +125,7 @@ const believeClock = Effect.fnUntraced(function* (
   mark: SnapshotMark,
   jumpMsMax: number,
 ): Effect.fn.Return<void, Broken | CommandFailed> {
-  const latest = yield* readLatestTime(storage, mark, jumpMsMax)
+  const latest = yield* readLatestTime(storage, mark.at, jumpMsMax)
   const wall = yield* Clock.currentTimeMillis
   if (latest === undefined || refusedAtStart(latest, wall, jumpMsMax) === 0) return
   const days = Math.floor((wall - latest) / 86_400_000)

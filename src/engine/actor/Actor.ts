@@ -1,24 +1,23 @@
 /**
  * An actor: a state, and a mailbox of commands that are applied to it one at a time, in the order accepted.
  *
- * - `state` is ahead: it has everything that was decided. `durable` follows when the journal has committed,
- *   and is all that anybody outside is shown. States are immutable, so both can share their parts.
+ * - `state` is ahead: it includes every decision. `durable` follows when the journal has committed, and is the only
+ *   one that callers see. States are immutable, so both can share their parts.
  * - A fiber exists only while the mailbox holds something (`ActorSystem`); the object stays as long as the
  *   actor is warm, linked into the order of use (`ActorCache`).
- * - `latest` and `newest` lead to its records that are not in the snapshot yet (`PendingRecords`). An actor is evicted
- *   only when the snapshot has everything up to `appended`: its value on disk is then its whole state, whether or not
- *   somebody still waits for an answer.
+ * - `lastVisible` and `lastDurable` lead to its records that are not in the snapshot yet (`PendingRecords`). An actor is
+ *   evicted only when the snapshot has everything up to `lastAppended`: its value on disk is then its whole state, even
+ *   if a caller still waits for an answer.
  *
  * Cost of a warm, idle actor: this object, its state and its entry in the environment's map.
  */
-import type { Effect, Result } from "effect"
+import type { Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import type { Broken } from "../../storage/Storage.ts"
 import { idSeed } from "../dedupe/BloomFilter.ts"
-import type { Idempotency } from "../Engine.ts"
+import type { Envelope } from "./Envelope.ts"
 
 export interface Decision {
   readonly cause: Cause
@@ -57,24 +56,6 @@ export interface ActorKind<State, Command> {
   readonly committed: (actor: Actor<State, Command>, record: JournalRecord) => void
 }
 
-export type LogAnnotations = Readonly<Record<string, unknown>> | undefined
-
-/** A command on its way, and who waits for it. Exactly one of the two is called, once. */
-export interface Envelope<Command> {
-  readonly command: Command
-  readonly idempotency: Idempotency | undefined
-  /**
-   * Makes of it what is decided: in the actor's own turn, all its records being durable, and with nothing in
-   * between. Such a command has no `duplicateKey`.
-   */
-  readonly prepare?: Effect.Effect<Command, Broken> | undefined
-  /** What the log says with it: the id of its request. */
-  readonly annotations: LogAnnotations
-  /** The record is durable. `duplicate`: it was written by an earlier command with the same id. */
-  readonly answered: (record: JournalRecord, duplicate: boolean) => void
-  readonly refused: (error: LaurelError) => void
-}
-
 export class Actor<State, Command> {
   readonly subject: Subject
   readonly kind: ActorKind<State, Command>
@@ -89,12 +70,12 @@ export class Actor<State, Command> {
   next = 0
   /** Commands accepted and not answered yet: in the mailbox, or waiting for the commit. */
   unanswered = 0
-  /** The sequence of the latest record that was appended, 0 for none. Never reset, also not by an erasure. */
-  appended = 0
-  /** The sequence of the latest record that its own next commands may find, 0 for none. */
-  latest = 0
-  /** The sequence of the latest durable one. */
-  newest = 0
+  /** The sequence of its last record, durable or not, 0 for none. An erasure does not reset it. */
+  lastAppended = 0
+  /** The same, but 0 again after an erasure: the last record that its own next commands may find. */
+  lastVisible = 0
+  /** The sequence of its last durable record, 0 for none. */
+  lastDurable = 0
   /** Of pending records that have a name, the latest by its hash, once it was worth making (`Deduplicator`). */
   named: Map<number, number> | undefined
   /** Where the hashes of this actor's ids begin (`BloomFilter`). */
@@ -144,7 +125,7 @@ export class Actor<State, Command> {
 
   /** Its own next commands see nothing of what it had before. */
   forgetAll(): void {
-    this.latest = 0
+    this.lastVisible = 0
     this.named = undefined
   }
 }
@@ -157,5 +138,3 @@ export const failedTooOften = (waitMs: number): LaurelError =>
 
 // biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
 export type AnyActor = Actor<any, any>
-// biome-ignore lint/suspicious/noExplicitAny: commands and states differ by kind
-export type AnyEnvelope = Envelope<any>

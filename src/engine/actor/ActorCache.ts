@@ -3,7 +3,7 @@
  * use at the cost of a few pointers. Users are evicted (forgotten by memory, found again in the
  * snapshot) when they were idle for `idlePassivateMs`, and, beyond `residentUsersMax`, oldest first.
  *
- * - Never evicted: an actor that runs, or has a record that the snapshot lacks, durable or not (`Actor.appended`).
+ * - Never evicted: an actor that runs, or has a record that the snapshot lacks, durable or not (`Actor.lastAppended`).
  * - A user for whom there is no room gets no actor: `admit` answers before one is made. Beyond `residentUsersMax` there
  *   is an overrun for the time that a snapshot takes. Whoever is admitted for many users has room `promised` until
  *   they are made.
@@ -12,7 +12,6 @@ import { Effect } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { AnyActor } from "./Actor.ts"
-import type { Room } from "./BatchRoom.ts"
 import type { Environment, Environments, UserActor } from "./Environments.ts"
 import { overloaded } from "./refusals.ts"
 
@@ -26,6 +25,14 @@ export interface ActorCacheOptions {
   readonly environments: Environments
   /** Only a snapshot makes more room. */
   readonly onCrowded: () => void
+}
+
+/** The room that a batch has from its begin to its end. */
+export interface Room {
+  /** Users not resident for whom room is still promised. */
+  newcomers: number
+  /** Gives the rest of the room back: the last command of the batch has an actor. */
+  readonly leave: () => void
 }
 
 export class ActorCache {
@@ -139,8 +146,8 @@ export class ActorCache {
     }
   }
 
-  #isEvictable({ appended, running }: AnyActor): boolean {
-    return !running && appended <= this.#options.watermark()
+  #isEvictable({ lastAppended, running }: AnyActor): boolean {
+    return !running && lastAppended <= this.#options.watermark()
   }
 
   #forget(actor: AnyActor): void {

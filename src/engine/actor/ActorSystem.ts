@@ -20,22 +20,14 @@ import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy } from "../../storage/Storage.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
-import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
-import type { Idempotency } from "../Engine.ts"
+import type { Idempotency, IdempotencyKeys } from "../dedupe/Idempotency.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { encodeRecord } from "../records/Codec.ts"
-import {
-  type Actor,
-  type AnyActor,
-  type AnyEnvelope,
-  type Envelope,
-  failedTooOften,
-  type LogAnnotations,
-} from "./Actor.ts"
-import type { ActorCache } from "./ActorCache.ts"
+import { type Actor, type AnyActor, failedTooOften } from "./Actor.ts"
+import type { ActorCache, Room } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
-import type { Room } from "./BatchRoom.ts"
 import { DecisionTurns } from "./DecisionTurns.ts"
+import type { AnyEnvelope, Envelope, LogAnnotations } from "./Envelope.ts"
 import type { Environments, UserActor } from "./Environments.ts"
 import type { LoadParts } from "./loadActor.ts"
 import { storageUnavailable } from "./refusals.ts"

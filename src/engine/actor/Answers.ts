@@ -7,7 +7,8 @@ import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
-import type { AnyActor, AnyEnvelope } from "./Actor.ts"
+import type { AnyActor } from "./Actor.ts"
+import type { AnyEnvelope } from "./Envelope.ts"
 
 /** What the journal's commit hands back: the actor's state after the record, and who waits. */
 export interface CommitEntry {

@@ -10,10 +10,10 @@ import { Clock, Effect } from "effect"
 import type { UserCommand } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import type { UserMessage } from "../Engine.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
-import type { ActorCache } from "./ActorCache.ts"
+import type { ActorCache, Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
+import type { UserMessage } from "./Envelope.ts"
 import type { Environments } from "./Environments.ts"
 import { overloaded } from "./refusals.ts"
 
@@ -36,14 +36,6 @@ const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos
 /** There is no room now; there may be soon. */
 const noRoom = "no room"
 type Taken = Room | LaurelError | typeof noRoom
-
-/** What a batch was given that has begun. */
-export interface Room {
-  /** For how many users that are not resident there still is room. */
-  newcomers: number
-  /** The last of the batch was handed on: the rest of the room is free again. */
-  readonly leave: () => void
-}
 
 export class BatchRoom {
   readonly #options: BatchRoomOptions

@@ -18,7 +18,6 @@ import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
 import { decodeUser, encodeUser } from "../records/UserCodec.ts"
-import type { SnapshotPart } from "../snapshot/Snapshotter.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
@@ -78,7 +77,7 @@ export class Environment {
       sequenceOf: (state) => state?.sequence ?? 0,
       duplicateKey,
       referenceOf: (command) => (command.kind === "revocation" ? command.sequence : undefined),
-      restsOn: ({ appended }) => Math.max(appended, this.project.appended),
+      restsOn: ({ lastAppended }) => Math.max(lastAppended, this.project.lastAppended),
       committed: (actor, record) => this.#userCommitted(actor, record),
     }
   }
@@ -148,7 +147,7 @@ const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
   return false
 }
 
-const ownRecords = ({ appended }: AnyActor): number => appended
+const ownRecords = ({ lastAppended }: AnyActor): number => lastAppended
 
 const projectKind: ProjectActor["kind"] = {
   decide: (state, command, now) =>
@@ -223,8 +222,8 @@ export class Environments {
     return this.userOf(environment, userId)?.durable !== undefined
   }
 
-  /** A snapshot begins. */
-  beginSnapshot(): SnapshotPart {
+  /** A snapshot begins: what is written with its watermark, and its end (`SnapshotPart`). */
+  beginSnapshot() {
     const counted: Array<Counts> = []
     const entries: Array<Entry> = []
     for (const { counts, fresh, id } of this) {

@@ -4,11 +4,12 @@ import { type ReplyTo, replyOf, type UserReply } from "../../domain/message/User
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Broken } from "../../storage/Storage.ts"
-import type { IdempotencyKeys, Reservation } from "../dedupe/Idempotency.ts"
-import type { Answer, Idempotency, UserMessage } from "../Engine.ts"
-import type { Actor, Envelope, LogAnnotations } from "./Actor.ts"
+import type { Idempotency, IdempotencyKeys, Reservation } from "../dedupe/Idempotency.ts"
+import type { Actor } from "./Actor.ts"
+import type { Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
-import type { BatchRoom, Room } from "./BatchRoom.ts"
+import type { BatchRoom } from "./BatchRoom.ts"
+import type { Answer, Envelope, LogAnnotations, UserMessage } from "./Envelope.ts"
 
 /** `duplicate`: the record is an earlier one's with the same id; `replayed`: of the same Idempotency-Key. */
 export interface Answered {
@@ -68,10 +69,19 @@ export class Requests {
     })
   }
 
-  /** Nobody waits for what becomes of it but to know that it is over. */
-  tell<State, Command>(actor: Actor<State, Command>, command: Command, over: () => void): void {
-    const nobody = { idempotency: undefined, annotations: undefined }
-    this.#actors.accept(actor, { command, ...nobody, answered: over, refused: over })
+  /** Asks without a caller; calls `over` with whether the command was done, or else refused. */
+  tell<State, Command>(
+    actor: Actor<State, Command>,
+    command: Command,
+    over: (done: boolean) => void,
+  ): void {
+    this.#actors.accept(actor, {
+      command,
+      idempotency: undefined,
+      annotations: undefined,
+      answered: () => over(true),
+      refused: () => over(false),
+    })
   }
 
   /** As `Engine.askUserWithCallback`. */

@@ -9,7 +9,8 @@ import { Cause, Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
-import type { AnyActor, LogAnnotations } from "./Actor.ts"
+import type { AnyActor } from "./Actor.ts"
+import type { LogAnnotations } from "./Envelope.ts"
 import { type LoadParts, loadActor } from "./loadActor.ts"
 
 export interface SupervisorOptions extends LoadParts {

@@ -41,7 +41,7 @@ const load = <State, Command>(
   actor: Actor<State, Command>,
   value: Uint8Array | undefined,
 ): void => {
-  const { kind, latest, newest, subject } = actor
+  const { kind, lastDurable, lastVisible, subject } = actor
   const fold = (from: State, sequences: ReadonlyArray<number>): State =>
     sequences.reduce((state, sequence) => kind.apply(state, pending.decode(sequence)), from)
   const stored = value === undefined ? kind.empty : kind.decode(value)
@@ -49,13 +49,13 @@ const load = <State, Command>(
     subject.actor === "user" ? erasures.throughOf(subject.environment, subject.userId) : 0
   const isErased = erased > 0 && kind.sequenceOf(stored) <= erased
   const after = Math.max(erased, kind.sequenceOf(stored))
-  const durable = fold(isErased ? kind.empty : stored, pending.backFrom(newest, after))
+  const durable = fold(isErased ? kind.empty : stored, pending.backFrom(lastDurable, after))
   // An erasure that is not durable yet counts for the actor's own next commands alone.
   const ahead = erasures.aheadOf(subject)
-  const isErasing = ahead > Math.max(newest, after)
+  const isErasing = ahead > Math.max(lastDurable, after)
   const state = fold(
     isErasing ? kind.empty : durable,
-    pending.backFrom(latest, isErasing ? ahead : Math.max(newest, after)),
+    pending.backFrom(lastVisible, isErasing ? ahead : Math.max(lastDurable, after)),
   )
   actor.resume(durable, state)
 }

@@ -19,8 +19,7 @@ import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import type { Environment } from "../actor/Environments.ts"
-import type { FrozenBoard, Windows } from "./Boards.ts"
+import type { FrozenBoard, RankedEnvironment, Windows } from "./Boards.ts"
 import { oldestKept } from "./Retention.ts"
 import {
   type BoardPlace,
@@ -41,7 +40,7 @@ type Write = (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError
 
 export interface BoardWriterOptions {
   readonly storage: Storage["Service"]
-  readonly environments: Iterable<Environment>
+  readonly environments: Iterable<RankedEnvironment>
   readonly now: () => number
 }
 
@@ -120,7 +119,7 @@ export class BoardWriter {
   /** Deletes what is older than is kept, but for the newest: it tells a start what was stored. */
   readonly #prune = Effect.fnUntraced(function* (
     this: BoardWriter,
-    environment: Environment,
+    environment: RankedEnvironment,
     kind: WindowKind,
     windows: Windows,
     write: Write,

@@ -17,13 +17,12 @@
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
 import { Members } from "../../domain/board/Members.ts"
-import type { Fact, JournalRecord, UserCommand } from "../../domain/record/Record.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
+import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
-import type { Actor } from "../actor/Actor.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 
-type UserActor = Actor<UserState | undefined, UserCommand>
 type WindowClosed = Extract<Fact, { readonly kind: "leaderboard.window_closed" }>
 
 /** Rows that are there and not shown any more. */
@@ -141,7 +140,7 @@ export class Boards {
   }
 
   /** `record` made the durable state of the user what it is now. */
-  follow(actor: UserActor, user: UserState, record: JournalRecord): void {
+  follow(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
     const { cause, sequence } = record
     if (cause.kind === "profile") {
       if (cause.change.hidden === true) this.hide(user.id, sequence)
@@ -220,4 +219,11 @@ export class Boards {
       if (fact.kind === "leaderboard.window_closed") this.windows[fact.window].close(fact, sequence)
     }
   }
+}
+
+/** An environment, as its boards are read and stored. */
+export interface RankedEnvironment {
+  readonly id: string
+  readonly boards: Boards
+  readonly project: { readonly durable: ProjectState }
 }

@@ -17,7 +17,6 @@ import {
 } from "../../domain/values/Calendar.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import type { Environment } from "../actor/Environments.ts"
 import {
   type BoardRow,
   type BoardSource,
@@ -27,6 +26,7 @@ import {
   rankOf,
   totalOf,
 } from "./BoardSource.ts"
+import type { RankedEnvironment } from "./Boards.ts"
 import { oldestKept, windowsKept } from "./Retention.ts"
 import { openStoredBoard } from "./StoredBoard.ts"
 
@@ -97,7 +97,7 @@ export class BoardReader {
   }
 
   /** A page of a board. Fails with `invalid_request` for a window that is not there, `user_not_found` for `around`. */
-  read(environment: Environment, query: BoardQuery): Effect.Effect<BoardPage, LaurelError> {
+  read(environment: RankedEnvironment, query: BoardQuery): Effect.Effect<BoardPage, LaurelError> {
     const self = this
     const { around, limit } = query
     return Effect.gen(function* () {
@@ -124,7 +124,7 @@ export class BoardReader {
   }
 
   #entry(
-    environment: Environment,
+    environment: RankedEnvironment,
     { before, board }: Found,
     row: BoardRow,
   ): Effect.Effect<BoardEntry, LaurelError> {
@@ -146,7 +146,7 @@ export class BoardReader {
   }
 
   #find(
-    environment: Environment,
+    environment: RankedEnvironment,
     { at, window = "all_time" }: BoardQuery,
   ): Effect.Effect<Found, LaurelError> {
     if (window === "all_time") {
@@ -183,7 +183,7 @@ export class BoardReader {
 
   /** The board of one window, wherever it is; an empty one where nobody was on it. */
   #window(
-    environment: Environment,
+    environment: RankedEnvironment,
     kind: WindowKind,
     index: number,
   ): Effect.Effect<BoardSource, LaurelError> {

@@ -3,7 +3,7 @@
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import { type WindowKind, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
-import type { Environment } from "../actor/Environments.ts"
+import type { RankedEnvironment } from "./Boards.ts"
 
 /** How many windows before the open one are kept. */
 export const windowsKept: Readonly<Record<WindowKind, number>> = {
@@ -13,7 +13,11 @@ export const windowsKept: Readonly<Record<WindowKind, number>> = {
 }
 
 /** The index of the oldest window that is kept at `now`, epoch milliseconds. */
-export const oldestKept = (environment: Environment, kind: WindowKind, now: number): number => {
+export const oldestKept = (
+  environment: RankedEnvironment,
+  kind: WindowKind,
+  now: number,
+): number => {
   const project = environment.project.durable
   return openWindow(project, zoneOf(project.settings.timezone), kind, now) - windowsKept[kind]
 }

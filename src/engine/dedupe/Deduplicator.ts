@@ -7,15 +7,14 @@
  * wait and repeats itself is given a map of their hashes, so that a repeat costs the same however many there are. It goes
  * with the next snapshot.
  */
-
-import type { Effect } from "effect"
-import { duplicateKey, type JournalRecord } from "../../domain/record/Record.ts"
+import { Effect } from "effect"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import type { AnyActor } from "../actor/Actor.ts"
-import type { Erasures } from "../erasure/Erasures.ts"
-import type { PendingRecords } from "../records/PendingRecords.ts"
-import { findByKey } from "../records/SnapshotValues.ts"
+import type { ErasedActor, Erasures } from "../erasure/Erasures.ts"
+import type { PendingRecords, RecordChain } from "../records/PendingRecords.ts"
+import { findStored } from "../records/SnapshotValues.ts"
 import { BloomFilter, hashText } from "./BloomFilter.ts"
 import type { IdIndex } from "./IdIndex.ts"
 
@@ -25,6 +24,14 @@ export interface DeduplicatorOptions {
   readonly ids: IdIndex
   readonly erasures: Erasures
   readonly pending: PendingRecords
+}
+
+/** An actor, as its duplicates are found. */
+export interface NamedActor extends RecordChain, ErasedActor {
+  /** Where the hashes of its ids begin. */
+  readonly idSeed: number
+  /** Of pending records that have a name, the latest by its hash, once it was worth making. */
+  named: Map<number, number> | undefined
 }
 
 export class Deduplicator {
@@ -50,10 +57,9 @@ export class Deduplicator {
 
   /** The first record with this name; `undefined`: there is none. */
   firstOf(
-    actor: AnyActor,
+    actor: NamedActor,
     key: string,
   ): JournalRecord | undefined | Effect.Effect<JournalRecord | undefined, Broken> {
-    const { erasures, ids, storage } = this.#options
     const hash = hashText(key, actor.idSeed)
     this.#hashed.key = key
     this.#hashed.idSeed = actor.idSeed
@@ -63,10 +69,29 @@ export class Deduplicator {
     if (pending !== undefined) return pending
     const { subject } = actor
     if (subject.actor !== "user") return undefined
-    return findByKey(storage, ids, subject, { key, hash }, erasures.aheadOf(subject))
+    return this.#stored(subject, key, hash)
   }
 
-  #pending(actor: AnyActor, key: string, hash: number): JournalRecord | undefined {
+  /** The record in the snapshot; up to an erasure that was decided it counts as deleted. */
+  readonly #stored = Effect.fnUntraced(function* (
+    this: Deduplicator,
+    subject: Extract<Subject, { readonly actor: "user" }>,
+    key: string,
+    hash: number,
+  ): Effect.fn.Return<JournalRecord | undefined, Broken> {
+    const { erasures, ids, storage } = this.#options
+    const { environment, userId } = subject
+    const erasedThrough = erasures.aheadOf(subject)
+    for (const sequence of yield* ids.candidates(environment, hash)) {
+      if (sequence <= erasedThrough) continue
+      const record = yield* findStored(storage, environment, userId, sequence)
+      // Another id, and another user's too, may have this hash.
+      if (record !== undefined && duplicateKey(record.cause) === key) return record
+    }
+    return undefined
+  })
+
+  #pending(actor: NamedActor, key: string, hash: number): JournalRecord | undefined {
     const { pending } = this.#options
     let sequence = this.#latestWith(actor, hash)
     for (; sequence > pending.watermark; sequence = pending.olderOf(sequence)) {
@@ -78,22 +103,22 @@ export class Deduplicator {
   }
 
   /** The actor's latest pending record with a name of this hash; a sequence up to the watermark, or 0: there is none. */
-  #latestWith(actor: AnyActor, hash: number): number {
+  #latestWith(actor: NamedActor, hash: number): number {
     const { pending } = this.#options
     if (actor.named === undefined) {
-      let sequence = actor.latest
+      let sequence = actor.lastVisible
       for (let looked = 0; looked < limits.pendingNamesLookedAtMax; looked++) {
         if (sequence <= pending.watermark) return 0
         if (pending.hashOf(sequence) === hash) return sequence
         sequence = pending.olderOf(sequence)
       }
-      actor.named = latestByHash(pending, actor.latest)
+      actor.named = latestByHash(pending, actor.lastVisible)
     }
     return actor.named.get(hash) ?? 0
   }
 
   /** A record with this name is appended; returns the hash of the name. */
-  add(actor: AnyActor, key: string): number {
+  add(actor: NamedActor, key: string): number {
     // What was looked for and not found is added next, as a rule.
     const looked = this.#hashed
     const known = looked.key === key && looked.idSeed === actor.idSeed
@@ -104,7 +129,7 @@ export class Deduplicator {
   }
 
   /** The actor's erasure was appended: what it had before is not known any more. */
-  erase(actor: AnyActor, sequence: number): void {
+  erase(actor: NamedActor, sequence: number): void {
     this.#options.erasures.appended(actor, sequence)
   }
 }

@@ -13,9 +13,19 @@ import type { JournalRecord } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
-import type { Idempotency } from "../Engine.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
 import { keptEntries, readKept, recordWithoutErased } from "./KeptAnswers.ts"
+
+/**
+ * The promise asked for with an Idempotency-Key: for 24 hours the same key and fingerprint get the first
+ * answer again. The fingerprint covers method, path and body.
+ */
+export interface Idempotency {
+  readonly key: string
+  readonly fingerprint: string
+  /** The caller has the key (`Engine.reserve`): the answer is kept, and no earlier one looked for. */
+  readonly reserved?: true
+}
 
 /** `fresh`: the caller goes on, and must `release` at the end. Otherwise `record` has the first answer. */
 export type Reservation =

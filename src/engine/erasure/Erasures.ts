@@ -9,13 +9,19 @@
  * remembered until no such batch is under way.
  */
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
-import type { AnyActor } from "../actor/Actor.ts"
 
 export interface Erasure {
   readonly environment: string
   readonly userId: string
   /** The record of the erasure: it goes with all before it. */
   readonly sequence: number
+}
+
+/** An actor, as an erasure needs it. */
+export interface ErasedActor {
+  readonly subject: Subject
+  /** Its own next commands find none of its records. */
+  forgetAll(): void
 }
 
 interface Known extends Erasure {
@@ -33,21 +39,20 @@ export class Erasures {
   }
 
   /** The actor's erasure was appended. */
-  appended(actor: AnyActor, sequence: number): void {
+  appended(actor: ErasedActor, sequence: number): void {
     actor.forgetAll()
     this.#ahead.set(nameOf(actor.subject), sequence)
   }
 
   /** The erasure is durable. */
-  committed(actor: AnyActor, sequence: number): void {
-    const { subject } = actor
+  committed({ subject }: Pick<ErasedActor, "subject">, sequence: number): void {
     if (subject.actor !== "user") return
     const { environment, userId } = subject
     this.#durable.set(nameOf(subject), { environment, userId, sequence, carriedOut: false })
   }
 
   /** A record was found in the journal; all before it was, too. */
-  replayed(actor: AnyActor, { cause, sequence }: JournalRecord): void {
+  replayed(actor: ErasedActor, { cause, sequence }: JournalRecord): void {
     if (cause.kind !== "erasure") return
     this.appended(actor, sequence)
     this.committed(actor, sequence)

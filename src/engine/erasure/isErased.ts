@@ -1,6 +1,7 @@
 import { Effect } from "effect"
+import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import type { Engine } from "../Engine.ts"
 
 /**
  * Whether the user of a record was erased since. Their state tells, but for one who was created in the very
@@ -8,14 +9,17 @@ import type { Engine } from "../Engine.ts"
  */
 export const makeIsErased =
   (
-    readUser: Engine["Service"]["readUser"],
+    readUser: (
+      environment: string,
+      userId: string,
+    ) => Effect.Effect<UserState | undefined, LaurelError>,
     hasRecord: (
       environment: string,
       userId: string,
       sequence: number,
     ) => Effect.Effect<boolean, LaurelError>,
-  ): Engine["Service"]["isErased"] =>
-  ({ at, cause, sequence, subject }) => {
+  ) =>
+  ({ at, cause, sequence, subject }: JournalRecord): Effect.Effect<boolean, LaurelError> => {
     if (subject.actor !== "user" || cause.kind === "erasure") return Effect.succeed(false)
     const { environment, userId } = subject
     return Effect.flatMap(readUser(environment, userId), (user) => {

@@ -1,25 +1,24 @@
-/** What the engine says of itself to `Metrics`. Counted here is only what happens once per batch or more rarely; the rest is read. */
+/** The metrics of an engine. Events are counted here if they happen once per batch or more rarely; all else is read when metrics are collected. */
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
-import type { ActorCache } from "../actor/ActorCache.ts"
-import type { ActorSystem } from "../actor/ActorSystem.ts"
-import type { Environments } from "../actor/Environments.ts"
-import type { GroupCommit } from "../commit/GroupCommit.ts"
-import type { RecoveryReport } from "../recovery/Recovery.ts"
-import type { Snapshotter } from "../snapshot/Snapshotter.ts"
-import type { EngineClock } from "../time/Clock.ts"
 
-/** The parts of an engine that are read when the metrics are asked for. */
+/** What is read of an engine's parts when metrics are collected. */
 export interface ObservedEngine {
-  readonly actors: ActorSystem
-  readonly commit: Pick<
-    GroupCommit<never>,
-    "nextSequence" | "durableSequence" | "pendingBytes" | "stalled"
-  >
-  readonly environments: Environments
-  readonly actorCache: ActorCache
-  readonly snapshotter: Snapshotter
-  readonly report: RecoveryReport
+  readonly actors: {
+    readonly activating: number
+    readonly answers: { readonly unanswered: number }
+  }
+  readonly commit: {
+    readonly nextSequence: number
+    readonly durableSequence: number
+    readonly pendingBytes: number
+    readonly stalled: boolean
+  }
+  readonly environments: Iterable<{ readonly counts: { readonly users: number } }>
+  readonly actorCache: { readonly size: number }
+  /** `takenAt`: epoch milliseconds. */
+  readonly snapshotter: { readonly takenAt: number; readonly pending: number }
+  readonly report: { readonly durationMs: number; readonly recordsReplayed: number }
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -85,11 +84,11 @@ export class EngineMetrics {
     this.#clockJumps.increment()
   }
 
-  observeClock(clock: EngineClock): void {
+  observeClock(clock: { readonly aheadMs: number }): void {
     this.#metrics.gauge("laurel_clock_ahead_seconds", () => clock.aheadMs / 1_000)
   }
 
-  /** From now on the engine is asked for all that it knows anyway. */
+  /** Registers the gauges that read the engine's parts. */
   observe({
     actors,
     commit,

@@ -6,9 +6,9 @@ import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { DecisionTurns } from "../actor/DecisionTurns.ts"
+import type { UserMessage } from "../actor/Envelope.ts"
 import type { Domain, Environment } from "../actor/Environments.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
-import type { UserMessage } from "../Engine.ts"
 
 /** `duplicate`: the command was applied before, and this is the record that it made. */
 export interface Simulated {

@@ -2,7 +2,7 @@
  * A user's records, newest first: those that are durable but not in the snapshot yet, from memory, then the
  * snapshot's history pages, backwards.
  *
- * The first are the actor's pending records from its `newest` on (`PendingRecords`). A reader may pause for as long as it
+ * The first are the actor's pending records from its `lastDurable` on (`PendingRecords`). A reader may pause for as long as it
  * likes: where it stood among them is good as long as the snapshot's watermark is below; once it is not, the rest is in
  * the pages. Nothing is read that became durable after the reading began, so that there are no gaps.
  *
@@ -90,7 +90,7 @@ export class UserHistory {
       if (sequence <= erasures.throughOf(environment, userId)) return Effect.succeed(false)
       // Mostly it is one of the latest.
       if (sequence > pending.watermark) {
-        let next = actorOf(environment, userId)?.newest ?? 0
+        let next = actorOf(environment, userId)?.lastDurable ?? 0
         for (let looked = 0; looked < limits.historyTurnRecordsMax && next > sequence; looked++) {
           next = pending.olderOf(next)
         }
@@ -105,7 +105,7 @@ export class UserHistory {
     return Stream.suspend(() => {
       const start: Position = {
         before: Math.min(before, durableSequence() + 1),
-        next: actorOf(environment, userId)?.newest ?? 0,
+        next: actorOf(environment, userId)?.lastDurable ?? 0,
       }
       return Stream.unfold(start, (position) =>
         position.next > this.#options.pending.watermark

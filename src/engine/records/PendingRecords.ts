@@ -1,8 +1,8 @@
 /**
  * Records that are durable, or about to be, and not in the snapshot yet: which of them an actor has, and by what names.
  *
- * - An actor's records are a list, from its `latest` backwards along `olderOf`; from its `newest` on they are durable. Whoever
- *   points to a record up to the watermark of the snapshot points to nothing: it is gone from here.
+ * - An actor's records are a list, from its `lastVisible` backwards along `olderOf`; from its `lastDurable` on they are
+ *   durable. A pointer to a record up to the watermark of the snapshot leads nowhere: that record is gone from here.
  * - Of a name, under which a repeat of a command is a duplicate, there is a hash; the name itself is in the record.
  * - Nothing of a record is an object: hundreds of thousands that live from one snapshot to the next would cost the
  *   collector more than all else that is done for an event. Their texts are in `RecordBuffer`, and these columns are like
@@ -11,10 +11,16 @@
  * Cost of a record: its text, and 20 bytes with those of `RecordBuffer`.
  */
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import type { AnyActor } from "../actor/Actor.ts"
 import { decodeRecord } from "./Codec.ts"
 import { grownRing, ringRecordsMin } from "./grownRing.ts"
 import { RecordBuffer } from "./RecordBuffer.ts"
+
+/** The ends of an actor's list, as `Actor` says. */
+export interface RecordChain {
+  lastAppended: number
+  lastVisible: number
+  lastDurable: number
+}
 
 export class PendingRecords {
   readonly texts: RecordBuffer
@@ -35,19 +41,19 @@ export class PendingRecords {
   }
 
   /** The record whose text came last is this actor's; `hash` is that of its name, if it has one. */
-  link(actor: AnyActor, hash: number | undefined): void {
+  link(actor: RecordChain, hash: number | undefined): void {
     const sequence = this.texts.lastSequence
-    const { latest } = actor
+    const { lastVisible } = actor
     if (sequence - this.#watermark > this.#links.length) {
       this.#links = grownRing(this.#links, this.#watermark + 1, sequence)
       this.#hashes = grownRing(this.#hashes, this.#watermark + 1, sequence)
     }
     const at = sequence & (this.#links.length - 1)
-    const toOlder = latest > this.#watermark ? sequence - latest : 0
+    const toOlder = lastVisible > this.#watermark ? sequence - lastVisible : 0
     this.#links[at] = 2 * toOlder + Number(hash !== undefined)
     this.#hashes[at] = hash ?? 0
-    actor.latest = sequence
-    actor.appended = sequence
+    actor.lastVisible = sequence
+    actor.lastAppended = sequence
   }
 
   /** The actor's record before this one; a sequence up to the watermark, or 0: it is not pending. */
@@ -63,8 +69,8 @@ export class PendingRecords {
   }
 
   /** The actor's durable records after `after` and up to `through`, oldest first. */
-  durableOf(actor: AnyActor, after: number, through: number): ReadonlyArray<number> {
-    return this.backFrom(actor.newest, after, through)
+  durableOf(actor: RecordChain, after: number, through: number): ReadonlyArray<number> {
+    return this.backFrom(actor.lastDurable, after, through)
   }
 
   /** An actor's records from `last` backwards, those after `after` and up to `through`, oldest first. */

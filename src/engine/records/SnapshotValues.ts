@@ -5,14 +5,12 @@
  * first. Pages are cut the same way however often they are written, so a snapshot that was interrupted is
  * simply written again. Large records have a page of their own.
  */
-
 import { Effect, Stream } from "effect"
-import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
-import type { IdIndex } from "../dedupe/IdIndex.ts"
 import { decodePage, encodePage } from "./Codec.ts"
 import type { RecordBuffer } from "./RecordBuffer.ts"
 
@@ -63,8 +61,8 @@ export function* pageEntries(
   const page = (end: number): Entry => ({
     table: "history",
     key: compositeKey(environment, userId, sequences[first]!),
-    value: encodePage(texts, sequences, first, end, bytes),
     isNew: sequences[first]! > offered,
+    value: encodePage(texts, sequences, first, end, bytes),
   })
   for (let index = 0; index < sequences.length; index++) {
     const textBytes = texts.bytesOf(sequences[index]!)
@@ -78,8 +76,8 @@ export function* pageEntries(
   if (first < sequences.length) yield page(sequences.length)
 }
 
-/** The record of a user with this sequence. */
-const findRecord = (
+/** The record of a user with this sequence, if the snapshot has it. */
+export const findStored = (
   storage: Store,
   environment: string,
   userId: string,
@@ -98,23 +96,3 @@ const findRecord = (
     }),
   )
 }
-
-/**
- * The record of a user's command with this caller's id, of which `hash` is the hash, if the snapshot has it; up to
- * `erasedThrough` it counts as deleted.
- */
-export const findByKey = Effect.fnUntraced(function* (
-  storage: Store,
-  ids: IdIndex,
-  { environment, userId }: Extract<Subject, { readonly actor: "user" }>,
-  { hash, key }: { readonly key: string; readonly hash: number },
-  erasedThrough: number,
-) {
-  for (const sequence of yield* ids.candidates(environment, hash)) {
-    if (sequence <= erasedThrough) continue
-    const record = yield* findRecord(storage, environment, userId, sequence)
-    // Another id, and another user's too, may have this hash.
-    if (record !== undefined && duplicateKey(record.cause) === key) return record
-  }
-  return undefined
-})

@@ -108,8 +108,8 @@ export class Snapshotter {
   committed(actor: AnyActor, sequence: number): void {
     this.#last = sequence
     this.#bytes += this.#options.pending.texts.bytesOf(sequence)
-    if (actor.newest <= this.#begun) this.#dirty.push(actor)
-    actor.newest = sequence
+    if (actor.lastDurable <= this.#begun) this.#dirty.push(actor)
+    actor.lastDurable = sequence
     if (this.pending >= limits.snapshotRecordsMax) this.request()
   }
 

@@ -4,17 +4,30 @@
  * group of users comes a pause, so that a midnight at which many streaks break slows nobody down.
  */
 import { Effect } from "effect"
+import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Tick } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import type { Environment } from "../actor/Environments.ts"
-import type { UserMessage } from "../Engine.ts"
-import { dueSecond } from "./Agenda.ts"
+import type { Boards } from "../boards/Boards.ts"
+import { type Agenda, dueSecond } from "./Agenda.ts"
 import { Alarm } from "./Alarm.ts"
 
-export interface TickerOptions {
+/** An environment, as time passes in it. */
+export interface TimedEnvironment {
+  readonly id: string
+  readonly agenda: Agenda
+  readonly boards: Boards
+  readonly project: { readonly state: ProjectState }
+}
+
+interface TickOf {
+  readonly userId: string
+  readonly command: Tick
+}
+
+export interface TickerOptions<Environment extends TimedEnvironment> {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment>
@@ -26,15 +39,15 @@ export interface TickerOptions {
   ) => Effect.Effect<UserState | undefined, Broken>
   readonly askUsers: (
     environment: Environment,
-    messages: ReadonlyArray<UserMessage<Tick>>,
+    messages: ReadonlyArray<TickOf>,
   ) => Effect.Effect<ReadonlyArray<object>>
 }
 
-export class Ticker {
-  readonly #options: TickerOptions
+export class Ticker<Environment extends TimedEnvironment> {
+  readonly #options: TickerOptions<Environment>
   readonly #alarm = new Alarm()
 
-  constructor(options: TickerOptions) {
+  constructor(options: TickerOptions<Environment>) {
     this.#options = options
   }
 
@@ -61,12 +74,15 @@ export class Ticker {
   })
 
   /** Looks at a group of users of one environment. */
-  readonly #look = Effect.fnUntraced(function* (this: Ticker, environment: Environment) {
+  readonly #look = Effect.fnUntraced(function* (
+    this: Ticker<Environment>,
+    environment: Environment,
+  ) {
     const { agenda, boards, project } = environment
     const { askUsers, now, peek } = this.#options
     const group = agenda.take(Math.floor(now() / 1_000), limits.agendaGroupUsersMax)
     const userIds = group.map((member) => boards.members.idOf(member))
-    const due: Array<UserMessage<Tick>> = []
+    const due: Array<TickOf> = []
     const set = (userId: string, second: number) => {
       const member = boards.members.find(userId)
       if (member !== undefined) agenda.set(member, second)

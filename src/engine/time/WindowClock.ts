@@ -13,30 +13,44 @@
  */
 import { Effect } from "effect"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
+import type { ProjectCommand } from "../../domain/decide/Project.ts"
+import type { ProjectState } from "../../domain/project/Project.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
-import type { AnyEnvelope } from "../actor/Actor.ts"
-import type { Environment, ProjectActor } from "../actor/Environments.ts"
+import type { Boards } from "../boards/Boards.ts"
 import type { CommitWaiter } from "../commit/GroupCommit.ts"
 import { Alarm } from "./Alarm.ts"
 
-export interface WindowClockOptions {
+type CloseWindows = Extract<ProjectCommand, { readonly kind: "closeWindows" }>
+
+/** An environment, as its windows end. */
+export interface WindowedEnvironment {
+  readonly boards: Boards
+  readonly project: { readonly state: ProjectState }
+}
+
+export interface WindowClockOptions<Environment extends WindowedEnvironment> {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment>
   readonly now: () => number
   /** Calls the waiter when everything appended so far is durable. */
   readonly afterCommit: (waiter: CommitWaiter) => void
-  readonly accept: (actor: ProjectActor, envelope: AnyEnvelope) => void
+  /** Asks the project actor; calls back with whether it did. */
+  readonly close: (
+    environment: Environment,
+    command: CloseWindows,
+    over: (closed: boolean) => void,
+  ) => void
 }
 
-export class WindowClock {
-  readonly #options: WindowClockOptions
+export class WindowClock<Environment extends WindowedEnvironment> {
+  readonly #options: WindowClockOptions<Environment>
   readonly #alarm = new Alarm()
   /** When the local day of an environment ends; absent: to be looked at now. */
   readonly #dayEnds = new Map<Environment, number>()
 
-  constructor(options: WindowClockOptions) {
+  constructor(options: WindowClockOptions<Environment>) {
     this.#options = options
   }
 
@@ -88,7 +102,7 @@ export class WindowClock {
 
   /** Closes what is over; answers false when that must be tried again. */
   #close(environment: Environment): Effect.Effect<boolean> {
-    const { accept, afterCommit, now } = this.#options
+    const { afterCommit, close, now } = this.#options
     const { boards, project } = environment
     return Effect.callback((resume) => {
       const { settings } = project.state
@@ -104,13 +118,8 @@ export class WindowClock {
           }
         }
         if (windows.length === 0) return resume(Effect.succeed(true))
-        accept(project, {
-          command: { kind: "closeWindows", windows },
-          idempotency: undefined,
-          annotations: undefined,
-          answered: () => resume(Effect.succeed(true)),
-          refused: () => resume(Effect.succeed(false)),
-        })
+        const command = { kind: "closeWindows", windows } as const
+        close(environment, command, (closed) => resume(Effect.succeed(closed)))
       }
       // No caller waits.
       afterCommit({ committed: closeNow, stalled: () => true })

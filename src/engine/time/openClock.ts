@@ -2,21 +2,20 @@
 import { Clock, Effect } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
-import type { SnapshotMark } from "../snapshot/SnapshotMark.ts"
 import { type ClockStep, EngineClock } from "./Clock.ts"
 import { readLatestTime } from "./latestTime.ts"
 
 /** Makes the clock; it begins at the newest time of the data. */
 export const openClock = Effect.fnUntraced(function* (
   storage: Storage["Service"],
-  mark: SnapshotMark,
+  markedAt: number,
   jumpMsMax: number,
   metrics: EngineMetrics,
 ): Effect.fn.Return<EngineClock, Broken> {
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const clock = new EngineClock({
     clock: yield* Clock.Clock,
-    latest: yield* readLatestTime(storage, mark, jumpMsMax),
+    latest: yield* readLatestTime(storage, markedAt, jumpMsMax),
     jumpMsMax,
     onStep: (step) => {
       if (step.kind === "refused") metrics.clockJumpRefused()

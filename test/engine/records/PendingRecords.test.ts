@@ -21,7 +21,7 @@ describe("Pending records", () => {
         all.push({ actor, sequence, hash })
         // As if they became durable some time later, and a snapshot had them later still.
         const durable = all[all.length - 50]
-        if (durable !== undefined) actors[durable.actor]!.newest = durable.sequence
+        if (durable !== undefined) actors[durable.actor]!.lastDurable = durable.sequence
         if (random.chance(1 / 2_000)) {
           watermark = Math.max(watermark, sequence - random.integer(50, 3_000))
           pending.release(watermark)
@@ -32,7 +32,7 @@ describe("Pending records", () => {
       for (const [n, actor] of actors.entries()) {
         const own = waiting.filter((record) => record.actor === n)
         const found: typeof all = []
-        for (let at = actor.latest; at > watermark; at = pending.olderOf(at)) {
+        for (let at = actor.lastVisible; at > watermark; at = pending.olderOf(at)) {
           expect(pending.decode(at).sequence).toBe(at)
           found.unshift({ actor: n, sequence: at, hash: pending.hashOf(at) })
         }
