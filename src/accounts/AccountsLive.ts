@@ -3,7 +3,7 @@
  * limit windows are made from it at start and after each change, before the change is answered. A change
  * whose outcome was unknown (the disk was full) may come true later: a look every second sees it then.
  */
-import { randomBytes, randomUUIDv7 } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Semaphore } from "effect"
 import {
   type ApiKey,
@@ -11,7 +11,6 @@ import {
   tierRequestsPerMinute,
 } from "../domain/project/Directory.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
-import type { IdPrefix } from "../domain/values/Ids.ts"
 import { isoTime } from "../domain/values/isoTime.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
@@ -19,11 +18,10 @@ import { Accounts } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey, type KeyDetails, type KeyRequest } from "./ApiKeys.ts"
 import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
 import { keyHint, makeKeyText } from "./KeyText.ts"
+import { makeId } from "./makeId.ts"
 import { RateLimits } from "./RateLimits.ts"
 
 const hashSecretBytes = 32
-
-const makeId = (prefix: IdPrefix): string => `${prefix}_${randomUUIDv7().replaceAll("-", "")}`
 
 /** What of a key is shown, under the names of the contract. */
 const shownKey = (key: ApiKey, project: string) => ({

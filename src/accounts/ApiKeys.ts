@@ -2,9 +2,10 @@
 import { Context, type Effect, Schema } from "effect"
 import { environmentNames, scopes, tiers } from "../domain/project/Directory.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
+import { isIsoTime } from "../domain/values/isoTime.ts"
 
-const isoTime = Schema.String.check(
-  Schema.makeFilter((text) => !Number.isNaN(Date.parse(text)) || "must be a time as ISO 8601"),
+const IsoTime = Schema.String.check(
+  Schema.makeFilter((text) => isIsoTime(text) || "must be a time in ISO 8601 with a zone"),
 )
 
 /** The wish for a key. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
@@ -14,7 +15,7 @@ export const KeyRequest = Schema.Struct({
   scope: Schema.Literals(scopes),
   tier: Schema.Literals(tiers),
   rateLimit: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
-  expiresAt: Schema.optionalKey(isoTime),
+  expiresAt: Schema.optionalKey(IsoTime),
 })
 export type KeyRequest = typeof KeyRequest.Type
 

@@ -89,6 +89,7 @@ describe("Keys on the command line, without a server", patience, () => {
     const table = await run(["keys", "list"], folder)
     expect(table.stdout.split("\n").map((line) => line.split(/\s{2,}/))).toEqual([
       ["ID", "PROJECT", "ENVIRONMENT", "SCOPE", "TIER", "LIMIT", "KEY", "CREATED", "STATUS"],
+      Array(9).fill(expect.stringMatching(/^─+$/)),
       [kept.id, "shop", "sandbox", "full", "enterprise", "no limit", ...rest("in force")],
       [ended.id, "shop", "sandbox", "full", "enterprise", "no limit", ...rest("revoked ")],
       [""],

@@ -2,10 +2,11 @@
 import path from "node:path"
 import { Console, Effect, Result } from "effect"
 import { Command, Flag } from "effect/cli"
+import { isoTime } from "../../domain/values/isoTime.ts"
 import { bytesOf, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import { replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { bytesText, countText, timeText } from "../output/Amounts.ts"
+import { bytesText, countText } from "../output/Amounts.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { type Column, formatTable } from "../output/Table.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
@@ -38,7 +39,7 @@ export const detailsOf = ({
   sequence,
   verification,
 }: ListedArchive): ArchiveDetails => {
-  const named = { id, folder, createdAt: timeText(at), sequence }
+  const named = { id, folder, createdAt: isoTime(at), sequence }
   if (Result.isFailure(manifest)) {
     const unknown = { recordedAt: null, users: null, bytes: null, reason: null, verifiedAt: null }
     return { ...named, ...unknown, faults: [`The manifest ${manifest.failure}`] }
@@ -52,7 +53,7 @@ export const detailsOf = ({
     bytes: bytesOf(manifest.success),
     reason,
     // An archive gets its name only after a first check.
-    verifiedAt: faults.length > 0 ? null : (verification?.at ?? timeText(at)),
+    verifiedAt: faults.length > 0 ? null : (verification?.at ?? isoTime(at)),
     faults,
   }
 }

@@ -7,16 +7,16 @@ import path from "node:path"
 import { Clock, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag, Prompt } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
+import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
 import {
   planRestore,
   type RestorePlan,
   type RestoreTarget,
 } from "../../engine/archive/RestorePlan.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
-import { parseIsoTime } from "../../http/api/IsoTime.ts"
 import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { amountOf, countText, timeText } from "../output/Amounts.ts"
+import { amountOf, countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
@@ -227,7 +227,7 @@ const planWords = ({
 }: RestorePlan): ReadonlyArray<string> => {
   const added = sequence - archive.sequence
   const record = (number: number, when: number | undefined) =>
-    `${countText(number)}${when === undefined ? "" : ` of ${timeText(when)}`}`
+    `${countText(number)}${when === undefined ? "" : ` of ${isoTime(when)}`}`
   const lines = [
     `Archive ${archive.id} goes up to record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
     project === undefined
@@ -238,7 +238,7 @@ const planWords = ({
     const { count, erasureCount, first, firstAt, last, lastAt, revokedKeyCount } = lost
     const range = `${countText(first)} to ${countText(last)}`
     lines.push(
-      `${amountOf(count, "record")}${project === undefined ? "" : " of the project"} will not be there any more: ${range}, from ${timeText(firstAt)} to ${timeText(lastAt)}.`,
+      `${amountOf(count, "record")}${project === undefined ? "" : " of the project"} will not be there any more: ${range}, from ${isoTime(firstAt)} to ${isoTime(lastAt)}.`,
     )
     if (erasureCount > 0) {
       lines.push(
@@ -295,13 +295,13 @@ export const restoreSnapshot = Command.make(
           JSON.stringify({
             archive: archive.id,
             sequence,
-            recordedAt: at === undefined ? null : timeText(at),
+            recordedAt: at === undefined ? null : isoTime(at),
             project: project === undefined ? null : { name: project.name, sequence: project.after },
             replaced: replaced ?? null,
             lost:
               lost === undefined
                 ? null
-                : { ...lost, firstAt: timeText(lost.firstAt), lastAt: timeText(lost.lastAt) },
+                : { ...lost, firstAt: isoTime(lost.firstAt), lastAt: isoTime(lost.lastAt) },
             unknown: unknown ?? null,
             counts: findings.counts,
             sums: findings.sums,

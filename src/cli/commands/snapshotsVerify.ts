@@ -2,12 +2,13 @@
 import { Clock, Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Findings } from "../../engine/archive/Findings.ts"
 import { JobFailed, type LiveFindings, type PositionAnswer } from "../../engine/archive/Jobs.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { writeVerification } from "../../storage/archive/ArchiveCatalog.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { countText, timeText } from "../output/Amounts.ts"
+import { countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { type Asked, askAdmin, decoded } from "../process/AdminRequest.ts"
@@ -67,7 +68,7 @@ const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string) {
       }),
     ),
   ).pipe(Effect.mapError(jobFailure))
-  const at = timeText(yield* Clock.currentTimeMillis)
+  const at = isoTime(yield* Clock.currentTimeMillis)
   const { faultCount, faults } = findings
   yield* Effect.mapError(
     writeVerification(nodeDisk, folder, { format: 1, at, faults: [...faults], faultCount }),

@@ -15,9 +15,6 @@ export const bytesText = (bytes: number): string => {
 
 export const countText = (value: number): string => value.toLocaleString("en-US")
 
-/** A time of epoch milliseconds, in UTC. */
-export const timeText = (at: number): string => new Date(at).toISOString()
-
 /** A number of things: `1 record`, `2 records`. */
 export const amountOf = (count: number, thing: string): string =>
   `${countText(count)} ${thing}${count === 1 ? "" : "s"}`

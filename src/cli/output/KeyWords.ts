@@ -1,19 +1,20 @@
 /** Keys in words for people. */
 import type { KeyDetails } from "../../accounts/ApiKeys.ts"
+import { type Column, formatTable } from "./Table.ts"
 
 export const rateLimitText = (rateLimit: number | null): string =>
   rateLimit === null ? "no limit" : `${rateLimit}/min`
 
-const columns: ReadonlyArray<readonly [title: string, cell: (key: KeyDetails) => string]> = [
-  ["ID", (key) => key.id],
-  ["PROJECT", (key) => key.project],
-  ["ENVIRONMENT", (key) => key.environment],
-  ["SCOPE", (key) => key.scope],
-  ["TIER", (key) => key.tier],
-  ["LIMIT", (key) => rateLimitText(key.rateLimit)],
-  ["KEY", (key) => `${key.hint}…`],
-  ["CREATED", (key) => day(key.createdAt)],
-  ["STATUS", (key) => statusText(key)],
+const columns: ReadonlyArray<Column<KeyDetails>> = [
+  { title: "ID", align: "left", text: (key) => key.id },
+  { title: "PROJECT", align: "left", text: (key) => key.project },
+  { title: "ENVIRONMENT", align: "left", text: (key) => key.environment },
+  { title: "SCOPE", align: "left", text: (key) => key.scope },
+  { title: "TIER", align: "left", text: (key) => key.tier },
+  { title: "LIMIT", align: "left", text: (key) => rateLimitText(key.rateLimit) },
+  { title: "KEY", align: "left", text: (key) => `${key.hint}…` },
+  { title: "CREATED", align: "left", text: (key) => day(key.createdAt) },
+  { title: "STATUS", align: "left", text: (key) => statusText(key) },
 ]
 
 const day = (isoTime: string): string => isoTime.slice(0, 10)
@@ -29,19 +30,5 @@ const statusText = ({ expiresAt, revokedAt, status }: KeyDetails): string => {
   }
 }
 
-/** A table with a title row, its columns as wide as needed. */
-export const keyTable = (keys: ReadonlyArray<KeyDetails>): string => {
-  const rows = [
-    columns.map(([title]) => title),
-    ...keys.map((key) => columns.map(([, cell]) => cell(key))),
-  ]
-  const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column]!))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n")
-}
+/** One line for each key. */
+export const keyTable = (keys: ReadonlyArray<KeyDetails>): string => formatTable(columns, keys)

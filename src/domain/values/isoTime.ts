@@ -1,4 +1,7 @@
-/** Times as replies and messages say them: ISO 8601, UTC, with milliseconds. */
+/**
+ * Times in ISO 8601: as replies and messages show them, in UTC with milliseconds, and as callers write them, with a date, a
+ * time and a zone.
+ */
 
 /** Epoch milliseconds as text. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
@@ -26,3 +29,32 @@ export const makeIsoTime = (): ((ms: number) => string) => {
     return text
   }
 }
+
+const form =
+  /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(?:Z|[+-](\d{2}):(\d{2}))$/
+
+/** Epoch milliseconds of a time such as `2026-11-01T09:30:00+01:00`; `undefined` for all else. */
+export const parseIsoTime = (text: string): number | undefined => {
+  const parts = form.exec(text)
+  if (parts === null) return undefined
+  const [year, month, day, hour, minute, second, zoneHour, zoneMinute] = parts
+    .slice(1)
+    .map((part) => Number(part ?? 0))
+  // `Date.parse` takes 30 February for 2 March.
+  const possible =
+    month! >= 1 &&
+    month! <= 12 &&
+    day! >= 1 &&
+    day! <= daysInMonth(year!, month!) &&
+    hour! <= 23 &&
+    minute! <= 59 &&
+    second! <= 59 &&
+    zoneHour! <= 23 &&
+    zoneMinute! <= 59
+  return possible ? Date.parse(text) : undefined
+}
+
+const daysInMonth = (year: number, month: number): number =>
+  new Date(Date.UTC(year, month, 0)).getUTCDate()
+
+export const isIsoTime = (text: string): boolean => parseIsoTime(text) !== undefined

@@ -1,7 +1,7 @@
 /** Why the engine takes no command at the moment. */
 import { laurelError } from "../../domain/values/Errors.ts"
 
-export const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
+export const shuttingDown = laurelError("shutting_down", "Retry when the server is back.", {
   retryAfterSeconds: 5,
 })
 export const storageUnavailable = laurelError("storage_unavailable", "Nothing was changed.", {

@@ -3,10 +3,10 @@ import { Context, Schema, SchemaTransformation } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { Scope } from "../../domain/project/Directory.ts"
 import { actionPattern } from "../../domain/values/Ids.ts"
+import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 import { callerId, check, integer, pattern } from "./Checks.ts"
 import { earned, earnedBadge, sameLevel } from "./examples/Events.ts"
-import { isIsoTime } from "./IsoTime.ts"
 
 /** The scopes that open an endpoint besides `full`; an endpoint without this annotation needs `full`. */
 export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<Scope>>()("http/OpenTo") {}
@@ -152,7 +152,10 @@ export const pageFields = {
 
 export const idempotencyHeaders = {
   "idempotency-key": Schema.optionalKey(
-    pattern(/^[\x20-\x7e]{1,255}$/, "1 to 255 printable ASCII characters").annotate({
+    pattern(
+      new RegExp(`^[\\x20-\\x7e]{1,${limits.idempotencyKeyCharactersMax}}$`),
+      `1 to ${limits.idempotencyKeyCharactersMax} printable ASCII characters`,
+    ).annotate({
       description:
         "For 24 hours, a repeat of the same request with the same key gets the first reply again (`Idempotency-Replayed: true`) and changes nothing. Take a new one, such as a UUID, for every other request.",
     }),

@@ -2,11 +2,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { dayOf, windowKinds } from "../../domain/values/Calendar.ts"
+import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 import { check, oneOf } from "./Checks.ts"
 import { ApiKey, Level, OpenTo, pageFields, pageQuery, Time, UserId, Xp } from "./Common.ts"
 import { leaderboardEntry, leaderboardPage } from "./examples/Users.ts"
-import { isIsoTime } from "./IsoTime.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 
 export const boardWindows = ["all_time", ...windowKinds] as const

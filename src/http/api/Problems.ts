@@ -179,7 +179,7 @@ export const NotReady = problem("NotReady", ["starting", "shutting_down"], {
     detail: "The journal is replayed: 120,000 of 480,000 records.",
     instance: "/readyz",
   },
-  shutting_down: { detail: "The server is shutting down.", instance: "/readyz" },
+  shutting_down: { instance: "/readyz" },
 })
 
 /** What every authenticated operation may answer besides its own errors. */

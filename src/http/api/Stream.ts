@@ -1,6 +1,7 @@
 /** The messages as they come. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { messageNameOf } from "../../domain/message/Message.ts"
 import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
@@ -67,9 +68,17 @@ export const Stream = HttpApiGroup.make("stream")
     HttpApiEndpoint.get("open", "/v1/stream", {
       query: { events: Schema.optionalKey(KindPatterns) },
       headers: {
-        "last-event-id": Schema.optionalKey(Schema.String).annotate({
+        "last-event-id": Schema.optionalKey(
+          Schema.String.check(
+            check(
+              "invalid_value",
+              "must be the id of a message",
+              (id) => messageNameOf(id) !== undefined,
+            ),
+          ),
+        ).annotate({
           description:
-            "The `id` of the last message that was had: the stream begins after it. Without it, it begins now.",
+            "The `id` of the last message received: the stream resumes after it. Default: the stream starts with the next message.",
         }),
       },
       success: HttpApiSchema.StreamSse({ data: Message }),

@@ -14,10 +14,10 @@ import {
   laurelError,
 } from "../../domain/values/Errors.ts"
 import { actionPattern } from "../../domain/values/Ids.ts"
+import { parseIsoTime } from "../../domain/values/isoTime.ts"
 import { type Metadata, metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 import { Event } from "../api/Events.ts"
-import { parseIsoTime } from "../api/IsoTime.ts"
 import { parseBody } from "./Body.ts"
 import { inputDecoder } from "./InputDecoder.ts"
 

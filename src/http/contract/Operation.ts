@@ -2,7 +2,7 @@
  * What stands behind an endpoint of the contract, and how an endpoint is compiled once, at start, to what a
  * request needs: decoders for each part, who may call it, how large a body it takes.
  */
-import type { IncomingHttpHeaders } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { Context, type Effect, Result, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../../accounts/Accounts.ts"
@@ -15,17 +15,24 @@ import { parseBody } from "../body/Body.ts"
 import { inputDecoder } from "../body/InputDecoder.ts"
 import type { JsonText } from "../body/JsonText.ts"
 import type { HeaderList } from "../request/Exchange.ts"
-import { parseParams, parseQuery, refuseQuery } from "../request/RequestParts.ts"
+import {
+  noParts,
+  parseHeaders,
+  parseParams,
+  parseQuery,
+  refuseQuery,
+} from "../request/RequestParts.ts"
 import type { StreamedReply } from "../stream/StreamedReply.ts"
 
 /** A decoded request of a known caller. */
-export interface OperationRequest<Params, Query, Payload> {
+export interface OperationRequest<Params, Query, Payload, Headers = unknown> {
   readonly params: Params
   readonly query: Query
   readonly payload: Payload
   readonly caller: Caller
   readonly idempotency: Idempotency | undefined
-  readonly headers: IncomingHttpHeaders
+  /** Those that the operation declares. */
+  readonly headers: Headers
 }
 
 /** `location` is the path of what was created, under `/v1`; `headers` are names and values in turn. */
@@ -41,6 +48,13 @@ type PayloadOf<Endpoint extends HttpApiEndpoint.Top> = [Endpoint["~Payload"]] ex
   ? undefined
   : Endpoint["~Payload"]["Type"]
 
+type RequestOf<Endpoint extends HttpApiEndpoint.Top, Payload> = OperationRequest<
+  Endpoint["~Params"]["Type"],
+  Endpoint["~Query"]["Type"],
+  Payload,
+  Endpoint["~Headers"]["Type"]
+>
+
 /** The implementation of one endpoint. Replies are sent as they are, so their schemas must not transform. */
 export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
   /** Decodes the body instead of the endpoint's Schema. */
@@ -53,14 +67,14 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   /** How many requests it counts as; 1 if not given. */
   readonly cost?: (payload: Payload) => number
   readonly handle: (
-    request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
+    request: RequestOf<Endpoint, Payload>,
   ) => Effect.Effect<OperationReply<Endpoint["~Success"]["Type"]> | StreamedReply, LaurelError>
   /**
    * Stands in for `handle` where there is no Idempotency-Key, without a fiber. Calls `done` once, maybe at once; what
    * makes the answer may throw.
    */
   readonly handleWithCallback?: (
-    request: OperationRequest<Endpoint["~Params"]["Type"], Endpoint["~Query"]["Type"], Payload>,
+    request: RequestOf<Endpoint, Payload>,
     annotations: LogAnnotations,
     done: (answer: () => OperationReply<Endpoint["~Success"]["Type"]> | LaurelError) => void,
   ) => void
@@ -87,6 +101,7 @@ export interface CompiledOperation {
   readonly bodyOptional: boolean
   readonly params: (raw: ReadonlyArray<string>) => Decoded
   readonly query: (text: string) => Decoded
+  readonly headers: (request: IncomingMessage) => Decoded
   readonly payload: (body: Buffer, mediaType: string) => MaybeLater<unknown>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
@@ -113,6 +128,7 @@ export const compileOperation = (
   const paramNames = endpoint.path
     .split("/")
     .flatMap((segment) => (segment.startsWith(":") ? [segment.slice(1)] : []))
+  const headerNames = fieldsOf(endpoint.headers)
   // The reflection leaves streams out.
   const [status = streams(endpoint) ? 200 : 204] = successes.keys()
   const takesJson = endpoint.method === "POST" && endpoint.payload.has(json)
@@ -138,6 +154,13 @@ export const compileOperation = (
       "query",
       endpoint.query === undefined ? refuseQuery : parseQuery,
     ),
+    headers: partDecoder(
+      endpoint.headers,
+      annotations,
+      HttpApi.HeadersParseOptions,
+      "header",
+      (request: IncomingMessage) => parseHeaders(headerNames, request),
+    ),
     payload,
     moreFaults: (body, caller) => {
       const value = operation.moreFaults === undefined ? undefined : parseBody(body)
@@ -151,12 +174,18 @@ export const compileOperation = (
   }
 }
 
+const fieldsOf = (schema: Schema.Top | undefined): ReadonlyArray<string> =>
+  schema?.ast._tag === "Objects"
+    ? schema.ast.propertySignatures.map(({ name }) => String(name))
+    : []
+
 const streams = ({ success }: HttpApiEndpoint.Top): boolean =>
   [...success].some((schema) => "_tag" in schema && String(schema._tag).startsWith("Stream"))
 
 type ParseOptionsKey =
   | typeof HttpApi.ParamsParseOptions
   | typeof HttpApi.QueryParseOptions
+  | typeof HttpApi.HeadersParseOptions
   | typeof HttpApi.PayloadParseOptions
 
 const schemaDecoder = (
@@ -182,8 +211,10 @@ const partDecoder = <Raw>(
   parse: (raw: Raw) => Result.Result<Record<string, string>, ReadonlyArray<Fault>>,
 ): ((raw: Raw) => Decoded) => {
   const decode = schema === undefined ? undefined : schemaDecoder(schema, annotations, key, root)
+  const ofNone = decode?.({}) ?? noParts
   return (raw) => {
     const parsed = parse(raw)
+    if (parsed === noParts) return ofNone
     return Result.isFailure(parsed) || decode === undefined ? parsed : decode(parsed.success)
   }
 }

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { makeId } from "../../accounts/makeId.ts"
 import type { Badge } from "../../domain/project/Badge.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
@@ -6,7 +7,6 @@ import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { Badges } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { makeId } from "../request/Ids.ts"
 import { referenceFaults } from "./References.ts"
 import { factOf, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 

@@ -1,10 +1,9 @@
 import { Effect } from "effect"
 import { type LevelCurve, levelAt } from "../../domain/project/Level.ts"
 import { invalidRequest } from "../../domain/values/Errors.ts"
-import { isoTime } from "../../domain/values/isoTime.ts"
+import { isoTimeOrNull, parseIsoTime } from "../../domain/values/isoTime.ts"
 import type { BoardEntry } from "../../engine/boards/ReadBoard.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import { parseIsoTime } from "../api/IsoTime.ts"
 import type { Leaderboard } from "../api/Leaderboard.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { pageInfo, pageOf } from "./Shapes.ts"
@@ -26,7 +25,7 @@ export const leaderboardHandlers = (engine: Engine["Service"]): Handlers<typeof 
         ({ endsAt, me, offset, startsAt, total, ...board }, { settings: { levelCurve } }) => {
           const show = showEntry(levelCurve)
           const entries = board.entries.map(show)
-          const window = { kind, startsAt: timeOrNull(startsAt), endsAt: timeOrNull(endsAt) }
+          const window = { kind, startsAt: isoTimeOrNull(startsAt), endsAt: isoTimeOrNull(endsAt) }
           const page = pageInfo({ limit: asked.limit, offset }, total, entries.length)
           const body = { window, entries, ...page }
           return { body: me === undefined ? body : { ...body, me: me && show(me) } }
@@ -46,8 +45,6 @@ const showEntry =
     level: levelAt(curve, xp),
     previousRank,
   })
-
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms))
 
 const twoPlaces = invalidRequest([
   {

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { makeId } from "../../accounts/makeId.ts"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
 import { type Quest, questStatusAt } from "../../domain/project/Quest.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
@@ -6,7 +7,6 @@ import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { makeId } from "../request/Ids.ts"
 import { referenceFaults } from "./References.ts"
 import { factOf, named, pageInfo, pageItems, pageOf, timeOf, withWhere } from "./Shapes.ts"
 

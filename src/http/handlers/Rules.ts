@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { makeId } from "../../accounts/makeId.ts"
 import type { RuleChange } from "../../domain/decide/RuleDefinitions.ts"
 import type { Rule } from "../../domain/project/Rule.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
@@ -7,7 +8,6 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { makeId } from "../request/Ids.ts"
 import { referenceFaults } from "./References.ts"
 import { factOf, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 

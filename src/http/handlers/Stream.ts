@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { type MessageName, messageNameOf } from "../../domain/message/Message.ts"
 import { kindsOf } from "../../domain/message/MessageKind.ts"
-import { invalidRequest, laurelError } from "../../domain/values/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 import type { Feed } from "../../engine/commit/Feed.ts"
 import type { Stream } from "../api/Stream.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -30,8 +30,7 @@ export const streamHandlers = ({
       Effect.gen(function* () {
         const { environment } = caller
         const id = headers["last-event-id"]
-        const after = id === undefined ? undefined : messageNameOf(String(id))
-        if (id !== undefined && after === undefined) return yield* Effect.fail(unknownId)
+        const after = id === undefined ? undefined : messageNameOf(id)
         const place = places.take(environment)
         if (!(place instanceof StreamPlace)) return yield* Effect.fail(place)
         if (after !== undefined) {
@@ -57,13 +56,6 @@ const isKept = (feed: Feed, { at, sequence }: MessageName): Effect.Effect<boolea
     ? Effect.succeed(false)
     : Effect.map(feed.find([sequence]), (found) => found.get(sequence)?.record.at === at)
 
-const unknownId = invalidRequest([
-  {
-    pointer: "header/last-event-id",
-    code: "invalid_value",
-    detail: "must be the id of a message",
-  },
-])
 const gone = laurelError(
   "gone",
   "What came after this message is not kept any more. Open the stream without Last-Event-ID, and read what you need anew.",

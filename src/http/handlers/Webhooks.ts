@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
+import { makeId } from "../../accounts/makeId.ts"
 import { messageId } from "../../domain/message/Message.ts"
 import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
@@ -25,7 +26,6 @@ import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUr
 import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookShapes.ts"
 import type { Webhooks } from "../api/Webhooks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
-import { makeId } from "../request/Ids.ts"
 import { askPrepared } from "./askPrepared.ts"
 import { factOf, isProduction, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
 

@@ -21,6 +21,7 @@ export class OpenRequest {
   /** Decoded, where they have no faults. */
   params: unknown = undefined
   query: unknown = undefined
+  headers: unknown = undefined
   readonly #accounts: Accounts["Service"]
   readonly #metrics: RequestMetrics
   readonly #faults: Array<Fault> = []
@@ -64,10 +65,6 @@ export class OpenRequest {
     if (Result.isSuccess(decoded)) return decoded.success
     this.#faults.push(...decoded.failure)
     return undefined
-  }
-
-  fault(fault: Fault | undefined): void {
-    if (fault !== undefined) this.#faults.push(fault)
   }
 
   /** Whether no part had faults; else they are told, with what else is wrong with the body. */

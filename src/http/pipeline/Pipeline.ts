@@ -7,6 +7,7 @@
 import { Cause, Effect, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { shuttingDown } from "../../engine/actor/refusals.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts"
@@ -17,10 +18,10 @@ import { type CompiledOperation, emptyBody, type OperationReply } from "../contr
 import type { Router } from "../contract/Router.ts"
 import type { Exchange, RequestHandler, RunForRequest } from "../request/Exchange.ts"
 import type { Share } from "../request/FairShares.ts"
-import { insufficientScope, internalError, shuttingDown } from "../request/RequestErrors.ts"
+import { insufficientScope, internalError } from "../request/RequestErrors.ts"
 import { headFault } from "../request/RequestHead.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
-import { idempotencyKey, idempotencyKeyFault, idempotencyOf } from "../request/RequestParts.ts"
+import { idempotencyOf } from "../request/RequestParts.ts"
 import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
 import { Authentication, unauthorized } from "./Authentication.ts"
@@ -166,6 +167,7 @@ export class Pipeline implements RequestHandler {
     }
     open.params = open.part(operation.params(rawParams))
     open.query = open.part(operation.query(exchange.queryText))
+    open.headers = open.part(operation.headers(exchange.request))
     if (operation.mediaTypes.size === 0) this.#withPayload(open, noBody, "")
     else if (operation.bodyOptional && !hasBody(exchange.request)) {
       this.#withPayload(open, emptyBody.body, emptyBody.mediaType)
@@ -235,35 +237,32 @@ export class Pipeline implements RequestHandler {
   #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
     const { exchange, operation } = open
     if (!open.payForBody(body.length)) return
-    const key = operation.method === "POST" ? idempotencyKey(exchange.request) : undefined
-    if (key !== undefined) open.fault(idempotencyKeyFault(exchange.request, key))
     const payload = operation.payload(body, mediaType)
     if (payload instanceof Promise) {
       payload
-        .then((decoded) => this.#withDecoded(open, body, decoded, key))
+        .then((decoded) => this.#withDecoded(open, body, decoded))
         .catch((defect) => this.#failed(exchange, Cause.die(defect)))
-    } else this.#withDecoded(open, body, payload, key)
+    } else this.#withDecoded(open, body, payload)
   }
 
   #withDecoded(
     open: OpenRequest,
     body: Buffer,
     payload: Result.Result<unknown, LaurelError>,
-    key: string | undefined,
   ): void {
-    const { operation, params } = open
+    const { headers, operation, params } = open
     if (Result.isFailure(payload)) {
       open.refusePayload(payload.failure, body)
       return
     }
     if (!open.settleFaults(body) || !open.pay(payload.success)) return
+    const key = (headers as { readonly "idempotency-key"?: string })["idempotency-key"]
     const idempotency = key === undefined ? undefined : idempotencyOf(key, operation, params, body)
     this.#perform(open, payload.success, idempotency)
   }
 
   #perform(open: OpenRequest, payload: unknown, idempotency: Idempotency | undefined): void {
-    const { exchange, operation, params, query } = open
-    const { headers } = exchange.request
+    const { exchange, headers, operation, params, query } = open
     const caller = exchange.caller!
     const request = { params, query, payload, caller, idempotency, headers }
     this.#admission.wait(exchange.share!)

@@ -10,9 +10,9 @@ import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { problemContentType } from "../api/Problems.ts"
 import { discardBody, hasBody } from "../body/Body.ts"
 import type { Share } from "./FairShares.ts"
-import { requestIdOf } from "./Ids.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
 import { originForm } from "./RequestHead.ts"
+import { requestIdOf } from "./RequestIds.ts"
 import type { OperationMetrics } from "./RequestMetrics.ts"
 
 /** Names and values in turn. */

@@ -1,10 +1,6 @@
 /** Refusals that any request can meet. */
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
-export const shuttingDown = laurelError("shutting_down", "Ask again when the server is back.", {
-  retryAfterSeconds: 5,
-})
-
 export const internalError = laurelError(
   "internal_error",
   "The request failed for a reason of ours; whether it was applied is unknown.",

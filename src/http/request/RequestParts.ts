@@ -27,11 +27,12 @@ const percentDecode = (text: string): string | undefined => {
 
 const badEscape = "must be percent-encoded UTF-8"
 
-const nothing: Parts = Result.succeed({})
+/** The parts of a request that has none of a kind. */
+export const noParts: Parts = Result.succeed({})
 
 /** The values of the path's parameters by name. */
 export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<string>): Parts => {
-  if (names.length === 0) return nothing
+  if (names.length === 0) return noParts
   const params: Record<string, string> = {}
   const faults: Array<Fault> = []
   names.forEach((name, index) => {
@@ -44,7 +45,7 @@ export const parseParams = (names: ReadonlyArray<string>, raw: ReadonlyArray<str
 
 /** The parameters of a query (without its `?`) by name, each at most once. */
 export const parseQuery = (text: string): Parts => {
-  if (text === "") return nothing
+  if (text === "") return noParts
   // Names such as __proto__ must stay ordinary.
   const query: Record<string, string> = Object.create(null)
   const faults: Array<Fault> = []
@@ -67,7 +68,7 @@ export const parseQuery = (text: string): Parts => {
 
 /** The same for an operation that knows no parameters. */
 export const refuseQuery = (text: string): Parts => {
-  if (text === "") return nothing
+  if (text === "") return noParts
   const query = parseQuery(text)
   if (Result.isFailure(query)) return query
   const faults = Object.keys(query.success)
@@ -85,23 +86,23 @@ const bearer = /^bearer +([\x21-\x7e]+) *$/i
 export const bearerKey = (header: string | undefined): string | undefined =>
   header === undefined ? undefined : bearer.exec(header)?.[1]
 
-const printable = /^[\x20-\x7e]{1,255}$/
-
-/** What is wrong with the `Idempotency-Key` of a request, or `undefined`. */
-export const idempotencyKeyFault = (request: IncomingMessage, key: string): Fault | undefined => {
-  const pointer = "header/idempotency-key"
-  // Node joins several lines with commas.
-  if (key.includes(",") && (request.headersDistinct["idempotency-key"]?.length ?? 0) > 1) {
-    return fault(pointer, "duplicate", "must be there only once")
+/** The header fields that an operation declares (`names`, in lower case) by name, each at most once. */
+export const parseHeaders = (names: ReadonlyArray<string>, request: IncomingMessage): Parts => {
+  let found: Record<string, string> | undefined
+  const faults: Array<Fault> = []
+  for (const name of names) {
+    const value = request.headers[name]
+    if (value === undefined) continue
+    // Node joins the lines of most fields with commas.
+    if (value.includes(",") && request.headersDistinct[name]!.length > 1) {
+      faults.push(fault(`header/${name}`, "duplicate", "must be there only once"))
+    }
+    found ??= {}
+    found[name] = String(value)
   }
-  if (printable.test(key)) return undefined
-  const words = `must be 1 to ${limits.idempotencyKeyCharactersMax} printable ASCII characters`
-  return fault(pointer, "invalid_format", words)
+  if (faults.length > 0) return Result.fail(faults)
+  return found === undefined ? noParts : Result.succeed(found)
 }
-
-/** The Idempotency-Key, as it was sent. */
-export const idempotencyKey = ({ headers }: IncomingMessage): string | undefined =>
-  headers["idempotency-key"] as string | undefined
 
 /** The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
 export const idempotencyOf = (

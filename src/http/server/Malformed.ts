@@ -7,9 +7,9 @@ import { type ErrorCode, errorKinds, laurelError } from "../../domain/values/Err
 import { limits } from "../../Limits.ts"
 import { problemContentType } from "../api/Problems.ts"
 import type { Exchange } from "../request/Exchange.ts"
-import { newRequestId } from "../request/Ids.ts"
 import { problemBody } from "../request/Problem.ts"
 import { httpVersionNotSupported } from "../request/RequestHead.ts"
+import { newRequestId } from "../request/RequestIds.ts"
 import { STATUS_CODES } from "./nodeHttp.ts"
 
 /** What Node's parser says of a connection that it can not read. */

@@ -1,6 +1,7 @@
 /** Whether the service accepts requests, for `/readyz`. The program says so; the HTTP server only looks. */
 import { Context, Layer } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { shuttingDown } from "../../engine/actor/refusals.ts"
 
 export interface ReadinessState {
   phase: "starting" | "ready" | "stopping"
@@ -28,6 +29,6 @@ export const notReady = ({ doing, phase }: ReadinessState): LaurelError | undefi
     case "starting":
       return laurelError("starting", doing, { retryAfterSeconds: 1 })
     case "stopping":
-      return laurelError("shutting_down", "The server is shutting down.", { retryAfterSeconds: 5 })
+      return shuttingDown
   }
 }

@@ -8,7 +8,7 @@
 import type { AddressInfo } from "node:net"
 import { Context, Effect, Fiber, References, type Scope } from "effect"
 import { Accounts } from "../../accounts/Accounts.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
+import { shuttingDown } from "../../engine/actor/refusals.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
@@ -72,7 +72,7 @@ export const listenHttp = Effect.fnUntraced(function* (
     const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
 
     const ready: PlainHandler = () =>
-      pipeline.draining ? draining : (notReady(readiness) ?? alive)
+      pipeline.draining ? shuttingDown : (notReady(readiness) ?? alive)
     const singleEvents = requestMetrics.of("events.track")
     const eventMetrics = new EventMetrics(metrics, () => singleEvents.refused)
     const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }
@@ -134,8 +134,4 @@ export const serveHttp = (
 export const whereIs = ({ port }: AddressInfo, host: string): Served => ({
   port,
   url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
-})
-
-const draining = laurelError("shutting_down", "The server is shutting down.", {
-  retryAfterSeconds: 5,
 })

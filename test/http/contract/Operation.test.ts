@@ -6,7 +6,7 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { invalidRequest } from "../../../src/domain/values/Errors.ts"
 import { integer, text } from "../../../src/http/api/Checks.ts"
-import { ApiKey, mergePatch } from "../../../src/http/api/Common.ts"
+import { ApiKey, idempotencyHeaders, mergePatch } from "../../../src/http/api/Common.ts"
 import { completeReference } from "../../../src/http/api/Reference.ts"
 import { compileRoutes, type Handlers } from "../../../src/http/contract/Interpreter.ts"
 import { Pipeline } from "../../../src/http/pipeline/Pipeline.ts"
@@ -26,12 +26,20 @@ const Things = HttpApiGroup.make("things")
   .add(
     HttpApiEndpoint.patch("update", "/v1/things", { payload: mergePatch(Change), success: Echo }),
     HttpApiEndpoint.post("start", "/v1/things/start", {
+      headers: idempotencyHeaders,
       payload: Change,
       success: Echo.pipe(HttpApiSchema.status(202)),
     }),
-    HttpApiEndpoint.post("create", "/v1/things", { payload: Named, success: Echo }),
+    HttpApiEndpoint.post("create", "/v1/things", {
+      headers: idempotencyHeaders,
+      payload: Named,
+      success: Echo,
+    }),
     HttpApiEndpoint.post("later", "/v1/things/later", { payload: Named, success: Echo }),
-    HttpApiEndpoint.post("touch", "/v1/things/touch", { success: Echo }),
+    HttpApiEndpoint.post("touch", "/v1/things/touch", {
+      headers: idempotencyHeaders,
+      success: Echo,
+    }),
     HttpApiEndpoint.delete("remove", "/v1/things", { success: HttpApiSchema.NoContent }),
   )
   .middleware(ApiKey)
@@ -173,7 +181,7 @@ describe("a body of which nothing is required", () => {
 })
 
 describe("an Idempotency-Key", () => {
-  it("is for every POST, also without a body, and for no other method", async () => {
+  it("counts for operations that declare it, also without a body, and for no other", async () => {
     const key = async (method: string, path: string, body?: string) => {
       const headers = { "idempotency-key": "k", "content-type": "application/json" }
       return JSON.parse((await send(method, path, headers, body)).text).key
@@ -182,6 +190,7 @@ describe("an Idempotency-Key", () => {
     expect(await key("POST", "/v1/things/start")).toBe(true)
     expect(await key("POST", "/v1/things/touch")).toBe(true)
     expect(await key("PATCH", "/v1/things", "{}")).toBe(false)
+    expect(await key("POST", "/v1/things/later", "name")).toBe(false)
     const broken = await send("POST", "/v1/things/touch", { "idempotency-key": "ü" })
     expect([broken.status, JSON.parse(broken.text).errors[0].pointer]).toEqual([
       400,

@@ -40,6 +40,7 @@ const serve = async (reply: StreamedReply, streamStallMs = 60_000) => {
     moreFaults: () => [],
     params: () => Result.succeed({}),
     query: () => Result.succeed({}),
+    headers: () => Result.succeed({}),
     payload: () => Result.succeed(undefined),
     cost: undefined,
     handleWithCallback: undefined,

@@ -75,5 +75,5 @@ export const occurrences = {
   overloaded: at(events, "Nothing was changed."),
   storage_unavailable: at(events, "Nothing was changed."),
   starting: at(events, "The server is about to be ready."),
-  shutting_down: at(events, "Ask again when the server is back."),
+  shutting_down: at(events, "Retry when the server is back."),
 } as const

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { parseIsoTime } from "../../../src/http/api/IsoTime.ts"
+import { parseIsoTime } from "../../../src/domain/values/isoTime.ts"
 
 describe("a time in ISO 8601", () => {
   it.each([
