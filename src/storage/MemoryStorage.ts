@@ -9,6 +9,7 @@ import { Array as Arr, Effect, Layer, Stream } from "effect"
 import { EntryBlock } from "./EntryBlock.ts"
 import { batchRecords } from "./journal/Frames.ts"
 import { asBuffer, keyBytesMax } from "./Keys.ts"
+import { checksumOf } from "./SealedValue.ts"
 import {
   type BlockRange,
   Broken,
@@ -153,9 +154,11 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       if (misfit !== undefined) {
         return Effect.fail(failure("write", `a key of ${misfit.key.length} bytes`))
       }
-      for (const { isNew, key, table, value } of entries) {
-        if (isNew === true && state.table(table).get(key) !== undefined) {
-          return Effect.fail(failure("write", `an entry of table ${table} is not new`))
+      for (const { key, replaces, table, value } of entries) {
+        const stored = state.table(table).get(key)
+        const checksum = stored === undefined ? null : checksumOf(stored)
+        if (replaces !== undefined && replaces !== checksum) {
+          return Effect.fail(failure("write", `an entry of table ${table} replaces another value`))
         }
         state.table(table).set(key, value)
       }

@@ -38,6 +38,10 @@ export const sealValue = (value: Buffer): Uint8Array => {
   return value
 }
 
+/** The checksum of the stored value that ends at `end` of `bytes`, as a signed 32-bit integer. */
+export const checksumOf = (bytes: Uint8Array, end: number = bytes.length): number =>
+  bytes[end - 4]! | (bytes[end - 3]! << 8) | (bytes[end - 2]! << 16) | (bytes[end - 1]! << 24)
+
 /** Whether a stored value has this format and its checksum is right: its body may be read in place. */
 export const isWhole = (value: Buffer): boolean =>
   value[0] === formatVersion && value.length >= valueBodyAt + checksumBytes && hasChecksum(value)

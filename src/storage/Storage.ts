@@ -87,12 +87,15 @@ export const tables = [
 ] as const
 export type Table = (typeof tables)[number]
 
-/** `value: null` removes the key. `isNew`: the key was never written, which spares a look-up. */
+/**
+ * `value: null` removes the key. `replaces` saves a look-up: the checksum (`checksumOf`) of the stored value that the entry
+ * replaces, `null` where none is stored; no other entry of the batch then has the key.
+ */
 export interface Entry {
   readonly table: Table
   readonly key: Uint8Array
   readonly value: Uint8Array | null
-  readonly isNew?: boolean
+  readonly replaces?: number | null | undefined
 }
 
 /** Keys from `from` (inclusive) to `until` (exclusive) in byte order; backwards from before `until` when `reverse`. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
+import { compositeKey } from "../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { checksumOf, encodeValue } from "../../src/storage/SealedValue.ts"
 import { NoSpace } from "../../src/storage/Storage.ts"
 import { storageContract } from "./contract.ts"
 import { expectRecords, numbered } from "./records.ts"
@@ -39,6 +41,26 @@ describe("onAppend", () => {
       full = false
       yield* store.append(numbered(1, 1))
       yield* expectRecords(store, 1, 1)
+    }),
+  )
+})
+
+describe("an entry that names the value it replaces", () => {
+  it.effect("is refused where another value is stored, or none", () =>
+    Effect.gen(function* () {
+      const store = MemoryStorage.make()
+      const entry = (text: string, replaces: number | null) => ({
+        table: "users" as const,
+        key: compositeKey("u"),
+        value: encodeValue(text),
+        replaces,
+      })
+      const first = checksumOf(encodeValue("first"))
+      yield* Effect.flip(store.writeEntries([entry("first", first)]))
+      yield* store.writeEntries([entry("first", null)])
+      yield* Effect.flip(store.writeEntries([entry("second", null)]))
+      yield* Effect.flip(store.writeEntries([entry("second", first + 1)]))
+      yield* store.writeEntries([entry("second", first)])
     }),
   )
 })

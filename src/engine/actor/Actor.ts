@@ -76,6 +76,8 @@ export class Actor<State, Command> {
   lastVisible = 0
   /** The sequence of its last durable record, 0 for none. */
   lastDurable = 0
+  /** The checksum of its stored value (`Entry.replaces`); `undefined`: unknown. */
+  storedChecksum: number | undefined
   /** Of pending records that have a name, the latest by its hash, once it was worth making (`Deduplicator`). */
   named: Map<number, number> | undefined
   /** Where the hashes of this actor's ids begin (`BloomFilter`). */

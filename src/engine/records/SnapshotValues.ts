@@ -10,7 +10,7 @@ import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
-import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import { decodeValue } from "../../storage/Values.ts"
 import { decodePage, encodePage } from "./Codec.ts"
 import type { RecordBuffer } from "./RecordBuffer.ts"
 
@@ -29,10 +29,11 @@ const actorPlace = (
   }
 }
 
-export const actorEntry = (subject: Subject, body: Uint8Array | string): Entry => ({
-  ...actorPlace(subject),
-  value: encodeValue(body),
-})
+export const actorEntry = (
+  subject: Subject,
+  value: Uint8Array,
+  replaces: Entry["replaces"],
+): Entry => ({ ...actorPlace(subject), value, replaces })
 
 /** The body of an actor's value in the snapshot; `undefined`: it has none. */
 export const readActorValue = (
@@ -61,8 +62,8 @@ export function* pageEntries(
   const page = (end: number): Entry => ({
     table: "history",
     key: compositeKey(environment, userId, sequences[first]!),
-    isNew: sequences[first]! > offered,
     value: encodePage(texts, sequences, first, end, bytes),
+    replaces: sequences[first]! > offered ? null : undefined,
   })
   for (let index = 0; index < sequences.length; index++) {
     const textBytes = texts.bytesOf(sequences[index]!)

@@ -17,7 +17,7 @@
 import { Effect, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
-import { encodeValue } from "../../storage/Values.ts"
+import { checksumOf, encodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
@@ -225,6 +225,8 @@ export class Snapshotter {
         Effect.sync(() => {
           this.#options.metrics.snapshotFailed()
           this.#dirty = [...new Set([...dirty, ...this.#dirty])]
+          // Some slices may stand.
+          for (const actor of dirty) actor.storedChecksum = undefined
           this.#begun = this.#mark.watermark
           part.failed()
           ids.failed()
@@ -289,11 +291,18 @@ export class Snapshotter {
     const { erasures, idempotency, pending } = this.#options
     for (const actor of actors) {
       const { subject } = actor
+      const erasedThrough =
+        subject.actor === "user" ? erasures.throughOf(subject.environment, subject.userId) : 0
+      // An erasure removes the stored value in an entry of its own.
+      if (erasedThrough > 0) actor.storedChecksum = undefined
       const body = actor.kind.encode(actor)
-      if (body !== undefined) yield actorEntry(subject, body)
+      if (body !== undefined) {
+        const value = encodeValue(body)
+        yield actorEntry(subject, value, actor.storedChecksum)
+        actor.storedChecksum = checksumOf(value)
+      }
       if (subject.actor !== "user") continue
       const { environment, userId } = subject
-      const erasedThrough = erasures.throughOf(environment, userId)
       const sequences = pending.durableOf(actor, erasedThrough, watermark)
       let list = newIds.get(environment)
       for (const sequence of sequences) {

@@ -4,7 +4,7 @@
  * the checksum at the end of its value (`SealedValue`), so that the old value's last four bytes are enough to take an
  * entry out. A lost, doubled, renamed or older entry shows, but for one case in 2^32.
  */
-import { encodeValue, openValue } from "../SealedValue.ts"
+import { checksumOf, encodeValue, openValue } from "../SealedValue.ts"
 
 export interface TableSum {
   count: number
@@ -47,24 +47,18 @@ export const change = (sum: TableSum, digest: number, by: 1 | -1): void => {
   sum.sum = (sum.sum + by * digest) | 0
 }
 
-/** 32 bits of the key that stands in `bytes` from `start` to `end`. */
-export const hashKey = (bytes: Uint8Array, start: number, end: number): number => {
-  let hash = end - start
-  let at = start
-  for (; at + 4 <= end; at += 4) hash = scramble(hash ^ wordAt(bytes, at))
-  for (; at < end; at++) hash = scramble(hash ^ bytes[at]!)
+/** 32 bits of a key. */
+export const hashKey = (key: Uint8Array): number => {
+  let hash = key.length
+  let at = 4
+  // Four bytes at a time.
+  for (; at <= key.length; at += 4) hash = scramble(hash ^ checksumOf(key, at))
+  for (at -= 4; at < key.length; at++) hash = scramble(hash ^ key[at]!)
   return hash
 }
 
-/** The digest of an entry whose key has this hash, and whose value ends at `end` of `bytes`. */
-export const digestOf = (keyHash: number, bytes: Uint8Array, end: number): number =>
-  mix(keyHash ^ mix(lastBytes(bytes, end)))
-
-/** The last four bytes of a value, its checksum. */
-export const lastBytes = (bytes: Uint8Array, end: number): number => wordAt(bytes, end - 4)
-
-const wordAt = (bytes: Uint8Array, at: number): number =>
-  bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)
+/** The digest of an entry by the hash of its key and the checksum of its value (`checksumOf`). */
+export const digestOf = (keyHash: number, checksum: number): number => mix(keyHash ^ mix(checksum))
 
 const scramble = (bits: number): number => {
   const product = Math.imul(bits, 0x9e3779b1)

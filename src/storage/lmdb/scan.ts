@@ -13,7 +13,7 @@ import fs from "node:fs"
 import { crc32 } from "node:zlib"
 import { EntryBlock } from "../EntryBlock.ts"
 import { keyBytesMax } from "../Keys.ts"
-import { hasChecksum, keyName } from "../SealedValue.ts"
+import { checksumOf, hasChecksum, keyName } from "../SealedValue.ts"
 import type { BlockRange, Table } from "../Storage.ts"
 import {
   countOf,
@@ -33,7 +33,6 @@ import {
   differenceOf,
   digestOf,
   hashKey,
-  lastBytes,
   type Sums,
   sumsKey,
   sumsName,
@@ -151,12 +150,11 @@ const scanTable = (
       if (!areWhole && !hasChecksum(block.value(n))) {
         throw new DamagedDatabase(`The value ${keyName(key)} of table ${name} is damaged`)
       }
+      const checksum = checksumOf(block.values, end)
       const found = lookUp(table, key)
-      const isFound =
-        found?.length === end - block.valueStart(n) &&
-        lastBytes(found, found.length) === lastBytes(block.values, end)
+      const isFound = found?.length === end - block.valueStart(n) && checksumOf(found) === checksum
       if (!isFound) throw fault("is there, but a lookup does not find it")
-      change(sum, digestOf(hashKey(key, 0, key.length), block.values, end), 1)
+      change(sum, digestOf(hashKey(key), checksum), 1)
     }
     // The block is filled anew.
     last = Buffer.from(last)

@@ -12,61 +12,104 @@ import { Snapshotter } from "../../../src/engine/snapshot/Snapshotter.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
 import { anEnvironment } from "../fixture.ts"
+
+/** A snapshotter over `storage`, and the actor of one user, whose records `reward` makes durable. */
+const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
+  const erasures = new Erasures()
+  const pending = new PendingRecords(0)
+  const snapshotter = new Snapshotter({
+    storage,
+    pending,
+    ids: yield* IdIndex.open(storage),
+    written: Effect.void,
+    first: () => Effect.void,
+    idempotency: new IdempotencyKeys({ storage, now: () => 0, erasures, next: () => 1 }),
+    erasures,
+    isThere: () => false,
+    begins: () => ({ entries: [], ended: () => {}, failed: () => {} }),
+    onEnded: () => {},
+    held: Effect.succeed(Number.POSITIVE_INFINITY),
+    heartbeat: () => {},
+    now: () => 0,
+    mark: { watermark: 0, at: 0, journal: [] },
+    sliceEntriesMax: limits.snapshotSliceEntriesMax,
+    metrics: new EngineMetrics(new Metrics()),
+  })
+  const actor = anEnvironment().newUser("u1")
+  const amount = 1
+  const reward = (sequence: number) => {
+    const record: JournalRecord = {
+      sequence,
+      at: 0,
+      subject: actor.subject,
+      cause: { kind: "reward", type: "xp", amount },
+      facts: [
+        { kind: "user.created" },
+        { kind: "xp.earned", amount, total: sequence, source: "reward" },
+      ],
+    }
+    const state = actor.kind.apply(actor.durable, record)
+    // As the engine does it: the last of them asks for a snapshot before its state may be seen.
+    pending.texts.keep(Buffer.from(JSON.stringify(record)))
+    pending.link(actor, undefined)
+    snapshotter.committed(actor, sequence)
+    actor.durable = state
+  }
+  return { actor, erasures, pending, reward, snapshotter }
+})
 
 describe("A snapshot", () => {
   it.effect("that a commit asks for has all that the commit brings", () =>
     Effect.gen(function* () {
       const storage = MemoryStorage.make()
-      const erasures = new Erasures()
-      const pending = new PendingRecords(0)
-      const snapshotter = new Snapshotter({
-        storage,
-        pending,
-        ids: yield* IdIndex.open(storage),
-        written: Effect.void,
-        first: () => Effect.void,
-        idempotency: new IdempotencyKeys({ storage, now: () => 0, erasures, next: () => 1 }),
-        erasures,
-        isThere: () => true,
-        begins: () => ({ entries: [], ended: () => {}, failed: () => {} }),
-        onEnded: () => {},
-        held: Effect.succeed(Number.POSITIVE_INFINITY),
-        heartbeat: () => {},
-        now: () => 0,
-        mark: { watermark: 0, at: 0, journal: [] },
-        sliceEntriesMax: limits.snapshotSliceEntriesMax,
-        metrics: new EngineMetrics(new Metrics()),
-      })
+      const { actor, pending, reward, snapshotter } = yield* world(storage)
       const taken = yield* Effect.forkChild(
         Effect.andThen(snapshotter.requested, snapshotter.take),
         { startImmediately: true },
       )
-      const actor = anEnvironment().newUser("u1")
-      const amount = 1
-      for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) {
-        const record: JournalRecord = {
-          sequence,
-          at: 0,
-          subject: actor.subject,
-          cause: { kind: "reward", type: "xp", amount },
-          facts: [
-            { kind: "user.created" },
-            { kind: "xp.earned", amount, total: sequence, source: "reward" },
-          ],
-        }
-        const state = actor.kind.apply(actor.durable, record)
-        const text = sequence === 1 ? Buffer.from(JSON.stringify(record)) : Buffer.alloc(0)
-        // As the engine does it: the last of them asks for a snapshot before its state may be seen.
-        pending.texts.keep(text)
-        pending.link(actor, undefined)
-        snapshotter.committed(actor, sequence)
-        actor.durable = state
-      }
+      for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) reward(sequence)
       yield* Fiber.join(taken)
       expect(pending.watermark).toBe(limits.snapshotRecordsMax)
       const value = yield* readActorValue(storage, actor.subject)
       expect(decodeUser(value!)?.sequence).toBe(limits.snapshotRecordsMax)
     }),
+  )
+
+  it.effect(
+    "names the value that a user's value replaces, unless a failure or an erasure hides it",
+    () =>
+      Effect.gen(function* () {
+        const memory = MemoryStorage.make()
+        const named: Array<boolean> = []
+        let full = false
+        const { actor, erasures, reward, snapshotter } = yield* world({
+          ...memory,
+          writeEntries: (entries) => {
+            for (const { replaces, table, value } of entries) {
+              if (table === "users" && value !== null) named.push(replaces !== undefined)
+            }
+            // The memory refuses a wrong name.
+            const written = memory.writeEntries(entries)
+            const noSpace = new NoSpace({ operation: "write" })
+            return full ? Effect.andThen(written, Effect.fail(noSpace)) : written
+          },
+        })
+        const take = (sequence: number) => {
+          reward(sequence)
+          return snapshotter.take
+        }
+        yield* take(1)
+        yield* take(2)
+        full = true
+        yield* Effect.flip(take(3))
+        full = false
+        yield* take(4)
+        erasures.committed(actor, 4)
+        yield* take(5)
+        yield* take(6)
+        expect(named).toEqual([false, true, true, false, false, true])
+      }),
   )
 })

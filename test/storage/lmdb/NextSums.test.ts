@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import { findDamage } from "../../../src/storage/lmdb/DatabaseCheck.ts"
 import { digestOf, hashKey } from "../../../src/storage/lmdb/Sums.ts"
-import { encodeValue } from "../../../src/storage/SealedValue.ts"
+import { checksumOf, encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { Entry } from "../../../src/storage/Storage.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { withStore } from "../environments.ts"
@@ -18,20 +18,31 @@ describe("The sums of a database", () => {
           const random = new Random(seed)
           const folder = yield* temporaryFolder
           let next = 0
+          /** By number, the checksums of entries that name what they replace, and the numbers of this slice. */
+          const stored = new Map<number, number>()
+          const used = new Set<number>()
           const entry = (): Entry => {
             const table = random.pick(["users", "history", "due"] as const)
             const value = encodeValue(Buffer.alloc(random.integer(0, 50), random.integer(0, 255)))
-            if (random.chance(0.2))
-              return { table, key: compositeKey("new", next++), value, isNew: true }
+            if (random.chance(0.3)) {
+              const isNew = random.chance(0.5)
+              const n = isNew ? next++ : random.integer(0, next)
+              if (!isNew && (used.has(n) || !stored.has(n))) return entry()
+              used.add(n)
+              const replaces = stored.get(n) ?? null
+              stored.set(n, checksumOf(value))
+              return { table: "users", key: compositeKey("known", n), value, replaces }
+            }
             const key = compositeKey(random.integer(0, 40))
             return { table, key, value: random.chance(0.3) ? null : value }
           }
           for (let run = 0; run < 3; run++) {
             yield* withStore(folder, (store) =>
               Effect.forEach(
-                Array.from({ length: 40 }, () =>
-                  Array.from({ length: random.integer(1, 30) }, entry),
-                ),
+                Array.from({ length: 40 }, () => {
+                  used.clear()
+                  return Array.from({ length: random.integer(1, 30) }, entry)
+                }),
                 store.writeEntries,
                 { concurrency: 8 },
               ),
@@ -43,8 +54,7 @@ describe("The sums of a database", () => {
   }
 
   it("tell entries apart whose keys or values differ in a bit, or have changed places", () => {
-    const digest = (key: Uint8Array, value: Uint8Array) =>
-      digestOf(hashKey(key, 0, key.length), value, value.length)
+    const digest = (key: Uint8Array, value: Uint8Array) => digestOf(hashKey(key), checksumOf(value))
     const keys = Array.from({ length: 40 }, (_, n) => compositeKey("environment", `user${n}`))
     const values = keys.map((_, n) => encodeValue(`value ${n}`))
     const digests = new Set(keys.flatMap((key) => values.map((value) => digest(key, value))))
