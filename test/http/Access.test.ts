@@ -205,8 +205,6 @@ describe("a path", () => {
       "/v1/leaderboard/",
       "//v1/leaderboard",
       "/v1//leaderboard",
-      "/v1/users/..",
-      "/v1/users/./progress",
       "/v1/x/../leaderboard",
       "/v1/%6Ceaderboard",
       "/v1/leaderboard%00",
@@ -237,6 +235,18 @@ describe("a path", () => {
       expect(json.errors).toMatchObject([{ pointer, code: "too_short" }])
       expect((await get(path, null)).status).toBe(401)
     }
+  })
+
+  it("with a dot segment as a parameter is answered as the operation declares it", async () => {
+    for (const path of ["/v1/users/..", "/v1/users/./progress", "/api/v1/quests/.."]) {
+      const { json, status } = await get(path)
+      expect([path, status, json.code]).toEqual([path, 400, "invalid_request"])
+      expect(json.errors).toEqual([
+        { pointer: "path/id", code: "invalid_format", detail: expect.stringContaining("%2E") },
+      ])
+      expect((await get(path, null)).status).toBe(401)
+    }
+    expect((await get("/v1/users/%2E%2E")).json.code).toBe("user_not_found")
   })
 
   it("that knows other methods says which", async () => {

@@ -21,6 +21,7 @@ import { schemaFaults } from "../body/SchemaFaults.ts"
 import { Exchange } from "../request/Exchange.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 import { close, letHalfClose, listen, type ServeError } from "../server/Listener.ts"
+import { refuseTunnel } from "../server/Malformed.ts"
 import { createServer } from "../server/nodeHttp.ts"
 import { type Served, whereIs } from "../server/Server.ts"
 import { createArchive } from "./AdminArchives.ts"
@@ -133,6 +134,7 @@ const createAdminServer = (
     handle,
   )
   letHalfClose(server)
+  server.on("connect", ({ socket }: IncomingMessage) => refuseTunnel(socket))
   server.maxConnections = limits.adminConnectionsMax
   return server
 }

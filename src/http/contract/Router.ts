@@ -1,7 +1,7 @@
 /**
- * From method and path to a route. Paths match exactly, segment by segment: no case folding, no tolerance
- * for `.`, `..`, or `//` and a slash at the end where no parameter stands. A parameter matches one segment, whatever it
- * says when decoded, so `%2F` in an id is part of the id; an empty one is for the operation to refuse. Paths without parameters are found with one look-up.
+ * From method and path to a route. Paths match exactly, segment by segment: no case folding, and no normalisation of `.`,
+ * `..`, `//` or a slash at the end. A parameter matches one segment before it is decoded, so `%2F` in an id is part of the
+ * id; the operation refuses a segment that is empty or dots. Paths without parameters take one look-up.
  */
 
 /** What the router knows of a route: its method, and its path with parameters as `:id`. */
@@ -73,7 +73,6 @@ export class Router<Route extends RouteShape> {
         place = literal
         continue
       }
-      if (segment === "." || segment === "..") return nothing
       place = place.parameter
       if (place === undefined) return nothing
       rawParams.push(segment)

@@ -12,25 +12,29 @@ export const headFault = (request: IncomingMessage): LaurelError | undefined => 
     // The parser calls a request line without a version 0.9.
     return httpVersion === "0.9" ? noVersion : httpVersionNotSupported
   }
-  const hosts = countHosts(request.rawHeaders)
+  const { rawHeaders } = request
+  const hosts = countLines(rawHeaders, "host")
   if (hosts > 1) return twoHosts
+  if (countLines(rawHeaders, "authorization") > 1) return twoKeys
   if (hosts === 0 && httpVersion === "1.1") return noHost
   const coding = headers["transfer-encoding"]
   return coding === undefined || coding.toLowerCase() === "chunked" ? undefined : unknownCoding
 }
 
-const countHosts = (rawHeaders: ReadonlyArray<string>): number => {
-  let hosts = 0
+/** How many lines the header field `field` has; Node keeps the first of them only. */
+const countLines = (rawHeaders: ReadonlyArray<string>, field: string): number => {
+  let lines = 0
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!
-    if (name.length === 4 && name.toLowerCase() === "host") hosts++
+    if (name.length === field.length && name.toLowerCase() === field) lines++
   }
-  return hosts
+  return lines
 }
 
 const noVersion = laurelError("malformed_request", "The request line has no HTTP version.")
 const noHost = laurelError("malformed_request", "The Host header field is missing.")
-const twoHosts = laurelError("malformed_request", "There is more than one Host header field.")
+const twoHosts = laurelError("malformed_request", "More than one Host header field.")
+const twoKeys = laurelError("malformed_request", "More than one Authorization header field.")
 const unknownCoding = laurelError(
   "transfer_coding_not_supported",
   "Send the body with a Content-Length or as Transfer-Encoding: chunked.",

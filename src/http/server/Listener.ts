@@ -8,7 +8,7 @@ import { Data, Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { Exchange, type RequestHandler } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
-import { refuseConnection } from "./Malformed.ts"
+import { refuseConnection, refuseTunnel } from "./Malformed.ts"
 import { createServer } from "./nodeHttp.ts"
 
 /** How long peers may take, and how many may be connected. */
@@ -68,10 +68,15 @@ export class Listener {
     server.on("checkContinue", (request, response) => begin(request, response, true))
     // Other expectations are none that HTTP knows; the request is answered as if it had none.
     server.on("checkExpectation", (request, response) => begin(request, response, false))
-    server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-      const status = refuseConnection(error, socket, latest.get(socket))
+    const count = (status: number | undefined): void => {
       if (status !== undefined) metrics.none.counted(status)
-    })
+    }
+    server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) =>
+      count(refuseConnection(error, socket, latest.get(socket))),
+    )
+    server.on("connect", ({ socket }: IncomingMessage) =>
+      count(refuseTunnel(socket, latest.get(socket))),
+    )
     server.on("connection", (socket: Socket) => {
       this.connections++
       socket.once("close", () => {

@@ -50,6 +50,18 @@ export const refuseConnection = (
   return errorKinds[code].status
 }
 
+/**
+ * Refuses CONNECT, for which Node hands over the socket: with 405, behind the reply that is due to the request before.
+ * Returns the status.
+ */
+export const refuseTunnel = (socket: Socket, latest?: Exchange): number | undefined => {
+  socket.on("error", () => socket.destroy())
+  socket.resume()
+  return refuseConnection(tunnel, socket, latest)
+}
+
+const tunnel: ParserError = Object.assign(new Error("CONNECT"), { code: "CONNECT" })
+
 /** The peer of an ended socket may still be sending, or may never read. */
 const letLinger = (socket: Socket): void => {
   socket.setTimeout(limits.lingerMs, () => socket.destroy())
@@ -63,6 +75,8 @@ const codeOf = ({ code, reason }: ParserError): ErrorCode => {
       return reason === "Invalid HTTP version" ? httpVersionNotSupported.code : "malformed_request"
     case "HPE_PAUSED_H2_UPGRADE":
       return httpVersionNotSupported.code
+    case tunnel.code:
+      return "method_not_allowed"
     case "HPE_HEADER_OVERFLOW":
       return "headers_too_large"
     case "ERR_HTTP_REQUEST_TIMEOUT":
@@ -76,6 +90,7 @@ const details: Partial<Record<ErrorCode, string>> = {
   headers_too_large: `All header fields together may have at most ${limits.headerBytesMax} bytes.`,
   request_timeout: "The request did not arrive in time; nothing was changed.",
   http_version_not_supported: httpVersionNotSupported.detail,
+  method_not_allowed: "The server opens no tunnels.",
   malformed_request: "The request could not be read; nothing was changed.",
 }
 
@@ -88,6 +103,7 @@ const rawReply = (code: ErrorCode, path: string): string => {
     `Content-Type: ${problemContentType}`,
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
+    ...(code === "method_not_allowed" ? ["Allow: "] : []),
     "Connection: close",
     "",
     body,

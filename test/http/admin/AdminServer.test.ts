@@ -43,12 +43,12 @@ const startAdmin = Effect.fnUntraced(function* (archives = noArchives) {
       return { status: reply.status, headers: reply.headers, text, body: jsonOf(text) }
     })
   /** Asks with the token, under a name of its own choice. */
-  const askAs = (host: string, path: string) =>
+  const askAs = (host: string, path: string, method = "GET") =>
     Effect.promise(async () => {
       const socket = connect(port, "127.0.0.1")
       const text = received(socket)
       socket.write(
-        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+        `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`,
       )
       const [head = "", body = ""] = (await text).split("\r\n\r\n")
       return { status: Number(head.slice(9, 12)), text: body, body: jsonOf(body) }
@@ -209,6 +209,14 @@ describe("The admin server", () => {
         const { body, status } = yield* ask("POST", "/admin/archives")
         expect([status, body]).toEqual([200, { failed: told }])
       }
+    }),
+  )
+
+  it.live("refuses to open a tunnel", () =>
+    Effect.gen(function* () {
+      const { askAs } = yield* startAdmin()
+      const { body, status } = yield* askAs("laurel", "example.com:443", "CONNECT")
+      expect([status, body.code]).toEqual([405, "method_not_allowed"])
     }),
   )
 

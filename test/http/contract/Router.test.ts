@@ -20,10 +20,11 @@ describe("a router", () => {
     })
   })
 
-  it("takes an empty segment for a parameter, but no dots, and nothing behind a fixed path", () => {
+  it("takes an empty segment and dots for a parameter, and nothing behind a fixed path", () => {
     expect(router.find("GET", "/users/")).toMatchObject({ rawParams: [""] })
     expect(router.find("DELETE", "/users//rewards/")).toMatchObject({ rawParams: ["", ""] })
-    expect(router.find("GET", "/users/../progress").kind).toBe("nothing")
+    expect(router.find("GET", "/users/../progress")).toMatchObject({ rawParams: [".."] })
+    expect(router.find("GET", "/users/a/../progress").kind).toBe("nothing")
     expect(router.find("GET", "/users/a/progress/").kind).toBe("nothing")
   })
 

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { limits } from "../../../src/Limits.ts"
+import { sampleValue } from "../../metrics/exposition.ts"
 import {
   gatedEvents,
   received,
@@ -57,6 +58,8 @@ describe("what is not HTTP", () => {
     ["no host", "GET /healthz HTTP/1.1\r\n\r\n"],
     ["two different hosts", "GET /healthz HTTP/1.1\r\nHost: x\r\nhost: y\r\n\r\n"],
     ["the same host twice", head("Host: x\r\n") + body],
+    ["two keys", head("Authorization: Bearer lk_test_read\r\n") + body],
+    ["the same key twice", head("authorization: Bearer lk_test_full\r\n") + body],
     ["two lengths", head("Content-Length: 5\r\n") + body],
     ["a length that is no number", head("", "5x") + body],
     ["length and chunks at once", `${head("Transfer-Encoding: chunked\r\n")}0\r\n\r\n`],
@@ -95,6 +98,31 @@ describe("what is not HTTP", () => {
       expect(await eventsOf("u")).toBe(false)
     },
   )
+
+  it("is answered with 405 when it asks for a tunnel", async () => {
+    await start()
+    const bytes = "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n"
+    const { headers, json, status } = parse(await server.raw(bytes))
+    expect([status, json.code]).toEqual([405, "method_not_allowed"])
+    expect(headers).toMatch(/^Allow: $/m)
+    expect(headers).toContain("Connection: close")
+    expect(
+      sampleValue(server.metrics.text(), "laurel_http_requests_total", {
+        operation: "none",
+        status: "405",
+      }),
+    ).toBe(1)
+  })
+
+  it("also when a tunnel is asked for behind another request, whose reply goes out first", async () => {
+    const { gate, reached } = await startGated()
+    const bytes = `${head("")}${body}CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n`
+    const reply = server.raw(bytes)
+    await reached
+    await Effect.runPromise(Deferred.succeed(gate, undefined))
+    expect(parse(await reply).status).toBe(200)
+    expect(await eventsOf("u")).toBe(true)
+  })
 
   it("also when its headers are too large", async () => {
     await start()
