@@ -5,7 +5,7 @@ import path from "node:path"
 import { Effect } from "effect"
 import type { Engine } from "../src/engine/Engine.ts"
 import { makeEngine } from "../src/engine/EngineLive.ts"
-import * as DurableStorage from "../src/storage/DurableStorage.ts"
+import * as DurableStorage from "../src/storage/durable/DurableStorage.ts"
 
 export const environment = "prj_bench:sandbox"
 export const users = 1_000_000

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Engine } from "../../src/engine/Engine.ts"
 import { makeEngine } from "../../src/engine/EngineLive.ts"
-import * as DurableStorage from "../../src/storage/DurableStorage.ts"
+import * as DurableStorage from "../../src/storage/durable/DurableStorage.ts"
 import { Storage } from "../../src/storage/Storage.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import type { Outcome } from "../../src/webhooks/send/Sender.ts"

@@ -4,7 +4,7 @@ import { domain, Environment } from "../../src/engine/actor/Environments.ts"
 import { pageOf } from "../../src/engine/boards/BoardSource.ts"
 import { BoardWriter } from "../../src/engine/boards/BoardWriter.ts"
 import { openStoredBoard } from "../../src/engine/boards/StoredBoard.ts"
-import * as DurableStorage from "../../src/storage/DurableStorage.ts"
+import * as DurableStorage from "../../src/storage/durable/DurableStorage.ts"
 import { answer } from "../children.ts"
 import { environment as id } from "../millionUsers.ts"
 

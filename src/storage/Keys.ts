@@ -9,9 +9,13 @@
  *
  * Order: numbers by value; strings by code points; a string before a number.
  */
-import type { Range } from "./Storage.ts"
-
 export type KeyPart = string | number
+
+/** Keys from `from` (inclusive) to `until` (exclusive) in byte order. */
+export interface KeyRange {
+  readonly from: Uint8Array
+  readonly until: Uint8Array
+}
 
 /** What LMDB takes with 4-KiB pages. */
 export const keyBytesMax = 1_978
@@ -141,7 +145,7 @@ export const keyParts = (key: Uint8Array): ReadonlyArray<KeyPart> => {
 }
 
 /** The range of all keys that begin with `prefix`; with an empty prefix, of all composite keys. */
-export const rangeOf = (prefix: Uint8Array): Pick<Range, "from" | "until"> => ({
+export const rangeOf = (prefix: Uint8Array): KeyRange => ({
   from: prefix,
   until: successor(prefix),
 })

@@ -7,7 +7,7 @@
  */
 import { Array as Arr, Effect, Layer, Stream } from "effect"
 import { EntryBlock } from "./EntryBlock.ts"
-import { batchRecords } from "./journal/Frames.ts"
+import { batchRecords } from "./Frames.ts"
 import { asBuffer, keyBytesMax } from "./Keys.ts"
 import { checksumOf } from "./SealedValue.ts"
 import {

@@ -7,6 +7,7 @@
  */
 import { Cause, Context, Data, type Effect, type Stream } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"
+import type { KeyRange } from "./Keys.ts"
 
 /**
  * `NoSpace`: nothing was written and the same call may succeed once there is space.
@@ -98,17 +99,16 @@ export interface Entry {
   readonly replaces?: number | null | undefined
 }
 
-/** Keys from `from` (inclusive) to `until` (exclusive) in byte order; backwards from before `until` when `reverse`. */
-export interface Range {
+/** A range of keys of a table, read forwards and to its end. */
+export interface BlockRange extends KeyRange {
   readonly table: Table
-  readonly from: Uint8Array
-  readonly until: Uint8Array
+}
+
+/** A range that is read backwards, from before `until`, when `reverse`. */
+export interface Range extends BlockRange {
   readonly reverse?: boolean
   readonly limit?: number
 }
-
-/** A range that is read forwards and to its end. */
-export type BlockRange = Omit<Range, "reverse" | "limit">
 
 export type StoredEntry = readonly [key: Uint8Array, value: Uint8Array]
 

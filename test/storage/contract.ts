@@ -1,7 +1,7 @@
 /** What every storage promises, as sentences that each implementation is held to. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope, Stream } from "effect"
-import { batchOf } from "../../src/storage/journal/Frames.ts"
+import { batchOf } from "../../src/storage/Frames.ts"
 import { entriesContract } from "./entriesContract.ts"
 import { over, type Place } from "./place.ts"
 import { appendAll, expectRecords, numbered, recordsFrom } from "./records.ts"

@@ -1,7 +1,7 @@
 /** Records whose bodies tell their sequence, and how to check that they are all there. */
 import { expect } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { batchOf } from "../../src/storage/journal/Frames.ts"
+import { batchOf } from "../../src/storage/Frames.ts"
 import type { Storage } from "../../src/storage/Storage.ts"
 
 type Store = Storage["Service"]

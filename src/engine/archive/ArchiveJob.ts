@@ -32,8 +32,13 @@ import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { NoSpace } from "../../storage/Storage.ts"
 import { describeFiles } from "./Files.ts"
 import { FaultList } from "./Findings.ts"
-import { type Input, JobFailed, type PositionAnswer } from "./Jobs.ts"
-import type { JobCode, JobContext } from "./jobTable.ts"
+import {
+  type Input,
+  type JobCode,
+  type JobContext,
+  JobFailed,
+  type PositionAnswer,
+} from "./Jobs.ts"
 import { copyLive, throttledRest } from "./LiveCopy.ts"
 import { insistWhole, readWatermark, SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"

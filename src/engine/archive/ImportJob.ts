@@ -10,7 +10,7 @@ import { limits } from "../../Limits.ts"
 import { draftIn } from "../../storage/archive/ArchiveSwap.ts"
 import { type DiskFile, removeTree, withFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { batchOf } from "../../storage/journal/Frames.ts"
+import { batchOf } from "../../storage/Frames.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import { type Entry, type StorageError, type Table, tables } from "../../storage/Storage.ts"
@@ -24,8 +24,7 @@ import {
   type Line,
 } from "./ExportLines.ts"
 import { FaultList, type Findings } from "./Findings.ts"
-import { JobFailed } from "./Jobs.ts"
-import type { JobCode, JobContext } from "./jobTable.ts"
+import { type JobCode, type JobContext, JobFailed } from "./Jobs.ts"
 import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 

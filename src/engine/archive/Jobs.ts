@@ -2,7 +2,7 @@
  * What is done in a process of its own (`worker.ts`), since it takes long, since damage that LMDB meets can end
  * the process, and since a server's event loop must not wait for it. Jobs, answers and results are plain JSON.
  */
-import { Data } from "effect"
+import { Data, type Effect, type Scope } from "effect"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import type { JournalPosition } from "../../storage/journal/SegmentFormat.ts"
 import type { Findings } from "./Findings.ts"
@@ -122,6 +122,18 @@ export interface JobProgress {
   readonly done: number
   readonly total: number
 }
+
+/** How a job reaches the process that ordered it. */
+export interface JobContext {
+  /** Waits for the answer at a step. */
+  readonly ask: (step: Step) => Effect.Effect<unknown>
+  readonly progress: (progress: JobProgress) => void
+}
+
+export type JobCode<Name extends JobName> = (
+  input: Input<Name>,
+  context: JobContext,
+) => Effect.Effect<ResultOf<Name>, unknown, Scope.Scope>
 
 /** `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: what was asked for is not possible. */
 export type JobFailureKind = "damaged" | "noSpace" | "failed" | "died" | "refused"

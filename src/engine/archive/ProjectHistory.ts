@@ -8,7 +8,7 @@
  */
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import { batchOf, batchRecords } from "../../storage/journal/Frames.ts"
+import { batchOf, batchRecords } from "../../storage/Frames.ts"
 import type { JournalBatch } from "../../storage/Storage.ts"
 import { decodeRecord } from "../records/Codec.ts"
 

@@ -2,8 +2,7 @@
 import { Effect } from "effect"
 import { projectNamed } from "../../domain/project/Directory.ts"
 import { makeAnew } from "../../storage/lmdb/environment.ts"
-import { JobFailed } from "./Jobs.ts"
-import type { JobCode } from "./jobTable.ts"
+import { type JobCode, JobFailed } from "./Jobs.ts"
 import { SavedState } from "./SavedState.ts"
 
 export const findProject: JobCode<"project"> = Effect.fnUntraced(function* ({ directory, name }) {

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import { batchRecords } from "../../storage/journal/Frames.ts"
+import { batchRecords } from "../../storage/Frames.ts"
 import type { JournalEnd } from "../../storage/journal/JournalScan.ts"
 import type { SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
 import { decodeRecord } from "../records/Codec.ts"

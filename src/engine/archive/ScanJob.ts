@@ -2,7 +2,7 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { findDamage } from "../../storage/lmdb/DatabaseCheck.ts"
-import type { JobCode } from "./jobTable.ts"
+import type { JobCode } from "./Jobs.ts"
 
 /** A fault is one that is found twice: a server ends because of it. */
 export const scanDatabase: JobCode<"scan"> = Effect.fnUntraced(function* (

@@ -10,8 +10,7 @@ import { isMissing, readSmallFile, removeTree } from "../../storage/disk/Disk.ts
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { describeFiles } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
-import { JobFailed, type PositionAnswer } from "./Jobs.ts"
-import type { JobCode } from "./jobTable.ts"
+import { type JobCode, JobFailed, type PositionAnswer } from "./Jobs.ts"
 import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 

@@ -8,8 +8,15 @@ import { createInterface } from "node:readline"
 import { Cause, Effect, Logger, Result, type Scope } from "effect"
 import { DiskError, isFull } from "../../storage/disk/Disk.ts"
 import { Broken, NoSpace } from "../../storage/Storage.ts"
-import { type FromWorker, JobFailed, type JobName, type JobProgress, type Step } from "./Jobs.ts"
-import { type JobContext, jobs } from "./jobTable.ts"
+import {
+  type FromWorker,
+  type JobContext,
+  JobFailed,
+  type JobName,
+  type JobProgress,
+  type Step,
+} from "./Jobs.ts"
+import { jobs } from "./jobTable.ts"
 
 const standardOutput = 1
 const answersPipe = 3

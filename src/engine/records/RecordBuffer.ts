@@ -3,7 +3,7 @@
  * one after another and used again. A buffer for each batch would be as simple, but the collector runs more
  * often the more memory outside the heap comes and goes.
  *
- * - A text stands in its slab as a frame (`storage/journal/Frames.ts`), behind that of the record before it. So a batch of
+ * - A text stands in its slab as a frame (`storage/Frames.ts`), behind that of the record before it. So a batch of
  *   the journal is a piece of a slab, written nowhere else before it goes to the disk; it never goes over the end of one.
  * - Records come in the order of their sequences, without gaps. Where each stands is kept in columns of numbers, in a
  *   ring by sequence: an object for each would cost the collector more than all else that is done with it.
@@ -11,7 +11,7 @@
  * Cost of a record: its text, and 12 bytes. A look is three reads.
  */
 import { limits } from "../../Limits.ts"
-import { frameLengthBytes } from "../../storage/journal/Frames.ts"
+import { frameLengthBytes } from "../../storage/Frames.ts"
 import { grownRing, ringRecordsMin } from "./grownRing.ts"
 
 class Slab {

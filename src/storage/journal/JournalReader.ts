@@ -7,8 +7,8 @@
  */
 import { Effect, Option, type Scope, Stream } from "effect"
 import type { Disk } from "../disk/Disk.ts"
+import { batchRecords } from "../Frames.ts"
 import { type Broken, Damaged, type StoredRecord, toBroken } from "../Storage.ts"
-import { batchRecords } from "./Frames.ts"
 import type { Segment } from "./Segment.ts"
 import { SegmentReader } from "./SegmentReader.ts"
 

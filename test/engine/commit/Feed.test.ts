@@ -5,7 +5,7 @@ import { Feed, FeedEntry, type Follower } from "../../../src/engine/commit/Feed.
 import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
-import { batchOf } from "../../../src/storage/journal/Frames.ts"
+import { batchOf } from "../../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Broken } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { RecordBuffer } from "../../../src/engine/records/RecordBuffer.ts"
 import { limits } from "../../../src/Limits.ts"
-import { batchRecords } from "../../../src/storage/journal/Frames.ts"
+import { batchRecords } from "../../../src/storage/Frames.ts"
 
 /** Adds the texts, as they are appended or as they are found in the journal. */
 const ways: ReadonlyArray<readonly [string, (texts: RecordBuffer, text: string) => void]> = [

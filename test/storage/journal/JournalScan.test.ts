@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { batchRecords } from "../../../src/storage/journal/Frames.ts"
+import { batchRecords } from "../../../src/storage/Frames.ts"
 import { type ScanOptions, scanJournal } from "../../../src/storage/journal/JournalScan.ts"
 import {
   batchHeaderBytes,

@@ -2,7 +2,7 @@
  * Records within a batch: each a 32-bit little-endian length and that many bytes. Cost: one view a record,
  * no copy.
  */
-import type { JournalBatch, StoredRecord } from "../Storage.ts"
+import type { JournalBatch, StoredRecord } from "./Storage.ts"
 
 export const frameLengthBytes = 4
 

@@ -3,10 +3,10 @@ import { once } from "node:events"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as DurableStorage from "../../src/storage/DurableStorage.ts"
-import { storageContract } from "./contract.ts"
-import { appendAll, expectRecords } from "./records.ts"
-import { temporaryFolder } from "./temporaryFolder.ts"
+import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { storageContract } from "../contract.ts"
+import { appendAll, expectRecords } from "../records.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
 
 storageContract(
   "DurableStorage",

@@ -4,17 +4,17 @@
  */
 import path from "node:path"
 import { Effect, Layer, type Scope } from "effect"
-import { limits } from "../Limits.ts"
-import { settleSwap } from "./archive/ArchiveSwap.ts"
-import { withDeadline } from "./disk/Deadline.ts"
-import { lockDirectory } from "./disk/DirectoryLock.ts"
-import type { Disk, DiskError } from "./disk/Disk.ts"
-import { nodeDisk } from "./disk/NodeDisk.ts"
-import type { Journal } from "./journal/Journal.ts"
-import { openJournal } from "./journal/OpenJournal.ts"
-import type { JournalPosition } from "./journal/SegmentFormat.ts"
-import { openLmdbStore } from "./lmdb/LmdbStore.ts"
-import { Broken, Storage } from "./Storage.ts"
+import { limits } from "../../Limits.ts"
+import { settleSwap } from "../archive/ArchiveSwap.ts"
+import { withDeadline } from "../disk/Deadline.ts"
+import { lockDirectory } from "../disk/DirectoryLock.ts"
+import type { Disk, DiskError } from "../disk/Disk.ts"
+import { nodeDisk } from "../disk/NodeDisk.ts"
+import type { Journal } from "../journal/Journal.ts"
+import { openJournal } from "../journal/OpenJournal.ts"
+import type { JournalPosition } from "../journal/SegmentFormat.ts"
+import { openLmdbStore } from "../lmdb/LmdbStore.ts"
+import { Broken, Storage } from "../Storage.ts"
 
 export interface DurableStorageOptions {
   /** Made when it is missing. */
