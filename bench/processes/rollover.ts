@@ -66,7 +66,6 @@ await answer(({ directory, members }: { readonly directory: string; readonly mem
     domain,
     now: () => 0,
     sooner: () => {},
-    settingsChanged: () => {},
   })
   const { daily } = environment.boards.windows
   const report = {

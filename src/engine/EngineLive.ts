@@ -18,6 +18,7 @@ import { overloaded, shuttingDown, storageUnavailable } from "./actor/refusals.t
 import { Backfills } from "./badges/Backfills.ts"
 import { BoardWriter } from "./boards/BoardWriter.ts"
 import { BoardReader } from "./boards/ReadBoard.ts"
+import { CommitPipeline } from "./commit/CommitPipeline.ts"
 import { Feed } from "./commit/Feed.ts"
 import { type GroupCommit, makeGroupCommit } from "./commit/GroupCommit.ts"
 import { AnswerExpiry } from "./dedupe/AnswerExpiry.ts"
@@ -51,6 +52,7 @@ export const makeEngine = Effect.fnUntraced(function* (
   const runFork = Effect.runForkWith(context)
   let closing = false
   let commit!: GroupCommit<CommitEntry>
+  const pipeline = new CommitPipeline<CommitEntry>()
   const metrics = new EngineMetrics(options.metrics ?? new Metrics())
   const mark = yield* readMark(storage)
   const jumpMsMax = options.clockJumpMsMax ?? limits.clockJumpMsMax
@@ -61,7 +63,6 @@ export const makeEngine = Effect.fnUntraced(function* (
     domain: options.domain ?? domain,
     now,
     sooner: () => ticker.sooner(),
-    settingsChanged: (environment) => windowClock.changed(environment),
   })
   const directory = newDirectory()
   const erasures = new Erasures()
@@ -147,12 +148,12 @@ export const makeEngine = Effect.fnUntraced(function* (
 
   const boardWriter = new BoardWriter({ storage, environments, now })
   const clockCheckMs = options.clockCheckMs ?? limits.clockCheckMs
-  const windowClock = new WindowClock<Environment>({
+  const windowClock = new WindowClock({
     clockCheckMs,
     environments,
     now,
     afterCommit: (callback) => commit.afterCommit(callback),
-    close: ({ project }, command, over) => asks.tell(project, command, over),
+    close: ({ project }: Environment, command, over) => asks.tell(project, command, over),
   })
   const batches = new BatchRoom({ actors, actorCache, environments, refusal, metrics })
   const asks = new Requests(actors, batches, idempotency, options.onBroken)
@@ -199,6 +200,21 @@ export const makeEngine = Effect.fnUntraced(function* (
   })
   options.onRecovered?.(report)
 
+  const { onCommitted } = options
+  pipeline.on("counts", ({ record }) => environments.durable(record))
+  pipeline.on("idempotency", ({ record }) => idempotency.committed(record))
+  pipeline.on("snapshot", ({ actor, record }) => snapshotter.committed(actor, record.sequence))
+  pipeline.on("erasure", ({ actor, record }) => {
+    if (record.cause.kind === "erasure") erasures.committed(actor, record.sequence)
+  })
+  pipeline.on("actor", ({ actor, record, state }) => actor.follow(record, state))
+  pipeline.on("windows", ({ record }) => windowClock.committed(record))
+  pipeline.on("feed", ({ record }) =>
+    feed.committed(record, pending.texts.bytesOf(record.sequence)),
+  )
+  pipeline.on("backfills", ({ record }) => backfills.committed(record))
+  if (onCommitted !== undefined) pipeline.on("observer", ({ record }) => onCommitted(record))
+  pipeline.on("caller", (entry) => actors.answers.committed(entry))
   commit = yield* makeGroupCommit<CommitEntry>({
     durability: options.durability ?? "fsync",
     texts: pending.texts,
@@ -210,19 +226,7 @@ export const makeEngine = Effect.fnUntraced(function* (
     onStalled: (entries) => {
       for (const entry of entries) actors.answers.abandon(entry)
     },
-    onCommitted: (entries) => {
-      for (const entry of entries) {
-        const { actor, record } = entry
-        environments.durable(record)
-        idempotency.committed(record)
-        snapshotter.committed(actor, record.sequence)
-        if (record.cause.kind === "erasure") erasures.committed(actor, record.sequence)
-        feed.committed(record, pending.texts.bytesOf(record.sequence))
-        options.onCommitted?.(record)
-        actors.answers.committed(entry)
-        backfills.committed(record)
-      }
-    },
+    onCommitted: pipeline.committed,
   })
 
   metrics.observe({ actors, commit, environments, actorCache, snapshotter, report, now })

@@ -200,12 +200,9 @@ export const make = Effect.fnUntraced(function* (
   yield* feed.onProjectRecord(({ facts, subject }) => {
     if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
       return
-    // The project's durable state follows when the whole batch is told.
-    setImmediate(() => {
-      registry.sync(subject.environment)
-      markTables()
-      outbox.wake()
-    })
+    registry.sync(subject.environment)
+    markTables()
+    outbox.wake()
   })
   unmarked = yield* repaired(storage, store)
   yield* registry.load(store)

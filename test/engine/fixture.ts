@@ -28,7 +28,6 @@ export const anEnvironment = (): Environment =>
     domain,
     now: () => 0,
     sooner: () => {},
-    settingsChanged: () => {},
   })
 
 /** Starts an engine over `storage`; starting a second one over the same state is a restart. */

@@ -125,6 +125,12 @@ export class Actor<State, Command> {
     this.crashed = false
   }
 
+  /** A record is durable: `state` is the one after it. */
+  follow(record: JournalRecord, state: State): void {
+    this.durable = state
+    this.kind.committed(this, record)
+  }
+
   /** Its own next commands see nothing of what it had before. */
   forgetAll(): void {
     this.lastVisible = 0

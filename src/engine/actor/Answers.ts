@@ -114,10 +114,8 @@ export class Answers {
     })
   }
 
-  /** The record is durable: its state may be seen and its caller answered. */
-  committed({ actor, envelope, record, state }: CommitEntry): void {
-    actor.durable = state
-    actor.kind.committed(actor, record)
+  /** The record is durable. */
+  committed({ actor, envelope, record }: CommitEntry): void {
     if (envelope === undefined) return
     this.#settle(actor)
     if (record.kept?.error === undefined) envelope.answered(record, false)

@@ -37,14 +37,12 @@ export const domain: Domain = { decideUser, applyUser }
 
 const request = { kind: "request" } as const
 
-/** What environments are given; the calls back come when it has changed durably. */
 export interface EnvironmentOptions {
   readonly domain: Domain
   /** Epoch milliseconds that never go back. */
   readonly now: () => number
   /** Something may be due sooner than the agenda said. */
   readonly sooner: () => void
-  readonly settingsChanged: (environment: Environment) => void
 }
 
 export class Environment {
@@ -131,9 +129,6 @@ export class Environment {
   #projectCommitted(record: JournalRecord): void {
     this.boards.close(record)
     if (this.project.durable.dueSequence === record.sequence) this.agenda.recheck()
-    if (record.facts.some(({ kind }) => kind === "project.updated")) {
-      this.#options.settingsChanged(this)
-    }
   }
 }
 

@@ -169,7 +169,7 @@ export class Feed {
         }),
     )
 
-  /** Calls back with every record of a project actor as soon as it is durable, until the scope closes. */
+  /** Calls back with every record of a project actor once the actor's durable state has it, until the scope closes. */
   readonly onProjectRecord = (
     listener: (record: JournalRecord) => void,
   ): Effect.Effect<void, never, Scope.Scope> =>

@@ -34,7 +34,6 @@ export const foldRecords = Effect.fnUntraced(function* (
     domain,
     now,
     sooner: () => {},
-    settingsChanged: () => {},
   })
   const erasures = new Erasures()
   const next = () => last.sequence + 1

@@ -15,6 +15,7 @@ import { Effect } from "effect"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import type { Boards } from "../boards/Boards.ts"
@@ -32,7 +33,7 @@ export interface WindowedEnvironment {
 export interface WindowClockOptions<Environment extends WindowedEnvironment> {
   /** How often the clock is looked at, in case it was set. */
   readonly clockCheckMs: number
-  readonly environments: Iterable<Environment>
+  readonly environments: Iterable<Environment> & { of(id: string): Environment }
   readonly now: () => number
   /** Calls the waiter when everything appended so far is durable. */
   readonly afterCommit: (waiter: CommitWaiter) => void
@@ -54,9 +55,11 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     this.#options = options
   }
 
-  /** The settings of an environment have changed, and perhaps its time zone. */
-  changed(environment: Environment): void {
-    this.#dayEnds.delete(environment)
+  /** A record is durable: settings that changed may include the time zone. */
+  committed({ facts, subject }: JournalRecord): void {
+    if (subject.actor !== "project") return
+    if (!facts.some(({ kind }) => kind === "project.updated")) return
+    this.#dayEnds.delete(this.#options.environments.of(subject.environment))
     this.#alarm.ring()
   }
 
