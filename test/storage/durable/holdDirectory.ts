@@ -1,7 +1,7 @@
 /** A program that opens the data directory of its argument, appends three records, says so and stays. */
 import { Effect } from "effect"
-import * as DurableStorage from "../../src/storage/durable/DurableStorage.ts"
-import { batchOf } from "../../src/storage/Frames.ts"
+import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { batchOf } from "../../../src/storage/Frames.ts"
 
 const bodies = [1, 2, 3].map((sequence) => Buffer.from(`record ${sequence}`))
 
