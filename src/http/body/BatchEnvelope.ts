@@ -214,16 +214,21 @@ class ListReader {
     let depth = this.#depth
     let inString = this.#inString
     let found = false
-    for (; at < limit; at++) {
-      const code = body[at]
+    while (at < limit) {
       if (inString) {
-        if (code === backslash) at++
-        else if (code === quote) inString = false
-      } else if (code === quote) {
-        inString = true
-      } else if (code === openBrace || code === openBracket) {
-        depth++
-      } else if (code === closeBrace || code === closeBracket) {
+        let code = body[at]
+        while (code !== quote && code !== backslash && ++at < limit) code = body[at]
+        if (at === limit) break
+        inString = code === backslash
+        at += inString ? 2 : 1
+        continue
+      }
+      const code = body[at]!
+      // In UTF-8 this bit alone tells square brackets from curly ones.
+      const bracket = code | 0x20
+      if (code === quote) inString = true
+      else if (bracket === openBrace) depth++
+      else if (bracket === closeBrace) {
         found = depth === 0
         if (found) break
         depth--
@@ -231,6 +236,7 @@ class ListReader {
         found = true
         break
       }
+      at++
     }
     this.#at = at
     this.#depth = depth
