@@ -8,13 +8,14 @@ import { Clock, Effect, Fiber } from "effect"
 import { messageId, messageKindAt } from "../../src/domain/message/Message.ts"
 import { kindsOf } from "../../src/domain/message/MessageKind.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { tables } from "../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { deliveryStatuses } from "../../src/webhooks/store/Delivery.ts"
 import { DeliveryStore } from "../../src/webhooks/store/DeliveryStore.ts"
 import { recordsOf, reward, sandbox } from "../engine/fixture.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import { type Dying, dyingDisk } from "../simulation/dyingDisk.ts"
-import { logOf, type Started, startOn, webhook } from "./fixture.ts"
+import { endedLog, logOf, type Started, startInMemory, startOn, until, webhook } from "./fixture.ts"
 import { VirtualReceivers } from "./VirtualReceivers.ts"
 
 const hour = 3_600_000
@@ -176,4 +177,50 @@ describe("A process that is killed loses no message, invents none, and keeps the
       expect(died).toBeGreaterThanOrEqual(6)
     }).pipe(Effect.provideService(Clock.Clock, clock))
   })
+})
+
+/** What a power cut at this moment leaves. */
+const copyOf = (state: MemoryStorage.MemoryState): MemoryStorage.MemoryState => {
+  const copy = new MemoryStorage.MemoryState()
+  copy.records = [...state.records]
+  copy.firstSequence = state.firstSequence
+  for (const table of tables) {
+    const all = { table, from: new Uint8Array(), until: new Uint8Array([255, 255]) }
+    for (const [key, value] of state.table(table).entries(all)) copy.table(table).set(key, value)
+  }
+  return copy
+}
+
+describe("A process that is killed while an older message is under way", () => {
+  it.live("sends that one again, and none of those that were answered since", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const store = new DeliveryStore(MemoryStorage.make({ state }))
+      const receivers = new VirtualReceivers((url) => (url.includes("hanging") ? undefined : 204))
+      const options = { makeSender: receivers.senders(), shutdownGraceMs: 0 }
+      const first = yield* startInMemory(state, options)
+      const slow = webhook("http://hanging.test/", ["reward.granted"])
+      const quick = webhook("http://quick.test/", ["reward.granted"])
+      for (const made of [slow, quick]) yield* first.engine.askProject(sandbox, made)
+      // The creation of a webhook is written at once, with all that is made by then.
+      yield* logOf(first, quick.webhook.id)
+      yield* first.engine.askUser(sandbox, reward("ada", 1))
+      const { webhooks } = yield* first.engine.readProject(sandbox)
+      const number = webhooks.get(quick.webhook.id)!.since
+      yield* until(Effect.orDie(store.stats(number)), ({ stored }) => stored.succeeded === 1)
+      const [cursor = 0, reached = 0] = yield* Effect.orDie(
+        Effect.all([store.cursor, store.reached]),
+      )
+      expect(cursor).toBeLessThan(reached)
+      const left = copyOf(state)
+      yield* first.close()
+
+      receivers.answer = () => 204
+      const second = yield* startInMemory(left, options)
+      for (const made of [slow, quick]) yield* endedLog(second, made.webhook.id, 1)
+      expect(receivers.of(slow.webhook.url)).toHaveLength(2)
+      expect(receivers.of(quick.webhook.url)).toHaveLength(1)
+      yield* second.close()
+    }),
+  )
 })

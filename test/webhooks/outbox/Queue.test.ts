@@ -64,6 +64,15 @@ describe("The queue of an endpoint", () => {
     expect(memory.deliveries).toBe(5)
   })
 
+  it("takes no memory for what has left it", () => {
+    const { memory, queue } = queueOf(3)
+    expect(memory).toEqual({ deliveries: 3, bytes: 3 * entry.bytes })
+    queue.settle(queue.take(0))
+    expect(memory).toEqual({ deliveries: 2, bytes: 2 * entry.bytes })
+    queue.leaveAll()
+    expect(memory).toEqual({ deliveries: 0, bytes: 0 })
+  })
+
   it("puts one that is hastened first, once, and leaves one that is under way alone", () => {
     const { queue, written } = queueOf(3)
     const [first, , third] = queue.ready

@@ -286,6 +286,18 @@ describe("An attempt", () => {
     while (receiver.open > 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
+  it("leaves no idle connection open when its sender is closed", async () => {
+    // No connection ends by a timer of its own.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+    ends.push(() => vi.useRealTimers())
+    const receiver = await receiving()
+    const sender = sending(receiver.url())
+    await send(sender)
+    expect(receiver.open).toBe(1)
+    sender.close()
+    while (receiver.open > 0) await new Promise((resolve) => setImmediate(resolve))
+  })
+
   it("takes its time at most when TLS hangs", async () => {
     const url = (await listening(() => {})).replace("http:", "https:")
     expect(await sendTo(url, { timeoutMs: 100 })).toMatchObject({ status: null, error: "timeout" })

@@ -1,0 +1,141 @@
+/** When an endpoint begins attempts: enabled, disabled by hand, given up, and beside others that hang. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import type { MessageSender } from "../../../src/webhooks/send/Sender.ts"
+import { reward, sandbox } from "../../engine/fixture.ts"
+import {
+  endedLog,
+  logOf,
+  type Started,
+  startInMemory,
+  startOn,
+  until,
+  webhook,
+} from "../fixture.ts"
+import { VirtualReceivers } from "../VirtualReceivers.ts"
+
+const url = "http://receiver.test/"
+const grant = ({ engine }: Started, ...users: ReadonlyArray<string>) =>
+  engine.askUsers(
+    sandbox,
+    users.map((user) => reward(user, 1)),
+  )
+/** Whatever an endpoint begins, it begins within these turns of the event loop. */
+const manyTurns = Effect.repeat(yieldToEventLoop, { times: 50 })
+
+describe("An endpoint", () => {
+  it.live("disabled by hand gets nothing, and what is pending once it is enabled again", () =>
+    Effect.gen(function* () {
+      const receivers = new VirtualReceivers()
+      const answers: Array<() => void> = []
+      const makeSender = (to: string): MessageSender => {
+        const sender = receivers.senders()(to)
+        return {
+          ...sender,
+          send: (message, settled) =>
+            sender.send(message, (outcome) => answers.push(() => settled(outcome))),
+        }
+      }
+      const answered = until(
+        Effect.sync(() => answers.shift()),
+        (answer) => answer !== undefined,
+      )
+      const started = yield* startInMemory(undefined, { makeSender })
+      const made = webhook(url, ["reward.granted"])
+      const { id: webhookId } = made.webhook
+      const turn = (status: "enabled" | "disabled") =>
+        started.engine.askProject(sandbox, {
+          kind: "updateWebhook",
+          webhookId,
+          change: { status },
+        })
+      yield* started.engine.askProject(sandbox, made)
+      yield* grant(started, "ada", "bob")
+      // The first attempt is under way, so bob waits in memory.
+      const answer = yield* answered
+      yield* turn("disabled")
+      answer!()
+      yield* until(logOf(started, webhookId, "succeeded"), ({ length }) => length === 1)
+      yield* manyTurns
+      expect(yield* logOf(started, webhookId, "pending")).toHaveLength(1)
+      expect(receivers.of(url)).toHaveLength(1)
+      yield* turn("enabled")
+      const next = yield* answered
+      next!()
+      yield* endedLog(started, webhookId, 2)
+      expect(receivers.of(url)).toHaveLength(2)
+      yield* started.close()
+    }),
+  )
+
+  it.live("that answers 410 gets nothing more, also before the journal says so", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      let appends: Array<() => void> | undefined
+      const receivers = new VirtualReceivers(() => 410)
+      const started = yield* startOn(
+        {
+          ...memory,
+          append: (batch) =>
+            Effect.andThen(
+              Effect.callback<void>((resume) => {
+                if (appends === undefined) resume(Effect.void)
+                else appends.push(() => resume(Effect.void))
+              }),
+              memory.append(batch),
+            ),
+        },
+        { makeSender: receivers.senders() },
+      )
+      const made = webhook(url, ["reward.granted"])
+      const { id } = made.webhook
+      yield* started.engine.askProject(sandbox, made)
+      yield* grant(started, "ada", "bob", "carl")
+      appends = []
+      yield* until(
+        Effect.sync(() => appends!.length),
+        (length) => length > 0,
+      )
+      yield* manyTurns
+      expect(receivers.of(url)).toHaveLength(1)
+      const held = appends
+      appends = undefined
+      for (const append of held) append()
+      yield* until(
+        started.engine.readProject(sandbox),
+        ({ webhooks }) => webhooks.get(id)?.status === "disabled",
+      )
+      expect(yield* logOf(started, id, "pending")).toHaveLength(2)
+      expect(receivers.of(url)).toHaveLength(1)
+      yield* started.close()
+    }),
+  )
+
+  it.live("of which nothing is known yet is served though others hold half of all slots", () =>
+    Effect.gen(function* () {
+      const receivers = new VirtualReceivers((to) => (to === url ? 204 : undefined))
+      const started = yield* startInMemory(undefined, {
+        makeSender: receivers.senders(),
+        attemptsAtOnceMax: 4,
+        shutdownGraceMs: 0,
+      })
+      for (const hanging of ["http://one.test/", "http://other.test/"]) {
+        yield* started.engine.askProject(sandbox, webhook(hanging, ["reward.granted"]))
+      }
+      yield* grant(started, "ada")
+      yield* until(
+        Effect.sync(() => receivers.inFlight),
+        (inFlight) => inFlight === 2,
+      )
+      const made = webhook(url, ["reward.granted"])
+      yield* started.engine.askProject(sandbox, made)
+      yield* grant(started, "bob")
+      yield* endedLog(started, made.webhook.id, 1)
+      expect(receivers.of(url)).toHaveLength(1)
+      expect(started.logged).toEqual([])
+      yield* started.close()
+    }),
+  )
+})
