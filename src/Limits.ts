@@ -2,6 +2,7 @@
  * Every bound of the service, with its unit in its name. Those an operator may want to change are
  * defaults of settings in `Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
  */
+import { accountLimits } from "./accountLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
 
 const kibibyte = 1024
@@ -323,6 +324,7 @@ export const limits = {
   /** A process that says nothing for so long is given up. */
   workerSilenceMs: 10 * 60_000,
 
+  ...accountLimits,
   ...httpLimits,
 
   // The process

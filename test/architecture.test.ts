@@ -48,7 +48,7 @@ const rooms = [
 ]
 /** The order inside a room, also from the ground up; "" stands for the files that lie directly in it. */
 const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
-  domain: ["board", "values", "project", "user", "record", "decide", "message"],
+  domain: ["board", "values", "accounts", "project", "user", "record", "decide", "message"],
   storage: ["", "disk", "journal", "lmdb", "archive", "durable"],
   http: [
     "",
@@ -67,7 +67,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   cli: ["output", "process", "demo", "commands", ""],
 }
 /** What every room may import, from the ground up too. */
-const shared = ["httpLimits.ts", "Limits.ts", "limitRelations.ts"]
+const shared = ["accountLimits.ts", "httpLimits.ts", "Limits.ts", "limitRelations.ts"]
 
 const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 

@@ -1,6 +1,8 @@
 /** What commands to the directory decide. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import type { AccountCommand } from "../accounts/AccountCommand.ts"
+import { decideAccounts } from "../accounts/decideAccounts.ts"
 import {
   type ApiKey,
   type DirectoryState,
@@ -12,6 +14,7 @@ import type { Fact } from "../record/Record.ts"
 import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
 
 export type DirectoryCommand =
+  | AccountCommand
   /** Keeps the secret for the hashes of all keys to come; once, for ever. */
   | { readonly kind: "createDirectory"; readonly hashSecret: string }
   /** Creates the key, and its project too where no project has this name. */
@@ -61,6 +64,8 @@ export const decideDirectory = (
     }
     case "heartbeat":
       return Result.succeed([])
+    default:
+      return decideAccounts(state, state.projects, command, now)
   }
 }
 

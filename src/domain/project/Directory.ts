@@ -3,6 +3,7 @@
  * It keeps no key's text, only the keyed hash (HMAC-SHA-256 under `hashSecret`): keys are long random strings,
  * so a fast hash is enough.
  */
+import { type AccountsState, noAccounts } from "../accounts/Account.ts"
 export const environmentNames = ["sandbox", "production"] as const
 export type EnvironmentName = (typeof environmentNames)[number]
 export const scopes = ["full", "ingest", "read"] as const
@@ -44,7 +45,7 @@ export interface ApiKey {
   readonly revokedAt: number | null
 }
 
-export interface DirectoryState {
+export interface DirectoryState extends AccountsState {
   readonly sequence: number
   /** The secret under which keys are hashed, in hex; `null` until the first key is made. */
   readonly hashSecret: string | null
@@ -57,6 +58,7 @@ export const emptyDirectory: DirectoryState = {
   hashSecret: null,
   projects: new Map(),
   keys: new Map(),
+  ...noAccounts,
 }
 
 /** The name of an environment wherever one is stored: `prj_…:sandbox`. */

@@ -5,6 +5,7 @@
  * a rule or a level curve later never changes what a record says.
  */
 
+import type { AccountFact } from "../accounts/AccountFact.ts"
 import type { Badge } from "../project/Badge.ts"
 import type { ApiKey, Project } from "../project/Directory.ts"
 import type { ProjectSettings } from "../project/Project.ts"
@@ -253,6 +254,7 @@ export type ProjectFact =
   | { readonly kind: "batch.answered"; readonly results: unknown }
 
 export type DirectoryFact =
+  | AccountFact
   | { readonly kind: "directory.created"; readonly hashSecret: string }
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "key.created"; readonly key: ApiKey }

@@ -1,5 +1,6 @@
 /** How the facts of a record change the directory. */
 import { limits } from "../../Limits.ts"
+import { applyAccountFacts, isAccountFact } from "../accounts/AccountFact.ts"
 import type { ApiKey, DirectoryState } from "../project/Directory.ts"
 import type { JournalRecord } from "./Record.ts"
 
@@ -23,7 +24,8 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
       }
     }
   }
-  return { sequence: record.sequence, hashSecret, projects, keys }
+  const people = applyAccountFacts(state, record.facts.filter(isAccountFact), record.at)
+  return { sequence: record.sequence, hashSecret, projects, keys, ...people }
 }
 
 /** Moves a revoked key to the end, so that revoked keys stand in the order of their end, and forgets the first of too many. */

@@ -5,9 +5,11 @@
  * Of one environment go its own entries, its project and its records. Records of others leave empty ones behind,
  * so that the journal has no gaps; keys, and what was delivered to webhooks, stay.
  */
+
 import { createHash } from "node:crypto"
 import path from "node:path"
 import { Effect } from "effect"
+import { noAccounts } from "../../domain/accounts/Account.ts"
 import {
   type EnvironmentName,
   environmentId,
@@ -190,6 +192,7 @@ const addShared = (writer: Writer, table: Table, saved: SavedState, environment:
       hashSecret: null,
       projects: new Map(own),
       keys: new Map(),
+      ...noAccounts,
     })
     writer.write({ kind: "entry", table, key: ["directory"], json: JSON.parse(text) })
   } else if (table === "outbox") {

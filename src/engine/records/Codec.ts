@@ -2,6 +2,7 @@
  * How records and actors' states become bytes. Bodies are JSON, readable with any tool, inside the
  * versioned and checksummed values of the storage. A user's value is in `UserCodec.ts`.
  */
+import type { Account, Invitation, Session } from "../../domain/accounts/Account.ts"
 import type { Badge } from "../../domain/project/Badge.ts"
 import type { ApiKey, DirectoryState, Project } from "../../domain/project/Directory.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
@@ -91,16 +92,23 @@ export const encodeDirectory = (directory: DirectoryState): string =>
     ...directory,
     projects: [...directory.projects.values()],
     keys: [...directory.keys.values()],
+    accounts: listed(directory.accounts),
+    sessions: listed(directory.sessions),
+    invitations: listed(directory.invitations),
   })
 
+/** Absent where there is none, as in values that were written before accounts. */
+const listed = <A>(byId: ReadonlyMap<string, A>): ReadonlyArray<A> | undefined =>
+  byId.size === 0 ? undefined : [...byId.values()]
+
 export const decodeDirectory = (value: Uint8Array): DirectoryState => {
-  const stored: DirectoryState & {
-    readonly projects: unknown
-    readonly keys: unknown
-  } = JSON.parse(textOf(value))
+  const stored = JSON.parse(textOf(value))
   return {
     ...stored,
-    projects: byId(stored.projects as unknown as ReadonlyArray<Project>),
-    keys: byId(stored.keys as unknown as ReadonlyArray<ApiKey>),
+    projects: byId<Project>(stored.projects),
+    keys: byId<ApiKey>(stored.keys),
+    accounts: byId<Account>(stored.accounts ?? []),
+    sessions: byId<Session>(stored.sessions ?? []),
+    invitations: byId<Invitation>(stored.invitations ?? []),
   }
 }

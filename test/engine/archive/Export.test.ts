@@ -2,6 +2,7 @@ import { readdir, readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { AccountCommand } from "../../../src/domain/accounts/AccountCommand.ts"
 import { exportLines } from "../../../src/engine/archive/ExportJob.ts"
 import { importLines } from "../../../src/engine/archive/ImportJob.ts"
 import type { Input } from "../../../src/engine/archive/Jobs.ts"
@@ -35,15 +36,41 @@ const written = Effect.gen(function* () {
   )
   yield* again.engine.askProject(production, rule("TAP", 1))
   yield* again.engine.askUser(production, event("u1", "TAP"))
+  for (const command of firstOwner) yield* again.engine.askDirectory(command)
   const reads = yield* readsOf(again.engine)
   const position = again.archives.position().lastSequence
   yield* again.close("kill")
   return { directory, host, position, reads }
 })
 
+const firstOwner: ReadonlyArray<AccountCommand> = [
+  {
+    kind: "invite",
+    by: "operator",
+    invitation: {
+      id: "inv_1",
+      purpose: "setup",
+      hash: "hash-of-the-token",
+      accountId: null,
+      email: null,
+      access: { owner: true, projects: [] },
+    },
+  },
+  {
+    kind: "acceptInvitation",
+    hash: "hash-of-the-token",
+    accountId: "acc_1",
+    email: "ada@example.com",
+    name: "Ada",
+    credential: { password: "$argon2id$hash-of-the-password" },
+    session: { id: "ses_1", hash: "hash-of-the-cookie", agent: "Firefox", address: "::1" },
+  },
+]
+
 const readsOf = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   const other = yield* engine.readUser(production, "u1")
-  return { ...(yield* seen(engine, users)), other: other?.xp }
+  const { accounts, sessions } = yield* engine.readDirectory
+  return { ...(yield* seen(engine, users)), other: other?.xp, accounts, sessions }
 })
 
 const exported = Effect.fnUntraced(function* (folder: string, scope: Scope = null) {
@@ -128,17 +155,19 @@ describe("An export", () => {
     }),
   )
 
-  it.live("of one environment has nothing of others, and no keys", () =>
+  it.live("of one environment has nothing of others, no keys and no accounts", () =>
     Effect.gen(function* () {
       const { directory, host, position, reads } = yield* written
       const scope = { project: "shop", environment: "sandbox" }
       const { file, text } = yield* exported(directory, scope)
       expect(text).not.toContain(production)
       expect(text).not.toContain("key_1")
+      expect(text).not.toMatch(/ada@|hash-of/)
       const { directory: copy, findings } = yield* imported(file)
       expect(findings.counts).toMatchObject({ projects: 1, keys: 0, environments: 1 })
       const second = yield* running({ directory: copy, host })
-      expect(yield* readsOf(second.engine)).toEqual({ ...reads, other: undefined })
+      const noAccounts = { accounts: new Map(), sessions: new Map() }
+      expect(yield* readsOf(second.engine)).toEqual({ ...reads, ...noAccounts, other: undefined })
       expect(second.archives.position().lastSequence).toBe(position)
       yield* second.close()
       const unknown = yield* Effect.flip(exported(directory, { ...scope, project: "x" }))

@@ -1,8 +1,14 @@
 import { describe, expect, it } from "@effect/vitest"
+import { type DirectoryState, emptyDirectory } from "../../../src/domain/project/Directory.ts"
 import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
 import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
-import { decodeProject, encodeProject } from "../../../src/engine/records/Codec.ts"
+import {
+  decodeDirectory,
+  decodeProject,
+  encodeDirectory,
+  encodeProject,
+} from "../../../src/engine/records/Codec.ts"
 import { badgeWith, questWith, ruleWith } from "../../domain/definitions.ts"
 
 const through = (project: ProjectState): ProjectState =>
@@ -87,5 +93,71 @@ describe("A project's value in the snapshot", () => {
     expect(read).toEqual(project)
     expect([...read.quests.keys()]).toEqual(["a", "z", "__proto__"])
     expect(encodeProject(read)).toBe(encodeProject(project))
+  })
+})
+
+describe("The directory's value in the snapshot", () => {
+  const through = (directory: DirectoryState): DirectoryState =>
+    decodeDirectory(Buffer.from(encodeDirectory(directory)))
+
+  it("is the state with its accounts, sessions and invitations", () => {
+    const access = { owner: true, projects: [] }
+    const directory: DirectoryState = {
+      ...emptyDirectory,
+      sequence: 7,
+      accounts: new Map([
+        [
+          "acc_1",
+          {
+            id: "acc_1",
+            email: "ada@example.com",
+            name: "Ada \u{1f600}",
+            password: null,
+            passkeys: [],
+            access,
+            createdAt: 1,
+          },
+        ],
+      ]),
+      sessions: new Map([
+        [
+          "ses_1",
+          {
+            id: "ses_1",
+            accountId: "acc_1",
+            hash: "00",
+            agent: "Firefox",
+            address: "::1",
+            createdAt: 1,
+            usedAt: 2,
+            confirmedAt: 1,
+          },
+        ],
+      ]),
+      invitations: new Map([
+        [
+          "inv_1",
+          {
+            id: "inv_1",
+            purpose: "join",
+            hash: "11",
+            accountId: null,
+            email: null,
+            access,
+            createdBy: null,
+            createdAt: 1,
+            expiresAt: 9,
+          },
+        ],
+      ]),
+    }
+    expect(through(directory)).toEqual(directory)
+  })
+
+  it("of a version without accounts has none, and is written as it was", () => {
+    const old = JSON.stringify({ sequence: 3, hashSecret: null, projects: [], keys: [] })
+    const directory = decodeDirectory(Buffer.from(old))
+    expect(directory).toEqual({ ...emptyDirectory, sequence: 3 })
+    expect(encodeDirectory(directory)).toBe(old)
   })
 })

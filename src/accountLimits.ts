@@ -1,0 +1,20 @@
+/** The bounds of accounts, sessions and the links that invite; part of `Limits.ts`. */
+export const accountLimits = {
+  accountsMax: 1_000,
+  emailCharactersMax: 254,
+  accountNameCharactersMax: 100,
+  passkeysPerAccountMax: 20,
+  /** Sessions of one account; the longest unused ends when another starts. */
+  sessionsPerAccountMax: 20,
+  /** A session ends after so long without use, and after so long in any case. */
+  sessionIdleMs: 12 * 3_600_000,
+  sessionMs: 30 * 86_400_000,
+  /** The use of a session is recorded at most this often. */
+  sessionRenewMs: 10 * 60_000,
+  /** After signing in or confirming, an account may do for so long what cannot be undone. */
+  sessionConfirmedMs: 10 * 60_000,
+  invitationsMax: 1_000,
+  setupLinkMs: 86_400_000,
+  joinLinkMs: 3 * 86_400_000,
+  resetLinkMs: 3_600_000,
+} as const

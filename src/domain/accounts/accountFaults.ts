@@ -1,0 +1,62 @@
+/** Everything that is wrong with what people say of an account. Pointers are those of the form. */
+
+import { limits } from "../../Limits.ts"
+import type { Fault } from "../values/Errors.ts"
+import { callerIdFault } from "../values/Ids.ts"
+import { type Access, type AccountsState, accountWithEmail, normalEmail } from "./Account.ts"
+
+/** One sign before the `@`, none of white space; the rest is for the mail server to know. */
+const emailPattern = /^[^\s@]+@[^\s@]+$/
+
+export const emailFaults = (
+  state: AccountsState,
+  email: string,
+  own?: string,
+): ReadonlyArray<Fault> => {
+  const normal = normalEmail(email)
+  const detail = callerIdFault(normal, limits.emailCharactersMax)
+  if (detail !== undefined) return [{ pointer: "/email", code: "invalid_format", detail }]
+  if (!emailPattern.test(normal)) {
+    const detail = "must be an e-mail address, such as ada@example.com"
+    return [{ pointer: "/email", code: "invalid_format", detail }]
+  }
+  const taken = accountWithEmail(state, normal)
+  return taken === undefined || taken.id === own
+    ? []
+    : [{ pointer: "/email", code: "invalid_value", detail: "belongs to another account" }]
+}
+
+export const profileFaults = (
+  state: AccountsState,
+  { email, name }: { readonly email: string; readonly name: string },
+  own: string | undefined,
+): ReadonlyArray<Fault> => {
+  const detail =
+    name.trim() === "" ? "must not be empty" : callerIdFault(name, limits.accountNameCharactersMax)
+  return [
+    ...emailFaults(state, email, own),
+    ...(detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]),
+  ]
+}
+
+export const accessFaults = (
+  projectIds: { has(id: string): boolean },
+  { owner, projects }: Access,
+): ReadonlyArray<Fault> => {
+  if (owner) return []
+  if (projects.length === 0) {
+    const detail = "must name at least one project, or make the account an owner"
+    return [{ pointer: "/access", code: "invalid_value", detail }]
+  }
+  return projects.flatMap(({ projectId }, index) =>
+    projectIds.has(projectId)
+      ? []
+      : [
+          {
+            pointer: `/access/${index}/projectId`,
+            code: "invalid_value",
+            detail: "names no project",
+          },
+        ],
+  )
+}

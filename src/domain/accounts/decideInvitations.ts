@@ -1,0 +1,122 @@
+/** Decides the making and the use of links: the setup of the first owner, invitations, resets. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import { invalidRequest } from "../values/Errors.ts"
+import {
+  type Account,
+  type AccountsState,
+  type Invitation,
+  invitationLifetimeMs,
+  invitationWithHash,
+  normalEmail,
+  ownersOf,
+} from "./Account.ts"
+import type { AccountCommand } from "./AccountCommand.ts"
+import { normalAccess } from "./AccountFact.ts"
+import { accessFaults, emailFaults, profileFaults } from "./accountFaults.ts"
+import {
+  accountNotFound,
+  begin,
+  type Decision,
+  ended,
+  passkeyExists,
+  passkeyTaken,
+  quotaExceeded,
+  refuse,
+  sessionsOf,
+  updated,
+} from "./decisions.ts"
+
+export const invite = (
+  state: AccountsState,
+  projectIds: { has(id: string): boolean },
+  made: Extract<AccountCommand, { readonly kind: "invite" }>["invitation"],
+  createdBy: string | null,
+  now: number,
+): Decision => {
+  const { accountId, email, purpose } = made
+  if (purpose === "setup" && ownersOf(state).length > 0) {
+    return refuse("conflict", "An owner exists already.")
+  }
+  if (purpose === "reset" && (accountId === null || !state.accounts.has(accountId))) {
+    return accountNotFound
+  }
+  const faults =
+    purpose === "join"
+      ? [
+          ...(email === null ? [] : emailFaults(state, email)),
+          ...accessFaults(projectIds, made.access),
+        ]
+      : []
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  // A new setup link, or a new reset for the same account, replaces the one before.
+  const open = [...state.invitations.values()].filter(({ expiresAt }) => expiresAt > now)
+  const replaced = open.filter(
+    (one) => purpose !== "join" && one.purpose === purpose && one.accountId === accountId,
+  )
+  if (open.length - replaced.length >= limits.invitationsMax) {
+    return quotaExceeded(limits.invitationsMax, "open invitations")
+  }
+  const invitation: Invitation = {
+    ...made,
+    email: email === null ? null : normalEmail(email),
+    access: purpose === "setup" ? { owner: true, projects: [] } : normalAccess(made.access),
+    createdBy,
+    createdAt: now,
+    expiresAt: now + invitationLifetimeMs[purpose],
+  }
+  return Result.succeed([
+    ...replaced.map(({ id }) => ({ kind: "invitation.revoked", invitationId: id }) as const),
+    { kind: "invitation.created", invitation } as const,
+  ])
+}
+
+export const accept = (
+  state: AccountsState,
+  command: Extract<AccountCommand, { readonly kind: "acceptInvitation" }>,
+  now: number,
+): Decision => {
+  const invitation = invitationWithHash(state, command.hash, now)
+  const used = refuse("invitation_not_found", "The link was used, revoked or has expired.")
+  if (invitation === undefined) return used
+  // Two links of a setup cannot make two first owners.
+  if (invitation.purpose === "setup" && ownersOf(state).length > 0) return used
+  const { credential, session } = command
+  const passkey = credential.passkey && { ...credential.passkey, createdAt: now, usedAt: now }
+  if (passkey !== undefined && passkeyExists(state, passkey.id)) return passkeyTaken
+  const accepted = { kind: "invitation.accepted", invitationId: invitation.id } as const
+  if (invitation.purpose === "reset") {
+    const account = state.accounts.get(invitation.accountId!)
+    if (account === undefined) return used
+    if (passkey !== undefined && account.passkeys.length >= limits.passkeysPerAccountMax) {
+      return quotaExceeded(limits.passkeysPerAccountMax, "passkeys per account")
+    }
+    return Result.succeed([
+      accepted,
+      passkey === undefined
+        ? updated(account.id, { password: credential.password! })
+        : ({ kind: "passkey.added", accountId: account.id, passkey } as const),
+      ...ended(sessionsOf(state, account.id)),
+      begin(account.id, session, now),
+    ])
+  }
+  if (state.accounts.size >= limits.accountsMax) {
+    return quotaExceeded(limits.accountsMax, "accounts")
+  }
+  const faults = profileFaults(state, command, undefined)
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  const account: Account = {
+    id: command.accountId,
+    email: normalEmail(command.email),
+    name: command.name,
+    password: credential.password ?? null,
+    passkeys: passkey === undefined ? [] : [passkey],
+    access: invitation.access,
+    createdAt: now,
+  }
+  return Result.succeed([
+    accepted,
+    { kind: "account.created", account } as const,
+    begin(account.id, session, now),
+  ])
+}

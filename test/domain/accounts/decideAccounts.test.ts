@@ -1,0 +1,467 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { type Access, roleIn } from "../../../src/domain/accounts/Account.ts"
+import type {
+  AccountCommand,
+  Asker,
+  Credential,
+  NewSession,
+} from "../../../src/domain/accounts/AccountCommand.ts"
+import { applyAccountFacts, isAccountFact } from "../../../src/domain/accounts/AccountFact.ts"
+import { decideDirectory } from "../../../src/domain/decide/Directory.ts"
+import { type DirectoryState, emptyDirectory } from "../../../src/domain/project/Directory.ts"
+import { applyDirectory } from "../../../src/domain/record/applyDirectory.ts"
+import { limits } from "../../../src/Limits.ts"
+import { Random } from "../../simulation/random.ts"
+
+const minute = 60_000
+const everything: Access = { owner: true, projects: [] }
+const viewer: Access = { owner: false, projects: [{ projectId: "prj_a", role: "viewer" }] }
+const password: Credential = { password: "$argon2id$one" }
+const passkeyOf = (id: string) => ({ id, publicKey: "pk", counter: 0, transports: [], name: id })
+const session = (id: string): NewSession => ({
+  id: `ses_${id}`,
+  hash: `hash of ${id}`,
+  agent: "Firefox",
+  address: "127.0.0.1",
+})
+
+const withProject: DirectoryState = {
+  ...emptyDirectory,
+  projects: new Map([["prj_a", { id: "prj_a", name: "shop", createdAt: 0 }]]),
+}
+
+const fold = (state: DirectoryState, command: AccountCommand, at: number): DirectoryState =>
+  applyDirectory(state, {
+    sequence: state.sequence + 1,
+    at,
+    subject: { actor: "directory" },
+    cause: { kind: "request" },
+    facts: Result.getOrThrow(decideDirectory(state, command, at)),
+  })
+
+const refusal = (state: DirectoryState, command: AccountCommand, at: number) =>
+  Result.getOrThrow(Result.flip(decideDirectory(state, command, at)))
+
+const invite = (
+  id: string,
+  more: Partial<Extract<AccountCommand, { kind: "invite" }>["invitation"]> = {},
+  by: Asker = "operator",
+): AccountCommand => ({
+  kind: "invite",
+  by,
+  invitation: {
+    id: `inv_${id}`,
+    purpose: "join",
+    hash: `token ${id}`,
+    accountId: null,
+    email: null,
+    access: viewer,
+    ...more,
+  },
+})
+
+const accept = (id: string, name: string, credential = password): AccountCommand => ({
+  kind: "acceptInvitation",
+  hash: `token ${id}`,
+  accountId: `acc_${name}`,
+  email: `${name}@Example.com `,
+  name,
+  credential,
+  session: session(name),
+})
+
+const run = (commands: ReadonlyArray<AccountCommand>, at = 1, from = withProject) =>
+  commands.reduce((state, command) => fold(state, command, at), from)
+
+const setUp = (at = 1) => run([invite("setup", { purpose: "setup" }), accept("setup", "ada")], at)
+const ada = { sessionId: "ses_ada" }
+const joined = (name: string, access: Access, at = 1) =>
+  run([invite(name, { access }, ada), accept(name, name)], at, setUp(at))
+
+describe("A link", () => {
+  it("makes the first owner once, however many ask at the same time", () => {
+    const state = setUp()
+    expect([...state.accounts.values()].map(({ access, email }) => ({ access, email }))).toEqual([
+      { access: everything, email: "ada@example.com" },
+    ])
+    expect(state.invitations.size).toBe(0)
+    expect(refusal(state, accept("setup", "eve"), 1).code).toBe("invitation_not_found")
+    expect(refusal(state, invite("again", { purpose: "setup" }), 1).code).toBe("conflict")
+  })
+
+  it("of a setup replaces the one before", () => {
+    const state = run([invite("one", { purpose: "setup" }), invite("two", { purpose: "setup" })])
+    expect(refusal(state, accept("one", "eve"), 1).code).toBe("invitation_not_found")
+    expect(fold(state, accept("two", "ada"), 1).accounts.size).toBe(1)
+  })
+
+  it("works until its time, not a millisecond longer", () => {
+    const lifetimes = { setup: limits.setupLinkMs, join: limits.joinLinkMs } as const
+    for (const purpose of ["setup", "join"] as const) {
+      const state = run([invite("one", { purpose })], 1)
+      const ends = 1 + lifetimes[purpose]
+      expect(refusal(state, accept("one", "ada"), ends).code).toBe("invitation_not_found")
+      expect(fold(state, accept("one", "ada"), ends - 1).accounts.size).toBe(1)
+    }
+  })
+
+  it("of an invitation gives the access that the owner chose, and no other", () => {
+    const state = joined("bob", viewer)
+    const bob = state.accounts.get("acc_bob")!
+    expect(roleIn(bob, "prj_a")).toBe("viewer")
+    expect(roleIn(bob, "prj_b")).toBeUndefined()
+    expect(roleIn(bob, null)).toBeUndefined()
+  })
+
+  it("of a reset replaces the password and ends every session of the account", () => {
+    const before = joined("bob", viewer)
+    const reset = invite("reset", { purpose: "reset", accountId: "acc_bob" })
+    const state = run(
+      [reset, { ...accept("reset", "bob", { password: "new" }), session: session("b2") }] as never,
+      2,
+      before,
+    )
+    expect(state.accounts.get("acc_bob")!.password).toBe("new")
+    expect(state.accounts.get("acc_bob")!.email).toBe("bob@example.com")
+    expect([...state.sessions.keys()].sort()).toEqual(["ses_ada", "ses_b2"])
+    expect(refusal(before, invite("x", { purpose: "reset", accountId: "acc_x" }), 2).code).toBe(
+      "account_not_found",
+    )
+  })
+
+  it("lists everything that is wrong with an invitation or an account", () => {
+    const state = joined("bob", viewer)
+    const pointers = (command: AccountCommand, from = state) =>
+      refusal(from, command, 1).errors?.map(({ pointer }) => pointer)
+    const nowhere: Access = { owner: false, projects: [] }
+    const unknown: Access = { owner: false, projects: [{ projectId: "prj_x", role: "admin" }] }
+    expect(pointers(invite("x", { email: "nobody", access: nowhere }, ada))).toEqual([
+      "/email",
+      "/access",
+    ])
+    expect(pointers(invite("x", { email: "ADA@example.com", access: unknown }, ada))).toEqual([
+      "/email",
+      "/access/0/projectId",
+    ])
+    const invited = fold(state, invite("y", {}, ada), 1)
+    const made = accept("y", "y") as Extract<AccountCommand, { kind: "acceptInvitation" }>
+    expect(pointers({ ...made, email: "a b@c", name: " " }, invited)).toEqual(["/email", "/name"])
+    const length = limits.emailCharactersMax - "@example.com".length
+    const named = (count: number, name: string) => ({
+      ...made,
+      email: `${"e".repeat(count)}@example.com`,
+      name,
+    })
+    const longest = "😀".repeat(limits.accountNameCharactersMax)
+    expect(pointers(named(length + 1, `${longest}x`), invited)).toEqual(["/email", "/name"])
+    expect(fold(invited, named(length, longest), 1).accounts.size).toBe(3)
+  })
+
+  it("is revoked with the account that made it, and with the one that it is for", () => {
+    let state = joined("bob", everything)
+    state = run(
+      [
+        invite("by-bob", {}, { sessionId: "ses_bob" }),
+        invite("reset", { purpose: "reset", accountId: "acc_bob" }, ada),
+        invite("by-ada", {}, ada),
+        { kind: "removeAccount", by: ada, accountId: "acc_bob" },
+      ],
+      2,
+      state,
+    )
+    expect([...state.invitations.keys()]).toEqual(["inv_by-ada"])
+    expect([...state.sessions.keys()]).toEqual(["ses_ada"])
+  })
+})
+
+describe("The last owner", () => {
+  const demote = (id: string): AccountCommand => ({
+    kind: "changeAccess",
+    by: ada,
+    accountId: id,
+    access: viewer,
+  })
+
+  it("can be neither removed nor demoted, by nobody", () => {
+    const state = joined("bob", viewer)
+    for (const by of [ada, "operator"] as const) {
+      for (const command of [
+        { ...demote("acc_ada"), by },
+        { kind: "removeAccount", by, accountId: "acc_ada" },
+      ] as ReadonlyArray<AccountCommand>) {
+        expect(refusal(state, command, 1).code).toBe("conflict")
+      }
+    }
+  })
+
+  it("is the other one, once of two the first has gone", () => {
+    const state = fold(joined("bob", everything), demote("acc_ada"), 1)
+    const bob = { sessionId: "ses_bob" }
+    expect(state.sessions.has("ses_ada")).toBe(false)
+    expect(refusal(state, { kind: "removeAccount", by: bob, accountId: "acc_bob" }, 1).code).toBe(
+      "conflict",
+    )
+    const removed = fold(state, { kind: "removeAccount", by: bob, accountId: "acc_ada" }, 1)
+    expect([...removed.accounts.keys()]).toEqual(["acc_bob"])
+  })
+})
+
+describe("A session", () => {
+  const renew: AccountCommand = { kind: "renewSession", sessionId: "ses_ada" }
+
+  it("ends after 12 hours without use, and after 30 days in any case", () => {
+    const idle = 1 + limits.sessionIdleMs
+    expect(refusal(setUp(), renew, idle).code).toBe("unauthorized")
+    let state = fold(setUp(), renew, idle - 1)
+    let now = idle - 1
+    const end = 1 + limits.sessionMs
+    while (now + limits.sessionIdleMs - 1 < end) {
+      now += limits.sessionIdleMs - 1
+      state = fold(state, renew, now)
+    }
+    expect(fold(state, renew, end - 1).sessions.size).toBe(1)
+    expect(refusal(state, renew, end).code).toBe("unauthorized")
+  })
+
+  it("is recorded as used at most every ten minutes", () => {
+    const facts = (at: number) => Result.getOrThrow(decideDirectory(setUp(), renew, at))
+    expect(facts(limits.sessionRenewMs)).toEqual([])
+    expect(facts(1 + limits.sessionRenewMs)).toEqual([
+      { kind: "session.renewed", sessionId: "ses_ada" },
+    ])
+  })
+
+  it("may manage accounts for ten minutes after the account proved itself, then after it does so again", () => {
+    const at = 1 + limits.sessionConfirmedMs
+    const command = invite("bob", {}, ada)
+    expect(fold(setUp(), command, at - 1).invitations.size).toBe(1)
+    expect(refusal(setUp(), command, at).code).toBe("confirmation_required")
+    const confirmed = fold(setUp(), { kind: "confirmSession", sessionId: "ses_ada" }, at)
+    expect(fold(confirmed, command, at).invitations.size).toBe(1)
+  })
+
+  it("of an account that is no owner manages no accounts", () => {
+    const state = joined("bob", viewer)
+    const bob = { sessionId: "ses_bob" }
+    const commands: ReadonlyArray<AccountCommand> = [
+      invite("x", {}, bob),
+      { kind: "revokeInvitation", by: bob, invitationId: "inv_x" },
+      { kind: "changeAccess", by: bob, accountId: "acc_bob", access: everything },
+      { kind: "removeAccount", by: bob, accountId: "acc_ada" },
+    ]
+    for (const command of commands) {
+      expect(refusal(state, command, 1).code).toBe("insufficient_role")
+    }
+  })
+
+  it("ends those of its own account alone", () => {
+    const state = joined("bob", viewer)
+    const end = (sessionId: string): AccountCommand => ({
+      kind: "endSession",
+      by: { sessionId: "ses_bob" },
+      sessionId,
+    })
+    expect(refusal(state, end("ses_ada"), 1).code).toBe("session_not_found")
+    expect([...fold(state, end("ses_bob"), 1).sessions.keys()]).toEqual(["ses_ada"])
+  })
+
+  it("is replaced by a new one where the password changes, and all others end", () => {
+    const signIn = (id: string): AccountCommand => ({
+      kind: "signIn",
+      accountId: "acc_ada",
+      session: session(id),
+    })
+    const state = run([signIn("two"), signIn("three")], 2, setUp())
+    const changed = fold(
+      state,
+      { kind: "changePassword", by: ada, password: "new", session: session("four") },
+      3,
+    )
+    expect([...changed.sessions.keys()]).toEqual(["ses_four"])
+    const others = fold(state, { kind: "endOtherSessions", by: ada }, 3)
+    expect([...others.sessions.keys()]).toEqual(["ses_ada"])
+    const all = fold(state, { kind: "endAllSessions", by: "operator" }, 3)
+    expect(all.sessions.size).toBe(0)
+  })
+
+  it(`is one of at most ${limits.sessionsPerAccountMax} of an account: the longest unused ends`, () => {
+    let state = setUp()
+    for (let count = 1; count < limits.sessionsPerAccountMax; count++) {
+      const made = session(`s${count}`)
+      state = fold(state, { kind: "signIn", accountId: "acc_ada", session: made }, 1 + count)
+    }
+    expect(state.sessions.size).toBe(limits.sessionsPerAccountMax)
+    expect(state.sessions.has("ses_ada")).toBe(true)
+    state = fold(state, { kind: "signIn", accountId: "acc_ada", session: session("last") }, 100)
+    expect(state.sessions.size).toBe(limits.sessionsPerAccountMax)
+    expect(state.sessions.has("ses_ada")).toBe(false)
+  })
+
+  it("leaves the directory once it has expired and another starts", () => {
+    const state = fold(
+      setUp(),
+      { kind: "signIn", accountId: "acc_ada", session: session("two") },
+      1 + limits.sessionIdleMs,
+    )
+    expect([...state.sessions.keys()]).toEqual(["ses_two"])
+  })
+})
+
+describe("A passkey", () => {
+  const add = (id: string): AccountCommand => ({
+    kind: "addPasskey",
+    by: ada,
+    passkey: passkeyOf(id),
+  })
+  const remove = (passkeyId: string): AccountCommand => ({
+    kind: "removePasskey",
+    by: ada,
+    passkeyId,
+  })
+
+  it("belongs to one account", () => {
+    expect(refusal(fold(setUp(), add("one"), 1), add("one"), 1).code).toBe("conflict")
+  })
+
+  it("cannot be removed where it is the only way to sign in, nor can the password", () => {
+    const noPassword: AccountCommand = {
+      kind: "changePassword",
+      by: ada,
+      password: null,
+      session: { ...session("ada"), hash: "new" },
+    }
+    expect(refusal(setUp(), noPassword, 1).code).toBe("conflict")
+    const state = run([add("one"), noPassword], 1, setUp())
+    expect(state.accounts.get("acc_ada")!.password).toBeNull()
+    expect(refusal(state, remove("one"), 1).code).toBe("conflict")
+    expect(refusal(state, remove("two"), 1).code).toBe("passkey_not_found")
+    expect(
+      run([add("two"), remove("one")], 1, state).accounts.get("acc_ada")!.passkeys,
+    ).toHaveLength(1)
+  })
+
+  it("signs in with a counter that grows, or with none", () => {
+    const state = fold(setUp(), add("one"), 1)
+    const signIn = (counter: number, id = "one"): AccountCommand => ({
+      kind: "signIn",
+      accountId: "acc_ada",
+      session: session("two"),
+      passkey: { id, counter },
+    })
+    expect(fold(state, signIn(0), 2).sessions.size).toBe(2)
+    const used = fold(state, signIn(5), 2)
+    expect(used.accounts.get("acc_ada")!.passkeys[0]).toMatchObject({ counter: 5, usedAt: 2 })
+    for (const counter of [5, 4, 0]) {
+      expect(refusal(used, signIn(counter), 3).code).toBe("unauthorized")
+    }
+    expect(refusal(used, signIn(9, "other"), 3).code).toBe("unauthorized")
+  })
+
+  it(`is one of at most ${limits.passkeysPerAccountMax}`, () => {
+    const most = Array.from({ length: limits.passkeysPerAccountMax }, (_, index) => add(`${index}`))
+    const state = run(most, 1, setUp())
+    expect(refusal(state, add("more"), 1).code).toBe("quota_exceeded")
+  })
+})
+
+describe("Accounts", () => {
+  it(`are at most ${limits.accountsMax}, and open links at most ${limits.invitationsMax}`, () => {
+    let state = setUp()
+    for (let count = 0; count < limits.invitationsMax; count++) {
+      state = fold(state, invite(`${count}`, {}, ada), 1)
+    }
+    expect(refusal(state, invite("more", {}, ada), 1).code).toBe("quota_exceeded")
+    const one = state.accounts.get("acc_ada")!
+    const full = new Map(state.accounts)
+    for (let count = 1; count < limits.accountsMax; count++) {
+      full.set(`acc_${count}`, { ...one, id: `acc_${count}`, email: `${count}@example.com` })
+    }
+    expect(refusal({ ...state, accounts: full }, accept("0", "zoe"), 1).code).toBe("quota_exceeded")
+    full.delete("acc_1")
+    expect(fold({ ...state, accounts: full }, accept("0", "zoe"), 1).accounts.size).toBe(
+      limits.accountsMax,
+    )
+  })
+
+  const seed = Number(process.env.LAUREL_TEST_SEED ?? Math.floor(Math.random() * 2 ** 32))
+  it(`keep their invariants whatever is asked in whatever order; again with LAUREL_TEST_SEED=${seed}`, () => {
+    const random = new Random(seed)
+    let state = setUp()
+    let refused = 0
+    let made = 0
+    let now = 1
+    for (let step = 0; step < 3_000; step++) {
+      now += random.pick([0, 1, minute, 5 * minute, limits.sessionIdleMs / 4])
+      const accounts = [...state.accounts.keys()]
+      const sessions = [...state.sessions.keys()]
+      const by = random.chance(0.2)
+        ? ("operator" as const)
+        : { sessionId: random.pick([...sessions, "ses_none"]) }
+      const own = by === "operator" ? ada : by
+      const access = random.chance(0.3) ? everything : viewer
+      const accountId = random.pick([...accounts, "acc_none"])
+      const passkeyIds = [...state.accounts.values()].flatMap(({ passkeys }) =>
+        passkeys.map(({ id }) => id),
+      )
+      const fresh = session(`n${step}`)
+      const tokens = [...state.invitations.values()].map(({ hash }) => hash)
+      const passkey = passkeyOf(`pk${random.integer(0, step)}`)
+      const command = random.pick<AccountCommand>([
+        invite(`${step}`, { access, purpose: random.pick(["join", "join", "setup"]) }, by),
+        invite(`${step}`, { purpose: "reset", accountId }, by),
+        {
+          kind: "revokeInvitation",
+          by,
+          invitationId: random.pick([...state.invitations.keys(), "inv_x"]),
+        },
+        {
+          kind: "acceptInvitation",
+          hash: random.pick([...tokens, "none"]),
+          accountId: `acc_${step}`,
+          email: `${random.integer(0, 40)}@example.com`,
+          name: "someone",
+          credential: random.chance(0.5) ? password : { passkey },
+          session: fresh,
+        },
+        { kind: "signIn", accountId, session: fresh },
+        { kind: "confirmSession", sessionId: own.sessionId },
+        { kind: "renewSession", sessionId: own.sessionId },
+        { kind: "endSession", by, sessionId: random.pick([...sessions, "ses_none"]) },
+        { kind: "endOtherSessions", by: own },
+        {
+          kind: "changeAccount",
+          by: own,
+          email: `${random.integer(0, 40)}@example.com`,
+          name: "n",
+        },
+        { kind: "changePassword", by: own, password: random.pick([null, "new"]), session: fresh },
+        { kind: "addPasskey", by: own, passkey },
+        { kind: "removePasskey", by: own, passkeyId: random.pick([...passkeyIds, "none"]) },
+        { kind: "changeAccess", by, accountId, access },
+        { kind: "removeAccount", by, accountId },
+      ])
+      const decided = decideDirectory(state, command, now)
+      if (Result.isFailure(decided)) {
+        refused++
+        continue
+      }
+      made++
+      const facts = decided.success.filter(isAccountFact)
+      state = { ...state, ...applyAccountFacts(state, facts, now) }
+      const all = [...state.accounts.values()]
+      expect(all.some(({ access }) => access.owner)).toBe(true)
+      expect(new Set(all.map(({ email }) => email)).size).toBe(all.length)
+      for (const { passkeys, password } of all) {
+        expect(password !== null || passkeys.length > 0).toBe(true)
+      }
+      const keys = all.flatMap(({ passkeys }) => passkeys.map(({ id }) => id))
+      expect(new Set(keys).size).toBe(keys.length)
+      for (const { accountId } of state.sessions.values()) {
+        expect(state.accounts.has(accountId)).toBe(true)
+      }
+    }
+    expect(made).toBeGreaterThan(300)
+    expect(refused).toBeGreaterThan(300)
+  })
+})
