@@ -6,6 +6,7 @@ export const accountLimits = {
   passkeysPerAccountMax: 20,
   /** Sessions of one account; the longest unused ends when another starts. */
   sessionsPerAccountMax: 20,
+  sessionAgentCharactersMax: 200,
   /** A session ends after so long without use, and after so long in any case. */
   sessionIdleMs: 12 * 3_600_000,
   sessionMs: 30 * 86_400_000,
@@ -13,6 +14,19 @@ export const accountLimits = {
   sessionRenewMs: 10 * 60_000,
   /** After signing in or confirming, an account may do for so long what cannot be undone. */
   sessionConfirmedMs: 10 * 60_000,
+  passwordCharactersMin: 12,
+  passwordCharactersMax: 128,
+  /** Hashes of passwords at once, and how many more may wait, in a running process. */
+  passwordHashesConcurrentMax: 2,
+  passwordHashesWaitingMax: 34,
+  /** Failed sign-ins that cost nothing: with an account's address, and from a network address. */
+  signInFailuresFreePerAccount: 5,
+  signInFailuresFreePerAddress: 20,
+  signInPauseMsMin: 1_000,
+  signInPauseMsMax: 15 * 60_000,
+  signInFailuresKeptMs: 86_400_000,
+  /** Names whose failures are remembered, of each kind. */
+  signInNamesMax: 10_000,
   invitationsMax: 1_000,
   setupLinkMs: 86_400_000,
   joinLinkMs: 3 * 86_400_000,

@@ -3,7 +3,6 @@
  * limit windows are made from it at start and after each change, before the change is answered. A change
  * whose outcome was unknown (the disk was full) may come true later: a look every second sees it then.
  */
-import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Semaphore } from "effect"
 import {
   type ApiKey,
@@ -16,12 +15,11 @@ import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { Accounts } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey, type KeyDetails, type KeyRequest } from "./ApiKeys.ts"
+import { hashSecretOf } from "./hashSecret.ts"
 import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
 import { keyHint, makeKeyText } from "./KeyText.ts"
 import { makeId } from "./makeId.ts"
 import { RateLimits } from "./RateLimits.ts"
-
-const hashSecretBytes = 32
 
 /** What of a key is shown, under the names of the contract. */
 const shownKey = (key: ApiKey, project: string) => ({
@@ -97,14 +95,6 @@ export const make = Effect.gen(function* () {
   const change = <A>(effect: Effect.Effect<A, LaurelError>): Effect.Effect<A, LaurelError> =>
     Effect.uninterruptible(Semaphore.withPermit(changing, effect))
 
-  const hashSecret = Effect.gen(function* () {
-    if (directory.hashSecret !== null) return directory.hashSecret
-    const made = randomBytes(hashSecretBytes).toString("hex")
-    yield* engine.askDirectory({ kind: "createDirectory", hashSecret: made })
-    yield* refresh
-    return made
-  })
-
   const create = Effect.fnUntraced(function* (
     request: KeyRequest,
   ): Effect.fn.Return<CreatedKey, LaurelError> {
@@ -121,7 +111,7 @@ export const make = Effect.gen(function* () {
         tier: request.tier,
         requestsPerMinute:
           request.rateLimit === undefined ? tierRequestsPerMinute[request.tier] : request.rateLimit,
-        hash: hashKeyText(yield* hashSecret, text),
+        hash: hashKeyText(yield* hashSecretOf(engine), text),
         hint: keyHint(text),
         ...(request.expiresAt !== undefined && { expiresAt: Date.parse(request.expiresAt) }),
       },

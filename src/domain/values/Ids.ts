@@ -54,7 +54,18 @@ export const actionPattern = /^[A-Z][A-Z0-9_]{0,63}$/
 /** The action that asks for a quest's reward; every other action is left to the rules. */
 export const questCompleteAction = "QUEST_COMPLETE"
 
-export type IdPrefix = "evt" | "rwd" | "qst" | "rul" | "bdg" | "whk" | "prj" | "key"
+export type IdPrefix =
+  | "evt"
+  | "rwd"
+  | "qst"
+  | "rul"
+  | "bdg"
+  | "whk"
+  | "prj"
+  | "key"
+  | "acc"
+  | "ses"
+  | "inv"
 
 /** The part of a record that its id names. */
 export interface RecordName {

@@ -1,0 +1,119 @@
+/**
+ * Hashes and checks passwords with argon2id on Node's thread pool, few at a time: the pool and the processor are
+ * shared with ingestion. A hash is kept as a PHC string with its parameters, so that the cost can grow: the next
+ * sign-in then hashes again. Parameters: OWASP Password Storage Cheat Sheet (19 MiB, 2 passes, 1 lane).
+ */
+import { argon2, randomBytes, timingSafeEqual } from "node:crypto"
+import { Effect, Semaphore } from "effect"
+import { normalEmail } from "../../domain/accounts/Account.ts"
+import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { characterCount } from "../../domain/values/Ids.ts"
+import { limits } from "../../Limits.ts"
+
+interface Cost {
+  /** KiB. */
+  readonly memory: number
+  readonly passes: number
+  readonly parallelism: number
+}
+
+const cost: Cost = { memory: 19 * 1024, passes: 2, parallelism: 1 }
+const saltBytes = 16
+const tagBytes = 32
+const phcPattern = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
+
+export interface Checked {
+  readonly matches: boolean
+  /** The password's hash at today's cost, where the one that it was checked against cost less. */
+  readonly rehashed?: string
+}
+
+export class Passwords {
+  readonly #running = Semaphore.makeUnsafe(limits.passwordHashesConcurrentMax)
+  #waiting = 0
+  /** The hash of nobody's password: checked where there is no account, so that the answer takes as long. */
+  readonly #nobody = phcOf(cost, randomBytes(saltBytes), randomBytes(tagBytes))
+
+  /** The PHC string of a password. Fails with `overloaded` where too many hashes wait. */
+  hash(password: string): Effect.Effect<string, LaurelError> {
+    return Effect.suspend(() => {
+      const salt = randomBytes(saltBytes)
+      return Effect.map(this.#derive(password, salt, cost), (tag) => phcOf(cost, salt, tag))
+    })
+  }
+
+  /** Whether `password` is the one of `phc`; costs the same where there is none. */
+  check(password: string, phc: string | null): Effect.Effect<Checked, LaurelError> {
+    if (phc === null) {
+      return Effect.as(this.check(password, this.#nobody), { matches: false })
+    }
+    return Effect.gen({ self: this }, function* () {
+      const [, memory, passes, parallelism, salt, tag] = phcPattern.exec(phc) ?? []
+      if (tag === undefined) return { matches: false }
+      const kept = {
+        memory: Number(memory),
+        passes: Number(passes),
+        parallelism: Number(parallelism),
+      }
+      const expected = Buffer.from(tag, "base64")
+      const derived = yield* this.#derive(password, Buffer.from(salt!, "base64"), kept)
+      if (derived.length !== expected.length || !timingSafeEqual(derived, expected)) {
+        return { matches: false }
+      }
+      const same = kept.memory === cost.memory && kept.passes === cost.passes
+      return same ? { matches: true } : { matches: true, rehashed: yield* this.hash(password) }
+    })
+  }
+
+  #derive(password: string, nonce: Buffer, parameters: Cost): Effect.Effect<Buffer, LaurelError> {
+    return Effect.suspend(() => {
+      if (this.#waiting >= limits.passwordHashesWaitingMax) {
+        return Effect.fail(
+          laurelError("overloaded", "Too many people are signing in. Try again in a second.", {
+            retryAfterSeconds: 1,
+          }),
+        )
+      }
+      this.#waiting++
+      const message = Buffer.from(password.normalize("NFKC"))
+      const derived = Effect.callback<Buffer>((resume) => {
+        argon2("argon2id", { message, nonce, tagLength: tagBytes, ...parameters }, (error, tag) =>
+          resume(error === null ? Effect.succeed(tag) : Effect.die(error)),
+        )
+      })
+      return Effect.ensuring(
+        Semaphore.withPermit(this.#running, derived),
+        Effect.sync(() => this.#waiting--),
+      )
+    })
+  }
+}
+
+const phcOf = ({ memory, parallelism, passes }: Cost, salt: Buffer, tag: Buffer): string =>
+  `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(salt)}$${unpadded(tag)}`
+
+const unpadded = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "")
+
+/** What is wrong with a password that somebody chooses; compared without regard to case. */
+export const passwordFaults = (
+  password: string,
+  email: string,
+): Effect.Effect<ReadonlyArray<Fault>> =>
+  Effect.gen(function* () {
+    const fault = (code: string, detail: string) => [{ pointer: "/password", code, detail }]
+    const { passwordCharactersMax: most, passwordCharactersMin: least } = limits
+    const length = characterCount(password)
+    if (length < least || length > most) {
+      return fault("invalid_length", `must have ${least} to ${most} characters`)
+    }
+    const lower = password.toLowerCase()
+    const normal = normalEmail(email)
+    if (lower === normal || lower === normal.split("@")[0]) {
+      return fault("invalid_value", "must not be the e-mail address")
+    }
+    // Half a megabyte that is needed when somebody chooses a password, and not before.
+    const { dictionary } = yield* Effect.promise(() => import("@zxcvbn-ts/language-common"))
+    return dictionary["passwords-common"].includes(lower) || /^(.)\1*$/u.test(lower)
+      ? fault("invalid_value", "is one of the most common passwords")
+      : []
+  })

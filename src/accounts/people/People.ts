@@ -1,0 +1,94 @@
+/** People who use the dashboard: how they come to an account, sign in, and manage each other. */
+import { Context, type Effect } from "effect"
+import type { Access, Account, Invitation, Session } from "../../domain/accounts/Account.ts"
+import type { Asker, NewPasskey } from "../../domain/accounts/AccountCommand.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+
+/** The browser that a request comes from. `device` is the text of its device cookie. */
+export interface Visitor {
+  readonly agent: string
+  readonly address: string
+  readonly device: string | undefined
+}
+
+/** `session` and `device` are the texts of cookies, which are kept nowhere else. */
+export interface SignedIn {
+  readonly session: string
+  readonly device: string
+  readonly account: Account
+}
+
+/** An account in one of its sessions. */
+export interface Member {
+  readonly account: Account
+  readonly session: Session
+}
+
+/** A password as it was typed, or a passkey that was verified. */
+export type Proof =
+  | { readonly password: string; readonly passkey?: never }
+  | { readonly password?: never; readonly passkey: NewPasskey }
+
+export interface Acceptance {
+  readonly token: string
+  readonly email: string
+  readonly name: string
+  readonly proof: Proof
+  readonly visitor: Visitor
+}
+
+export class People extends Context.Service<
+  People,
+  {
+    /** The token of a link that makes the first owner, in place of the one before; `undefined` once there is an owner. */
+    readonly setUp: Effect.Effect<string | undefined, LaurelError>
+    /** The invitation behind a link's token; `invitation_not_found` where it was used, revoked or has expired. */
+    readonly invitation: (token: string) => Effect.Effect<Invitation, LaurelError>
+    /** Makes the account that a link is for, or gives an account back its access, and signs in. */
+    readonly accept: (acceptance: Acceptance) => Effect.Effect<SignedIn, LaurelError>
+    /** `unauthorized` for a wrong address or password alike; `rate_limited` after too many. */
+    readonly signIn: (
+      email: string,
+      password: string,
+      visitor: Visitor,
+    ) => Effect.Effect<SignedIn, LaurelError>
+    /** Whose session this cookie is; `undefined` where it is none in force. */
+    readonly find: (session: string) => Effect.Effect<Member | undefined>
+    /** The account proves itself again, for what cannot be undone. */
+    readonly confirm: (
+      member: Member,
+      password: string,
+      visitor: Visitor,
+    ) => Effect.Effect<void, LaurelError>
+    readonly signOut: (member: Member, sessionId?: string) => Effect.Effect<void, LaurelError>
+    readonly signOutOthers: (member: Member) => Effect.Effect<void, LaurelError>
+    readonly rename: (
+      member: Member,
+      change: { readonly email: string; readonly name: string },
+    ) => Effect.Effect<void, LaurelError>
+    /** Every session of the account ends, and a new one begins. */
+    readonly changePassword: (
+      member: Member,
+      password: string,
+      visitor: Visitor,
+    ) => Effect.Effect<SignedIn, LaurelError>
+    readonly accounts: Effect.Effect<ReadonlyArray<Account>>
+    readonly sessionsOf: (accountId: string) => Effect.Effect<ReadonlyArray<Session>>
+    /** Open ones, oldest first. */
+    readonly invitations: Effect.Effect<ReadonlyArray<Invitation>>
+    /** The token of a link by which somebody joins. */
+    readonly invite: (
+      by: Asker,
+      wish: { readonly email: string | null; readonly access: Access },
+    ) => Effect.Effect<string, LaurelError>
+    /** The token of a link by which an account chooses a new password. */
+    readonly reset: (by: Asker, accountId: string) => Effect.Effect<string, LaurelError>
+    readonly revokeInvitation: (by: Asker, invitationId: string) => Effect.Effect<void, LaurelError>
+    readonly changeAccess: (
+      by: Asker,
+      accountId: string,
+      access: Access,
+    ) => Effect.Effect<void, LaurelError>
+    readonly remove: (by: Asker, accountId: string) => Effect.Effect<void, LaurelError>
+  }
+>()("accounts/people/People") {}

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { Passwords, passwordFaults } from "../../../src/accounts/people/Passwords.ts"
+import { limits } from "../../../src/Limits.ts"
+
+describe("A password", () => {
+  it.live("is the one that was hashed, and no other", () =>
+    Effect.gen(function* () {
+      const passwords = new Passwords()
+      const phc = yield* passwords.hash("correct horse battery")
+      expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$=]{22}\$[^$=]{43}$/)
+      expect(yield* passwords.hash("correct horse battery")).not.toBe(phc)
+      expect(yield* passwords.check("correct horse battery", phc)).toEqual({ matches: true })
+      for (const wrong of ["correct horse batterx", "", "correct horse battery "]) {
+        expect(yield* passwords.check(wrong, phc)).toEqual({ matches: false })
+      }
+      // The same letters, composed otherwise.
+      const accented = yield* passwords.hash("caf\u00e9 au lait noir")
+      expect(yield* passwords.check("cafe\u0301 au lait noir", accented)).toEqual({ matches: true })
+    }),
+  )
+
+  it.live("that was hashed at another cost is hashed again when it is right", () =>
+    Effect.gen(function* () {
+      const passwords = new Passwords()
+      // argon2id of "password" with the salt "somesaltsomesalt", m=64, t=1, p=1 (node:crypto).
+      const cheap = yield* Effect.promise(() => cheapHash("password"))
+      const checked = yield* passwords.check("password", cheap)
+      expect(checked.matches).toBe(true)
+      expect(checked.rehashed).toContain("$m=19456,t=2,p=1$")
+      expect(yield* passwords.check("passwort", cheap)).toEqual({ matches: false })
+    }),
+  )
+
+  it.live("of nobody, or of a damaged hash, matches nothing", () =>
+    Effect.gen(function* () {
+      const passwords = new Passwords()
+      for (const phc of [null, "", "$argon2id$v=19$m=1", "$2b$10$abc"]) {
+        expect(yield* passwords.check("anything", phc)).toEqual({ matches: false })
+      }
+    }),
+  )
+
+  it.live(
+    `waits while others are hashed, and is refused behind ${limits.passwordHashesWaitingMax}`,
+    () =>
+      Effect.gen(function* () {
+        const passwords = new Passwords()
+        const fibers = yield* Effect.forEach(
+          Array.from({ length: limits.passwordHashesWaitingMax }),
+          () => Effect.forkChild(passwords.hash("x"), { startImmediately: true }),
+        )
+        const refused = yield* Effect.flip(passwords.hash("x"))
+        expect(refused).toMatchObject({ code: "overloaded", retryAfterSeconds: 1 })
+        for (const fiber of fibers) yield* Fiber.join(fiber)
+        yield* passwords.hash("x")
+      }),
+  )
+
+  it.live("may be chosen unless it is short, long, common or the address", () =>
+    Effect.gen(function* () {
+      const { passwordCharactersMax: most, passwordCharactersMin: least } = limits
+      const codes = (password: string) =>
+        Effect.map(passwordFaults(password, "Ada.Lovelace@example.com"), (faults) =>
+          faults.map(({ code }) => code),
+        )
+      const phrase = "abcdefghijklmno \u{1f600} ".repeat(20)
+      const cut = (length: number) => [...phrase].slice(0, length).join("")
+      expect(yield* codes(cut(least - 1))).toEqual(["invalid_length"])
+      expect(yield* codes(cut(least))).toEqual([])
+      expect(yield* codes(cut(most))).toEqual([])
+      expect(yield* codes(cut(most + 1))).toEqual(["invalid_length"])
+      for (const bad of [
+        "1qaz2wsx3edc",
+        "QWERTY123456",
+        "aaaaaaaaaaaaaa",
+        "ada.LOVELACE",
+        "ada.lovelace@example.com",
+      ]) {
+        expect(yield* codes(bad)).toEqual(["invalid_value"])
+      }
+    }),
+  )
+})
+
+const cheapHash = async (password: string): Promise<string> => {
+  const { argon2Sync } = await import("node:crypto")
+  const nonce = Buffer.from("somesaltsomesalt")
+  const tag = argon2Sync("argon2id", {
+    message: Buffer.from(password),
+    nonce,
+    parallelism: 1,
+    tagLength: 32,
+    memory: 64,
+    passes: 1,
+  })
+  const text = (bytes: Buffer) => bytes.toString("base64").replaceAll("=", "")
+  return `$argon2id$v=19$m=64,t=1,p=1$${text(nonce)}$${text(tag)}`
+}
