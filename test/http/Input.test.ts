@@ -124,6 +124,25 @@ describe("an event", () => {
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 
+  it("has the same members whether their names are written plain or escaped, alone and in a batch", async () => {
+    const events = ["plain", "esc"].map((userId, escaped) => {
+      const name = escaped ? "\\u005f_pr\\u006fto__" : "__proto__"
+      const metadata = `{"a":{"${name}":{"x":1}},"${name}":null,"b":2}`
+      const more = `"action":"A","metadata":${metadata}`
+      return `{"${escaped ? "\\u0075serId" : "userId"}":"${userId}",${more}}`
+    })
+    for (const event of events) expect((await post("/v1/events", event)).status).toBe(200)
+    const name = "\\u0065vents"
+    const batch = await post("/v1/events/batch", `{"${name}":[${events.join()}]}`)
+    expect(batch.json).toMatchObject({ accepted: 2, rejected: 0 })
+    for (const userId of ["plain", "esc"]) {
+      const { text } = await server.call("GET", `/v1/users/${userId}/history`)
+      const found = [...text.matchAll(/"metadata":(.*?"b":2\})/g)].map(([, metadata]) => metadata)
+      // Two events; the first one also created the user, which is a fact of its own.
+      expect(found).toEqual(Array(3).fill('{"a":{"__proto__":{"x":1}},"__proto__":null,"b":2}'))
+    }
+  })
+
   it("counts the last of members with the same name", async () => {
     const body = '{"userId":"first","action":"A","userId":"last"}'
     expect((await post("/v1/events", body)).json.userId).toBe("last")

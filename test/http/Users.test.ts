@@ -142,7 +142,7 @@ describe("PUT /v1/users/:id", () => {
       [{ attributes: { x: null } }, "/attributes/x", "invalid_type"],
       [{ attributes: { x: {} } }, "/attributes/x", "invalid_type"],
       [{ attributes: [] }, "/attributes", "invalid_type"],
-      [JSON.parse('{"attributes":{"__proto__":1}}'), "/attributes/__proto__", "invalid_value"],
+      [JSON.parse('{"attributes":{"__proto__":{}}}'), "/attributes/__proto__", "invalid_type"],
       [{ hidden: "yes" }, "/hidden", "invalid_type"],
       [{ hidden: null }, "/hidden", "invalid_type"],
       [{ name: "x" }, "/name", "unknown_member"],

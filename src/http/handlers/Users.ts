@@ -1,17 +1,15 @@
-import { Effect, Result, SchemaParser } from "effect"
+import { Effect } from "effect"
 import { revocationNotFound } from "../../domain/decide/Revocation.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
 import type { GrantedReward, Revocation } from "../../domain/record/Record.ts"
 import type { Profile } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
-import { ProfileChange } from "../api/UserShapes.ts"
+import type { ProfileChange } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
-import { parseBody } from "../body/Body.ts"
-import { schemaFaults } from "../body/SchemaFaults.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { exportUser } from "./Export.ts"
 import { readHistoryPage } from "./History.ts"
@@ -65,7 +63,6 @@ export const userHandlers = (
     },
     get: { handle: ({ caller, params }) => show(caller.environment, params.id) },
     put: {
-      decode: decodeProfile,
       handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
         Effect.andThen(
           engine.askUser(environment, {
@@ -126,29 +123,6 @@ export const userHandlers = (
 const profileChange = (change: typeof ProfileChange.Type): Partial<Profile> => {
   const timezone = change.timezone && canonicalTimeZone(change.timezone)
   return timezone ? { ...change, timezone } : change
-}
-
-const decodeProfileSchema = SchemaParser.decodeUnknownResult(ProfileChange, {
-  errors: "all",
-  onExcessProperty: "error",
-})
-
-/** An attribute `__proto__` would be lost on the way, so it is refused. */
-const decodeProfile = (body: Buffer): Result.Result<typeof ProfileChange.Type, LaurelError> => {
-  const value = parseBody(body)
-  if (Result.isFailure(value)) return Result.fail(value.failure)
-  const decoded = decodeProfileSchema(value.success)
-  if (Result.isFailure(decoded)) {
-    return Result.fail(invalidRequest(schemaFaults(decoded.failure, "")))
-  }
-  const { attributes } = value.success as typeof ProfileChange.Type
-  if (attributes === undefined || !Object.hasOwn(attributes, "__proto__")) {
-    return Result.succeed(decoded.success)
-  }
-  const pointer = "/attributes/__proto__"
-  return Result.fail(
-    invalidRequest([{ pointer, code: "invalid_value", detail: "is no name for an attribute" }]),
-  )
 }
 
 const rewardReply = ({ reply, replayed }: Answer<RewardReply>) => {
