@@ -1,7 +1,10 @@
 /** Definitions with everything that a test does not care about. */
 import type { Badge } from "../../src/domain/project/Badge.ts"
+import type { ProjectState } from "../../src/domain/project/Project.ts"
 import type { Quest } from "../../src/domain/project/Quest.ts"
 import type { Rule } from "../../src/domain/project/Rule.ts"
+import { applyProject } from "../../src/domain/record/applyProject.ts"
+import type { Fact } from "../../src/domain/record/Record.ts"
 
 type Partly<A extends { readonly reward: unknown }> = Partial<Omit<A, "reward">> & {
   readonly reward?: Partial<A["reward"]>
@@ -52,3 +55,18 @@ export const badgeWith = (badge: Partial<Badge>): Badge => ({
   updatedAt: 0,
   ...badge,
 })
+
+/** The state of a project after one more record, of these facts. */
+export const withFacts = (
+  project: ProjectState,
+  facts: ReadonlyArray<Fact>,
+  sequence = 1,
+  at = 0,
+): ProjectState =>
+  applyProject(project, {
+    sequence,
+    at,
+    subject: { actor: "project", environment: "p:sandbox" },
+    cause: { kind: "request" },
+    facts,
+  })

@@ -1,8 +1,7 @@
 /** What commands about runs of a badge's award decide; what one user gets of a run is in `Badges.ts`. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
-import type { Fact } from "../record/Record.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Decided, refuse } from "./Decided.ts"
 
 export type BackfillCommand =
   | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }
@@ -17,7 +16,7 @@ export type BackfillCommand =
 export const decideBackfillRun = (
   { backfills, badges }: ProjectState,
   command: BackfillCommand,
-): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+): Decided => {
   const { badgeId } = command
   const run = backfills.get(badgeId)
   const underWay = run !== undefined && run.finishedAt === null
@@ -36,5 +35,3 @@ export const decideBackfillRun = (
   if (underWay) return refuse("conflict", "A backfill of this badge is under way.")
   return Result.succeed([{ kind: "backfill.started", badgeId, notify: command.notify }])
 }
-
-const refuse = (code: LaurelError["code"], detail: string) => Result.fail(laurelError(code, detail))

@@ -4,8 +4,8 @@ import { limits } from "../../Limits.ts"
 import type { Badge, Criterion, CriterionKind } from "../project/Badge.ts"
 import type { Condition } from "../project/Condition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Fact } from "../record/Record.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Fault, invalidRequest, type LaurelError } from "../values/Errors.ts"
+import { type Decided, quotaExceeded, refuse } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { badgeInUse, streakReferenceFaults } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
@@ -35,13 +35,11 @@ export type BadgeCommand =
   /** Archives it. */
   | { readonly kind: "deleteBadge"; readonly badgeId: string }
 
-type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
-
 export const decideBadge = (state: ProjectState, command: BadgeCommand, now: number): Decided => {
   if (command.kind === "createBadge") return create(state, command.badge, now)
   const badge = state.badges.get(command.badgeId)
   if (badge === undefined || (command.kind === "deleteBadge" && badge.archived)) {
-    return Result.fail(laurelError("badge_not_found", "No badge of this project has this id."))
+    return refuse("badge_not_found", "No badge of this project has this id.")
   }
   if (command.kind === "updateBadge") return update(state, badge, command.change, now)
   const refusal = badgeInUse(state, badge.id)
@@ -61,8 +59,7 @@ const create = (
     let live = 0
     for (const { archived } of state.badges.values()) if (!archived) live++
     if (live >= limits.badgesMax) {
-      const detail = `An environment holds at most ${limits.badgesMax} badges.`
-      return Result.fail(laurelError("quota_exceeded", detail))
+      return quotaExceeded(limits.badgesMax, "badges")
     }
     const badge = { ...fields, criteria, archived: false, createdAt: now, updatedAt: now }
     return Result.succeed([{ kind: "badge.created", badge }])
@@ -75,8 +72,7 @@ const update = (
   now: number,
 ): Decided => {
   if (badge.archived) {
-    const detail = "The badge is archived, and stays as it is."
-    return Result.fail(laurelError("invalid_transition", detail))
+    return refuse("invalid_transition", "The badge is archived, and stays as it is.")
   }
   const criterion =
     criteria === undefined

@@ -1,5 +1,4 @@
 /** Which badges a decision earns by their criteria. */
-
 import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
 import { targetOf } from "../project/Badge.ts"
@@ -7,7 +6,8 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Backfill } from "../record/Record.ts"
 import { criterionNumber } from "../user/Criterion.ts"
 import type { UserState } from "../user/User.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import type { LaurelError } from "../values/Errors.ts"
+import { refuse } from "./Decided.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**
@@ -66,12 +66,12 @@ export const decideBackfill = (
 ): Result.Result<Decision, LaurelError> => {
   const badge = project.badges.get(command.badgeId)
   if (user === undefined || badge === undefined || badge.archived) {
-    return Result.fail(laurelError("conflict", "The user or the badge is gone."))
+    return refuse("conflict", "The user or the badge is gone.")
   }
   const draft = new Draft(user, project, now)
   const { counted } = command
   if (counted !== undefined && command.countedUpTo !== user.sequence) {
-    return Result.fail(laurelError("conflict", "The user has gone on since it was counted."))
+    return refuse("conflict", "The user has gone on since it was counted.")
   }
   const target = targetOf(badge)
   let reached = criterionNumber(badge, user, (xp) => draft.levelOf(xp))

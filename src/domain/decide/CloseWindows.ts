@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Decided, refuse } from "./Decided.ts"
 
 /** Windows that are over, with how many are on the board of each; what is not over, or closed already, is left out. */
 export interface CloseWindows {
@@ -31,7 +31,7 @@ export const decideCloseWindows = (
   project: ProjectState,
   { windows }: CloseWindows,
   now: number,
-): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+): Decided => {
   const zone = zoneOf(project.settings.timezone)
   const over = windows
     .filter(
@@ -39,7 +39,7 @@ export const decideCloseWindows = (
         index > project.closedThrough[window] && index < openWindow(project, zone, window, now),
     )
     .toSorted((one, other) => one.index - other.index)
-  if (over.length === 0) return Result.fail(laurelError("conflict", "No window is over."))
+  if (over.length === 0) return refuse("conflict", "No window is over.")
   return Result.succeed(
     over.map(({ index, total, window }): Fact => {
       const bounds = zone.windowBounds(window, index)

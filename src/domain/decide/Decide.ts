@@ -16,10 +16,12 @@ import type {
   TrackedEvent,
   UserCommand,
 } from "../record/Record.ts"
+import { isMidway } from "../user/QuestState.ts"
 import { emptyProfile, type UserState } from "../user/User.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
 import { questCompleteAction } from "../values/Ids.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
+import { refuse } from "./Decided.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
 import { decideRevocation } from "./Revocation.ts"
@@ -135,9 +137,7 @@ const decideReward = (
     case "badge": {
       const badge = project.badges.get(command.badgeId)
       if (badge === undefined || badge.archived) {
-        return Result.fail(
-          laurelError("badge_not_found", "badgeId names no badge of this project."),
-        )
+        return refuse("badge_not_found", "badgeId names no badge of this project.")
       }
       draft.giveBadge(badge.id, "reward")
       break
@@ -151,9 +151,9 @@ const decideReward = (
 const deletionOf = ({ quests }: UserState): Fact => {
   const inProgress: Array<string> = []
   const completed: Array<string> = []
-  for (const [questId, { completedAt, expired, startedAt, times }] of quests) {
-    if (startedAt !== null && completedAt === null && !expired) inProgress.push(questId)
-    if (times > 0) completed.push(questId)
+  for (const [questId, state] of quests) {
+    if (isMidway(state)) inProgress.push(questId)
+    if (state.times > 0) completed.push(questId)
   }
   return { kind: "user.deleted", inProgress, completed }
 }

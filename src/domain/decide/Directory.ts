@@ -11,7 +11,8 @@ import {
   tierRequestsPerMinute,
 } from "../project/Directory.ts"
 import type { Fact } from "../record/Record.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Fault, invalidRequest } from "../values/Errors.ts"
+import { type Decided, refuse } from "./Decided.ts"
 
 export type DirectoryCommand =
   | AccountCommand
@@ -32,12 +33,12 @@ export const decideDirectory = (
   state: DirectoryState,
   command: DirectoryCommand,
   now: number,
-): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+): Decided => {
   switch (command.kind) {
     case "createDirectory":
       return state.hashSecret === null
         ? Result.succeed([{ kind: "directory.created", hashSecret: command.hashSecret }])
-        : Result.fail(laurelError("conflict", "The directory has its secret already."))
+        : refuse("conflict", "The directory has its secret already.")
     case "createKey": {
       const faults = keyFaults(command, now)
       if (faults.length > 0) return Result.fail(invalidRequest(faults))
@@ -58,7 +59,7 @@ export const decideDirectory = (
     case "revokeKey": {
       const key = state.keys.get(command.keyId)
       if (key === undefined || key.revokedAt !== null) {
-        return Result.fail(laurelError("key_not_found", "No key in force has this id."))
+        return refuse("key_not_found", "No key in force has this id.")
       }
       return Result.succeed([{ kind: "key.revoked", keyId: command.keyId }])
     }
@@ -97,7 +98,7 @@ const keyFaults = (
 }
 
 const quotaExceeded = (what: string, most: number) =>
-  Result.fail(laurelError("quota_exceeded", `There may be at most ${most} ${what}.`))
+  refuse("quota_exceeded", `There may be at most ${most} ${what}.`)
 
 const keysInForce = (state: DirectoryState): number => {
   let count = 0

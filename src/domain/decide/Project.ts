@@ -1,11 +1,10 @@
 /** What a command to an environment's project actor decides; each subject has its own file. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
-import type { Fact } from "../record/Record.ts"
-import type { LaurelError } from "../values/Errors.ts"
 import { type BackfillCommand, decideBackfillRun } from "./BackfillRuns.ts"
 import { type BadgeCommand, decideBadge } from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
+import type { Decided } from "./Decided.ts"
 import { decideQuest, type QuestCommand } from "./QuestDefinitions.ts"
 import { decideRule, type RuleCommand } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
@@ -26,7 +25,7 @@ export const decideProject = (
   state: ProjectState,
   command: ProjectCommand,
   now: number,
-): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+): Decided => {
   switch (command.kind) {
     case "createQuest":
     case "updateQuest":

@@ -1,14 +1,13 @@
 /** What commands about quests decide. How events move users through quests is in `Quests.ts`. */
-
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Quest, type QuestStatus, questStatusAt } from "../project/Quest.ts"
 import type { Gives } from "../project/Rule.ts"
-import type { Fact } from "../record/Record.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Fault, invalidRequest, type LaurelError } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
 import { mergePatch } from "../values/mergePatch.ts"
+import { type Decided, quotaExceeded, refuse } from "./Decided.ts"
 import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
@@ -26,13 +25,11 @@ export type QuestCommand =
   /** Archives it. */
   | { readonly kind: "deleteQuest"; readonly questId: string }
 
-type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
-
 export const decideQuest = (state: ProjectState, command: QuestCommand, now: number): Decided => {
   if (command.kind === "createQuest") return create(state, command.quest, now)
   const quest = state.quests.get(command.questId)
   if (quest === undefined || (command.kind === "deleteQuest" && quest.set === "archived")) {
-    return Result.fail(laurelError("quest_not_found", "No quest of this project has this id."))
+    return refuse("quest_not_found", "No quest of this project has this id.")
   }
   return command.kind === "deleteQuest"
     ? update(state, quest, { status: "archived" }, now)
@@ -54,8 +51,7 @@ const create = (
   let live = 0
   for (const { set } of state.quests.values()) if (set !== "archived") live++
   if (live >= limits.questsMax) {
-    const detail = `An environment holds at most ${limits.questsMax} quests.`
-    return Result.fail(laurelError("quota_exceeded", detail))
+    return quotaExceeded(limits.questsMax, "quests")
   }
   return Result.succeed([{ kind: "quest.created", quest }])
 }
@@ -66,7 +62,7 @@ const update = (
   { metadata, reward, status, ...change }: QuestChange,
   now: number,
 ): Decided => {
-  if (quest.set === "archived") return refuse("The quest is archived, and stays as it is.")
+  if (quest.set === "archived") return cannot("The quest is archived, and stays as it is.")
   const changed: Quest = {
     ...quest,
     ...change,
@@ -112,24 +108,24 @@ const moved = (
     case "archived":
       return Result.succeed("archived")
     case "active":
-      if (from === "scheduled") return refuse(`${begin(from, to)} It starts at startsAt.`)
+      if (from === "scheduled") return cannot(`${begin(from, to)} It starts at startsAt.`)
       if (questStatusAt({ ...quest, set: "published" }, now) === "ended") {
-        return refuse(`${begin(from, to)} Its endsAt has passed.`)
+        return cannot(`${begin(from, to)} Its endsAt has passed.`)
       }
       return Result.succeed("published")
     case "paused":
       return from === "active"
         ? Result.succeed("paused")
-        : refuse(`${begin(from, to)} Only an active quest can be paused.`)
+        : cannot(`${begin(from, to)} Only an active quest can be paused.`)
     case "draft":
-      return refuse(`${begin(from, to)} Pause it, or archive it.`)
+      return cannot(`${begin(from, to)} Pause it, or archive it.`)
     case "scheduled":
     case "ended":
-      return refuse(`${begin(from, to)} The clock does that: set startsAt or endsAt.`)
+      return cannot(`${begin(from, to)} The clock does that: set startsAt or endsAt.`)
   }
 }
 
 const begin = (from: QuestStatus, to: QuestStatus): string =>
   `A quest that is ${from} can not be made ${to}.`
 
-const refuse = (detail: string) => Result.fail(laurelError("invalid_transition", detail))
+const cannot = (detail: string) => refuse("invalid_transition", detail)

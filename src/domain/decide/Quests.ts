@@ -1,5 +1,4 @@
 /** How events move quests on, and how time ends them. */
-
 import type { StepsOfQuest } from "../project/ActionIndex.ts"
 import { type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
 import type { TrackedEvent } from "../record/Record.ts"

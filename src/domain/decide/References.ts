@@ -1,5 +1,4 @@
 /** What definitions say of each other: references must lead somewhere, and hold what they lead to. */
-
 import type { ProjectState } from "../project/Project.ts"
 import type { Quest } from "../project/Quest.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"

@@ -11,7 +11,6 @@
  * events of a day count for it too and nothing counts these; a cooldown that the event started, for no record has the
  * one before it; closed windows.
  */
-
 import { Result } from "effect"
 import { targetOf } from "../project/Badge.ts"
 import { compileWhere } from "../project/Condition.ts"

@@ -3,8 +3,8 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"
-import type { Fact } from "../record/Record.ts"
-import { type Fault, invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Fault, invalidRequest } from "../values/Errors.ts"
+import { type Decided, quotaExceeded, refuse } from "./Decided.ts"
 import { badgeReferenceFaults } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
@@ -25,22 +25,19 @@ export type RuleCommand =
   | { readonly kind: "updateRule"; readonly ruleId: string; readonly change: RuleChange }
   | { readonly kind: "deleteRule"; readonly ruleId: string }
 
-type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
-
 export const decideRule = (state: ProjectState, command: RuleCommand, now: number): Decided => {
   if (command.kind === "createRule") {
     const rule = { ...command.rule, createdAt: now, updatedAt: now }
     const faults = ruleFaults(state, rule)
     if (faults.length > 0) return Result.fail(invalidRequest(faults))
     if (state.rules.size >= limits.rulesMax) {
-      const detail = `An environment holds at most ${limits.rulesMax} rules.`
-      return Result.fail(laurelError("quota_exceeded", detail))
+      return quotaExceeded(limits.rulesMax, "rules")
     }
     return Result.succeed([{ kind: "rule.created", rule }])
   }
   const rule = state.rules.get(command.ruleId)
   if (rule === undefined) {
-    return Result.fail(laurelError("rule_not_found", "No rule of this project has this id."))
+    return refuse("rule_not_found", "No rule of this project has this id.")
   }
   return command.kind === "deleteRule"
     ? Result.succeed([{ kind: "rule.deleted", ruleId: rule.id }])

@@ -1,5 +1,4 @@
 /** What an event's rules give, within their limits. */
-
 import { limits } from "../../Limits.ts"
 import { valueAt } from "../project/Condition.ts"
 import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"

@@ -2,8 +2,8 @@
 import { Result } from "effect"
 import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
-import type { Fact } from "../record/Record.ts"
-import { type Fault, invalidRequest, type LaurelError } from "../values/Errors.ts"
+import { type Fault, invalidRequest } from "../values/Errors.ts"
+import type { Decided } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { streaksInUse } from "./References.ts"
 
@@ -29,7 +29,7 @@ export interface SettingsCommand {
 export const decideSettings = (
   state: ProjectState,
   { change: { levelCurve: parts, ...change } }: SettingsCommand,
-): Result.Result<ReadonlyArray<Fact>, LaurelError> => {
+): Decided => {
   const { settings } = state
   const curveParts =
     parts === undefined ? undefined : patchedParts<LevelCurveParts>(settings.levelCurve, parts)

@@ -1,5 +1,4 @@
 /** What an event adds to streaks, and what time takes from them. */
-
 import type { ActionEntry } from "../project/ActionIndex.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import { daysOf, type StreakState, streakNow, withEventAt } from "../user/Streak.ts"

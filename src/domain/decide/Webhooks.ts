@@ -3,8 +3,7 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { DisabledReason, Webhook } from "../project/Webhook.ts"
-import type { Fact } from "../record/Record.ts"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import { type Decided, quotaExceeded, refuse } from "./Decided.ts"
 
 export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "description" | "status">>
 
@@ -38,8 +37,6 @@ export type WebhookCommand =
     }
   /** `since`: epoch milliseconds. */
   | { readonly kind: "recoverWebhook"; readonly webhookId: string; readonly since: number }
-
-type Decided = Result.Result<ReadonlyArray<Fact>, LaurelError>
 
 export const decideWebhook = (
   state: ProjectState,
@@ -121,18 +118,10 @@ const changed = (webhook: Webhook, change: WebhookChange, now: number): Partial<
 const updated = (webhook: Webhook, now: number): Decided =>
   Result.succeed([{ kind: "webhook.updated", webhook: { ...webhook, updatedAt: now } }])
 
-const tooMany: Decided = Result.fail(
-  laurelError("quota_exceeded", `An environment holds at most ${limits.webhooksMax} webhooks.`),
+const tooMany: Decided = quotaExceeded(limits.webhooksMax, "webhooks")
+const tooManySecrets: Decided = refuse(
+  "quota_exceeded",
+  `A webhook has at most ${limits.webhookSecretsMax} secrets that sign at once. Wait until one ends, or end all before with graceSeconds 0.`,
 )
-const tooManySecrets: Decided = Result.fail(
-  laurelError(
-    "quota_exceeded",
-    `A webhook has at most ${limits.webhookSecretsMax} secrets that sign at once. Wait until one ends, or end all before with graceSeconds 0.`,
-  ),
-)
-const notFound: Decided = Result.fail(
-  laurelError("webhook_not_found", "No webhook of this project has this id."),
-)
-const disabled: Decided = Result.fail(
-  laurelError("webhook_disabled", "The webhook is disabled; enable it first."),
-)
+const notFound: Decided = refuse("webhook_not_found", "No webhook of this project has this id.")
+const disabled: Decided = refuse("webhook_disabled", "The webhook is disabled; enable it first.")

@@ -3,7 +3,6 @@
  * them, in the words of the contract. DeliveryWriter is left out (`windows.credited`, `rule.used`,
  * `badge.counted`): what it adds up to shows in balances, boards and progress.
  */
-
 import type { Fact, FactOf, JournalRecord, QuestRef } from "../record/Record.ts"
 import type { Profile } from "../user/User.ts"
 import { recordId } from "../values/Ids.ts"

@@ -2,7 +2,6 @@
  * The answer to a user's command, rebuilt from its record alone, so that a duplicate, even years later, is
  * told the first outcome.
  */
-
 import type {
   GrantedReward,
   JournalRecord,

@@ -3,7 +3,6 @@
  * costs what it can match, however many definitions there are. Derived from a `ProjectState`, made when it is first asked
  * for and kept as long as the state.
  */
-
 import type { Metadata } from "../values/Metadata.ts"
 import { type Badge, type Criterion, targetOf } from "./Badge.ts"
 import type { Condition } from "./Condition.ts"

@@ -4,7 +4,6 @@
  * always the fold of `apply` over records, so a record carries all that `apply` and a reply need: changing
  * a rule or a level curve later never changes what a record says.
  */
-
 import type { AccountFact } from "../accounts/AccountFact.ts"
 import type { Badge } from "../project/Badge.ts"
 import type { ApiKey, Project } from "../project/Directory.ts"
@@ -283,12 +282,6 @@ export type Subject =
   | { readonly actor: "user"; readonly environment: string; readonly userId: string }
   | { readonly actor: "project"; readonly environment: string }
   | { readonly actor: "directory" }
-
-export const sameSubject = (one: Subject, other: Subject): boolean =>
-  one.actor === other.actor &&
-  (one.actor === "directory" ||
-    (one.environment === (other as typeof one).environment &&
-      (one.actor === "project" || one.userId === (other as typeof one).userId)))
 
 export interface JournalRecord {
   readonly sequence: number

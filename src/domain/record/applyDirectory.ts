@@ -3,6 +3,7 @@ import { limits } from "../../Limits.ts"
 import { applyAccountFacts, isAccountFact } from "../accounts/AccountFact.ts"
 import type { ApiKey, DirectoryState } from "../project/Directory.ts"
 import type { JournalRecord } from "./Record.ts"
+import { withLatest } from "./withLatest.ts"
 
 export const applyDirectory = (state: DirectoryState, record: JournalRecord): DirectoryState => {
   let { hashSecret, projects, keys } = state
@@ -19,7 +20,8 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
         break
       case "key.revoked": {
         const key = keys.get(fact.keyId)
-        if (key !== undefined) keys = withRevoked(keys, { ...key, revokedAt: record.at })
+        if (key === undefined) break
+        keys = withLatest(keys, { ...key, revokedAt: record.at }, isRevoked, limits.revokedKeysMax)
         break
       }
     }
@@ -28,17 +30,4 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
   return { sequence: record.sequence, hashSecret, projects, keys, ...people }
 }
 
-/** Moves a revoked key to the end, so that revoked keys stand in the order of their end, and forgets the first of too many. */
-const withRevoked = (
-  keys: ReadonlyMap<string, ApiKey>,
-  revoked: ApiKey,
-): ReadonlyMap<string, ApiKey> => {
-  const after = new Map(keys)
-  after.delete(revoked.id)
-  after.set(revoked.id, revoked)
-  const ended = [...after.values()].filter((key) => key.revokedAt !== null)
-  for (const { id } of ended.slice(0, Math.max(0, ended.length - limits.revokedKeysMax))) {
-    after.delete(id)
-  }
-  return after
-}
+const isRevoked = ({ revokedAt }: ApiKey): boolean => revokedAt !== null

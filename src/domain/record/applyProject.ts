@@ -5,6 +5,7 @@ import type { ProjectState, StreakDefinition } from "../project/Project.ts"
 import type { Quest } from "../project/Quest.ts"
 import { isSameTimeZone } from "../values/Calendar.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
+import { withLatest } from "./withLatest.ts"
 
 const withEntry = <A>(map: ReadonlyMap<string, A>, key: string, value: A): ReadonlyMap<string, A> =>
   new Map(map).set(key, value)
@@ -15,32 +16,11 @@ const without = <A>(map: ReadonlyMap<string, A>, key: string): ReadonlyMap<strin
   return rest
 }
 
-/**
- * `map` with a definition. Archived ones are moved to the end, so that they stand in the order of their
- * end; of more than `archivedMax` the first are forgotten.
- */
-const withDefinition = <A extends { readonly id: string }>(
-  map: ReadonlyMap<string, A>,
-  definition: A,
-  isArchived: (definition: A) => boolean,
-  archivedMax: number,
-): ReadonlyMap<string, A> => {
-  const next = new Map(map)
-  if (isArchived(definition)) next.delete(definition.id)
-  next.set(definition.id, definition)
-  if (!isArchived(definition) || next.size <= archivedMax) return next
-  const archived = [...next.values()].filter(isArchived)
-  for (const { id } of archived.slice(0, Math.max(0, archived.length - archivedMax))) {
-    next.delete(id)
-  }
-  return next
-}
-
 const withQuest = (quests: ProjectState["quests"], quest: Quest): ProjectState["quests"] =>
-  withDefinition(quests, quest, ({ set }) => set === "archived", limits.archivedQuestsMax)
+  withLatest(quests, quest, ({ set }) => set === "archived", limits.archivedQuestsMax)
 
 const withBadge = (badges: ProjectState["badges"], badge: Badge): ProjectState["badges"] =>
-  withDefinition(badges, badge, ({ archived }) => archived, limits.archivedBadgesMax)
+  withLatest(badges, badge, ({ archived }) => archived, limits.archivedBadgesMax)
 
 export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
   let next: ProjectState = { ...state, sequence: record.sequence }

@@ -2,7 +2,6 @@
  * How the facts of a record change a user's state: pure, synchronous, total. It needs nothing but the record,
  * no definitions, no clock, no calendar, so that replaying a journal gives what was.
  */
-
 import { limits } from "../../Limits.ts"
 import type { QuestState } from "../user/QuestState.ts"
 import {

@@ -1,9 +1,8 @@
 /** When something will happen to a user by itself, so that nobody need look at every user every day. */
-
 import type { ProjectState } from "../project/Project.ts"
 import { type Quest, questPeriodEnd } from "../project/Quest.ts"
 import { type Zone, zoneOf } from "../values/Calendar.ts"
-import { hasExpired, type QuestState } from "./QuestState.ts"
+import { hasExpired, isMidway, type QuestState } from "./QuestState.ts"
 import { streakBreaksAt, streakNow } from "./Streak.ts"
 import { type UserState, userZone } from "./User.ts"
 
@@ -39,9 +38,6 @@ const questEndsFor = (
   now: number,
 ): number => {
   if (hasExpired(quest, state, zone, now)) return now
-  if (quest === undefined || state.startedAt === null || state.completedAt !== null) {
-    return Number.POSITIVE_INFINITY
-  }
-  if (state.expired) return Number.POSITIVE_INFINITY
+  if (quest === undefined || !isMidway(state)) return Number.POSITIVE_INFINITY
   return Math.min(quest.endsAt ?? Number.POSITIVE_INFINITY, questPeriodEnd(quest, zone, now))
 }

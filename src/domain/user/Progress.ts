@@ -3,7 +3,6 @@
  * a record has noted it yet. A quest whose time is over shows as expired, one that recurs begins anew with
  * its period, and a broken streak has 0 days, at once.
  */
-
 import type { Badge } from "../project/Badge.ts"
 import { levelAt } from "../project/Level.ts"
 import type { ProjectState, StreakDefinition } from "../project/Project.ts"

@@ -14,7 +14,6 @@
  *
  * An event of a day that was counted costs a look at the last run; a late one a walk over the runs and their gaps.
  */
-
 import { limits } from "../../Limits.ts"
 import type { StreakDefinition } from "../project/Project.ts"
 import type { Zone } from "../values/Calendar.ts"

@@ -5,7 +5,6 @@
  * A state is immutable; parts that a record does not touch are shared with the state before it, and parts
  * that are empty with all other users.
  */
-
 import type { ProjectState } from "../project/Project.ts"
 import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
 import type { QuestState } from "./QuestState.ts"

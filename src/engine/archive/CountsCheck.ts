@@ -1,4 +1,5 @@
 /** What is counted of each environment, against its users. */
+import { isMidway } from "../../domain/user/QuestState.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { keyParts } from "../../storage/Keys.ts"
 import { openValue } from "../../storage/Values.ts"
@@ -24,9 +25,9 @@ export class CountsCheck {
     counted.users++
     const more = (counts: Map<string, number>, id: string) =>
       counts.set(id, (counts.get(id) ?? 0) + 1)
-    for (const [id, { completedAt, expired, startedAt, times }] of quests) {
-      if (startedAt !== null && completedAt === null && !expired) more(counted.inProgress, id)
-      if (times > 0) more(counted.completed, id)
+    for (const [id, state] of quests) {
+      if (isMidway(state)) more(counted.inProgress, id)
+      if (state.times > 0) more(counted.completed, id)
     }
   }
 

@@ -15,6 +15,7 @@
 import { MemberTable } from "../../domain/board/MemberTable.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import { dueAt } from "../../domain/user/Due.ts"
+import { isMidway } from "../../domain/user/QuestState.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 
@@ -24,17 +25,15 @@ export const never = 0xffff_ffff
 /** The second at which a tick would find something to note for `user`: past ones included; `never`, or 0 for nothing. */
 export const dueSecond = (user: UserState, project: ProjectState, now: number): number => {
   const at = dueAt(user, project, now)
-  if (at === Number.POSITIVE_INFINITY) return isMidway(user) ? never : 0
+  if (at === Number.POSITIVE_INFINITY) return mayComeDue(user) ? never : 0
   // What is due now must not be put off to the end of this second: it would be then, too, and so on.
   const second = at <= now ? Math.floor(at / 1_000) : Math.ceil(at / 1_000)
   return Math.min(never - 1, Math.max(1, second))
 }
 
-const isMidway = (user: UserState): boolean => {
+const mayComeDue = (user: UserState): boolean => {
   for (const { broken } of user.streaks.values()) if (!broken) return true
-  for (const { completedAt, expired, startedAt } of user.quests.values()) {
-    if (startedAt !== null && completedAt === null && !expired) return true
-  }
+  for (const quest of user.quests.values()) if (isMidway(quest)) return true
   return false
 }
 

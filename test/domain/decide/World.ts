@@ -12,7 +12,6 @@ import {
 } from "../../../src/domain/project/Project.ts"
 import type { Quest } from "../../../src/domain/project/Quest.ts"
 import type { Rule } from "../../../src/domain/project/Rule.ts"
-import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
   Fact,
@@ -23,7 +22,7 @@ import type {
 } from "../../../src/domain/record/Record.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import type { LaurelError } from "../../../src/domain/values/Errors.ts"
-import { badgeWith, questWith, ruleWith } from "../definitions.ts"
+import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
 
 const subject = { actor: "user", environment: "p:sandbox", userId: "u1" } as const
 
@@ -45,13 +44,7 @@ export class World {
   }
 
   define(...facts: ReadonlyArray<Fact>): void {
-    this.project = applyProject(this.project, {
-      sequence: ++this.#sequence,
-      at: this.now,
-      subject: { actor: "project", environment: "p:sandbox" },
-      cause: { kind: "request" },
-      facts,
-    })
+    this.project = withFacts(this.project, facts, ++this.#sequence, this.now)
   }
 
   settings(settings: Partial<ProjectSettings>): void {

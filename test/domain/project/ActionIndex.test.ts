@@ -5,34 +5,17 @@ import {
   emptyProject,
   type ProjectState,
 } from "../../../src/domain/project/Project.ts"
-import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import type { Fact } from "../../../src/domain/record/Record.ts"
 import { Random } from "../../simulation/random.ts"
-import { badgeWith, questWith, ruleWith } from "../definitions.ts"
+import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
 
-const indexOf = (...facts: ReadonlyArray<Fact>) =>
-  actionIndexOf(
-    applyProject(emptyProject, {
-      sequence: 1,
-      at: 0,
-      subject: { actor: "project", environment: "p:sandbox" },
-      cause: { kind: "request" },
-      facts,
-    }),
-  )
+const indexOf = (...facts: ReadonlyArray<Fact>) => actionIndexOf(withFacts(emptyProject, facts))
 
 const freezes = { initial: 0, max: 0, everyDays: null }
 
 describe("The index of definitions", () => {
   it("is kept when a record changes no definition, and made anew when one does", () => {
-    const after = (project: ProjectState, fact: Fact) =>
-      applyProject(project, {
-        sequence: 1,
-        at: 0,
-        subject: { actor: "project", environment: "p:sandbox" },
-        cause: { kind: "request" },
-        facts: [fact],
-      })
+    const after = (project: ProjectState, fact: Fact) => withFacts(project, [fact])
     const project = after(emptyProject, { kind: "rule.created", rule: ruleWith({}) })
     const index = actionIndexOf(project)
     const answered = after(project, { kind: "batch.answered", results: [] })

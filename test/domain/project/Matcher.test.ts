@@ -7,21 +7,13 @@ import type { Fact, JournalRecord } from "../../../src/domain/record/Record.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 import { satisfies } from "../../simulation/model/conditions.ts"
 import { Random, seeds } from "../../simulation/random.ts"
-import { badgeWith, questWith, ruleWith } from "../definitions.ts"
+import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
 
 type Where = ReadonlyArray<Condition>
 
 /** What the action TAP can concern under these definitions. */
 const entryOf = (facts: ReadonlyArray<Fact>) =>
-  actionIndexOf(
-    applyProject(emptyProject, {
-      sequence: 1,
-      at: 0,
-      subject: { actor: "project", environment: "p:sandbox" },
-      cause: { kind: "request" },
-      facts,
-    }),
-  ).byAction.get("TAP")!
+  actionIndexOf(withFacts(emptyProject, facts)).byAction.get("TAP")!
 
 const ruleFacts = (wheres: ReadonlyArray<Where>): ReadonlyArray<Fact> =>
   wheres.map((where, n) => ({ kind: "rule.created", rule: ruleWith({ id: `r${n}`, where }) }))

@@ -4,7 +4,6 @@ import { vi } from "vitest"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { type ReplyTo, replyOf } from "../../../src/domain/message/UserReply.ts"
 import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
-import { applyProject } from "../../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
 import type {
   Fact,
@@ -15,18 +14,12 @@ import type {
 } from "../../../src/domain/record/Record.ts"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import { limits } from "../../../src/Limits.ts"
-import { questWith, ruleWith } from "../definitions.ts"
+import { questWith, ruleWith, withFacts } from "../definitions.ts"
 
 const now = Date.parse("2026-11-01T12:00:00Z")
 
 const projectWith = (...facts: ReadonlyArray<Fact>): ProjectState =>
-  applyProject(emptyProject, {
-    sequence: 1,
-    at: now,
-    subject: { actor: "project", environment: "p:sandbox" },
-    cause: { kind: "request" },
-    facts,
-  })
+  withFacts(emptyProject, facts, 1, now)
 
 const rule = (action: string, xp: number, enabled = true): Fact => ({
   kind: "rule.created",

@@ -3,6 +3,7 @@ import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
 import type { EngineOptions } from "../../../src/engine/EngineOptions.ts"
 import { limits } from "../../../src/Limits.ts"
 import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
@@ -28,6 +29,15 @@ const faultyDomain = () => {
 }
 
 const week = 7 * 86_400_000
+
+/** Crashes the user's actor, and asks the restarted one. */
+const restarted = Effect.fnUntraced(function* (engine: Engine["Service"]) {
+  yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
+  yield* TestClock.adjust(limits.actorRestartBackoffMs)
+  return yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
+    startImmediately: true,
+  })
+})
 
 describe("An actor that failed", () => {
   it.effect("is loaded without the journal, of which its latest record was pruned", () =>
@@ -66,11 +76,7 @@ describe("An actor that failed", () => {
       while (disk.state.lastSequence < 1) yield* yieldToEventLoop
       yield* Latch.close(disk.answers)
       yield* engine.askUser(sandbox, reward("u1", 1_000))
-      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
-      yield* TestClock.adjust(limits.actorRestartBackoffMs)
-      const next = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
-        startImmediately: true,
-      })
+      const next = yield* restarted(engine)
       yield* Latch.open(disk.answers)
       expect((yield* Fiber.join(next)).reply.xp.total).toBe(1_101)
     }),
@@ -86,11 +92,7 @@ describe("An actor that failed", () => {
       const waiting = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1_000)), {
         startImmediately: true,
       })
-      yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
-      yield* TestClock.adjust(limits.actorRestartBackoffMs)
-      const next = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
-        startImmediately: true,
-      })
+      const next = yield* restarted(engine)
       expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(100)
       yield* Latch.open(disk.answers)
       expect((yield* Fiber.join(waiting)).reply.xp.total).toBe(1_100)
@@ -121,11 +123,7 @@ describe("An actor that failed", () => {
             { startImmediately: true },
           )
           if (durable) yield* Fiber.join(asked)
-          yield* Effect.flip(engine.askUser(sandbox, event("u1", "POISON")))
-          yield* TestClock.adjust(limits.actorRestartBackoffMs)
-          const next = yield* Effect.forkChild(engine.askUser(sandbox, reward("u1", 1)), {
-            startImmediately: true,
-          })
+          const next = yield* restarted(engine)
           expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(durable ? 7 : 110)
           yield* Latch.open(disk.answers)
           yield* Fiber.join(asked)

@@ -49,6 +49,19 @@ const taps = (engine: Verbs, userId: string, count: number, metadata: object = {
     Array.from({ length: count }, () => event(userId, "TAP", { metadata })),
   )
 
+/** An engine whose backfill of a badge for 500 users has just begun. */
+const startedForFiveHundred = Effect.gen(function* () {
+  const state = new MemoryStorage.MemoryState()
+  const before = yield* start(MemoryStorage.make({ state }))
+  yield* grant(
+    before.engine,
+    Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`u${index}`, 5])),
+  )
+  yield* createBadge(before.engine, { kind: "xp", target: 5 })
+  yield* startBackfill(before.engine)
+  return { state, before }
+})
+
 /** How often each user was given the badge. */
 const awards = (state: MemoryStorage.MemoryState): ReadonlyMap<string, number> => {
   const given = new Map<string, number>()
@@ -194,14 +207,7 @@ describe("A backfill", () => {
 
   it.effect("that a crash cut off begins anew, and gives nothing twice", () =>
     Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const before = yield* start(MemoryStorage.make({ state }))
-      yield* grant(
-        before.engine,
-        Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`u${index}`, 5])),
-      )
-      yield* createBadge(before.engine, { kind: "xp", target: 5 })
-      yield* startBackfill(before.engine)
+      const { before, state } = yield* startedForFiveHundred
       while (awards(state).size === 0) yield* yieldToEventLoop
       yield* before.close("kill")
       expect(awards(state).size).toBeLessThan(500)
@@ -217,14 +223,7 @@ describe("A backfill", () => {
 
   it.effect("that a shutdown cut off begins anew", () =>
     Effect.gen(function* () {
-      const state = new MemoryStorage.MemoryState()
-      const before = yield* start(MemoryStorage.make({ state }))
-      yield* grant(
-        before.engine,
-        Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`u${index}`, 5])),
-      )
-      yield* createBadge(before.engine, { kind: "xp", target: 5 })
-      yield* startBackfill(before.engine)
+      const { before, state } = yield* startedForFiveHundred
       yield* before.close()
       expect(before.broken).toEqual([])
       const after = yield* start(MemoryStorage.make({ state }))
