@@ -1,11 +1,19 @@
 /**
- * Reads a journal without changing it, for archives, restores and checks: while a server appends to it, and
- * where it is damaged or ends in an interrupted write. Every batch is checked as at a start; what ends the
- * scan is told, not thrown.
+ * Reads a journal without changing it: at a start (`JournalRecovery`), and for archives, restores and checks, also while a
+ * server appends to it. The scan verifies each batch's checksum and its link to the batch before. A fault ends the scan and
+ * is part of its result, not an error.
  *
- * Memory stays within a few pieces of `journalReadBytes`; the time is that of reading the files once.
+ * The bytes after the last whole batch decide:
+ *
+ * - zeros, or nothing: the end;
+ * - other bytes without a valid batch, in the last segment: `interrupted`. As a rule a crash cut a write short before its flush,
+ *   so nobody got an acknowledgement. An acknowledged batch that was damaged later looks the same;
+ * - anything else, any such bytes after a clean shutdown, and an end before the flushed mark (`FlushedMark`): `damaged`.
+ *
+ * Memory stays within a few pieces of `journalReadBytes`; the time is one read of the files.
  */
 import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
 import { type Disk, type DiskError, type DiskFile, isMissing, withFile } from "../disk/Disk.ts"
 import { type CleanMark, readCleanMark } from "./CleanMark.ts"
 import { acknowledgedMissing, readFlushed } from "./FlushedMark.ts"
@@ -21,12 +29,18 @@ import {
 import { SegmentReader } from "./SegmentReader.ts"
 import { inspectTail } from "./SegmentTail.ts"
 
-/** `interrupted`: at the very end, as a rule a write before it was acknowledged; a start cuts it off. */
+/**
+ * `interrupted`: at the very end, as a rule a write before its acknowledgement; a start cuts it off. `closed`: the journal ends
+ * elsewhere than the mark of its clean shutdown says. `newer`: a newer Laurel wrote it.
+ */
 export interface JournalFault {
-  readonly kind: "interrupted" | "damaged" | "newer"
+  readonly kind: "interrupted" | "damaged" | "closed" | "newer"
   readonly path: string
+  /** Where the whole batches of `path` end. */
   readonly position: number
   readonly words: string
+  /** Of an interrupted write: where its last byte that is not zero ends. */
+  readonly end?: number
 }
 
 /** Where a scan ended. */
@@ -37,6 +51,10 @@ export interface JournalEnd extends JournalPosition {
   readonly before: JournalPosition
   /** Why there is no more; `undefined`: the end of the journal, or of what was asked for. */
   readonly fault: JournalFault | undefined
+  /** A clean shutdown has left its mark. */
+  readonly wasClosed: boolean
+  /** The last record that was flushed for certain; 0: unknown. */
+  readonly flushed: number
 }
 
 export interface ScanOptions {
@@ -74,6 +92,12 @@ class Scan<E> {
   readonly #options: ScanOptions
   readonly #visit: (batches: ReadonlyArray<SegmentBatch>) => Effect.Effect<void, E>
   readonly #until: number
+  readonly #memory = Buffer.allocUnsafe(limits.journalReadBytes)
+  #mark: CleanMark | undefined
+  #flushed = 0
+  /** The segment that is read, and where its whole batches end. */
+  #path: string
+  #position = 0
   #firstSequence: number | undefined
   #before: JournalPosition = { lastSequence: 0, checksum: 0 }
   #lastSequence = 0
@@ -86,6 +110,7 @@ class Scan<E> {
     this.#options = options
     this.#visit = visit
     this.#until = options.until ?? Number.POSITIVE_INFINITY
+    this.#path = options.folder
   }
 
   readonly run = Effect.fnUntraced(function* (
@@ -93,12 +118,12 @@ class Scan<E> {
   ): Effect.fn.Return<JournalEnd, DiskError | E> {
     const { disk, folder, from = 1 } = this.#options
     const firsts = yield* segmentsIn(disk, folder)
-    const mark = yield* Effect.catchIf(
+    this.#mark = yield* Effect.catchIf(
       readCleanMark(disk, folder),
       isMissing,
       () => Effect.undefined,
     )
-    const flushed = yield* readFlushed(disk, folder)
+    this.#flushed = yield* readFlushed(disk, folder)
     const start = Math.max(
       0,
       firsts.findLastIndex((first) => first <= from),
@@ -106,19 +131,19 @@ class Scan<E> {
     for (let index = start; index < firsts.length; index++) {
       const first = firsts[index]!
       if (first > this.#until) break
-      const where = new Segment(folder, first).path
       const newest = index === firsts.length - 1
-      const fault = yield* withFile(disk, where, "read", (file) =>
-        this.#segment(file, first, index === start, newest, mark !== undefined),
+      this.#path = new Segment(folder, first).path
+      this.#position = 0
+      const fault = yield* withFile(disk, this.#path, "read", (file) =>
+        this.#segment(file, first, index === start, newest),
       )
-      if (fault?.kind === "interrupted" && this.#lastSequence < flushed) {
-        const words = acknowledgedMissing(this.#lastSequence, flushed)
-        return this.#end({ ...fault, kind: "damaged", words })
+      if (fault?.kind === "interrupted" && this.#lastSequence < this.#flushed) {
+        return this.#end(this.#lost())
       }
       if (fault !== undefined) return this.#end(fault)
       if (this.#lastSequence >= this.#until) break
     }
-    return this.#end(this.#lastSequence < this.#until ? this.#unlike(mark, flushed) : undefined)
+    return this.#end(this.#lastSequence < this.#until ? this.#unlike() : undefined)
   }).bind(this)
 
   #end(fault: JournalFault | undefined): JournalEnd {
@@ -128,21 +153,31 @@ class Scan<E> {
       lastSequence: this.#lastSequence,
       checksum: this.#checksum,
       fault,
+      wasClosed: this.#mark !== undefined,
+      flushed: this.#flushed,
     }
   }
 
-  #unlike(mark: CleanMark | undefined, flushed: number): JournalFault | undefined {
-    const { folder } = this.#options
-    if (this.#lastSequence < flushed) {
-      const words = acknowledgedMissing(this.#lastSequence, flushed)
-      return { kind: "damaged", path: folder, position: 0, words }
+  #fault(kind: JournalFault["kind"], words: string): JournalFault {
+    return { kind, path: this.#path, position: this.#position, words }
+  }
+
+  /** Records are missing that were acknowledged. */
+  #lost(): JournalFault {
+    return this.#fault("damaged", acknowledgedMissing(this.#lastSequence, this.#flushed))
+  }
+
+  /** The fault of an end that the marks beside the journal contradict. */
+  #unlike(): JournalFault | undefined {
+    const mark = this.#mark
+    if (
+      mark !== undefined &&
+      (mark.lastSequence !== this.#lastSequence || mark.checksum !== this.#checksum)
+    ) {
+      const words = `it was closed cleanly after record ${mark.lastSequence}, but ends with record ${this.#lastSequence}`
+      return this.#fault("closed", words)
     }
-    if (mark === undefined) return undefined
-    if (mark.lastSequence === this.#lastSequence && mark.checksum === this.#checksum) {
-      return undefined
-    }
-    const words = `it was closed cleanly after record ${mark.lastSequence}, but ends with record ${this.#lastSequence}`
-    return { kind: "damaged", path: folder, position: 0, words }
+    return this.#lastSequence < this.#flushed ? this.#lost() : undefined
   }
 
   readonly #segment = Effect.fnUntraced(function* (
@@ -151,32 +186,17 @@ class Scan<E> {
     first: number,
     oldest: boolean,
     newest: boolean,
-    marked: boolean,
   ): Effect.fn.Return<JournalFault | undefined, DiskError | E> {
     const size = yield* file.size
     const bytes = Buffer.alloc(segmentHeaderBytes)
     yield* file.read(0, bytes)
     const header = decodeSegmentHeader(bytes)
-    const fault = (kind: JournalFault["kind"], position: number, words: string) =>
-      ({ kind, path: file.path, position, words }) as const
-    if (header === "newer") return fault("newer", 0, "it was written by a newer Laurel")
-    const atEnd = Effect.fnUntraced(function* (position: number) {
-      const tail = yield* inspectTail(file, position, size)
-      if (tail.end <= position && (position > segmentHeaderBytes || newest)) return undefined
-      if (tail.holdsBatch) return fault("damaged", position, "valid batches follow")
-      if (!newest) return fault("damaged", position, "an acknowledged batch is missing")
-      if (marked && tail.end > position) {
-        return fault("damaged", position, "it was closed cleanly, and has changed since")
-      }
-      return fault(
-        "interrupted",
-        position,
-        `${tail.end - position} bytes that are no whole batch, as a rule of a write before it was acknowledged`,
-      )
-    })
-    if (header === "damaged") return yield* atEnd(0)
+    if (header === "newer") return this.#fault("newer", "it was written by a newer Laurel")
+    if (header === "damaged") return yield* this.#tail(file, size, newest)
     if (header.firstSequence !== first) {
-      return fault("damaged", 0, `its name should be ${segmentName(header.firstSequence)}`)
+      const name = segmentName(header.firstSequence)
+      const words = `its first record is ${header.firstSequence}, so its name should be ${name}`
+      return this.#fault("damaged", words)
     }
     if (oldest) {
       this.#lastSequence = first - 1
@@ -184,23 +204,25 @@ class Scan<E> {
       this.#before = { lastSequence: first - 1, checksum: header.previous }
     } else if (first !== this.#lastSequence + 1) {
       const words = `records ${this.#lastSequence + 1} to ${first - 1} are missing`
-      return fault("damaged", 0, words)
+      return this.#fault("damaged", words)
     } else if (header.previous !== this.#checksum) {
-      return fault("damaged", 0, "it does not belong to the segment before it")
+      return this.#fault("damaged", "it does not belong to the segment before it")
     }
-    const reader = new SegmentReader(file, segmentHeaderBytes, size)
+    const reader = new SegmentReader(file, segmentHeaderBytes, size, this.#memory)
+    this.#position = segmentHeaderBytes
     while (true) {
       const found = yield* reader.next
-      if (found.length === 0) return yield* atEnd(reader.position)
+      if (found.length === 0) return yield* this.#tail(file, size, newest)
       const batches: Array<SegmentBatch> = []
       let misfit: JournalFault | undefined
       for (const batch of found) {
         if (batch.firstSequence !== this.#lastSequence + 1 || batch.previous !== this.#checksum) {
           const words = `the batch from record ${batch.firstSequence} on does not follow it`
-          misfit = fault("damaged", batch.position, words)
+          misfit = this.#fault("damaged", words)
           break
         }
         batches.push(batch)
+        this.#position += batch.size
         this.#firstSequence ??= batch.firstSequence
         this.#lastSequence += batch.count
         this.#checksum = batch.checksum
@@ -210,5 +232,24 @@ class Scan<E> {
       if (misfit !== undefined) return misfit
       if (this.#lastSequence >= this.#until) return undefined
     }
+  }).bind(this)
+
+  /** The fault of the bytes after the whole batches of a segment. */
+  readonly #tail = Effect.fnUntraced(function* (
+    this: Scan<E>,
+    file: DiskFile,
+    size: number,
+    newest: boolean,
+  ): Effect.fn.Return<JournalFault | undefined, DiskError> {
+    const position = this.#position
+    const { end, holdsBatch } = yield* inspectTail(file, position, size)
+    if (end <= position && (position > segmentHeaderBytes || newest)) return undefined
+    if (holdsBatch) return this.#fault("damaged", "valid batches follow")
+    if (!newest) return this.#fault("damaged", "an acknowledged batch is missing")
+    if (this.#mark !== undefined && end > position) {
+      return this.#fault("damaged", "it was closed cleanly, and has changed since")
+    }
+    const words = `${end - position} bytes that are no whole batch, as a rule of a write before it was acknowledged`
+    return { ...this.#fault("interrupted", words), end }
   }).bind(this)
 }
