@@ -34,17 +34,13 @@ export interface RecoveredJournal {
 export const preparedName = "next.segment"
 
 /** What an operator reads about a fault. */
-const wordsOf = (folder: string, fault: JournalFault, last: number): string => {
-  const { kind, path: where, position, words } = fault
-  if (kind === "newer") return `${where} was written by a newer Laurel`
-  const restore = "Restore the data directory from an archive; or, to"
-  return kind === "closed"
-    ? `The journal is damaged: ${words}, so segments are missing or not its own. ` +
-        `${restore} go on with what is there, remove ${path.join(folder, "clean")}.`
+const wordsOf = ({ kind, path: where, position, words }: JournalFault, last: number): string =>
+  kind === "newer"
+    ? `${where} was written by a newer Laurel`
     : `The journal is damaged at byte ${position} of ${where}, after record ${last}: ${words}. ` +
-        `Nothing was changed. ${restore} give up every record after ${last}, truncate that file to ` +
-        `${position} bytes and move all later segments and the files clean and flushed out of the folder.`
-}
+      "Nothing was changed. Restore the data directory from an archive; or, to give up every record after " +
+      `${last}, truncate that file to ${position} bytes and move all later segments and the ` +
+      "files clean and flushed out of the folder."
 
 const recover = Effect.fnUntraced(function* (
   disk: Disk,
@@ -74,7 +70,7 @@ const recover = Effect.fnUntraced(function* (
     fault = { kind: "damaged", path: empty.path, position: fault?.position ?? 0, words }
   }
   if (fault !== undefined && fault.kind !== "interrupted") {
-    const cause = new Error(wordsOf(folder, fault, lastSequence))
+    const cause = new Error(wordsOf(fault, lastSequence))
     return yield* new Broken({ operation: "open", cause })
   }
   const cut = fault && (yield* keepCut(disk, folder, fault, end))

@@ -29,12 +29,9 @@ import {
 import { SegmentReader } from "./SegmentReader.ts"
 import { inspectTail } from "./SegmentTail.ts"
 
-/**
- * `interrupted`: at the very end, as a rule a write before its acknowledgement; a start cuts it off. `closed`: the journal ends
- * elsewhere than the mark of its clean shutdown says. `newer`: a newer Laurel wrote it.
- */
+/** `interrupted`: at the very end, as a rule a write before its acknowledgement; a start cuts it off. `newer`: a newer Laurel wrote it. */
 export interface JournalFault {
-  readonly kind: "interrupted" | "damaged" | "closed" | "newer"
+  readonly kind: "interrupted" | "damaged" | "newer"
   readonly path: string
   /** Where the whole batches of `path` end. */
   readonly position: number
@@ -174,8 +171,8 @@ class Scan<E> {
       mark !== undefined &&
       (mark.lastSequence !== this.#lastSequence || mark.checksum !== this.#checksum)
     ) {
-      const words = `it was closed cleanly after record ${mark.lastSequence}, but ends with record ${this.#lastSequence}`
-      return this.#fault("closed", words)
+      const ends = `it was closed cleanly after record ${mark.lastSequence}, but ends with record ${this.#lastSequence}`
+      return this.#fault("damaged", `${ends}: segments are missing or not its own`)
     }
     return this.#lastSequence < this.#flushed ? this.#lost() : undefined
   }
