@@ -278,7 +278,7 @@ export const limits = {
   webhookRetryAfterMsMax: 86_400_000,
   /** Deliveries are written this often, or when so many wait; what waits in memory to be sent, after so long. */
   webhookFlushIntervalMs: 200,
-  webhookYoungMs: 2_000,
+  webhookDeferMs: 2_000,
   outboxTakeRecordsMax: 500,
   outboxTurnDeliveries: 250,
   /** Pending deliveries: of one endpoint, and of all. */

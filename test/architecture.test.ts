@@ -50,6 +50,7 @@ const rooms = [
 const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: ["board", "values", "accounts", "project", "user", "record", "decide", "message"],
   storage: ["", "disk", "journal", "lmdb", "archive", "durable"],
+  webhooks: ["send", "store", "endpoint", "outbox", ""],
   http: [
     "",
     "api/examples",

@@ -4,10 +4,10 @@ import { Engine } from "../../src/engine/Engine.ts"
 import { makeEngine } from "../../src/engine/EngineLive.ts"
 import * as DurableStorage from "../../src/storage/durable/DurableStorage.ts"
 import { Storage } from "../../src/storage/Storage.ts"
+import type { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import type { Outcome } from "../../src/webhooks/send/Sender.ts"
 import { makeSecret } from "../../src/webhooks/send/Signature.ts"
-import type { DeliveryLog } from "../../src/webhooks/store/DeliveryLog.ts"
 
 export interface Delivering {
   readonly engine: Engine["Service"]

@@ -8,7 +8,7 @@ import { Result } from "effect"
 import { limits } from "../Limits.ts"
 import "../limitRelations.ts"
 import { archiveKeptMs } from "../storage/archive/ArchiveRetention.ts"
-import { defaultSchedule } from "../webhooks/endpoint/Schedule.ts"
+import { defaultSchedule } from "../webhooks/endpoint/RetrySchedule.ts"
 import {
   cidrs,
   duration,

@@ -2,7 +2,7 @@
 import { isIP } from "node:net"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { limits } from "../Limits.ts"
-import { parseSchedule, type RetrySchedule } from "../webhooks/endpoint/Schedule.ts"
+import { parseSchedule, type RetrySchedule } from "../webhooks/endpoint/RetrySchedule.ts"
 import { AllowedRanges } from "../webhooks/send/AddressGuard.ts"
 
 export type Parse<A> = (text: string) => Result.Result<A, string>

@@ -16,7 +16,7 @@ import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "./endpoint/Endpoint.ts"
-import type { Erasures } from "./outbox/Erasures.ts"
+import type { Erasures } from "./endpoint/Erasures.ts"
 import { placeName } from "./store/Delivery.ts"
 import type { DeliveryStore, DuePlace } from "./store/DeliveryStore.ts"
 

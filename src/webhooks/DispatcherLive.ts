@@ -11,15 +11,17 @@ import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { type Broken, Storage } from "../storage/Storage.ts"
 import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
+import { type DeliveryLog, deliveryLogOf, endsWhenBroken } from "./DeliveryLog.ts"
 import { Dispatcher } from "./Dispatcher.ts"
 import type { Endpoint, Shared } from "./endpoint/Endpoint.ts"
-import { Jobs } from "./endpoint/Jobs.ts"
-import { disable, redeliver } from "./endpoint/Orders.ts"
+import { disable, redeliver } from "./endpoint/EndpointCommands.ts"
+import { Erasures } from "./endpoint/Erasures.ts"
 import { Registry } from "./endpoint/Registry.ts"
-import { defaultSchedule, longestPause, type RetrySchedule } from "./endpoint/Schedule.ts"
+import { defaultSchedule, longestPause, type RetrySchedule } from "./endpoint/RetrySchedule.ts"
 import { Slots } from "./endpoint/Slots.ts"
+import { WebhookMetrics } from "./endpoint/WebhookMetrics.ts"
 import { Eraser } from "./outbox/Eraser.ts"
-import { Erasures } from "./outbox/Erasures.ts"
+import { Jobs } from "./outbox/Jobs.ts"
 import { Outbox } from "./outbox/Outbox.ts"
 import { Retention } from "./outbox/Retention.ts"
 import { AllowedRanges } from "./send/AddressGuard.ts"
@@ -27,11 +29,9 @@ import { makeResolve, type Resolve } from "./send/Resolver.ts"
 import type { MessageSender } from "./send/Sender.ts"
 import { SenderThread } from "./send/SenderThread.ts"
 import { SteadyTime } from "./send/SteadyTime.ts"
-import { type DeliveryLog, deliveryLogOf, endsWhenBroken } from "./store/DeliveryLog.ts"
 import { DeliveryStore } from "./store/DeliveryStore.ts"
 import { DeliveryWriter } from "./store/DeliveryWriter.ts"
 import { repairedEntry, repairTables } from "./store/TableRepair.ts"
-import { WebhookMetrics } from "./WebhookMetrics.ts"
 
 export interface WebhookOptions {
   /** Ranges that are allowed though they are not public. */
@@ -306,7 +306,7 @@ const neededFrom = (
 ): Effect.Effect<number, Broken> =>
   Effect.gen(function* () {
     if (registry.size === 0) return Number.POSITIVE_INFINITY
-    let needed = Math.min(outbox.cursor + 1, writer.oldestYoung ?? Number.POSITIVE_INFINITY)
+    let needed = Math.min(outbox.cursor + 1, writer.oldestDeferred ?? Number.POSITIVE_INFINITY)
     let looked = 0
     for (const { number, stats } of [...registry]) {
       if (stats.stored.pending === 0) continue

@@ -7,7 +7,7 @@ import {
   erasureMsOf,
   readConfig,
 } from "../../src/config/Config.ts"
-import { defaultSchedule } from "../../src/webhooks/endpoint/Schedule.ts"
+import { defaultSchedule } from "../../src/webhooks/endpoint/RetrySchedule.ts"
 
 const configOf = (environment: Environment) => Result.getOrThrow(readConfig(environment).config)
 

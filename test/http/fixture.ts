@@ -16,8 +16,8 @@ import { Readiness, type ReadinessState } from "../../src/http/server/Readiness.
 import { type ServeOptions, serveHttp } from "../../src/http/server/Server.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
-import { DeliveryLog } from "../../src/webhooks/store/DeliveryLog.ts"
 import { engineLayer } from "../engine/engineLayer.ts"
 import { assertDeclared } from "./contract.ts"
 

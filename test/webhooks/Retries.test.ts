@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
-import { defaultSchedule } from "../../src/webhooks/endpoint/Schedule.ts"
+import { defaultSchedule } from "../../src/webhooks/endpoint/RetrySchedule.ts"
 import { makeSecret } from "../../src/webhooks/send/Signature.ts"
 import type { Delivery } from "../../src/webhooks/store/Delivery.ts"
 import { reward, sandbox } from "../engine/fixture.ts"

@@ -25,8 +25,8 @@ import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { makeAnew } from "../../storage/lmdb/environment.ts"
 import { Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
+import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
-import type { DeliveryLog } from "../../webhooks/store/DeliveryLog.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 
 export interface Opened {

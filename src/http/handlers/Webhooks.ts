@@ -14,6 +14,7 @@ import {
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { makeSecret } from "../../webhooks/send/Signature.ts"
 import {
   type AttemptResult,
@@ -21,7 +22,6 @@ import {
   deliveryId,
   messageOfDelivery,
 } from "../../webhooks/store/Delivery.ts"
-import type { DeliveryLog } from "../../webhooks/store/DeliveryLog.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookShapes.ts"
 import type { Webhooks } from "../api/Webhooks.ts"

@@ -10,20 +10,22 @@
  */
 import type { KeyObject } from "node:crypto"
 import { Semaphore } from "effect"
+import { isFactFor } from "../../domain/message/Message.ts"
 import { kindsOf, type MessageKind } from "../../domain/message/MessageKind.ts"
 import type { DisabledReason, Webhook } from "../../domain/project/Webhook.ts"
+import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
-import type { Erasures } from "../outbox/Erasures.ts"
-import { type Memory, Queue } from "../outbox/Queue.ts"
 import type { MessageSender, Outcome } from "../send/Sender.ts"
 import { secretKey } from "../send/Signature.ts"
 import type { Delivery } from "../store/Delivery.ts"
 import type { Account, DeliveryWriter } from "../store/DeliveryWriter.ts"
 import type { EndpointStats } from "../store/EndpointStats.ts"
-import type { WebhookMetrics } from "../WebhookMetrics.ts"
-import { Breaker } from "./Breaker.ts"
-import { nextPause, type RetrySchedule, retryAfterOf } from "./Schedule.ts"
+import { CircuitBreaker } from "./CircuitBreaker.ts"
+import type { Erasures } from "./Erasures.ts"
+import { type Memory, Queue } from "./Queue.ts"
+import { nextPause, type RetrySchedule, retryAfterOf } from "./RetrySchedule.ts"
 import type { Slots, Standing } from "./Slots.ts"
+import type { WebhookMetrics } from "./WebhookMetrics.ts"
 
 /** What all endpoints share. */
 export interface Shared {
@@ -56,7 +58,7 @@ export class Endpoint implements Account {
   readonly number: number
   readonly environment: string
   readonly queue: Queue
-  readonly breaker: Breaker
+  readonly breaker: CircuitBreaker
   readonly stats: EndpointStats
   kinds: ReadonlySet<MessageKind>
   /** Laurel has given it up, and the record that says so is on its way. */
@@ -78,7 +80,7 @@ export class Endpoint implements Account {
     this.environment = environment
     this.stats = stats
     this.#shared = shared
-    this.breaker = new Breaker(shared.random)
+    this.breaker = new CircuitBreaker(shared.random)
     this.queue = new Queue(shared, () => this.breaker.standing === "proven")
     this.#webhook = webhook
     this.kinds = kindsOf(webhook.events)
@@ -91,6 +93,11 @@ export class Endpoint implements Account {
 
   get isEnabled(): boolean {
     return this.#webhook.status === "enabled" && !this.givenUp
+  }
+
+  /** Whether it accepts the message of a fact, of a kind that it asks for: one made after it was created, and addressed to it or to all. */
+  accepts({ record }: FeedEntry, index: number): boolean {
+    return record.sequence > this.number && isFactFor(record.facts[index]!, this.webhook.id)
   }
 
   get inFlight(): number {

@@ -14,13 +14,13 @@ import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "../endpoint/Endpoint.ts"
-import type { Job } from "../endpoint/Job.ts"
+import type { Erasures } from "../endpoint/Erasures.ts"
 import type { Registry } from "../endpoint/Registry.ts"
+import type { WebhookMetrics } from "../endpoint/WebhookMetrics.ts"
 import { type DeliveryStatus, deliveryStatuses, type LogPlace } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
-import type { WebhookMetrics } from "../WebhookMetrics.ts"
-import type { Erasures } from "./Erasures.ts"
+import type { Job } from "../store/Job.ts"
 
 export interface EraserOptions {
   readonly registry: Registry

@@ -13,17 +13,17 @@
  * is counted as dropped, and can be recovered later.
  */
 import { Effect } from "effect"
-import { isFactFor, messageKindAt } from "../../domain/message/Message.ts"
+import { messageKindAt } from "../../domain/message/Message.ts"
 import type { FactOf } from "../../domain/record/Record.ts"
 import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "../endpoint/Endpoint.ts"
-import type { Job } from "../endpoint/Job.ts"
 import type { Registry } from "../endpoint/Registry.ts"
-import { Delivery, placeName, userHash } from "../store/Delivery.ts"
+import type { WebhookMetrics } from "../endpoint/WebhookMetrics.ts"
+import { Delivery, placeName, userHash, userOf } from "../store/Delivery.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
-import type { WebhookMetrics } from "../WebhookMetrics.ts"
+import type { Job } from "../store/Job.ts"
 
 export interface OutboxOptions {
   readonly feed: Feed
@@ -224,7 +224,7 @@ export class Outbox {
       const kind = messageKindAt(record, index)
       if (kind === undefined) continue
       for (const endpoint of registry.askingFor(environment, kind)) {
-        if (!isFor(endpoint, entry, index)) continue
+        if (!endpoint.accepts(entry, index)) continue
         const written =
           this.#written.size === 0
             ? undefined
@@ -236,7 +236,7 @@ export class Outbox {
           this.#options.writer.touchAccount(endpoint)
           continue
         }
-        user ??= userOf(entry)
+        user ??= userOf(record)
         const name = { endpoint: endpoint.number, sequence, at: record.at, index }
         const delivery = new Delivery(name, kind, user)
         // The journal was cut before the record that stood there: this delivery takes the place of its.
@@ -272,14 +272,4 @@ const isAbout = ({ record }: FeedEntry): boolean => {
     if (kind === "user.deleted" || kind.startsWith("webhook.")) return true
   }
   return false
-}
-
-/** Whether the message of a fact is for an endpoint that asks for its kind. */
-export const isFor = (endpoint: Endpoint, { record }: FeedEntry, index: number): boolean =>
-  record.sequence > endpoint.number && isFactFor(record.facts[index]!, endpoint.webhook.id)
-
-/** The hash of the user whom a record is about. */
-export const userOf = ({ record }: FeedEntry): string => {
-  const { subject } = record
-  return subject.actor === "user" ? userHash(subject.environment, subject.userId) : ""
 }

@@ -6,6 +6,7 @@
 import { hash } from "node:crypto"
 import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { asBuffer, compositeKey } from "../../storage/Keys.ts"
 
@@ -131,6 +132,10 @@ export class Delivery implements DeliveryName, DeliveryState {
 /** Tells whom a delivery is about without saying who it is. */
 export const userHash = (environment: string, userId: string): string =>
   hash("sha256", `${environment}\n${userId}`, "buffer").toString("base64url", 0, 12)
+
+/** The hash of the user whom a record is about; empty where it is about none. */
+export const userOf = ({ subject }: JournalRecord): string =>
+  subject.actor === "user" ? userHash(subject.environment, subject.userId) : ""
 
 /** The id of a delivery among those of its endpoint, such as `dlv_0mi8k3f2a4c92_1`. */
 export const deliveryId = (name: MessageName): string => factId("dlv", name)

@@ -13,7 +13,6 @@ import { Effect, Stream } from "effect"
 import { asBuffer, compositeKey, keyParts, rangeOf, successor } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry, Table } from "../../storage/Storage.ts"
 import { brokenValue, decodeValue, openValue } from "../../storage/Values.ts"
-import { type Job, jobPrefix } from "../endpoint/Job.ts"
 import {
   type AttemptResult,
   attemptKey,
@@ -27,6 +26,7 @@ import {
   placeName,
 } from "./Delivery.ts"
 import { type EndpointStats, emptyStats, statsKey } from "./EndpointStats.ts"
+import { type Job, jobPrefix } from "./Job.ts"
 import { type RecordName, type Removal, SucceededLog } from "./SucceededLog.ts"
 
 type Store = Storage["Service"]

@@ -3,7 +3,7 @@
  * endpoints and the cursor of the outbox, all in one transaction, every `webhookFlushIntervalMs` or when
  * many wait. An idle dispatcher writes nothing.
  *
- * - What was just expanded and waits in memory to be sent is not written for a while (`#young`), so a delivery
+ * - What was just expanded and waits in memory to be sent is not written for a while (`#deferred`), so a delivery
  *   that succeeds soon is written once. The cursor stays before the oldest of those; how far records were
  *   expanded is written beside it (`reached`).
  * - What the cursor has passed is in the same transaction or an earlier one: a crash takes back deliveries only
@@ -18,13 +18,13 @@ import { Cause, Effect, type Scope, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, type Entry, type Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import { type Job, jobKey } from "../endpoint/Job.ts"
+import { DeferredDeliveries } from "./DeferredDeliveries.ts"
 import type { Delivery } from "./Delivery.ts"
 import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
 import { byEndpoint, jsonEntry, pushEntries } from "./deliveryEntries.ts"
 import { copyOf, count, type EndpointStats, statsKey } from "./EndpointStats.ts"
+import { type Job, jobKey } from "./Job.ts"
 import { blocksOf, type Row, rowOf } from "./SucceededLog.ts"
-import { Young } from "./Young.ts"
 
 /** Whose numbers are kept. */
 export interface Account {
@@ -52,7 +52,7 @@ export class DeliveryWriter {
   readonly #flushDeliveries: number
   #dirty = new Set<Delivery>()
   /** Those that were expanded not long ago and wait in memory, in the order of the journal. */
-  readonly #young = new Young()
+  readonly #deferred = new DeferredDeliveries()
   /** The next flush writes those, too. */
   #all = false
   #accounts = new Set<Account>()
@@ -71,7 +71,7 @@ export class DeliveryWriter {
   #changed = false
   #onChange: (() => void) | undefined
   #onMany: (() => void) | undefined
-  #roomy: Array<() => void> = []
+  #waitingForRoom: Array<() => void> = []
 
   constructor(options: DeliveryWriterOptions) {
     this.#options = options
@@ -138,13 +138,13 @@ export class DeliveryWriter {
   }
 
   /** The oldest record that is expanded only in memory. */
-  get oldestYoung(): number | undefined {
-    return this.#young.oldest
+  get oldestDeferred(): number | undefined {
+    return this.#deferred.oldest
   }
 
   /** A delivery was made or has changed. */
   touch(delivery: Delivery): void {
-    this.#young.delete(delivery)
+    this.#deferred.delete(delivery)
     this.#dirty.add(delivery)
     this.#change()
   }
@@ -191,7 +191,7 @@ export class DeliveryWriter {
   /** Ends when there is room for more unwritten deliveries. */
   readonly room: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.#dirty.size < limits.webhookUnwrittenMax) resume(Effect.void)
-    else this.#roomy.push(() => resume(Effect.void))
+    else this.#waitingForRoom.push(() => resume(Effect.void))
   })
 
   /** Ends when everything is on disk, without waiting for the interval. */
@@ -224,8 +224,8 @@ export class DeliveryWriter {
   readonly run: Effect.Effect<void, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
     const interval = this.#options.flushIntervalMs ?? limits.webhookFlushIntervalMs
     while (true) {
-      if (this.#young.size === 0) yield* this.#changes
-      else yield* Effect.timeoutOption(this.#changes, limits.webhookYoungMs)
+      if (this.#deferred.size === 0) yield* this.#changes
+      else yield* Effect.timeoutOption(this.#changes, limits.webhookDeferMs)
       const pressing = this.#waiting.length > 0 || this.#dirty.size >= this.#flushDeliveries
       if (!pressing) yield* Effect.timeoutOption(this.#many, interval)
       this.#busy = true
@@ -264,10 +264,10 @@ export class DeliveryWriter {
     const waiting = this.#waiting
     const passed = this.#cursor
     const reached = Math.max(this.#reached, passed)
-    if (this.#all) this.#young.takeAll(dirty)
-    else this.#young.setAside(dirty, this.#options.now() - limits.webhookYoungMs)
+    if (this.#all) this.#deferred.takeAll(dirty)
+    else this.#deferred.setAside(dirty, this.#options.now() - limits.webhookDeferMs)
     this.#all = false
-    const cursor = Math.min(passed, (this.oldestYoung ?? Number.POSITIVE_INFINITY) - 1)
+    const cursor = Math.min(passed, (this.oldestDeferred ?? Number.POSITIVE_INFINITY) - 1)
     this.#changed = false
     this.#dirty = new Set()
     this.#accounts = new Set()
@@ -333,8 +333,8 @@ export class DeliveryWriter {
     this.#cursorWrittenAt = this.#options.now()
     // What has changed while it was written is told after the next write.
     this.#options.onWritten([...dirty].filter((delivery) => !this.#dirty.has(delivery)))
-    const roomy = this.#roomy
-    this.#roomy = []
+    const roomy = this.#waitingForRoom
+    this.#waitingForRoom = []
     for (const resume of [...waiting, ...roomy]) resume()
   })
 

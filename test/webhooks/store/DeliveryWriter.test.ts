@@ -149,19 +149,19 @@ describe("DeliveryWriter", () => {
       // What has ended is written, beyond the cursor.
       end(second!)
       yield* writer.settledFlushed
-      expect([yield* found, writer.oldestYoung]).toEqual([[undefined, 3, 0, 1], 1])
+      expect([yield* found, writer.oldestDeferred]).toEqual([[undefined, 3, 0, 1], 1])
       end(first!)
       yield* writer.settledFlushed
-      expect([yield* found, writer.oldestYoung]).toEqual([[2, 3, 0, 2], 3])
+      expect([yield* found, writer.oldestDeferred]).toEqual([[2, 3, 0, 2], 3])
       // One millisecond less than the while, and the while.
-      now = limits.webhookYoungMs - 1
+      now = limits.webhookDeferMs - 1
       writer.touchAccount(account)
       yield* writer.settledFlushed
       expect(yield* found).toEqual([2, 3, 0, 2])
-      now = limits.webhookYoungMs
+      now = limits.webhookDeferMs
       writer.touchAccount(account)
       yield* writer.settledFlushed
-      expect([yield* found, writer.oldestYoung]).toEqual([[3, 3, 1, 2], undefined])
+      expect([yield* found, writer.oldestDeferred]).toEqual([[3, 3, 1, 2], undefined])
       end(third!)
       yield* writer.flushed
       expect(yield* found).toEqual([3, 3, 0, 3])

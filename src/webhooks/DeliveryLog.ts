@@ -1,17 +1,17 @@
 /** What HTTP and the operator see of the delivery of webhooks. */
 import { Context, Effect } from "effect"
-import type { MessageName } from "../../domain/message/Message.ts"
-import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
-import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
-import { limits } from "../../Limits.ts"
-import type { Broken } from "../../storage/Storage.ts"
-import type { Registry } from "../endpoint/Registry.ts"
-import type { AllowedRanges } from "../send/AddressGuard.ts"
-import { AddressRefused, type Resolve, resolveAllowed } from "../send/Resolver.ts"
-import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./Delivery.ts"
-import type { DeliveryStore } from "./DeliveryStore.ts"
-import type { DeliveryWriter } from "./DeliveryWriter.ts"
-import type { EndpointStats } from "./EndpointStats.ts"
+import type { MessageName } from "../domain/message/Message.ts"
+import { invalidRequest, type LaurelError } from "../domain/values/Errors.ts"
+import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
+import { limits } from "../Limits.ts"
+import type { Broken } from "../storage/Storage.ts"
+import type { Registry } from "./endpoint/Registry.ts"
+import type { AllowedRanges } from "./send/AddressGuard.ts"
+import { AddressRefused, type Resolve, resolveAllowed } from "./send/Resolver.ts"
+import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./store/Delivery.ts"
+import type { DeliveryStore } from "./store/DeliveryStore.ts"
+import type { DeliveryWriter } from "./store/DeliveryWriter.ts"
+import type { EndpointStats } from "./store/EndpointStats.ts"
 
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {
@@ -54,7 +54,7 @@ export class DeliveryLog extends Context.Service<
     /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
     readonly checkHost: (url: string) => Effect.Effect<void, LaurelError>
   }
->()("webhooks/store/DeliveryLog") {}
+>()("webhooks/DeliveryLog") {}
 
 export interface DeliveryLogParts {
   readonly registry: Registry

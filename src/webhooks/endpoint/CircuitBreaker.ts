@@ -6,10 +6,10 @@
  * that long.
  */
 import { limits } from "../../Limits.ts"
-import { jittered } from "./Schedule.ts"
+import { jittered } from "./RetrySchedule.ts"
 import type { Standing } from "./Slots.ts"
 
-export class Breaker {
+export class CircuitBreaker {
   readonly #random: () => number
   #concurrency = 1
   #failures = 0

@@ -6,8 +6,7 @@ import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
-import { isFor, userOf } from "../outbox/Outbox.ts"
-import { Delivery } from "../store/Delivery.ts"
+import { Delivery, userOf } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 import type { Endpoint } from "./Endpoint.ts"
@@ -55,7 +54,7 @@ export const redeliver = (
     const entry = (yield* engine.feed.find([sequence])).get(sequence)
     if (entry === undefined || entry.record.at !== at) return
     const kind = messageKindAt(entry.record, index)
-    if (kind === undefined || !isFor(endpoint, entry, index)) return
+    if (kind === undefined || !endpoint.accepts(entry, index)) return
     // Between the order and its turn the user may have been erased.
     if (yield* isErased(entry)) return
     const { queue } = endpoint
@@ -72,7 +71,7 @@ export const redeliver = (
     yield* writer.flushed
     const found = yield* store.find(endpoint.number, name)
     const delivery =
-      found ?? new Delivery({ endpoint: endpoint.number, ...name }, kind, userOf(entry))
+      found ?? new Delivery({ endpoint: endpoint.number, ...name }, kind, userOf(entry.record))
     delivery.renew(now())
     delivery.urgent = true
     queue.offer(delivery, entry)

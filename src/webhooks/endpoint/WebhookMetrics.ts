@@ -1,5 +1,5 @@
 /** What the delivery of webhooks says of itself to `Metrics`. */
-import type { Counter, Metrics } from "../metrics/Metrics.ts"
+import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
 /** What is read when the metrics are asked for. */
 export interface ObservedWebhooks {

@@ -6,7 +6,7 @@ import {
   nextPause,
   parseSchedule,
   retryAfterOf,
-} from "../../../src/webhooks/endpoint/Schedule.ts"
+} from "../../../src/webhooks/endpoint/RetrySchedule.ts"
 
 const hour = 3_600_000
 

@@ -10,16 +10,15 @@ import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import type { Eraser } from "../outbox/Eraser.ts"
-import type { Erasures } from "../outbox/Erasures.ts"
-import { isFor, userOf } from "../outbox/Outbox.ts"
-import { Delivery, placeName } from "../store/Delivery.ts"
+import type { Endpoint } from "../endpoint/Endpoint.ts"
+import type { Erasures } from "../endpoint/Erasures.ts"
+import type { Registry } from "../endpoint/Registry.ts"
+import { Delivery, placeName, userOf } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 import { statsKey } from "../store/EndpointStats.ts"
-import type { Endpoint } from "./Endpoint.ts"
-import type { Job } from "./Job.ts"
-import type { Registry } from "./Registry.ts"
+import type { Job } from "../store/Job.ts"
+import type { Eraser } from "./Eraser.ts"
 
 type JobOf<Kind extends Job["kind"]> = Extract<Job, { readonly kind: Kind }>
 
@@ -159,13 +158,13 @@ export class Jobs {
           const kind = messageKindAt(record, index)
           const asked = kind !== undefined && endpoint.kinds.has(kind)
           const place = { sequence: record.sequence, index }
-          if (!asked || !isFor(endpoint, entry, index) || endpoint.queue.has(place)) continue
+          if (!asked || !endpoint.accepts(entry, index) || endpoint.queue.has(place)) continue
           const found = stored.get(placeName(place))
           if (found !== undefined && found.status !== "failed" && found.status !== "dropped") {
             continue
           }
           const name = { endpoint: endpoint.number, at: record.at, ...place }
-          const delivery = found ?? new Delivery(name, kind, userOf(entry))
+          const delivery = found ?? new Delivery(name, kind, userOf(record))
           missed.push({ delivery, entry })
         }
       }

@@ -1,23 +1,23 @@
 import { describe, expect, it } from "vitest"
 import { limits } from "../../../src/Limits.ts"
-import { Breaker } from "../../../src/webhooks/endpoint/Breaker.ts"
+import { CircuitBreaker } from "../../../src/webhooks/endpoint/CircuitBreaker.ts"
 
 const middle = () => 0.5
 /** How many attempts may be under way at once. */
-const concurrency = (breaker: Breaker, now = 0): number => {
+const concurrency = (breaker: CircuitBreaker, now = 0): number => {
   let inFlight = 0
   while (breaker.mayStart(inFlight, now)) inFlight++
   return inFlight
 }
-const failing = (failures: number, now = 0): Breaker => {
-  const breaker = new Breaker(middle)
+const failing = (failures: number, now = 0): CircuitBreaker => {
+  const breaker = new CircuitBreaker(middle)
   for (let failure = 0; failure < failures; failure++) breaker.failed(now, undefined)
   return breaker
 }
 
 describe("A circuit breaker", () => {
   it("allows one attempt more with each success, up to a bound, and half with each failure", () => {
-    const breaker = new Breaker(middle)
+    const breaker = new CircuitBreaker(middle)
     expect([concurrency(breaker), breaker.standing]).toEqual([1, "unknown"])
     for (let success = 0; success < 20; success++) breaker.succeeded()
     expect([concurrency(breaker), breaker.standing]).toEqual([
@@ -67,10 +67,10 @@ describe("A circuit breaker", () => {
   })
 
   it("leaves alone for as long as is asked for, up to a bound", () => {
-    const asked = new Breaker(middle)
+    const asked = new CircuitBreaker(middle)
     asked.failed(0, 5_000)
     expect([concurrency(asked, 4_999), concurrency(asked, 5_000)]).toEqual([0, 1])
-    const greedy = new Breaker(middle)
+    const greedy = new CircuitBreaker(middle)
     greedy.failed(0, 10 * limits.webhookBreakerPauseMsMax)
     expect(greedy.openUntil).toBe(limits.webhookBreakerPauseMsMax)
   })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { FeedEntry } from "../../../src/engine/commit/Feed.ts"
 import { limits } from "../../../src/Limits.ts"
-import { Queue } from "../../../src/webhooks/outbox/Queue.ts"
+import { Queue } from "../../../src/webhooks/endpoint/Queue.ts"
 import { Delivery } from "../../../src/webhooks/store/Delivery.ts"
 
 const entry = new FeedEntry({} as FeedEntry["record"], 100)

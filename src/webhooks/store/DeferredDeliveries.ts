@@ -4,7 +4,7 @@
  */
 import type { Delivery } from "./Delivery.ts"
 
-export class Young {
+export class DeferredDeliveries {
   readonly #deliveries = new Set<Delivery>()
   #newest = 0
 
