@@ -52,7 +52,7 @@ describe("a batch", () => {
       detail: "The event is invalid.",
       errors: expect.arrayContaining([
         { pointer: "/events/1/userId", code: "too_short", detail: "must not be empty" },
-        { pointer: "/events/1/acton", code: "unknown_member", detail: "is not known here" },
+        { pointer: "/events/1/acton", code: "unknown_member", detail: "is unknown" },
         { pointer: "/events/1/action", code: "missing", detail: "is required" },
       ]),
     })

@@ -186,7 +186,7 @@ describe("/openapi.json", () => {
     expect(QuestPatch.properties.endsAt).toMatchObject({
       type: ["string", "null"],
       format: "date-time",
-      description: expect.stringContaining("When it ends"),
+      description: expect.stringContaining("End of the quest"),
     })
     expect(QuestPatch.properties.recurrence.enum).toEqual([
       "none",
@@ -196,6 +196,13 @@ describe("/openapi.json", () => {
       null,
     ])
     expect(QuestPatch.properties.endsAt.anyOf).toBeUndefined()
+  })
+
+  it("uses the field's words", async () => {
+    const { text } = await get("/openapi.json")
+    const phrases =
+      /\b(anew|(is|are|was|were) (told|had)|goes on|what became|as it should|whoever|by what|taken back|was there already|nothing is here|may not do this)\b/gi
+    expect([...text.matchAll(phrases)].map(([phrase]) => phrase)).toEqual([])
   })
 
   it("documents every error code", async () => {

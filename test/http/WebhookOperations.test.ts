@@ -534,7 +534,7 @@ describe("Delivering once more", () => {
       expect([status, json.code, json.detail]).toEqual([
         410,
         "gone",
-        "The message is about a user who was erased since.",
+        "The message's user was erased.",
       ])
     }
     await grant("ada")

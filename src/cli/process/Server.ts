@@ -89,7 +89,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
     )
     yield* logDurability(config)
-    readiness.doing = "The data is open; the server is about to be ready."
+    readiness.doing = "The data directory is open; the server is almost ready."
 
     const demoKey = yield* Effect.provide(createDemoKey, services)
     const shownKey =

@@ -24,14 +24,14 @@ export const decideBackfillRun = (
     const { awarded, checked } = command
     return underWay
       ? Result.succeed([{ kind: "backfill.finished", badgeId, checked, awarded }])
-      : refuse("conflict", "No backfill of this badge is under way.")
+      : refuse("conflict", "No backfill of this badge is running.")
   }
   const badge = badges.get(badgeId)
   if (badge === undefined) return refuse("badge_not_found", "No badge of this project has this id.")
   if (badge.archived) return refuse("invalid_transition", "The badge is archived.")
   if (badge.criteria.kind === "manual") {
-    return refuse("conflict", "The badge has no criteria by which users could qualify.")
+    return refuse("conflict", "A manual badge has no criteria to backfill.")
   }
-  if (underWay) return refuse("conflict", "A backfill of this badge is under way.")
+  if (underWay) return refuse("conflict", "A backfill of this badge is already running.")
   return Result.succeed([{ kind: "backfill.started", badgeId, notify: command.notify }])
 }

@@ -72,7 +72,7 @@ const update = (
   now: number,
 ): Decided => {
   if (badge.archived) {
-    return refuse("invalid_transition", "The badge is archived, and stays as it is.")
+    return refuse("invalid_transition", "An archived badge cannot change.")
   }
   const criterion =
     criteria === undefined

@@ -71,7 +71,7 @@ export const decideBackfill = (
   const draft = new Draft(user, project, now)
   const { counted } = command
   if (counted !== undefined && command.countedUpTo !== user.sequence) {
-    return refuse("conflict", "The user has gone on since it was counted.")
+    return refuse("conflict", "The user's state changed after the count.")
   }
   const target = targetOf(badge)
   let reached = criterionNumber(badge, user, (xp) => draft.levelOf(xp))

@@ -160,7 +160,7 @@ const deletionOf = ({ quests }: UserState): Fact => {
 
 const userNotFound = laurelError(
   "user_not_found",
-  "No event or reward of this user was ever accepted.",
+  "No event or reward of this user was accepted yet.",
 )
 
 const nothingDue = laurelError("conflict", "Nothing is due for the user.")

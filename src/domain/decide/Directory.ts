@@ -38,7 +38,7 @@ export const decideDirectory = (
     case "createDirectory":
       return state.hashSecret === null
         ? Result.succeed([{ kind: "directory.created", hashSecret: command.hashSecret }])
-        : refuse("conflict", "The directory has its secret already.")
+        : refuse("conflict", "The directory already has its secret.")
     case "createKey": {
       const faults = keyFaults(command, now)
       if (faults.length > 0) return Result.fail(invalidRequest(faults))
@@ -59,7 +59,7 @@ export const decideDirectory = (
     case "revokeKey": {
       const key = state.keys.get(command.keyId)
       if (key === undefined || key.revokedAt !== null) {
-        return refuse("key_not_found", "No key in force has this id.")
+        return refuse("key_not_found", "No active key has this id.")
       }
       return Result.succeed([{ kind: "key.revoked", keyId: command.keyId }])
     }

@@ -62,7 +62,7 @@ const update = (
   { metadata, reward, status, ...change }: QuestChange,
   now: number,
 ): Decided => {
-  if (quest.set === "archived") return cannot("The quest is archived, and stays as it is.")
+  if (quest.set === "archived") return cannot("An archived quest cannot change.")
   const changed: Quest = {
     ...quest,
     ...change,

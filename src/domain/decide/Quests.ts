@@ -133,13 +133,13 @@ export const completeByEvent = (draft: Draft, event: TrackedEvent): LaurelError 
     return laurelError("quest_not_active", `The quest's status is ${status}.`)
   }
   if (period === undefined) {
-    return laurelError("quest_not_active", "The quest's period in which it occurred is over.")
+    return laurelError("quest_not_active", "The quest's period of this event is over.")
   }
   if (isLocked(draft, quest)) {
-    return laurelError("quest_locked", "The user has not completed the quests that come before.")
+    return laurelError("quest_locked", "The user has not completed the prerequisite quests.")
   }
   if (!isDone(quest, state?.steps)) {
-    return laurelError("quest_incomplete", "Steps of the quest are still open.")
+    return laurelError("quest_incomplete", "Not all steps of the quest are complete.")
   }
   if (state === undefined) start(draft, quest, period, before)
   complete(draft, quest, period, before)

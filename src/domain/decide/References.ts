@@ -56,10 +56,7 @@ const inUse = (thing: string, referrers: ReadonlyArray<string>): LaurelError | u
   const more = referrers.length - shownMax
   const shown = referrers.slice(0, shownMax).join(", ")
   const names = more > 0 ? `${shown} and ${more} more` : shown
-  return laurelError(
-    "in_use",
-    `Still refer to the ${thing}: ${names}. Change or delete these first.`,
-  )
+  return laurelError("in_use", `The ${thing} is used by ${names}. Change or delete these first.`)
 }
 
 const nameQuest = ({ id, title }: Quest): string => `quest ${id} (${title})`

@@ -52,7 +52,7 @@ export const decideRevocation = (
 /** What is said of an event or reward that the user does not have, or that was taken back already. */
 export const revocationNotFound = ({ of }: Pick<Revocation, "of">): LaurelError => {
   const code: ErrorCode = of === "event" ? "event_not_found" : "reward_not_found"
-  return laurelError(code, `The user has no ${of} with this id, or it was taken back already.`)
+  return laurelError(code, `The user has no ${of} with this id, or it was already revoked.`)
 }
 
 const standingOf = ({ completedAt, expired }: QuestState) => {

@@ -121,7 +121,7 @@ const updated = (webhook: Webhook, now: number): Decided =>
 const tooMany: Decided = quotaExceeded(limits.webhooksMax, "webhooks")
 const tooManySecrets: Decided = refuse(
   "quota_exceeded",
-  `A webhook has at most ${limits.webhookSecretsMax} secrets that sign at once. Wait until one ends, or end all before with graceSeconds 0.`,
+  `A webhook has at most ${limits.webhookSecretsMax} active secrets. Wait until one ends, or end all previous ones with graceSeconds 0.`,
 )
 const notFound: Decided = refuse("webhook_not_found", "No webhook of this project has this id.")
 const disabled: Decided = refuse("webhook_disabled", "The webhook is disabled; enable it first.")

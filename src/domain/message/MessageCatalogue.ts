@@ -69,7 +69,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { ...of, ...lesson, source: { kind: "criteria", id: null } },
   },
   "badge.revoked": {
-    description: "A badge was taken back.",
+    description: "A badge was revoked.",
     example: { ...of, cause: taken, ...lesson },
   },
   "streak.extended": {
@@ -85,7 +85,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { ...of, ...first },
   },
   "quest.progressed": {
-    description: "An event counted for a step of a quest.",
+    description: "An event counted for a quest step.",
     example: { ...of, ...first, step: "lessons", current: 2, target: 5, progress: 0.4 },
   },
   "quest.completed": {

@@ -28,7 +28,7 @@ const user = {
 const change = (what: string) =>
   Schema.Struct({
     earned: count(`The ${what} that were given; negative where they were taken back.`),
-    total: count("The balance afterwards."),
+    total: count("Balance after this request."),
   })
 const outcome = {
   xp: change("xp"),
@@ -40,8 +40,7 @@ const source = Schema.Struct({
   kind: Schema.Literals(["rule", "quest", "reward", "criteria"]),
   id: Schema.NullOr(Schema.String),
 }).annotate({
-  description:
-    "What gave it: a rule, a quest, a reward granted by hand or, for a badge, its own criteria.",
+  description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
 })
 const earned = {
   ...user,
@@ -52,7 +51,7 @@ const earned = {
 const revoked = {
   ...user,
   amount: count("How much was taken back."),
-  total: count("The balance after it."),
+  total: count("Balance afterwards."),
 }
 
 const questName = {
@@ -111,14 +110,14 @@ const data = {
   "streak.extended": Schema.Struct({
     ...user,
     key: text("Which streak."),
-    current: count("Its days in a row."),
-    best: count("The most that it ever had."),
+    current: count("Days in a row."),
+    best: count("Longest run in days."),
   }),
   "streak.broken": Schema.Struct({
     ...user,
     key: text("Which streak."),
-    length: count("The days in a row that it had."),
-    best: count("The most that it ever had."),
+    length: count("Length of the streak in days."),
+    best: count("Longest run in days."),
   }),
   "quest.started": Schema.Struct(questName),
   "quest.progressed": Schema.Struct({

@@ -102,7 +102,7 @@ export class Actor<State, Command> {
   /** Why the mailbox takes nothing at the moment. */
   refusal(now: () => number): LaurelError | undefined {
     if (this.unanswered >= limits.mailboxMessagesMax) {
-      return laurelError("overloaded", "This mailbox is full.", { retryAfterSeconds: 1 })
+      return laurelError("overloaded", "The user's mailbox is full.", { retryAfterSeconds: 1 })
     }
     if (this.downUntil > 0) {
       const waitMs = this.downUntil - now()
@@ -140,7 +140,7 @@ export class Actor<State, Command> {
 
 /** What an actor answers for `waitMs` after it failed too often. */
 export const failedTooOften = (waitMs: number): LaurelError =>
-  laurelError("overloaded", "This actor failed too often.", {
+  laurelError("overloaded", "The user's actor failed too often.", {
     retryAfterSeconds: Math.ceil(waitMs / 1_000),
   })
 

@@ -163,7 +163,7 @@ export class Requests {
   /** What a caller is told when the storage is broken; the process ends. */
   broken(cause: Broken): LaurelError {
     this.#onBroken(cause)
-    return laurelError("storage_unavailable", "The storage is broken; the server ends.", {
+    return laurelError("storage_unavailable", "The storage failed; the server stops.", {
       retryAfterSeconds: 5,
     })
   }

@@ -215,5 +215,5 @@ const refuse = (code: string, detail: string): Effect.Effect<never, LaurelError>
 
 const userNotFound = laurelError(
   "user_not_found",
-  "No event or reward of the user named by around was ever accepted.",
+  "No event or reward of the user in around was accepted yet.",
 )

@@ -76,13 +76,9 @@ export class IdempotencyKeys {
       if (running !== undefined) {
         return yield* Effect.fail(
           running.fingerprint === fingerprint
-            ? laurelError(
-                "idempotency_in_progress",
-                "Ask again when the first request has ended.",
-                {
-                  retryAfterSeconds: 1,
-                },
-              )
+            ? laurelError("idempotency_in_progress", "Retry when the first request has ended.", {
+                retryAfterSeconds: 1,
+              })
             : reused,
         )
       }
@@ -168,5 +164,5 @@ const nameOf = ({ kept, subject }: JournalRecord): string | undefined =>
 
 const reused = laurelError(
   "idempotency_key_reused",
-  "The first request with this key had another method, path or body.",
+  "The first request with this key had a different method, path or body.",
 )

@@ -36,7 +36,7 @@ export const createArchive = (
           const { detail, kind } = failed.success
           return Effect.sync(() => tell({ failed: { kind, detail } }))
         }
-        tell({ failed: { kind: "failed", detail: "The log has more under the request id." } })
+        tell({ failed: { kind: "failed", detail: "The log has the cause under the request id." } })
         return Effect.annotateLogs(Effect.logError("An admin request failed", cause), { requestId })
       },
     }),

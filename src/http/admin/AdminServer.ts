@@ -142,10 +142,13 @@ const createAdminServer = (
 const unauthorized = laurelError("unauthorized", "Send the token of this server's `server.json`.")
 const misdirected = laurelError(
   "misdirected_request",
-  "Ask with an IP address, with localhost, or with a name that LAUREL_ADMIN_HOST_NAMES lists.",
+  "Use an IP address, localhost, or a name from LAUREL_ADMIN_HOST_NAMES.",
 )
-const notFound = laurelError("not_found", "The admin server has no such method and path.")
-const internalError = laurelError("internal_error", "The log has more under the request id.")
+const notFound = laurelError(
+  "not_found",
+  "The admin server has no operation with this method and path.",
+)
+const internalError = laurelError("internal_error", "The log has the cause under the request id.")
 
 const logReadFailure = ({ cause, metric }: ReadFailure): Effect.Effect<void> =>
   Effect.logError("A metric can not be read", Cause.die(cause)).pipe(

@@ -31,7 +31,7 @@ export const Api = HttpApi.make("laurel")
       description: introduction,
       license: { name: "MIT" },
       servers: [
-        { url: "/", description: "Paths as they are written here" },
+        { url: "/", description: "Paths as documented" },
         { url: "/api", description: "The same operations under /api/v1" },
       ],
       transform: completeReference,

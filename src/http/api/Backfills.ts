@@ -8,8 +8,7 @@ import { countedBadgeId } from "./examples/Ids.ts"
 export const BackfillRequest = Schema.Struct({
   notify: Schema.optionalKey(
     Schema.Boolean.annotate({
-      description:
-        "Whether webhooks and streams tell of the badges that it gives. Default `false`.",
+      description: "Whether webhooks and streams report the awarded badges. Default `false`.",
       examples: [false],
     }),
   ),
@@ -21,43 +20,43 @@ const asked = {
     examples: [countedBadgeId],
   }),
   notify: Schema.Boolean.annotate({
-    description: "Whether messages tell of the badges that it gives.",
+    description: "Whether webhooks and streams report the awarded badges.",
     examples: [false],
   }),
-  startedAt: Time.annotate({ description: "When it was asked for." }),
+  startedAt: Time.annotate({ description: "Start of the backfill." }),
 }
 
 export const StartedBackfill = Schema.Struct(asked).annotate({
   identifier: "StartedBackfill",
-  description: "A backfill that was taken on; `Location` is where it can be watched.",
+  description: "An accepted backfill; `Location` has its progress.",
   examples: [startedBackfill],
 })
 
 export const Backfill = Schema.Struct({
   ...asked,
   status: oneOf(["waiting", "running", "finished"]).annotate({
-    description: "`waiting`: the backfill of another badge comes first.",
+    description: "`waiting`: another backfill runs first.",
     examples: ["running"],
   }),
   checked: Schema.Int.annotate({
-    description: "How many users were looked at.",
+    description: "Number of users checked.",
     examples: [42_000],
   }),
   total: Schema.Int.annotate({
-    description: "How many users there are to look at.",
+    description: "Number of users to check.",
     examples: [100_000],
   }),
   awarded: Schema.Int.annotate({
     description:
-      "How many users got the badge by it. After a restart of the server it begins anew, and does not count those who had got it before.",
+      "Number of users awarded. A server restart restarts the backfill, and earlier awards are not counted again.",
     examples: [1_250],
   }),
   finishedAt: Schema.NullOr(Time).annotate({
-    description: "When all users had been looked at.",
+    description: "End of the backfill; null: not finished.",
     examples: [null],
   }),
 }).annotate({
   identifier: "Backfill",
-  description: "The award of a badge to those who qualify already.",
+  description: "The award of a badge to users who already qualify.",
   examples: backfills,
 })

@@ -29,37 +29,37 @@ import {
 } from "./Problems.ts"
 
 const Name = text(1, limits.titleCharactersMax).annotate({
-  description: "What people call it.",
+  description: "Name for people.",
   examples: ["Ten lessons"],
 })
 const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
-  description: "What people are told of it.",
+  description: "Description for people.",
   examples: ["For ten lessons with 90 points or more"],
 })
 const Icon = text(0, limits.iconCharactersMax).annotate({
-  description: "A URL, an emoji, or whatever your app shows.",
+  description: "URL, emoji or any text for your app.",
   examples: ["🏅"],
 })
 const Secret = Schema.Boolean.annotate({
-  description: "Whether users see it only once they have earned it. Default `false`.",
+  description: "Whether users see the badge only once earned. Default `false`.",
   examples: [false],
 })
 
 const Kind = oneOf(criterionKinds).annotate({
   description:
-    "Which number earns it: the user's `xp`, `level` or `points`; `action_count`: events with an action; `quest_count`: quests completed; `streak`: the days of a streak; `manual`: none, it is only given by rules, quests and rewards.",
+    "The number that earns the badge: the user's `xp`, `level` or `points`; `action_count`: events with an action; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it.",
   examples: ["action_count"],
 })
 
 const CriterionTarget = Target.annotate({
-  description: "The number from which on it is earned; required unless the kind is `manual`.",
+  description: "The number at which the badge is earned; required unless the kind is `manual`.",
 })
 const CriterionAction = CountedAction.annotate({
-  description: "Which events count; required for the kind `action_count`, and only there.",
+  description:
+    "The action of the events to count; only for the kind `action_count`, and required there.",
 })
 const StreakKey = Key.annotate({
-  description:
-    "The key of a streak of the project; only for the kind `streak`. Default: whichever streak of the user's.",
+  description: "The key of a streak; only for the kind `streak`. Default: any streak.",
   examples: ["daily"],
 })
 
@@ -69,7 +69,7 @@ const NewCriteria = Schema.Struct({
   action: Schema.optionalKey(CriterionAction),
   where: Schema.optionalKey(Where),
   streak: Schema.optionalKey(StreakKey),
-}).annotate({ identifier: "NewCriteria", description: "By what the badge is earned." })
+}).annotate({ identifier: "NewCriteria", description: "The badge's criteria." })
 
 export const NewBadge = Schema.Struct({
   name: Name,
@@ -107,7 +107,7 @@ export const BadgePatch = Schema.Struct({
     }).annotate({
       identifier: "CriteriaPatch",
       description:
-        "With another `kind`, nothing is kept of the criteria before, so all that the kind needs must be there.",
+        "Changing `kind` replaces all criteria, so send everything that the new kind requires.",
     }),
   ),
   description: Schema.optionalKey(Schema.NullOr(Description)),
@@ -116,37 +116,39 @@ export const BadgePatch = Schema.Struct({
 }).annotate({ identifier: "BadgePatch", examples: [{ criteria: { target: 20 }, icon: null }] })
 
 const shownTarget = Schema.Int.annotate({
-  description: "The number from which on it is earned.",
+  description: "The number at which the badge is earned.",
   examples: [10],
 })
 
 const Criteria = Schema.Union([
   Schema.Struct({
     kind: oneOf(["xp", "level", "points", "quest_count"]).annotate({
-      description: "A number of the user's.",
+      description: "A balance or count of the user.",
     }),
     target: shownTarget,
   }),
   Schema.Struct({
-    kind: Schema.Literal("action_count").annotate({ description: "How many events count." }),
+    kind: Schema.Literal("action_count").annotate({ description: "Number of matching events." }),
     target: shownTarget,
     action: CountedAction,
     where: ShownWhere,
   }),
   Schema.Struct({
-    kind: Schema.Literal("streak").annotate({ description: "The days of a streak." }),
+    kind: Schema.Literal("streak").annotate({ description: "Days of a streak." }),
     target: shownTarget,
     streak: Schema.NullOr(Schema.String).annotate({
-      description: "The key of a streak; null: whichever.",
+      description: "The key of a streak; null: any.",
       examples: ["daily"],
     }),
   }),
   Schema.Struct({
-    kind: Schema.Literal("manual").annotate({ description: "It is only given." }),
+    kind: Schema.Literal("manual").annotate({
+      description: "Given by rules, quests and rewards only.",
+    }),
   }),
 ]).annotate({
   identifier: "Criteria",
-  description: "By what the badge is earned.",
+  description: "The badge's criteria.",
   examples: [{ kind: "xp", target: 1000 }],
 })
 
@@ -156,36 +158,36 @@ export const Badge = Schema.Struct({
     examples: [countedBadgeId],
   }),
   name: Schema.String.annotate({
-    description: "What people call it.",
+    description: "Name for people.",
     examples: ["Ten lessons"],
   }),
   description: Schema.NullOr(Schema.String).annotate({
-    description: "What people are told of it.",
+    description: "Description for people.",
     examples: [null],
   }),
   icon: Schema.NullOr(Schema.String).annotate({
-    description: "A URL, an emoji, or whatever your app shows.",
+    description: "URL, emoji or any text for your app.",
     examples: ["🏅"],
   }),
   criteria: Criteria,
   secret: Schema.Boolean.annotate({
-    description: "Whether users see it only once they have earned it.",
+    description: "Whether users see the badge only once earned.",
     examples: [false],
   }),
   archived: Schema.Boolean.annotate({
-    description: "It is earned no more, and stays with those who have it.",
+    description: "Whether the badge is archived: users no longer earn it, and owners keep it.",
     examples: [false],
   }),
   createdAt: Time,
   updatedAt: Time,
 }).annotate({
   identifier: "Badge",
-  description: "What a user can earn once.",
+  description: "A badge, which a user can earn once.",
   examples: [badge],
 })
 
 export const BadgePage = Schema.Struct({
-  badges: Schema.Array(Badge).annotate({ description: "In the order of their creation." }),
+  badges: Schema.Array(Badge).annotate({ description: "In the order of creation." }),
   ...pageFields,
 }).annotate({
   identifier: "BadgePage",
@@ -202,7 +204,7 @@ const params = {
 
 const archivedQuery = oneOf(["true", "false"])
   .annotate({
-    description: "Whether the archived ones are shown in place of the others.",
+    description: "`true`: list archived badges instead of active ones.",
     examples: ["true"],
   })
   .pipe(
@@ -227,7 +229,7 @@ export const Badges = HttpApiGroup.make("badges")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create a badge",
-          description: `A user earns it once, with the event or reward by which the number of its criteria reaches the target. Events are counted for \`action_count\` from now on. An environment holds at most ${limits.badgesMax} badges that are not archived.`,
+          description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` counts events from now on. An environment holds at most ${limits.badgesMax} active badges.`,
         }),
       ),
     HttpApiEndpoint.get("list", "/v1/badges", {
@@ -243,7 +245,7 @@ export const Badges = HttpApiGroup.make("badges")
         OpenApi.annotations({
           summary: "List badges",
           description:
-            "The badges of the key's project and environment: those that are not archived, or, with `archived=true`, those that are.",
+            "Lists the active badges of the key's project and environment or, with `archived=true`, the archived ones.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/badges/:id", {
@@ -255,7 +257,7 @@ export const Badges = HttpApiGroup.make("badges")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a badge",
-          description: "One badge, by its id; also an archived one.",
+          description: "Returns a badge by its id, archived or not.",
         }),
       ),
     HttpApiEndpoint.patch("update", "/v1/badges/:id", {
@@ -270,12 +272,12 @@ export const Badges = HttpApiGroup.make("badges")
           summary: "Change a badge",
           description: `${patchWords}
 
-Who has the badge keeps it, whatever its criteria are now. What was counted for \`action_count\` stays; other criteria count for events from now on. Who is past a target that was lowered gets the badge from a backfill. An archived badge does not change any more (409 \`invalid_transition\`).`,
+Owners keep the badge whatever its new criteria. Counts for \`action_count\` stay; new criteria count for events from now on. After lowering a target, start a backfill to award users past it. An archived badge cannot change (409 \`invalid_transition\`).`,
         }),
       ),
     HttpApiEndpoint.delete("delete", "/v1/badges/:id", {
       params,
-      success: HttpApiSchema.NoContent.annotate({ description: "It is archived." }),
+      success: HttpApiSchema.NoContent.annotate({ description: "The badge is archived." }),
       error: [...readProblems, BadgeNotFound, UseConflict],
     })
       .annotate(OpenTo, [])
@@ -283,7 +285,7 @@ Who has the badge keeps it, whatever its criteria are now. What was counted for 
         OpenApi.annotations({
           summary: "Archive a badge",
           description:
-            "It is earned and given no more, and stays with those who have it; it still shows with its id. A badge that rules or quests give is not archived (409 `in_use`): change them first. A second time → 404.",
+            "Nobody can earn the badge any more; owners keep it, and its id still reads. A badge that rules or quests give cannot be archived (409 `in_use`): change them first. Archiving twice returns 404.",
         }),
       ),
     HttpApiEndpoint.post("startBackfill", "/v1/badges/:id/backfill", {
@@ -298,7 +300,7 @@ Who has the badge keeps it, whatever its criteria are now. What was counted for 
         OpenApi.annotations({
           summary: "Award a badge for the past",
           description:
-            "Gives the badge to every user who qualifies already, in the background, and without messages unless `notify` asks for them. For `action_count` the whole history of each user is counted, also from before the badge; who is below the target goes on from there, and for who has the badge already the count is made right. Backfills of one environment run one after the other, and a restart of the server does not end them. A badge that only hands give has none, and one that is under way can not be started again (409 `conflict`).",
+            "Awards the badge, in the background, to every user who already qualifies; without messages unless `notify` is true. For `action_count` it counts each user's whole history, including events before the badge; users below the target continue from that count, and the counts of owners are corrected. Backfills of one environment run one at a time and survive a restart. A `manual` badge has no backfill, and a running one cannot be started again (409 `conflict`).",
         }),
       ),
     HttpApiEndpoint.get("getBackfill", "/v1/badges/:id/backfill", {
@@ -310,11 +312,11 @@ Who has the badge keeps it, whatever its criteria are now. What was counted for 
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a backfill",
-          description: "How far the latest backfill of a badge has come.",
+          description: "Returns the progress of a badge's latest backfill.",
         }),
       ),
   )
   .middleware(ApiKey)
   .annotateMerge(
-    OpenApi.annotations({ title: "Badges", description: "What users can earn, once each." }),
+    OpenApi.annotations({ title: "Badges", description: "Badges that users can earn, once each." }),
   )

@@ -10,19 +10,19 @@ import { limits } from "../../Limits.ts"
 
 /** What can be wrong with one place of a request; the `code` of each of a problem's `errors`. */
 export const faultCodes = {
-  missing: "A member that is required is not there.",
-  unknown_member: "A member or parameter that this operation does not know.",
-  invalid_type: "The value is of another JSON type.",
-  invalid_format: "The text does not have the form that is asked for.",
-  invalid_value: "The value is none of those that are allowed.",
-  out_of_range: "The number or time is too small or too large.",
-  too_short: "The text or list has too little.",
-  too_long: "The text or list has too much.",
+  missing: "A required member is missing.",
+  unknown_member: "The operation does not define this member or parameter.",
+  invalid_type: "The value has the wrong JSON type.",
+  invalid_format: "The text does not have the required form.",
+  invalid_value: "The value is not allowed.",
+  out_of_range: "The number or time is outside its range.",
+  too_short: "The text or list is too short.",
+  too_long: "The text or list is too long.",
   too_large: "The value takes too many bytes.",
   too_deep: "The value is nested too deeply.",
-  duplicate: "The parameter, or the key of an item, is there more than once.",
-  unknown_reference: "The id or key names nothing, or something that is archived.",
-  cycle: "The prerequisite leads back to the quest itself.",
+  duplicate: "The parameter, header field or item's key occurs more than once.",
+  unknown_reference: "The id or key names nothing, or an archived definition.",
+  cycle: "The prerequisite depends on the quest itself.",
 } as const
 export type FaultCode = keyof typeof faultCodes
 
@@ -128,7 +128,7 @@ export const distinct = <Item>(path: ReadonlyArray<string>, keyOf: (item: Item) 
       return items.flatMap((item, index) => {
         const value = keyOf(item)
         if (seen.has(value)) {
-          return [faultAt([index, ...path], "duplicate", "must be there only once")]
+          return [faultAt([index, ...path], "duplicate", "must occur only once")]
         }
         seen.add(value)
         return []
@@ -154,7 +154,7 @@ export const idFaultCode = (fault: string): FaultCode =>
 
 /** The name of a time zone. */
 export const timeZone = Schema.String.check(
-  check("invalid_value", "must be a time zone of the IANA database", isTimeZone),
+  check("invalid_value", "must be an IANA time zone", isTimeZone),
 ).annotate({ description: "An IANA time zone.", examples: ["Europe/Berlin"] })
 
 /** Free-form details: an object, bounded in bytes and depth. */

@@ -25,7 +25,7 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
     apiKey: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
-        "An API key of Laurel: `lk_test_…` opens the sandbox, `lk_live_…` production. `laurel keys create` makes one.",
+        "A Laurel API key: `lk_test_…` for the sandbox, `lk_live_…` for production. Create one with `laurel keys create`.",
       ),
     ),
   },
@@ -33,19 +33,19 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
 
 export const UserId = callerId.annotate({
   description:
-    "The caller's own id of a user: 1 to 128 characters, any Unicode but control characters, compared as it is.",
+    "Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte.",
   examples: ["user-42"],
 })
 
 export const EventKey = callerId.annotate({
   description:
-    "The caller's own id of this event or reward. A second one of the same user with the same id changes nothing and answers with the first outcome.",
+    "Your id of this event or reward. Repeating an id of the same user changes nothing and returns the first outcome.",
   examples: ["lesson-7-user-42"],
 })
 
 export const Action = pattern(
   actionPattern,
-  "1 to 64 capital letters, digits and underscores, a letter first",
+  "1 to 64 capital letters, digits and underscores, beginning with a letter",
 ).annotate({ description: "What the user did.", examples: ["LESSON_DONE"] })
 
 /** A time as callers send it. */
@@ -67,16 +67,16 @@ export const Time = Schema.String.annotate({
 
 export const Xp = Schema.Int.annotate({ description: "Experience points.", examples: [1250] })
 export const Level = Schema.Int.annotate({
-  description: "The level that the xp make, from 1.",
+  description: "The level that the xp reach; the lowest is 1.",
   examples: [5],
 })
 
 export const Earned = Schema.Struct({
-  earned: Schema.Int.annotate({ description: "What this request gave.", examples: [50] }),
-  total: Schema.Int.annotate({ description: "The balance afterwards.", examples: [1250] }),
+  earned: Schema.Int.annotate({ description: "Amount earned by this request.", examples: [50] }),
+  total: Schema.Int.annotate({ description: "Balance after this request.", examples: [1250] }),
 }).annotate({
   identifier: "Earned",
-  description: "A balance, and what it gained.",
+  description: "A balance and its gain.",
   examples: [earned],
 })
 
@@ -91,7 +91,7 @@ export const BadgeId = Schema.String.annotate({
   examples: ["bdg_01a1fc1e64c07345932e273286b5ca30"],
 })
 export const BadgeName = Schema.String.annotate({
-  description: "What people call the badge.",
+  description: "The badge's name.",
   examples: ["First lesson"],
 })
 export const QuestId = Schema.String.annotate({
@@ -99,7 +99,7 @@ export const QuestId = Schema.String.annotate({
   examples: ["qst_01a1fc1e64c07345932e273286b5ca30"],
 })
 export const QuestTitle = Schema.String.annotate({
-  description: "What people call the quest.",
+  description: "The quest's title.",
   examples: ["First steps"],
 })
 
@@ -109,7 +109,7 @@ export const EarnedBadge = Schema.Struct({
   earnedAt: Time,
 }).annotate({
   identifier: "EarnedBadge",
-  description: "A badge that a user got.",
+  description: "A badge that a user earned.",
   examples: [earnedBadge],
 })
 
@@ -141,11 +141,14 @@ export const pageQuery = {
 
 /** What every list says of its page. */
 export const pageFields = {
-  total: Schema.Int.annotate({ description: "How many there are in all.", examples: [1] }),
-  limit: Schema.Int.annotate({ description: "How many this page has at most.", examples: [20] }),
-  offset: Schema.Int.annotate({ description: "How many come before this page.", examples: [0] }),
+  total: Schema.Int.annotate({ description: "Number of items on all pages.", examples: [1] }),
+  limit: Schema.Int.annotate({
+    description: "Maximum number of items on this page.",
+    examples: [20],
+  }),
+  offset: Schema.Int.annotate({ description: "Number of items before this page.", examples: [0] }),
   hasMore: Schema.Boolean.annotate({
-    description: "Whether there are more after this page.",
+    description: "Whether more items follow this page.",
     examples: [false],
   }),
 }
@@ -157,7 +160,7 @@ export const idempotencyHeaders = {
       `1 to ${limits.idempotencyKeyCharactersMax} printable ASCII characters`,
     ).annotate({
       description:
-        "For 24 hours, a repeat of the same request with the same key gets the first reply again (`Idempotency-Replayed: true`) and changes nothing. Take a new one, such as a UUID, for every other request.",
+        "For 24 hours, repeating the request with the same key returns the first reply (`Idempotency-Replayed: true`) and changes nothing. Use a new key, such as a UUID, for every other request.",
     }),
   ),
 }

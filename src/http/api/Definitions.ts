@@ -10,13 +10,13 @@ import { badgeId } from "./examples/Ids.ts"
 
 /** Words for PATCH operations. */
 export const patchWords =
-  "The body is a JSON merge patch (RFC 7396): members that it does not name stay as they are, null takes away what is optional, objects are patched member by member, lists are replaced."
+  "The body is a JSON merge patch (RFC 7396): members not named stay, null removes an optional member, objects are patched member by member, lists are replaced."
 
 /** An action that rules, steps and badges can count. */
 export const CountedAction = Action.check(
   check(
     "invalid_value",
-    `must not be ${questCompleteAction}, which completes a quest and nothing else`,
+    `must not be ${questCompleteAction}, which only completes a quest`,
     (action) => action !== questCompleteAction,
   ),
 )
@@ -38,7 +38,7 @@ export const MetadataPath = text(1, limits.conditionPathCharactersMax)
   .check(
     check(
       "invalid_format",
-      `must be 1 to ${limits.metadataDepthMax} names with a dot between them`,
+      `must be 1 to ${limits.metadataDepthMax} names separated by dots`,
       (path) => {
         const names = path.split(".")
         return names.length <= limits.metadataDepthMax && !names.includes("")
@@ -91,14 +91,14 @@ const valueFault = (condition: ConditionJson) => {
 export const Condition = Schema.Struct({
   path: MetadataPath,
   op: oneOf(conditionOperators).annotate({
-    description: `\`gt\`, \`gte\`, \`lt\`, \`lte\` compare numbers by size and texts by character; \`in\`: one of a list; \`exists\`: whether anything is there; \`contains\`: the text or list has it. All definitions of one action may have ${limits.textSearchesOfActionMax} different \`contains\` conditions.`,
+    description: `\`gt\`, \`gte\`, \`lt\`, \`lte\` compare numbers by size and texts by character; \`in\`: one of a list; \`exists\`: whether the path has a value; \`contains\`: a text or list contains the value. All definitions of one action share at most ${limits.textSearchesOfActionMax} different \`contains\` conditions.`,
     examples: ["gte"],
   }),
   value: Schema.optionalKey(
     Schema.Union([Scalar, list(Scalar, 1, limits.conditionListMax)]),
   ).annotate({
     description:
-      "What is compared with: a text, number, true, false or null; for `in` a list of these; for `exists` true (default) or false.",
+      "Value to compare with: a text, number, boolean or null; for `in` a list of these; for `exists` true (default) or false.",
     examples: [90],
   }),
 })
@@ -106,7 +106,7 @@ export const Condition = Schema.Struct({
   .annotate({
     identifier: "Condition",
     description:
-      "What must hold for the metadata of an event. Where nothing is at the path, only `ne` and `exists: false` hold.",
+      "A condition on an event's metadata. If the path has no value, only `ne` and `exists: false` hold.",
     examples: [{ path: "score", op: "gte", value: 90 }],
   })
 
@@ -124,7 +124,7 @@ export const ShownWhere = Schema.Array(Condition).annotate({
 export const Target = integer(1, limits.targetMax).annotate({ examples: [10] })
 
 export const BadgeId = text(1, limits.idCharactersMax).annotate({
-  description: "The id of a badge that is not archived.",
+  description: "The id of an active badge.",
   examples: [badgeId],
 })
 
@@ -132,18 +132,22 @@ const amount = (description: string, example: number) =>
   integer(0, limits.amountMax).annotate({ description, examples: [example] })
 
 export const givenXp = amount("Experience points.", 100)
-export const givenPoints = amount("Points, a balance beside the xp.", 10)
+export const givenPoints = amount("Points, a balance separate from xp.", 10)
 
 /** What a definition gives, as Laurel shows it. */
 export const Reward = Schema.Struct({
   xp: Schema.Int.annotate({ description: "Experience points.", examples: [100] }),
   points: Schema.Int.annotate({ description: "Points.", examples: [10] }),
   badgeId: Schema.NullOr(Schema.String).annotate({ description: "A badge.", examples: [null] }),
-}).annotate({ identifier: "Reward", description: "What it gives.", examples: [reward] })
+}).annotate({ identifier: "Reward", description: "The rule's reward.", examples: [reward] })
 
 /** The change of what a definition gives. */
 export const RewardPatch = Schema.Struct({
   xp: Schema.optionalKey(givenXp),
   points: Schema.optionalKey(Schema.NullOr(givenPoints)),
   badgeId: Schema.optionalKey(Schema.NullOr(BadgeId)),
-}).annotate({ identifier: "RewardPatch", description: "What it gives.", examples: [{ xp: 120 }] })
+}).annotate({
+  identifier: "RewardPatch",
+  description: "The rule's reward.",
+  examples: [{ xp: 120 }],
+})

@@ -39,7 +39,7 @@ export const Event = Schema.Struct({
   occurredAt: Schema.optionalKey(TimeIn),
 }).annotate({
   identifier: "Event",
-  description: "Something that a user did. A user who was never seen is created.",
+  description: "An action of a user. A new user is created.",
   examples: [
     { userId: "user-42", action: "LESSON_DONE", metadata: { lesson: "intro-7", score: 93 } },
   ],
@@ -51,34 +51,34 @@ export const QuestOutcome = Schema.Struct({
     examples: ["qst_01a1fc1e64c07345932e273286b5ca30"],
   }),
   title: Schema.String.annotate({
-    description: "What people call the quest.",
+    description: "The quest's title.",
     examples: ["First steps"],
   }),
   status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
-    description: "Where the user stands in it now.",
+    description: "The user's status in the quest now.",
     examples: ["in_progress"],
   }),
   progress: Schema.Finite.annotate({
-    description: "The share that is done, 0 to 1.",
+    description: "Completed share, 0 to 1.",
     examples: [0.6],
   }),
   alreadyCompleted: Schema.Boolean.annotate({
-    description: "The quest had been completed before; nothing was earned this time.",
+    description: "The user completed the quest earlier and earned nothing this time.",
     examples: [false],
   }),
 }).annotate({
   identifier: "QuestOutcome",
-  description: "What became of a quest.",
+  description: "The event's effect on a quest.",
   examples: [questOutcome],
 })
 
 export const StreakOutcome = Schema.Struct({
   key: Schema.String.annotate({ description: "The key of the streak.", examples: ["daily"] }),
-  current: Schema.Int.annotate({ description: "How long it is now.", examples: [3] }),
-  best: Schema.Int.annotate({ description: "How long it ever was.", examples: [7] }),
+  current: Schema.Int.annotate({ description: "Current length in days.", examples: [3] }),
+  best: Schema.Int.annotate({ description: "Longest length in days.", examples: [7] }),
 }).annotate({
   identifier: "StreakOutcome",
-  description: "What became of a streak.",
+  description: "The event's effect on a streak.",
   examples: [streakOutcome],
 })
 
@@ -91,7 +91,7 @@ export const EventOutcome = Schema.Struct({
   action: Action,
   duplicate: Schema.Boolean.annotate({
     description:
-      "An event with this `id` was there already: nothing changed, this is the first outcome.",
+      "Whether an earlier event has this `id`. Nothing changed then, and the first outcome is returned.",
     examples: [false],
   }),
   occurredAt: Time,
@@ -99,29 +99,31 @@ export const EventOutcome = Schema.Struct({
   xp: Earned,
   points: Earned,
   level: LevelChange,
-  badges: Schema.Array(EarnedBadge).annotate({ description: "Badges that were earned by it." }),
-  quests: Schema.Array(QuestOutcome).annotate({ description: "Quests that it concerned." }),
-  streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks that it extended." }),
+  badges: Schema.Array(EarnedBadge).annotate({ description: "Badges earned by the event." }),
+  quests: Schema.Array(QuestOutcome).annotate({
+    description: "Quests that the event counted for.",
+  }),
+  streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks extended by the event." }),
 }).annotate({
   identifier: "EventOutcome",
-  description: "What an event did; durable.",
+  description: "The durable outcome of an event.",
   examples: [eventOutcome],
 })
 
 export const EventRefusal = Schema.Struct({
-  status: Schema.Int.annotate({ description: "The status that the event alone would have got." }),
-  code: Schema.String.annotate({ description: "The code of the error, as in a problem." }),
-  detail: Schema.String.annotate({ description: "What happened, for people." }),
-  errors: Schema.Array(Fault).annotate({ description: "Each fault of an event that is invalid." }),
+  status: Schema.Int.annotate({ description: "The HTTP status for the event, sent alone." }),
+  code: Schema.String.annotate({ description: "The error code, as in a problem." }),
+  detail: Schema.String.annotate({ description: "Explanation for people." }),
+  errors: Schema.Array(Fault).annotate({ description: "All faults of an invalid event." }),
 }).annotate({
   identifier: "EventRefusal",
-  description: "Why an event of a batch was refused.",
+  description: "The refusal of an event in a batch.",
   examples: [eventRefusal],
 })
 
 export const Batch = Schema.Struct({
   events: list(Event, 1, limits.batchEventsMax).annotate({
-    description: "Applied in this order for each user.",
+    description: "The events of each user are applied in this order.",
   }),
 }).annotate({
   identifier: "Batch",
@@ -129,18 +131,18 @@ export const Batch = Schema.Struct({
 })
 
 export const BatchOutcome = Schema.Struct({
-  accepted: Schema.Int.annotate({ description: "Events that were applied.", examples: [1] }),
+  accepted: Schema.Int.annotate({ description: "Number of events applied.", examples: [1] }),
   duplicates: Schema.Int.annotate({
-    description: "Events that were there already.",
+    description: "Number of events with the `id` of an earlier event.",
     examples: [0],
   }),
-  rejected: Schema.Int.annotate({ description: "Events that were refused.", examples: [0] }),
+  rejected: Schema.Int.annotate({ description: "Number of events refused.", examples: [0] }),
   results: Schema.Array(Schema.Union([EventOutcome, EventRefusal])).annotate({
-    description: "One for each event, in the order of the request.",
+    description: "The outcome of each event, in the order of the request.",
   }),
 }).annotate({
   identifier: "BatchOutcome",
-  description: "What a batch did; durable.",
+  description: "The durable outcome of a batch.",
   examples: [batchOutcome],
 })
 
@@ -155,7 +157,7 @@ export const Events = HttpApiGroup.make("events")
       OpenApi.annotations({
         summary: "Track an event",
         description:
-          "Applies one event of a user: the rules of its action, or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. The answer comes when the outcome is on disk.",
+          "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. Replies once the outcome is on disk.",
       }),
     ),
     HttpApiEndpoint.post("trackBatch", "/v1/events/batch", {
@@ -171,7 +173,7 @@ export const Events = HttpApiGroup.make("events")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Track many events",
-          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event a line, where blank lines are none; at most ${limits.batchBodyBytesMax} bytes, of which each event may have ${limits.eventBytesMax}, white space and escapes included. An event that is refused does not touch the others. A batch of n events counts as n requests, or as one for each ${limits.rateLimitUnitBytes} bytes of its body where that is more. When there is no room for all of its events, the batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds; 503 \`overloaded\` then means that none of them was applied. 503 \`storage_unavailable\` for a batch that was begun means that the outcome of some is unknown: repeat it with the same ids or \`Idempotency-Key\`.`,
+          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). The body has at most ${limits.batchBodyBytesMax} bytes, each event at most ${limits.eventBytesMax}, including white space and escapes. A refused event does not affect the others. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more. A batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds for room; 503 \`overloaded\` means that none of its events was applied. 503 \`storage_unavailable\` means that the outcome of some events is unknown: repeat the batch with the same ids or \`Idempotency-Key\`.`,
         }),
       ),
   )
@@ -192,9 +194,11 @@ export const Events = HttpApiGroup.make("events")
         OpenApi.annotations({
           summary: "Import history",
           description:
-            "Applies events like a batch, but silently: no webhook and no stream tells of them, and `occurredAt` may be of any age. Rules, badges, quests and streaks apply; what is closed, such as a past window of the leaderboard, stays closed.",
+            "Applies past events as a batch does, without messages to webhooks and streams. `occurredAt` may be of any age. Rules, badges, quests and streaks apply; closed windows of the leaderboard do not change.",
         }),
       ),
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Events", description: "What users did." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Events", description: "Send the actions of your users." }),
+  )

@@ -16,7 +16,7 @@ import { causes, historyPage, profile, source } from "./examples/History.ts"
 import { ruleId } from "./examples/Ids.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
-  description: "The caller's own id; null: it had none.",
+  description: "Your id; null: none.",
   examples: ["lesson-7-user-42"],
 })
 const EventId = Schema.String.annotate({
@@ -36,11 +36,11 @@ export const HistoryCause = Schema.Union([
     action: Action,
     occurredAt: Time,
     metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)).annotate({
-      description: "What was sent with the event.",
+      description: "The event's metadata.",
       examples: [{ lesson: "intro-7", score: 93 }],
     }),
     imported: Schema.Boolean.annotate({
-      description: "It came as history from elsewhere.",
+      description: "Whether the event was imported.",
       examples: [false],
     }),
   }).annotate({ identifier: "CauseEvent" }),
@@ -48,49 +48,48 @@ export const HistoryCause = Schema.Union([
     kind: Schema.Literal("reward"),
     rewardId: RewardId,
     id: CallersId,
-    type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "What was granted." }),
+    type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
     amount: Schema.NullOr(Schema.Int).annotate({
-      description: "How much was granted; null for a badge.",
+      description: "Amount granted; null for a badge.",
       examples: [100],
     }),
     badgeId: Schema.NullOr(BadgeId).annotate({
-      description: "The badge that was granted; null for xp and points.",
+      description: "Id of the badge granted; null for xp and points.",
       examples: [null],
     }),
     reason: Schema.NullOr(Schema.String).annotate({
-      description: "Why, as was said with it.",
+      description: "The reason sent with the reward.",
       examples: ["Welcome back"],
     }),
   }).annotate({ identifier: "CauseReward" }),
   Schema.Struct({
     kind: Schema.Literal("revocation"),
-    eventId: Schema.NullOr(EventId).annotate({ description: "The event that was taken back." }),
-    rewardId: Schema.NullOr(RewardId).annotate({ description: "The reward that was taken back." }),
+    eventId: Schema.NullOr(EventId).annotate({ description: "Id of the revoked event." }),
+    rewardId: Schema.NullOr(RewardId).annotate({ description: "Id of the revoked reward." }),
   }).annotate({ identifier: "CauseRevocation" }),
   Schema.Struct({ kind: Schema.Literal("backfill"), badgeId: BadgeId }).annotate({
     identifier: "CauseBackfill",
-    description: "The badge was given to all who qualified already.",
+    description: "A backfill awarded the badge.",
   }),
   Schema.Struct({
-    kind: Schema.Literals(["profile", "clock"]).annotate({ description: "Which of both." }),
+    kind: Schema.Literals(["profile", "clock"]).annotate({ description: "The other cause." }),
   }).annotate({
     identifier: "CauseOther",
-    description: "`profile`: the profile was changed. `clock`: time has passed.",
+    description: "`profile`: a change of the profile. `clock`: the passage of time.",
   }),
-]).annotate({ identifier: "HistoryCause", description: "Why it happened.", examples: causes })
+]).annotate({ identifier: "HistoryCause", description: "The cause.", examples: causes })
 
 const Source = Schema.Struct({
   kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
-    description: "What it is.",
+    description: "Kind of source.",
   }),
   id: Schema.NullOr(Schema.String).annotate({
-    description: "Of the rule or the quest; else null.",
+    description: "Id of the rule or quest; null for other kinds.",
     examples: [ruleId],
   }),
 }).annotate({
   identifier: "Source",
-  description:
-    "What gave it: a rule, a quest, a reward granted by hand or, for a badge, its own criteria.",
+  description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
   examples: [source],
 })
 
@@ -101,24 +100,24 @@ const outcome = { xp: Earned, points: Earned, level: LevelChange }
 const undone = {
   ...outcome,
   shortfall: Schema.Struct({
-    xp: count(0, "The xp that were missing."),
-    points: count(0, "The points that were missing."),
+    xp: count(0, "Xp missing."),
+    points: count(0, "Points missing."),
   }).annotate({
-    description: "What could not be taken back.",
+    description: "Amounts that could not be revoked.",
     examples: [{ xp: 0, points: 0 }],
   }),
 }
-const balance = { amount: count(50, "How many."), total: count(1250, "The balance after it.") }
+const balance = { amount: count(50, "How many."), total: count(1250, "Balance afterwards.") }
 const earned = { ...balance, source: Source }
 const badge = { badgeId: BadgeId, name: BadgeName }
 const quest = { questId: QuestId, title: QuestTitle }
 const share = Schema.Finite.annotate({
-  description: "The share of the quest that is done, 0 to 1.",
+  description: "Completed share of the quest, 0 to 1.",
   examples: [0.6],
 })
 const key = Schema.String.annotate({ description: "Which streak.", examples: ["daily"] })
-const best = count(7, "The most days that it ever had.")
-const streak = { key, current: count(3, "Its days in a row."), best }
+const best = count(7, "Longest run in days.")
+const streak = { key, current: count(3, "Days in a row."), best }
 
 /** A fact of a kind, and what it says. */
 const factOf = <const Kind extends HistoryKind, Fields extends Schema.Struct.Fields>(
@@ -130,7 +129,7 @@ const factOf = <const Kind extends HistoryKind, Fields extends Schema.Struct.Fie
     kind: Schema.Literal(kind),
     at: Time,
     sequence: Schema.Int.annotate({
-      description: "The number of the record; facts with the same happened together.",
+      description: "The record's sequence number; facts with the same number happened together.",
       examples: [204_878],
     }),
     ...fields,
@@ -138,54 +137,54 @@ const factOf = <const Kind extends HistoryKind, Fields extends Schema.Struct.Fie
   }).annotate({ identifier: `History.${kind}`, description })
 
 export const Fact = Schema.Union([
-  factOf("event.tracked", "An event was accepted; all that it did, in sum.", outcome),
-  factOf("event.revoked", "An event was taken back; all that it took, in sum.", undone),
-  factOf("reward.granted", "A reward was granted by hand; all that it did, in sum.", outcome),
-  factOf("reward.revoked", "A reward was taken back; all that it took, in sum.", undone),
-  factOf("xp.earned", "Xp came from one source.", earned),
-  factOf("xp.revoked", "Xp were taken back.", balance),
-  factOf("points.earned", "Points came from one source.", earned),
-  factOf("points.revoked", "Points were taken back.", balance),
-  factOf("level.changed", "The level rose or fell.", {
+  factOf("event.tracked", "An event was accepted: the sum of its effects.", outcome),
+  factOf("event.revoked", "An event was revoked: the sum of its effects.", undone),
+  factOf("reward.granted", "A reward was granted: the sum of its effects.", outcome),
+  factOf("reward.revoked", "A reward was revoked: the sum of its effects.", undone),
+  factOf("xp.earned", "The user earned xp from one source.", earned),
+  factOf("xp.revoked", "Xp were revoked.", balance),
+  factOf("points.earned", "The user earned points from one source.", earned),
+  factOf("points.revoked", "Points were revoked.", balance),
+  factOf("level.changed", "The level changed.", {
     from: count(4, "The level before."),
     to: count(5, "The level afterwards."),
   }),
-  factOf("badge.earned", "The user got a badge.", { ...badge, source: Source }),
-  factOf("badge.revoked", "A badge was taken back.", badge),
+  factOf("badge.earned", "The user earned a badge.", { ...badge, source: Source }),
+  factOf("badge.revoked", "A badge was revoked.", badge),
   factOf("quest.started", "The user began a quest.", quest),
-  factOf("quest.progressed", "An event counted for a step of a quest.", {
+  factOf("quest.progressed", "An event counted for a quest step.", {
     ...quest,
     step: Schema.String.annotate({ description: "The key of the step.", examples: ["lessons"] }),
-    current: count(3, "How often it was done by then."),
-    target: count(5, "How often it was asked for then."),
+    current: count(3, "Count at the time."),
+    target: count(5, "Required count at the time."),
     progress: share,
   }),
   factOf("quest.completed", "The user completed a quest.", {
     ...quest,
-    times: count(1, "How often the user has completed it by then."),
+    times: count(1, "Number of the user's completions by then."),
   }),
-  factOf("quest.repeated", "The quest's reward was asked for again; nothing was earned.", quest),
-  factOf("quest.reverted", "Progress in a quest, or its completion, was taken back.", {
+  factOf("quest.repeated", "A completed quest was claimed again; nothing was earned.", quest),
+  factOf("quest.reverted", "Progress in a quest, or its completion, was revoked.", {
     ...quest,
     status: Schema.Literals(["not_started", "in_progress"]).annotate({
-      description: "Where the user stood afterwards.",
+      description: "The user's status afterwards.",
       examples: ["in_progress"],
     }),
     progress: share,
   }),
-  factOf("quest.expired", "The quest ended before it was completed.", quest),
-  factOf("streak.extended", "A streak became longer.", streak),
-  factOf("streak.counted", "A late event counted for a day of a streak that is past.", streak),
+  factOf("quest.expired", "The quest ended before the user completed it.", quest),
+  factOf("streak.extended", "A streak grew.", streak),
+  factOf("streak.counted", "A late event was credited to a past day of a streak.", streak),
   factOf("streak.broken", "A streak ended.", {
     key,
-    length: count(7, "The days in a row that it had."),
+    length: count(7, "Length of the streak in days."),
     best,
   }),
-  factOf("user.created", "The user was seen for the first time.", {}),
+  factOf("user.created", "The user was created.", {}),
   factOf("user.updated", "The user's profile was changed.", {
     profile: Schema.Struct({
       displayName: Schema.NullOr(Schema.String).annotate({
-        description: "What leaderboards show.",
+        description: "Name shown on leaderboards.",
         examples: ["Ada"],
       }),
       timezone: Schema.NullOr(Schema.String).annotate({
@@ -195,14 +194,14 @@ export const Fact = Schema.Union([
       attributes: Schema.Record(
         Schema.String,
         Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
-      ).annotate({ description: "Whatever was kept.", examples: [{ plan: "pro" }] }),
+      ).annotate({ description: "Custom attributes.", examples: [{ plan: "pro" }] }),
       hidden: Schema.Boolean.annotate({
-        description: "Kept off every leaderboard.",
+        description: "Hidden from every leaderboard.",
         examples: [false],
       }),
     }).annotate({ description: "The whole profile afterwards.", examples: [profile] }),
   }),
-]).annotate({ identifier: "HistoryFact", description: "Something that happened to a user." })
+]).annotate({ identifier: "HistoryFact", description: "One fact of a user's history." })
 
 /** Where a page of a history ends: its last fact is the one at `index` of the record `sequence`. */
 export interface HistoryPosition {
@@ -240,14 +239,14 @@ export const HistoryKindIn = oneOf(historyKinds).annotate({
 export const HistoryPage = Schema.Struct({
   facts: Schema.Array(Fact).annotate({
     description:
-      "Newest first. With `kind` there may be fewer than `limit`, also none, though more follow.",
+      "Newest first. With `kind`, a page may have fewer than `limit` facts, or none, although more follow.",
   }),
   nextCursor: Schema.NullOr(Schema.String).annotate({
-    description: "Leads to the facts before these, also when new ones have come; null: no more.",
+    description: "Cursor to the next, older page; null: no more.",
     examples: ["h4e3i.0"],
   }),
 }).annotate({
   identifier: "HistoryPage",
-  description: "A part of a user's history.",
+  description: "A page of a user's history.",
   examples: [historyPage],
 })

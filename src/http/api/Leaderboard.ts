@@ -12,8 +12,7 @@ import { readProblems, UserNotFound } from "./Problems.ts"
 export const boardWindows = ["all_time", ...windowKinds] as const
 
 const Window = oneOf(boardWindows).annotate({
-  description:
-    "`all_time`, or the xp of one day, week (from Monday, as in ISO 8601) or month in the project's time zone.",
+  description: "`all_time`, or the xp of one day, ISO week or month in the project's time zone.",
   examples: ["weekly"],
 })
 
@@ -24,7 +23,7 @@ const At = Schema.String.check(
     (text) => dayOf(text) !== undefined || isIsoTime(text),
   ),
 ).annotate({
-  description: `A date in the project's time zone, or a time: reads the window that it lies in. Windows that are over are frozen, and kept for ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months; one in which nobody earned anything is empty. By default the present window.`,
+  description: `Reads the window of this date (in the project's time zone) or time. Past windows are frozen and kept for ${limits.boardDailyWindowsKept} days, ${limits.boardWeeklyWindowsKept} weeks and ${limits.boardMonthlyWindowsKept} months; a window without xp is empty. Default: the current window.`,
   examples: ["2026-11-01"],
 })
 
@@ -35,19 +34,18 @@ export const LeaderboardEntry = Schema.Struct({
   }),
   userId: UserId,
   displayName: Schema.NullOr(Schema.String).annotate({
-    description: "The user's, as it is now; null for none.",
+    description: "The user's current display name; null: none.",
     examples: ["Ada"],
   }),
   xp: Xp.annotate({ description: "The xp earned in the window." }),
   level: Level,
   previousRank: Schema.NullOr(Schema.Int).annotate({
-    description:
-      "The rank in the window before; null for who was not on it, and on the all-time board.",
+    description: "Rank in the previous window; null: not listed there, or the all-time board.",
     examples: [3],
   }),
 }).annotate({
   identifier: "LeaderboardEntry",
-  description: "A user's place.",
+  description: "A user's rank and score.",
   examples: [leaderboardEntry],
 })
 
@@ -58,12 +56,11 @@ export const LeaderboardPage = Schema.Struct({
     endsAt: Schema.NullOr(Time).annotate({
       description: "When the next window begins; null for the all-time board.",
     }),
-  }).annotate({ description: "The window that the board is of." }),
+  }).annotate({ description: "The window of the board." }),
   entries: Schema.Array(LeaderboardEntry).annotate({ description: "Most xp first." }),
   ...pageFields,
   me: Schema.optionalKey(Schema.NullOr(LeaderboardEntry)).annotate({
-    description:
-      "With `around`: the place of that user, also when it is not on this page; null for one who is not listed.",
+    description: "With `around`: the entry of that user, on this page or not; null: not listed.",
   }),
 }).annotate({
   identifier: "LeaderboardPage",
@@ -80,7 +77,7 @@ export const Leaderboard = HttpApiGroup.make("leaderboard")
         around: Schema.optionalKey(
           UserId.annotate({
             description:
-              "Centres the page on this user, in place of `offset`. For a user who is not listed it is the first page, and `me` is null.",
+              "Centres the page on this user, instead of `offset`. For a user who is not listed, returns the first page with `me: null`.",
             examples: ["user-42"],
           }),
         ),
@@ -92,10 +89,10 @@ export const Leaderboard = HttpApiGroup.make("leaderboard")
       OpenApi.annotations({
         summary: "Read the leaderboard",
         description:
-          "Users by xp, most first. Among equals, who reached the score first comes first. Users without xp in the window are not listed, nor are hidden ones. An event that comes late counts for those windows in which it arrives too: what is over does not change any more.",
+          "Ranks users by xp, highest first; of equal scores, the one reached first comes first. Hidden users and users without xp in the window are not listed. A late event counts in the windows open on its arrival; past windows do not change.",
       }),
     ),
   )
   .annotateEndpoints(OpenTo, ["read"])
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Leaderboard", description: "Who has how much." }))
+  .annotateMerge(OpenApi.annotations({ title: "Leaderboard", description: "Users ranked by xp." }))

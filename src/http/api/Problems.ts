@@ -10,17 +10,20 @@ const fault = { pointer: "/userId", code: "invalid_type", detail: "must be a str
 export const Fault = Schema.Struct({
   pointer: Schema.String.annotate({
     description:
-      "Where: a JSON Pointer into the body (`/reward/xp`, for NDJSON `/<line from 0>/…`), or `query/<name>`, `path/<name>`, `header/<name>`.",
+      "Place of the fault: a JSON Pointer into the body (`/reward/xp`, for NDJSON `/<line from 0>/…`), or `query/<name>`, `path/<name>`, `header/<name>`.",
     examples: ["/metadata/questId"],
   }),
   code: Schema.String.annotate({
-    description: "What, as a stable word.",
+    description: "Stable code for programs.",
     examples: ["invalid_type"],
   }),
-  detail: Schema.String.annotate({ description: "What, for people.", examples: [fault.detail] }),
+  detail: Schema.String.annotate({
+    description: "Explanation for people.",
+    examples: [fault.detail],
+  }),
 }).annotate({
   identifier: "Fault",
-  description: "One thing wrong with a request.",
+  description: "One fault of a request.",
   examples: [fault],
 })
 
@@ -48,19 +51,19 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
 
 const members = {
   type: Schema.String.annotate({ description: "A URI that names the code." }),
-  title: Schema.String.annotate({ description: "The code in a few words." }),
-  status: Schema.Int.annotate({ description: "The HTTP status again." }),
-  detail: Schema.String.annotate({ description: "What happened this time, for people." }),
-  instance: Schema.String.annotate({ description: "The path that was asked for." }),
+  title: Schema.String.annotate({ description: "Short description of the code." }),
+  status: Schema.Int.annotate({ description: "The HTTP status." }),
+  detail: Schema.String.annotate({ description: "Explanation of this occurrence, for people." }),
+  instance: Schema.String.annotate({ description: "Path of the request." }),
   requestId: Schema.String.annotate({
-    description: "The same as the reply's `X-Request-Id`; the log has it too.",
+    description: "The request's id, as in `X-Request-Id` and the log.",
   }),
 }
 
 type Codes = readonly [ProblemCode, ...ReadonlyArray<ProblemCode>]
 
 const codeOf = <const Some extends Codes>(codes: Some) =>
-  Schema.Literals(codes).annotate({ description: "The stable word for programs." })
+  Schema.Literals(codes).annotate({ description: "Stable code for programs." })
 
 const problem = <const Some extends Codes>(
   identifier: string,
@@ -97,7 +100,7 @@ export const BadRequest = declare(
     ...members,
     code: codeOf(badRequests),
     errors: Schema.optionalKey(Schema.Array(Fault)).annotate({
-      description: "For invalid input: everything that is wrong with it, at once.",
+      description: "For `invalid_request`: all faults.",
     }),
   }),
 )
@@ -146,7 +149,7 @@ export const RotationConflict = problem(
   {
     quota_exceeded: {
       detail:
-        "A webhook has at most 5 secrets that sign at once. Wait until one ends, or end all before with graceSeconds 0.",
+        "A webhook has at most 5 active secrets. Wait until one ends, or end all previous ones with graceSeconds 0.",
       instance: `${webhookPath}/rotate-secret`,
     },
   },
@@ -161,7 +164,7 @@ export const Gone = problem("Gone", ["gone"])
 export const ChangeConflict = problem("ChangeConflict", ["invalid_transition", "in_use"])
 export const UseConflict = problem("UseConflict", ["in_use"])
 export const ArchivedConflict = problem("ArchivedConflict", ["invalid_transition"], {
-  invalid_transition: { detail: "The badge is archived, and stays as it is.", instance: badgePath },
+  invalid_transition: { detail: "An archived badge cannot change.", instance: badgePath },
 })
 export const BodyTooLarge = problem("BodyTooLarge", ["body_too_large"])
 export const UnsupportedMediaType = problem("UnsupportedMediaType", ["unsupported_media_type"])
@@ -176,7 +179,7 @@ export const Unavailable = problem("Unavailable", [
 ])
 export const NotReady = problem("NotReady", ["starting", "shutting_down"], {
   starting: {
-    detail: "The journal is replayed: 120,000 of 480,000 records.",
+    detail: "Replaying the journal: 120,000 of 480,000 records.",
     instance: "/readyz",
   },
   shutting_down: { instance: "/readyz" },

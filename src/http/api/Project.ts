@@ -19,13 +19,13 @@ import {
 } from "./Problems.ts"
 
 const Name = text(1, limits.titleCharactersMax).annotate({
-  description: "What people call the project. Default: the name in its keys.",
+  description: "Name for people. Default: the project name of its keys.",
   examples: ["Language school"],
 })
 
 export const TimeZone = timeZone.annotate({
   description:
-    "An IANA time zone: in it days, weeks and months begin, for leaderboards, limits, quests that recur, and users without one of their own.",
+    "The IANA time zone of days, weeks and months for leaderboards, limits, recurring quests, and users without a time zone.",
   examples: ["Europe/Berlin"],
 })
 
@@ -42,14 +42,14 @@ const Thresholds = list(integer(0, limits.balanceMax), 1, limits.levelThresholds
           }
           return threshold > before
             ? []
-            : [faultAt([index], "out_of_range", "must be more than the one before it")]
+            : [faultAt([index], "out_of_range", "must be greater than the previous one")]
         }),
       { toJsonSchema: () => [{}, true] },
     ),
   )
   .annotate({
     description:
-      "For `table`: the xp at which each level begins, from 0. The last one is the top level.",
+      "For `table`: the xp at which each level begins, from 0. The last one begins the top level.",
     examples: [[0, 100, 300, 1000]],
   })
 
@@ -57,7 +57,7 @@ const LevelCurvePatch = Schema.Struct({
   kind: Schema.optionalKey(
     oneOf(levelCurveKinds).annotate({
       description:
-        "`quadratic`: level n begins at base·n·(n−1) xp. `linear`: every level takes `xpPerLevel`. `geometric`: level 1 takes `base`, every further level `factor` times as much as the one before it, rounded. `table`: as `thresholds` say.",
+        "`quadratic`: level n begins at base·n·(n−1) xp. `linear`: every level takes `xpPerLevel`. `geometric`: level 1 takes `base`, each further level `factor` times the previous one, rounded. `table`: levels begin at `thresholds`.",
       examples: ["quadratic"],
     }),
   ),
@@ -77,7 +77,7 @@ const LevelCurvePatch = Schema.Struct({
 }).annotate({
   identifier: "LevelCurvePatch",
   description:
-    "How xp make levels. A new curve changes every user's level at once and leaves their xp alone. With another `kind`, nothing is kept of the curve before.",
+    "Maps xp to levels. A new curve changes every user's level at once; xp stay. Changing `kind` replaces the whole curve.",
 })
 
 export const LevelCurve = Schema.Union([
@@ -85,34 +85,34 @@ export const LevelCurve = Schema.Union([
     kind: Schema.Literal("quadratic").annotate({
       description: "Level n begins at base·n·(n−1) xp.",
     }),
-    base: Schema.Int.annotate({ description: "Half of what level 1 takes.", examples: [50] }),
+    base: Schema.Int.annotate({ description: "Half of the xp of level 1.", examples: [50] }),
   }),
   Schema.Struct({
-    kind: Schema.Literal("linear").annotate({ description: "Every level takes the same." }),
-    xpPerLevel: Schema.Int.annotate({ description: "What a level takes.", examples: [500] }),
+    kind: Schema.Literal("linear").annotate({ description: "Every level takes the same xp." }),
+    xpPerLevel: Schema.Int.annotate({ description: "Xp per level.", examples: [500] }),
   }),
   Schema.Struct({
     kind: Schema.Literal("geometric").annotate({
-      description: "Every level takes a factor more than the one before it.",
+      description: "Each level takes a constant factor more than the previous one.",
     }),
-    base: Schema.Int.annotate({ description: "What level 1 takes.", examples: [100] }),
-    factor: Schema.Finite.annotate({ description: "How much more.", examples: [1.5] }),
+    base: Schema.Int.annotate({ description: "Xp of level 1.", examples: [100] }),
+    factor: Schema.Finite.annotate({ description: "Growth factor.", examples: [1.5] }),
   }),
   Schema.Struct({
-    kind: Schema.Literal("table").annotate({ description: "Every level as it is said." }),
+    kind: Schema.Literal("table").annotate({ description: "Explicit levels." }),
     thresholds: Schema.Array(Schema.Int).annotate({
-      description: "The xp at which each level begins; the last one is the top level.",
+      description: "Xp at which each level begins; the last one begins the top level.",
       examples: [[0, 100, 300, 1000]],
     }),
   }),
 ]).annotate({
   identifier: "LevelCurve",
-  description: "How xp make levels.",
+  description: "Maps xp to levels.",
   examples: [{ kind: "quadratic", base: 50 }],
 })
 
 const StreakKey = Key.annotate({
-  description: "Your name of the streak. Users keep what they have of it under this key.",
+  description: "Your key of the streak; users' days are stored under it.",
   examples: ["daily"],
 })
 
@@ -124,26 +124,27 @@ const NewStreak = Schema.Struct({
     list(Action, 0, limits.streakActionsMax)
       .check(distinct<string>([], (action) => action))
       .annotate({
-        description: "The actions of which one a day is enough. Default: every action.",
+        description: "Actions that count; one event a day is enough. Default: every action.",
         examples: [["LESSON_DONE"]],
       }),
   ),
   freezes: Schema.optionalKey(
     Schema.Struct({
       initial: Schema.optionalKey(
-        freezes.annotate({ description: "How many a streak begins with. Default 0." }),
+        freezes.annotate({ description: "Freezes of a new streak. Default 0." }),
       ),
       max: Schema.optionalKey(
-        freezes.annotate({ description: "How many it can hold. Default: `initial`." }),
+        freezes.annotate({ description: "Maximum number of freezes. Default: `initial`." }),
       ),
       everyDays: Schema.optionalKey(
         Schema.NullOr(integer(1, limits.streakEveryDaysMax)).annotate({
-          description: "It gains one whenever its days reach a multiple of this. Default: never.",
+          description:
+            "The streak gains a freeze at each multiple of this number of days. Default: never.",
         }),
       ),
     }).annotate({
       identifier: "NewStreakFreezes",
-      description: "Days that may be missed, each for one freeze. Default: none.",
+      description: "Freezes: each forgives one missed day. Default: none.",
       examples: [{ initial: 1, max: 3, everyDays: 7 }],
     }),
   ),
@@ -152,27 +153,28 @@ const NewStreak = Schema.Struct({
 export const Streak = Schema.Struct({
   key: StreakKey,
   actions: Schema.Array(Schema.String).annotate({
-    description: "The actions that count; empty: every action.",
+    description: "Actions that count; empty: every action.",
     examples: [["LESSON_DONE"]],
   }),
   freezes: Schema.Struct({
     initial: Schema.Int.annotate({
-      description: "How many a streak begins with.",
+      description: "Freezes of a new streak.",
       examples: [1],
     }),
-    max: Schema.Int.annotate({ description: "How many it can hold.", examples: [3] }),
+    max: Schema.Int.annotate({ description: "Maximum number of freezes.", examples: [3] }),
     everyDays: Schema.NullOr(Schema.Int).annotate({
-      description: "After how many days it gains one; null: never.",
+      description:
+        "The streak gains a freeze at each multiple of this number of days; null: never.",
       examples: [7],
     }),
   }).annotate({
     identifier: "StreakFreezes",
-    description: "Days that may be missed.",
+    description: "Freezes: each forgives one missed day.",
     examples: [streak.freezes],
   }),
 }).annotate({
   identifier: "Streak",
-  description: "Days in a row, in the user's time zone, on each of which something counted.",
+  description: "A streak: consecutive days, in the user's time zone, with a counted event.",
 })
 
 export const ProjectPatch = Schema.Struct({
@@ -185,7 +187,7 @@ export const ProjectPatch = Schema.Struct({
         .check(distinct<typeof NewStreak.Type>(["key"], ({ key }) => key))
         .annotate({
           description:
-            "All streaks that the project has; one that badges are earned by can not be left out.",
+            "The full list of the project's streaks. A streak used by badges cannot be removed.",
         }),
     ),
   ),
@@ -212,54 +214,54 @@ export const Project = Schema.Struct({
     examples: ["prj_01a1fc1e64c07345932e273286b5ca30"],
   }),
   environment: oneOf(environmentNames).annotate({
-    description: "The environment of the key, whose settings these are.",
+    description: "The key's environment, which these settings belong to.",
     examples: ["sandbox"],
   }),
   name: Schema.String.annotate({
-    description: "What people call the project.",
+    description: "Name for people.",
     examples: ["Language school"],
   }),
   timezone: Schema.String.annotate({
-    description: "The IANA time zone in which days, weeks and months begin.",
+    description: "The IANA time zone of days, weeks and months.",
     examples: ["Europe/Berlin"],
   }),
   levelCurve: LevelCurve,
-  streaks: Schema.Array(Streak).annotate({ description: "All streaks that users can have." }),
+  streaks: Schema.Array(Streak).annotate({ description: "The project's streaks." }),
   tier: oneOf(tiers).annotate({
-    description: "The tier of the key that asks, which can not be changed here.",
+    description: "The tier of the key in use (read only).",
     examples: ["free"],
   }),
 }).annotate({
   identifier: "Project",
-  description: "What holds for a whole environment.",
+  description: "Settings of an environment.",
   examples: [project],
 })
 
 const Given = Schema.Struct({
   source: Schema.Struct({
     kind: oneOf(["rule", "quest", "criteria"]).annotate({
-      description: "What gives it: a rule, a quest that is completed, or a badge's own criteria.",
+      description: "The source: a rule, a completed quest, or a badge's own criteria.",
       examples: ["rule"],
     }),
     id: Schema.NullOr(Schema.String).annotate({
       description: "The id of the rule or quest.",
       examples: ["rul_01a1fc1e64c07345932e273286b5ca30"],
     }),
-  }).annotate({ description: "What gives it." }),
+  }).annotate({ description: "The source." }),
   xp: Schema.Int.annotate({ description: "Experience points.", examples: [50] }),
   points: Schema.Int.annotate({ description: "Points.", examples: [0] }),
   badges: Schema.Array(Schema.String).annotate({
     description: "The ids of badges.",
     examples: [[]],
   }),
-}).annotate({ identifier: "Given", description: "What comes from one source." })
+}).annotate({ identifier: "Given", description: "The amounts and badges from one source." })
 
 export const Simulation = Schema.Struct({
   userId: UserId,
   action: Action,
   duplicate: Schema.Boolean.annotate({
     description:
-      "An event with this `id` was there already: it would change nothing; this is the first outcome.",
+      "Whether an earlier event has this `id`. The event would change nothing then, and the first outcome is returned.",
     examples: [false],
   }),
   occurredAt: Time,
@@ -269,20 +271,24 @@ export const Simulation = Schema.Struct({
   badges: Schema.Array(
     Schema.Struct({
       id: Schema.String.annotate({ description: "The badge's id." }),
-      name: Schema.String.annotate({ description: "What people call it." }),
+      name: Schema.String.annotate({ description: "Name for people." }),
     }),
   ).annotate({
-    description: "Badges that it would earn.",
+    description: "Badges that the event would earn.",
     examples: [[{ id: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }]],
   }),
-  quests: Schema.Array(QuestOutcome).annotate({ description: "Quests that it would concern." }),
-  streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks that it would extend." }),
+  quests: Schema.Array(QuestOutcome).annotate({
+    description: "Quests that the event would count for.",
+  }),
+  streaks: Schema.Array(StreakOutcome).annotate({
+    description: "Streaks that the event would extend.",
+  }),
   given: Schema.Array(Given).annotate({
-    description: "Where all of it would come from, in the order in which it takes effect.",
+    description: "The sources, in the order of their effect.",
   }),
 }).annotate({
   identifier: "Simulation",
-  description: "What an event would do.",
+  description: "The outcome that an event would have.",
   examples: [simulation],
 })
 
@@ -293,7 +299,7 @@ export const Projects = HttpApiGroup.make("project")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read the project",
-          description: "The settings of the key's project and environment.",
+          description: "Returns the settings of the key's project and environment.",
         }),
       ),
     HttpApiEndpoint.patch("update", "/v1/project", {
@@ -307,7 +313,7 @@ export const Projects = HttpApiGroup.make("project")
           summary: "Change the project",
           description: `${patchWords}
 
-A new level curve counts for everybody at once, without touching xp; no message tells of levels that change by it. Another time zone counts from now on: a window of the leaderboard that is closed stays closed. A streak that is left out counts no more; who had it has it again when it comes back under its key.`,
+A new level curve applies to every user at once, without a message; xp stay. A new time zone applies from now on; closed windows of the leaderboard stay closed. A removed streak stops counting; adding its key again restores the users' days.`,
         }),
       ),
     HttpApiEndpoint.post("simulate", "/v1/project/simulate", {
@@ -320,11 +326,11 @@ A new level curve counts for everybody at once, without touching xp; no message 
         OpenApi.annotations({
           summary: "Simulate an event",
           description:
-            "Answers what the event would do now, and changes nothing: to try rules, quests and badges before users meet them. It is refused where the event would be. An `Idempotency-Key` is not looked at: nothing happens that could happen twice, and the answer is that of now.",
+            "Returns the outcome that the event would have now, and changes nothing. Use it to test rules, quests and badges. It is refused where the event would be refused. An `Idempotency-Key` is ignored.",
         }),
       ),
   )
   .middleware(ApiKey)
   .annotateMerge(
-    OpenApi.annotations({ title: "Project", description: "What holds for a whole environment." }),
+    OpenApi.annotations({ title: "Project", description: "Settings of an environment." }),
   )

@@ -41,16 +41,16 @@ import {
 const before = "qst_01a1fc0b7d10766ab1c90c8a1f4de2b7"
 
 const Title = text(1, limits.titleCharactersMax).annotate({
-  description: "What people call it.",
+  description: "Name for people.",
   examples: ["First steps"],
 })
 const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
-  description: "What people are told of it.",
+  description: "Description for people.",
   examples: ["Finish three lessons with 90 points or more"],
 })
 
 const StepKey = Key.annotate({
-  description: "Your name of the step, once in a quest.",
+  description: "Your key of the step, unique within the quest.",
   examples: ["lessons"],
 })
 
@@ -58,24 +58,30 @@ export const NewQuestStep = Schema.Struct({
   key: StepKey,
   action: CountedAction,
   where: Schema.optionalKey(Where),
-  target: Target.annotate({ description: "How many such events complete it.", examples: [3] }),
+  target: Target.annotate({
+    description: "Number of events that complete the step.",
+    examples: [3],
+  }),
 }).annotate({
   identifier: "NewQuestStep",
-  description: "What completes a step: so many events with this action that satisfy `where`.",
+  description: "A step: a number of events with this action that satisfy `where`.",
 })
 
 export const QuestStep = Schema.Struct({
   key: StepKey,
   action: CountedAction,
   where: ShownWhere,
-  target: Target.annotate({ description: "How many such events complete it.", examples: [3] }),
+  target: Target.annotate({
+    description: "Number of events that complete the step.",
+    examples: [3],
+  }),
 }).annotate({ identifier: "QuestStep" })
 
 const Steps = list(NewQuestStep, 0, limits.questStepsMax)
   .check(distinct<typeof NewQuestStep.Type>(["key"], ({ key }) => key))
   .annotate({
     description:
-      "When all are done, the quest completes by itself. Without steps, a `QUEST_COMPLETE` event that names the quest completes it.",
+      "The quest completes with its last step. Without steps, a `QUEST_COMPLETE` event that names the quest completes it.",
     examples: [
       [
         {
@@ -90,7 +96,7 @@ const Steps = list(NewQuestStep, 0, limits.questStepsMax)
 
 const Recurrence = oneOf(questRecurrences).annotate({
   description:
-    "A quest that recurs starts anew each day, ISO week or month of the project's time zone, and gives its reward once in each. Default `none`.",
+    "A recurring quest restarts each day, ISO week or month in the project's time zone, and gives its reward once per period. Default `none`.",
   examples: ["none"],
 })
 
@@ -98,20 +104,21 @@ const Prerequisites = list(text(1, limits.idCharactersMax), 0, limits.prerequisi
   .check(distinct<string>([], (prerequisite) => prerequisite))
   .annotate({
     description:
-      "Ids of quests that a user must have completed before; until then this one collects nothing. They may not lead back to it.",
+      "Ids of quests that a user must complete first; until then no event counts for this one. Cycles are refused.",
     examples: [[before]],
   })
 
 const QuestMetadata = metadata.annotate({
-  description: "Whatever you want to keep with it.",
+  description: "Your own metadata.",
   examples: [{ icon: "footprints" }],
 })
 
 const StartsAt = TimeIn.annotate({
-  description: "When it becomes active; default: when it is published.",
+  description: "Start of the quest. Default: when it is published.",
 })
 const EndsAt = TimeIn.annotate({
-  description: "When it ends, after `startsAt`; who is midway then has missed it. Default: never.",
+  description:
+    "End of the quest, after `startsAt`; unfinished progress expires then. Default: never.",
   examples: ["2026-12-01T00:00:00.000Z"],
 })
 
@@ -121,7 +128,7 @@ export const NewQuest = Schema.Struct({
     xp: givenXp,
     points: Schema.optionalKey(givenPoints),
     badgeId: Schema.optionalKey(BadgeId),
-  }).annotate({ identifier: "NewQuestReward", description: "What completing it gives." }),
+  }).annotate({ identifier: "NewQuestReward", description: "Reward for completing the quest." }),
   description: Schema.optionalKey(Description),
   steps: Schema.optionalKey(Steps),
   startsAt: Schema.optionalKey(StartsAt),
@@ -131,7 +138,7 @@ export const NewQuest = Schema.Struct({
   status: Schema.optionalKey(
     oneOf(["draft", "active"]).annotate({
       description:
-        "A draft is there for you only. `active` publishes it: with a `startsAt` in the future it is `scheduled` until then. Default `active`.",
+        "Users do not see a `draft`. `active` publishes the quest; with a `startsAt` in the future it is `scheduled` until then. Default `active`.",
       examples: ["draft"],
     }),
   ),
@@ -167,7 +174,7 @@ export const QuestPatch = Schema.Struct({
   prerequisites: Schema.optionalKey(Schema.NullOr(Prerequisites)),
   status: Schema.optionalKey(
     oneOf(questStatuses).annotate({
-      description: "`active`, `paused` or `archived`; the others follow the clock.",
+      description: "`active`, `paused` or `archived`; the other statuses follow the clock.",
       examples: ["paused"],
     }),
   ),
@@ -177,11 +184,11 @@ export const QuestPatch = Schema.Struct({
 const fields = {
   id: Schema.String.annotate({ description: "Laurel's id of the quest.", examples: [questId] }),
   title: Schema.String.annotate({
-    description: "What people call it.",
+    description: "Name for people.",
     examples: ["First steps"],
   }),
   description: Schema.NullOr(Schema.String).annotate({
-    description: "What people are told of it.",
+    description: "Description for people.",
     examples: ["Finish the first lesson"],
   }),
   status: oneOf(questStatuses).annotate({
@@ -191,26 +198,26 @@ const fields = {
   }),
   reward: Reward,
   steps: Schema.Array(QuestStep).annotate({
-    description: "When all are done, the quest completes by itself.",
+    description: "The quest completes with its last step.",
   }),
   startsAt: Schema.NullOr(Time).annotate({
-    description: "When it becomes active; null: when it is published.",
+    description: "Start of the quest; null: when it is published.",
     examples: [null],
   }),
   endsAt: Schema.NullOr(Time).annotate({
-    description: "When it ends; null: never.",
+    description: "End of the quest; null: never.",
     examples: ["2026-12-01T00:00:00.000Z"],
   }),
   recurrence: oneOf(questRecurrences).annotate({
-    description: "Whether it starts anew each day, ISO week or month.",
+    description: "Whether the quest restarts each day, ISO week or month.",
     examples: ["none"],
   }),
   prerequisites: Schema.Array(Schema.String).annotate({
-    description: "Ids of quests that a user must have completed before.",
+    description: "Ids of quests that a user must complete first.",
     examples: [[]],
   }),
   metadata: Schema.Record(Schema.String, Schema.Unknown).annotate({
-    description: "Whatever you keep with it.",
+    description: "Your own metadata.",
     examples: [{ icon: "footprints" }],
   }),
   createdAt: Time,
@@ -219,7 +226,7 @@ const fields = {
 
 export const Quest = Schema.Struct(fields).annotate({
   identifier: "Quest",
-  description: "What users can complete, with what it gives.",
+  description: "A quest with its reward.",
   examples: [quest],
 })
 
@@ -227,22 +234,22 @@ export const CountedQuest = Schema.Struct({
   ...fields,
   counts: Schema.Struct({
     inProgress: Schema.Int.annotate({
-      description: "Users who have begun it and are not done, in the period they began it in.",
+      description: "Number of users with unfinished progress, in the period in which they began.",
       examples: [12],
     }),
     completed: Schema.Int.annotate({
-      description: "Users who have completed it, each counted once.",
+      description: "Number of users who completed the quest at least once.",
       examples: [340],
     }),
-  }).annotate({ identifier: "QuestCounts", description: "How many users take it on." }),
+  }).annotate({ identifier: "QuestCounts", description: "Number of participants." }),
 }).annotate({
   identifier: "CountedQuest",
-  description: "A quest, and how many users take it on.",
+  description: "A quest with its number of participants.",
   examples: [countedQuest],
 })
 
 export const QuestPage = Schema.Struct({
-  quests: Schema.Array(Quest).annotate({ description: "In the order of their creation." }),
+  quests: Schema.Array(Quest).annotate({ description: "In the order of creation." }),
   ...pageFields,
 }).annotate({
   identifier: "QuestPage",
@@ -269,14 +276,14 @@ export const Quests = HttpApiGroup.make("quests")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create a quest",
-          description: `While it is active, each user can complete it once, or once in each period if it recurs: by events that its steps count, or, without steps, with a \`QUEST_COMPLETE\` event that names it. An environment holds at most ${limits.questsMax} quests that are not archived.`,
+          description: `While the quest is active, each user can complete it once, or once per period if it recurs: by events that match its steps or, without steps, with a \`QUEST_COMPLETE\` event that names it. An environment holds at most ${limits.questsMax} quests that are not archived.`,
         }),
       ),
     HttpApiEndpoint.get("list", "/v1/quests", {
       query: {
         status: Schema.optionalKey(
           oneOf(questStatuses).annotate({
-            description: "Only quests with this status; default: all but the archived ones.",
+            description: "Only quests with this status. Default: all except archived ones.",
             examples: ["active"],
           }),
         ),
@@ -290,7 +297,7 @@ export const Quests = HttpApiGroup.make("quests")
         OpenApi.annotations({
           summary: "List quests",
           description:
-            "The quests of the key's project and environment: all that are not archived, or all with one status as it is now.",
+            "Lists the quests of the key's project and environment: all except archived ones, or all with the given current status.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/quests/:id", {
@@ -302,8 +309,7 @@ export const Quests = HttpApiGroup.make("quests")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a quest",
-          description:
-            "Also an archived one, with how many users are midway in it and how many have completed it.",
+          description: "Returns a quest, archived or not, with its numbers of participants.",
         }),
       ),
     HttpApiEndpoint.patch("update", "/v1/quests/:id", {
@@ -318,14 +324,14 @@ export const Quests = HttpApiGroup.make("quests")
           summary: "Change a quest",
           description: `${patchWords}
 
-Users who are midway keep what they have: steps are told apart by their key, so a new step begins at 0, one that is gone is dropped, and one with another action or other conditions goes on from where it was. A target that is lowered below what a user has is met by the next event that counts. Another title and reward count for completions from now on. A start that is moved to later, a pause and new prerequisites hold users up, who then go on from where they were. An end ends it for who is midway (\`expired\`); where it is moved to later after that, they begin anew, and where it is moved before it has come, nothing happens to them. With another recurrence everybody begins anew, in its present period, also who had completed the quest. Who has completed it in this period stays so, whatever the steps are now.
+Users keep their progress. Steps are matched by key: a new step begins at 0, a removed one is dropped, and one with another action or other conditions continues from its count. If a target is lowered below a user's count, the next matching event completes the step. A new title and reward apply to completions from now on. A later start, a pause and new prerequisites suspend progress. Progress expires at the end (\`expired\`) and restarts from 0 if the end is then moved to later; moving a future end has no effect on progress. A new recurrence restarts everybody, including users who completed the quest, in the current period. Otherwise, completions of the current period stay.
 
-\`status\` publishes a draft (\`active\`), pauses and resumes, or archives. Any other move is refused (409 \`invalid_transition\`), since \`scheduled\`, \`active\` and \`ended\` follow the clock: an \`endsAt\` of now ends the quest. An archived quest does not change any more.`,
+\`status\` publishes a draft (\`active\`), pauses and resumes, or archives. Other changes of status are refused (409 \`invalid_transition\`), since \`scheduled\`, \`active\` and \`ended\` follow the clock; to end a quest, set \`endsAt\` to now. An archived quest cannot change.`,
         }),
       ),
     HttpApiEndpoint.delete("delete", "/v1/quests/:id", {
       params,
-      success: HttpApiSchema.NoContent.annotate({ description: "It is archived." }),
+      success: HttpApiSchema.NoContent.annotate({ description: "The quest is archived." }),
       error: [...readProblems, QuestNotFound, UseConflict],
     })
       .annotate(OpenTo, [])
@@ -333,9 +339,11 @@ Users who are midway keep what they have: steps are told apart by their key, so 
         OpenApi.annotations({
           summary: "Archive a quest",
           description:
-            "Nobody can begin or complete it any more; users who are midway have missed it, and those who completed it keep what it gave. It still shows with its id, and in the list under `status=archived`. A quest that others have as prerequisite is not archived (409 `in_use`), since nobody could complete those any more: change them first. A second time → 404.",
+            "Nobody can begin or complete the quest any more. Unfinished progress expires; users who completed it keep its reward. The quest still reads by its id and in the list with `status=archived`. A quest that is a prerequisite of another cannot be archived (409 `in_use`): change the other quest first. Archiving twice returns 404.",
         }),
       ),
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Quests", description: "What users can take on." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Quests", description: "Quests that users can complete." }),
+  )

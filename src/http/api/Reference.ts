@@ -15,15 +15,15 @@ const faultTable = Object.entries(faultCodes)
 
 export const introduction = `Gamification from events: xp, levels, badges, quests and leaderboards.
 
-Every operation answers under \`/v1\` and, identically, under \`/api/v1\`. The API key alone picks project and environment.
+All operations are available under \`/v1\` and \`/api/v1\`. The API key selects the project and environment.
 
-**Durable.** A 2xx to a write means that it is on disk. Without an answer the outcome is unknown: repeat with the same \`id\` or \`Idempotency-Key\`. Writes to one user are applied in the order in which they were accepted.
+**Durable.** A 2xx reply to a write means that the write is on disk. Without a reply the outcome is unknown: repeat the request with the same \`id\` or \`Idempotency-Key\`. The writes of one user are applied in the order accepted.
 
-**Strict.** Unknown members and parameters are refused, all faults are told at once. Where a JSON object names a member twice, the last one counts. Ids are compared as they are, without normalisation.
+**Strict.** Unknown members and parameters are refused, and the reply lists all faults. If a JSON object repeats a member, the last one counts. Ids are compared without normalisation.
 
-**Bounded.** Bodies have at most ${limits.bodyBytesMax} bytes (batches ${limits.batchBodyBytesMax}); \`Content-Encoding\` is not supported. \`HEAD\` answers like \`GET\`, without the body.
+**Bounded.** Bodies have at most ${limits.bodyBytesMax} bytes (batches ${limits.batchBodyBytesMax}); \`Content-Encoding\` is not supported. \`HEAD\` answers as \`GET\` does, without the body.
 
-**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` tell what remains. A batch of n events counts n, or one for each ${limits.rateLimitUnitBytes} bytes of its body where that is more; one that is refused counts for its body, or as one. Keys without a limit get no such headers.
+**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` have the rest. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; a refused batch counts by its body, or as one. Replies to keys without a limit have no such headers.
 
 ## Errors
 
@@ -33,7 +33,7 @@ Errors are \`application/problem+json\` (RFC 9457) with these codes:
 |---|---|---|
 ${errorTable}
 
-Each of a problem's \`errors\` has one of these:
+Each of a problem's \`errors\` has one of these codes:
 
 | code | meaning |
 |---|---|
@@ -53,23 +53,29 @@ const textHeader = (description: string, example: string) => ({
 
 const headers = {
   "X-Request-Id": textHeader(
-    "The caller's own, if it sent 1 to 128 visible ASCII characters; the log has it too.",
+    "The request's id, also in the log: yours, if you sent 1 to 128 visible ASCII characters.",
     "req_01a1fc1e64c07345932e273286b5ca30",
   ),
-  "RateLimit-Policy": textHeader("Requests in a window of so many seconds.", '"free";q=100;w=60'),
-  RateLimit: textHeader("What remains, and seconds until it is renewed.", '"free";r=99;t=60'),
+  "RateLimit-Policy": textHeader(
+    "Requests per window, and the window's seconds.",
+    '"free";q=100;w=60',
+  ),
+  RateLimit: textHeader(
+    "Remaining requests, and seconds until the window ends.",
+    '"free";r=99;t=60',
+  ),
   "X-RateLimit-Limit": integerHeader("Requests per minute.", 100),
-  "X-RateLimit-Remaining": integerHeader("Requests that remain.", 99),
-  "X-RateLimit-Reset": integerHeader("Seconds until the limit is renewed.", 60),
-  "Retry-After": integerHeader("Seconds to wait before asking again.", 5),
-  Location: textHeader("The path of what was created or begun.", `/v1/rules/${ruleId}`),
+  "X-RateLimit-Remaining": integerHeader("Remaining requests.", 99),
+  "X-RateLimit-Reset": integerHeader("Seconds until the window ends.", 60),
+  "Retry-After": integerHeader("Seconds to wait before a retry.", 5),
+  Location: textHeader("Path of the created resource.", `/v1/rules/${ruleId}`),
   "Idempotency-Replayed": textHeader(
-    "`true` when this is the reply to an earlier request.",
+    "`true`: the reply of an earlier request with the same key.",
     "true",
   ),
-  "WWW-Authenticate": textHeader("How to say who asks.", "Bearer"),
+  "WWW-Authenticate": textHeader("Authentication scheme.", "Bearer"),
   "Laurel-Erased-By": {
-    description: "When the journal and the archives have lost the user, too.",
+    description: "Time by which the journal and the archives no longer hold the user.",
     schema: { type: "string", format: "date-time" },
     example: "2026-12-01T00:00:00.000Z",
   },
@@ -220,7 +226,7 @@ const pageParameters: Record<string, Json> = {
     minimum: 1,
     maximum: limits.pageMax,
     default: limits.pageDefault,
-    description: "How many at most.",
+    description: "Maximum number of items.",
   },
-  offset: { type: "integer", minimum: 0, default: 0, description: "How many to skip." },
+  offset: { type: "integer", minimum: 0, default: 0, description: "Number of items to skip." },
 }

@@ -10,7 +10,7 @@ import { badgeId } from "./examples/Ids.ts"
 const about = {
   reason: Schema.optionalKey(
     text(0, limits.reasonCharactersMax, "multiple").annotate({
-      description: "Why, for the user's history.",
+      description: "Reason, kept in the user's history.",
       examples: ["Welcome back"],
     }),
   ),
@@ -18,7 +18,7 @@ const about = {
 }
 
 const amount = integer(1, limits.amountMax).annotate({
-  description: "How much is granted.",
+  description: "Amount to grant.",
   examples: [100],
 })
 
@@ -32,14 +32,14 @@ export const RewardGrant = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("badge"),
     badgeId: text(1, limits.idCharactersMax).annotate({
-      description: "Laurel's id of a badge that is not archived.",
+      description: "Laurel's id of an active badge.",
       examples: [badgeId],
     }),
     ...about,
   }).annotate({ identifier: "BadgeGrant" }),
 ]).annotate({
   identifier: "RewardGrant",
-  description: "What is granted: xp, points or a badge.",
+  description: "A grant of xp, points or a badge.",
   examples: [
     { type: "xp", amount: 100 },
     { type: "points", amount: 5, reason: "Welcome back" },
@@ -53,40 +53,40 @@ export const RewardOutcome = Schema.Struct({
     examples: ["rwd_0mi8k3f2a4c92"],
   }),
   userId: UserId,
-  type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "What was granted." }),
+  type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
   amount: Schema.NullOr(Schema.Int).annotate({
-    description: "How much was granted; null for a badge.",
+    description: "Amount granted; null for a badge.",
     examples: [100],
   }),
   badgeId: Schema.NullOr(Schema.String).annotate({
-    description: "The badge that was granted; null for xp and points.",
+    description: "Id of the badge granted; null for xp and points.",
     examples: [null],
   }),
   duplicate: Schema.Boolean.annotate({
     description:
-      "A reward with this `id` was there already: nothing changed, this is the first outcome.",
+      "Whether an earlier reward has this `id`. Nothing changed then, and the first outcome is returned.",
   }),
   xp: Earned,
   points: Earned,
   level: LevelChange,
   badges: Schema.Array(EarnedBadge).annotate({
     description:
-      "The badges that the user got: the one that was granted, unless they had it, and those that it led to.",
+      "Badges that the user earned: the granted one, unless the user had it, and any that followed.",
   }),
 }).annotate({
   identifier: "RewardOutcome",
-  description: "What a reward did; durable.",
+  description: "The durable outcome of a reward.",
   examples: [rewardOutcome],
 })
 
 const revoked = (what: string) =>
   Schema.Struct({
-    revoked: Schema.Int.annotate({ description: `The ${what} that were taken.`, examples: [50] }),
-    total: Schema.Int.annotate({ description: "The balance afterwards.", examples: [1200] }),
-  }).annotate({ description: `What became of the ${what}.` })
+    revoked: Schema.Int.annotate({ description: `Amount of ${what} revoked.`, examples: [50] }),
+    total: Schema.Int.annotate({ description: "Balance after this request.", examples: [1200] }),
+  }).annotate({ description: `Effect on the ${what}.` })
 
 const missing = (what: string) =>
-  Schema.Int.annotate({ description: `The ${what} that were missing.`, examples: [0] })
+  Schema.Int.annotate({ description: `Amount of ${what} missing.`, examples: [0] })
 
 const undone = {
   userId: UserId,
@@ -94,38 +94,37 @@ const undone = {
   points: revoked("points"),
   level: LevelChange,
   badges: Schema.Array(Schema.Struct({ id: BadgeId, name: BadgeName })).annotate({
-    description:
-      "The badges that were taken: those that it gave, and those for which too little is left.",
+    description: "Badges revoked: those that it gave, and those whose target is no longer reached.",
   }),
   quests: Schema.Array(QuestOutcome).annotate({
-    description: "The quests of which it took something back, as they are now.",
+    description: "Quests that lost progress, as they are now.",
   }),
   shortfall: Schema.Struct({ xp: missing("xp"), points: missing("points") }).annotate({
     identifier: "Shortfall",
-    description: "What could not be taken back, since no balance goes below 0.",
+    description: "Amounts that could not be revoked, since no balance goes below 0.",
   }),
 }
 
 export const EventRevocation = Schema.Struct({
   eventId: Schema.String.annotate({
-    description: "The event that was taken back.",
+    description: "Id of the revoked event.",
     examples: ["evt_0mi8k3f2a4c92"],
   }),
   ...undone,
 }).annotate({
   identifier: "EventRevocation",
-  description: "What was taken back with an event; durable.",
+  description: "The durable outcome of revoking an event.",
   examples: [eventRevocation],
 })
 
 export const RewardRevocation = Schema.Struct({
   rewardId: Schema.String.annotate({
-    description: "The reward that was taken back.",
+    description: "Id of the revoked reward.",
     examples: ["rwd_0mi8k3f2a4c92"],
   }),
   ...undone,
 }).annotate({
   identifier: "RewardRevocation",
-  description: "What was taken back with a reward; durable.",
+  description: "The durable outcome of revoking a reward.",
   examples: [rewardRevocation],
 })

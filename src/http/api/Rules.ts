@@ -31,39 +31,38 @@ import { DefinitionConflict, RuleNotFound, readProblems, writeProblems } from ".
 
 const MultiplierPath = MetadataPath.annotate({
   description:
-    "Where the metadata has a number by which xp and points are multiplied, rounded down to whole ones. Without a number there, the rule gives nothing. Default: not multiplied.",
+    "Path of a number in the metadata: xp and points are multiplied by it and rounded down. If it is not a number, the rule gives nothing. Default: no multiplier.",
   examples: ["cart.total"],
 })
 const multiplier = number(0, limits.multiplierMax)
 const MultiplierMin = multiplier.annotate({
-  description: "A smaller number counts as this one. Default 0. Only with `multiplierPath`.",
+  description: "Lower bound of the multiplier. Default 0. Only with `multiplierPath`.",
   examples: [1],
 })
 const MultiplierMax = multiplier.annotate({
-  description: `A larger number counts as this one. Default ${limits.multiplierMax}. Only with \`multiplierPath\`.`,
+  description: `Upper bound of the multiplier. Default ${limits.multiplierMax}. Only with \`multiplierPath\`.`,
   examples: [500],
 })
 
 const Times = integer(1, limits.limitTimesMax).annotate({
-  description: "How often in each period.",
+  description: "Uses per period.",
   examples: [3],
 })
 const Per = oneOf(limitPeriods).annotate({
   description:
-    "Days, ISO weeks and months are those of the project's time zone, hours those of the clock; `ever` is for good.",
+    "Days, ISO weeks and months use the project's time zone; hours are clock hours; `ever` never resets.",
   examples: ["day"],
 })
 const limitWords =
-  "How often it gives to one user, counted in the periods in which the events occurred. Default: always."
+  "Maximum uses per user, counted in the period in which the event occurred. Default: no limit."
 
 const Cooldown = integer(1, limits.cooldownSecondsMax).annotate({
-  description:
-    "After it gave, it gives nothing to the same user for events that occurred sooner than this. Default: none.",
+  description: "Minimum time between two events of a user for which the rule gives. Default: none.",
   examples: [60],
 })
 
 const Enabled = Schema.Boolean.annotate({
-  description: "Whether it gives. Default `true`.",
+  description: "Whether the rule is active. Default `true`.",
   examples: [true],
 })
 
@@ -86,7 +85,7 @@ export const NewRule = Schema.Struct({
     xp: Schema.optionalKey(givenXp),
     points: Schema.optionalKey(givenPoints),
     badgeId: Schema.optionalKey(BadgeId),
-  }).annotate({ identifier: "NewRuleReward", description: "What it gives." }),
+  }).annotate({ identifier: "NewRuleReward", description: "The rule's reward." }),
   multiplierPath: Schema.optionalKey(MultiplierPath),
   multiplierMin: Schema.optionalKey(MultiplierMin),
   multiplierMax: Schema.optionalKey(MultiplierMax),
@@ -123,7 +122,7 @@ export const RulePatch = Schema.Struct({
     Schema.Struct({
       ...RewardPatch.fields,
       xp: Schema.optionalKey(Schema.NullOr(givenXp)),
-    }).annotate({ identifier: "RuleRewardPatch", description: "What it gives." }),
+    }).annotate({ identifier: "RuleRewardPatch", description: "The rule's reward." }),
   ),
   multiplierPath: Schema.optionalKey(Schema.NullOr(MultiplierPath)),
   multiplierMin: Schema.optionalKey(Schema.NullOr(MultiplierMin)),
@@ -149,36 +148,39 @@ export const Rule = Schema.Struct({
   where: ShownWhere,
   reward: Reward,
   multiplierPath: Schema.NullOr(Schema.String).annotate({
-    description: "Where the metadata has a number by which xp and points are multiplied.",
+    description: "Path of the multiplier in the metadata.",
     examples: [null],
   }),
   multiplierMin: Schema.NullOr(Schema.Finite).annotate({
-    description: "A smaller number counts as this one.",
+    description: "Lower bound of the multiplier.",
     examples: [null],
   }),
   multiplierMax: Schema.NullOr(Schema.Finite).annotate({
-    description: "A larger number counts as this one.",
+    description: "Upper bound of the multiplier.",
     examples: [null],
   }),
   limit: Schema.NullOr(Schema.Struct({ times: Times, per: Per })).annotate({
-    description: "How often it gives to one user.",
+    description: "Maximum uses per user.",
     examples: [{ times: 3, per: "day" }],
   }),
   cooldownSeconds: Schema.NullOr(Schema.Int).annotate({
-    description: "How long it then gives nothing to the same user.",
+    description: "Minimum time between two events of a user for which the rule gives.",
     examples: [null],
   }),
-  enabled: Schema.Boolean.annotate({ description: "Whether it gives.", examples: [true] }),
+  enabled: Schema.Boolean.annotate({
+    description: "Whether the rule is active.",
+    examples: [true],
+  }),
   createdAt: Time,
   updatedAt: Time,
 }).annotate({
   identifier: "Rule",
-  description: "What an event with an action earns.",
+  description: "A rule: the reward for events with an action.",
   examples: [rule],
 })
 
 export const RulePage = Schema.Struct({
-  rules: Schema.Array(Rule).annotate({ description: "In the order of their creation." }),
+  rules: Schema.Array(Rule).annotate({ description: "In the order of creation." }),
   ...pageFields,
 }).annotate({
   identifier: "RulePage",
@@ -205,7 +207,7 @@ export const Rules = HttpApiGroup.make("rules")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create a rule",
-          description: `From now on, every event with this action whose metadata satisfies \`where\` earns the reward. Rules are taken in the order of their creation, and each that matches gives. An environment holds at most ${limits.rulesMax} rules.`,
+          description: `From now on, every event with this action whose metadata satisfies \`where\` earns the reward. Every matching rule gives, in the order of creation. An environment holds at most ${limits.rulesMax} rules.`,
         }),
       ),
     HttpApiEndpoint.get("list", "/v1/rules", {
@@ -217,7 +219,7 @@ export const Rules = HttpApiGroup.make("rules")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List rules",
-          description: "The rules of the key's project and environment.",
+          description: "Lists the rules of the key's project and environment.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/rules/:id", {
@@ -227,7 +229,7 @@ export const Rules = HttpApiGroup.make("rules")
     })
       .annotate(OpenTo, ["read"])
       .annotateMerge(
-        OpenApi.annotations({ summary: "Read a rule", description: "One rule, by its id." }),
+        OpenApi.annotations({ summary: "Read a rule", description: "Returns a rule by its id." }),
       ),
     HttpApiEndpoint.patch("update", "/v1/rules/:id", {
       params,
@@ -241,12 +243,12 @@ export const Rules = HttpApiGroup.make("rules")
           summary: "Change a rule",
           description: `${patchWords}
 
-It counts for events from now on; what the rule has given stays, and so does how often it gave, for its limit.`,
+The change applies to events from now on. Rewards already given stay, and so does the use count of its limit.`,
         }),
       ),
     HttpApiEndpoint.delete("delete", "/v1/rules/:id", {
       params,
-      success: HttpApiSchema.NoContent.annotate({ description: "It is gone." }),
+      success: HttpApiSchema.NoContent.annotate({ description: "The rule is deleted." }),
       error: [...readProblems, RuleNotFound],
     })
       .annotate(OpenTo, [])
@@ -254,9 +256,9 @@ It counts for events from now on; what the rule has given stays, and so does how
         OpenApi.annotations({
           summary: "Delete a rule",
           description:
-            "From now on it gives nothing; what it has given stays. A second time → 404.",
+            "The rule gives nothing from now on; rewards already given stay. Deleting twice returns 404.",
         }),
       ),
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Rules", description: "What actions are worth." }))
+  .annotateMerge(OpenApi.annotations({ title: "Rules", description: "Rewards for actions." }))

@@ -14,7 +14,7 @@ const patternsOf = (text: string): ReadonlyArray<string> => text.split(",")
 export const KindPatterns = Schema.String.check(
   check(
     "invalid_value",
-    "must be known kinds, families such as quest.*, or *, with commas between",
+    "must be known kinds, families such as quest.*, or *, separated by commas",
     (text) => patternsOf(text).every(isKindPattern),
   ),
   check(
@@ -23,7 +23,7 @@ export const KindPatterns = Schema.String.check(
     (text) => patternsOf(text).length <= limits.webhookKindsMax,
   ),
 ).annotate({
-  description: "Which messages: kinds, families (`quest.*`), or all (`*`), with commas between.",
+  description: "Messages to send: kinds, families (`quest.*`) or all (`*`), separated by commas.",
   examples: ["xp.earned,quest.*"],
 })
 
@@ -37,7 +37,7 @@ export const messageExample = {
 /** A message as streams and webhooks send it; what `data` has is in the catalogue. */
 export const Message = Schema.Struct({
   id: Schema.String.annotate({
-    description: "The same however often it is sent.",
+    description: "The message's id, the same on every attempt.",
     examples: ["msg_0mi8k3f2a4c92_1"],
   }),
   type: Schema.Literals(messageKinds).annotate({
@@ -50,16 +50,16 @@ export const Message = Schema.Struct({
     examples: ["prj_01a1fc1e64c07345932e273286b5ca30"],
   }),
   environment: Schema.Literals(["sandbox", "production"]).annotate({
-    description: "The environment in which it happened.",
+    description: "The environment.",
     examples: ["production"],
   }),
   data: Schema.Record(Schema.String, Schema.Json).annotate({
-    description: "What happened; it depends on `type`. `sequence` grows with time.",
+    description: "The message's content, depending on `type`. `sequence` increases with time.",
     examples: [{ sequence: 204_878, userId: "user-42" }],
   }),
 }).annotate({
   identifier: "Message",
-  description: "Something that happened.",
+  description: "A message.",
   examples: [messageExample],
 })
 
@@ -88,9 +88,9 @@ export const Stream = HttpApiGroup.make("stream")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Follow the messages",
-          description: `The messages of the key's project and environment as Server-Sent Events, in order, as soon as they are durable. After a break, send the last \`id\` as \`Last-Event-ID\`: the stream goes on behind it without a gap, as long as the journal is kept. An \`id\` without data comes every ${limits.streamHeartbeatMs / 1_000} seconds in which nothing else does, and tells how far the stream is; clients for Server-Sent Events remember it by themselves. An environment has at most ${limits.streamsOfEnvironmentMax} streams, and all of them together have ${limits.streamsMax}: when all places are taken, the environment with the most streams gives one up for an environment with fewer, so that all get a fair share. The stream ends when it gave up its place, when the key is revoked, and when the server shuts down.`,
+          description: `Streams the messages of the key's project and environment as Server-Sent Events, in order, once they are durable. To resume after the last message received, send its \`id\` as \`Last-Event-ID\`; no message is lost while the journal keeps it. After ${limits.streamHeartbeatMs / 1_000} seconds without a message, the stream sends an \`id\` without data as its position, which Server-Sent Events clients remember. An environment has at most ${limits.streamsOfEnvironmentMax} streams, a server ${limits.streamsMax}. When the server has no place left, the newest stream of the environment with the most streams ends in favour of an environment with fewer. A stream also ends when its key is revoked and when the server shuts down.`,
         }),
       ),
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Stream", description: "What happens, live." }))
+  .annotateMerge(OpenApi.annotations({ title: "Stream", description: "Live messages." }))

@@ -13,17 +13,16 @@ export const System = HttpApiGroup.make("system")
   .add(
     HttpApiEndpoint.get("health", "/healthz", { success: Status }).annotateMerge(
       OpenApi.annotations({
-        summary: "Is the process up?",
-        description:
-          "200 as long as the process answers at all, also while it starts or shuts down.",
+        summary: "Liveness",
+        description: "Returns 200 while the process answers, also during start and shutdown.",
         override: atRoot,
       }),
     ),
     HttpApiEndpoint.get("ready", "/readyz", { success: Status, error: NotReady }).annotateMerge(
       OpenApi.annotations({
-        summary: "Does it accept requests?",
+        summary: "Readiness",
         description:
-          "503 while it starts (`starting`; the detail says what it is at) or shuts down (`shutting_down`).",
+          "Returns 503 during start (`starting`, with the progress as detail) and shutdown (`shutting_down`).",
         override: atRoot,
       }),
     ),
@@ -34,7 +33,8 @@ export const System = HttpApiGroup.make("system")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "This document",
-        description: "The whole API as OpenAPI 3.1, made from what the server itself runs on.",
+        description:
+          "The API as OpenAPI 3.1, generated from the declaration that the server runs on.",
         override: atRoot,
       }),
     ),
@@ -44,12 +44,12 @@ export const System = HttpApiGroup.make("system")
       ),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "The reference, to read",
-        description: "This document as a page for browsers, which loads nothing from elsewhere.",
+        summary: "API reference",
+        description: "This document as a web page, which loads nothing from other servers.",
         override: atRoot,
       }),
     ),
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "System", description: "How the service is. No key is needed." }),
+    OpenApi.annotations({ title: "System", description: "Health and reference. No key needed." }),
   )

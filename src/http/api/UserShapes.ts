@@ -17,7 +17,7 @@ import {
 import { levelProgress, progress, user, userExport, userPage } from "./examples/Users.ts"
 
 export const Points = Schema.Int.annotate({
-  description: "A balance beside the xp.",
+  description: "Points, a balance separate from xp.",
   examples: [300],
 })
 
@@ -48,12 +48,12 @@ const Attributes = Schema.Record(
     ),
   )
   .annotate({
-    description: `Whatever is worth knowing of the user, in place of what was there: at most ${attributesMax} texts (of at most ${attributeTextCharactersMax} characters), numbers, true or false, under names of at most ${attributeNameCharactersMax} characters.`,
+    description: `Replaces the user's custom attributes: at most ${attributesMax} texts (at most ${attributeTextCharactersMax} characters), numbers or booleans, under names of at most ${attributeNameCharactersMax} characters.`,
     examples: [attributesExample],
   })
 
 const hidden = Schema.Boolean.annotate({
-  description: "Kept off every leaderboard.",
+  description: "Hidden from every leaderboard.",
   examples: [false],
 })
 
@@ -67,7 +67,7 @@ export const ProfileChange = Schema.Struct({
   timezone: Schema.optionalKey(
     Schema.NullOr(timeZone).annotate({
       description:
-        "The IANA time zone in which the user's days begin, for streaks, in any case; null: the project's. Another name of the same zone changes nothing.",
+        "The user's IANA time zone, ignoring case: streaks use its days; null: the project's. Another name of the same zone changes nothing.",
       examples: ["Europe/Berlin"],
     }),
   ),
@@ -75,25 +75,25 @@ export const ProfileChange = Schema.Struct({
   hidden: Schema.optionalKey(hidden),
 }).annotate({
   identifier: "ProfileChange",
-  description: "The members of a user's profile that change; others stay.",
+  description: "A partial change of a user's profile.",
   examples: [{ displayName: "Ada", timezone: "Europe/Berlin", attributes: attributesExample }],
 })
 
 export const User = Schema.Struct({
   id: UserId,
   displayName: Schema.NullOr(Schema.String).annotate({
-    description: "What leaderboards show; null: nothing was said.",
+    description: "Name shown on leaderboards; null: none.",
     examples: ["Ada"],
   }),
   timezone: Schema.NullOr(Schema.String).annotate({
-    description: "An IANA time zone, as the database writes it; null: the project's.",
+    description: "Canonical IANA time zone; null: the project's.",
     examples: ["Europe/Berlin"],
   }),
   attributes: Schema.Record(
     Schema.String,
     Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]),
   ).annotate({
-    description: "Whatever you keep with the user.",
+    description: "The user's custom attributes.",
     examples: [attributesExample],
   }),
   hidden,
@@ -105,45 +105,45 @@ export const User = Schema.Struct({
       id: BadgeId,
       name: BadgeName,
       description: Schema.NullOr(Schema.String).annotate({
-        description: "What people are told of it.",
+        description: "Description for people.",
         examples: ["Ten lessons in a day."],
       }),
       icon: Schema.NullOr(Schema.String).annotate({
-        description: "Where its picture is, or what stands for one.",
+        description: "URL or emoji.",
         examples: ["https://cdn.example/ten.svg"],
       }),
       earnedAt: Time,
-    }).annotate({ identifier: "UserBadge", description: "A badge that the user has." }),
-  ).annotate({ description: "The badges that the user has." }),
+    }).annotate({ identifier: "UserBadge", description: "A badge of the user." }),
+  ).annotate({ description: "The user's badges." }),
   createdAt: Time,
   updatedAt: Time,
 }).annotate({
   identifier: "User",
-  description: "A user, and what they have.",
+  description: "A user with balances and badges.",
   examples: [user],
 })
 
 export const LevelProgress = Schema.Struct({
   xpAtStart: Schema.Int.annotate({
-    description: "The xp at which the level begins.",
+    description: "Xp at which the level begins.",
     examples: [1000],
   }),
   xpAtNext: Schema.NullOr(Schema.Int).annotate({
-    description: "The xp at which the next level begins; null on the top level.",
+    description: "Xp at which the next level begins; null on the top level.",
     examples: [1500],
   }),
-  xpInto: Schema.Int.annotate({ description: "The xp since the level began.", examples: [250] }),
+  xpInto: Schema.Int.annotate({ description: "Xp earned within the level.", examples: [250] }),
   xpToNext: Schema.NullOr(Schema.Int).annotate({
-    description: "The xp that are missing to the next level; null on the top level.",
+    description: "Xp missing to the next level; null on the top level.",
     examples: [250],
   }),
   ratio: Schema.Finite.annotate({
-    description: "The share of the level that is done, 0 to 1.",
+    description: "Completed share of the level, 0 to 1.",
     examples: [0.5],
   }),
 }).annotate({
   identifier: "LevelProgress",
-  description: "How far the user is within the level.",
+  description: "Progress within the level.",
   examples: [levelProgress],
 })
 
@@ -153,7 +153,7 @@ export const Progress = Schema.Struct({
   level: Level,
   levelProgress: LevelProgress,
   rank: Schema.NullOr(Schema.Int).annotate({
-    description: "The place on the all-time leaderboard; null when not listed there.",
+    description: "Rank on the all-time leaderboard; null: not listed.",
   }),
   points: Points,
   badges: Schema.Array(
@@ -161,28 +161,27 @@ export const Progress = Schema.Struct({
       id: BadgeId,
       name: BadgeName,
       current: Schema.Int.annotate({
-        description: "How far the user is, at most `target`.",
+        description: "Current count, at most `target`.",
         examples: [7],
       }),
       target: Schema.Int.annotate({
-        description: "1 for a badge that only a rule, a quest or a hand gives.",
+        description: "1 for a badge without criteria.",
         examples: [10],
       }),
       earnedAt: Schema.NullOr(Time).annotate({ description: "Null: not earned." }),
     }).annotate({
       identifier: "BadgeProgress",
-      description: "How far the user is towards a badge.",
+      description: "Progress towards a badge.",
     }),
   ).annotate({
-    description:
-      "The badges that can be earned, and those that were. Secret ones show once earned.",
+    description: "Badges that the user can earn or has earned; secret ones only once earned.",
   }),
   quests: Schema.Array(
     Schema.Struct({
       questId: QuestId,
       title: QuestTitle,
       status: oneOf(["not_started", "in_progress", "completed", "expired"]).annotate({
-        description: "Where the user stands in it now.",
+        description: "The user's status in the quest now.",
       }),
       steps: Schema.Array(
         Schema.Struct({
@@ -191,52 +190,52 @@ export const Progress = Schema.Struct({
             examples: ["lessons"],
           }),
           current: Schema.Int.annotate({
-            description: "How often it was done, at most `target`.",
+            description: "Current count, at most `target`.",
             examples: [3],
           }),
-          target: Schema.Int.annotate({ description: "How often it is asked for.", examples: [5] }),
-        }).annotate({ identifier: "StepProgress", description: "How far a step is." }),
-      ).annotate({ description: "The quest's steps, as they are asked for now." }),
+          target: Schema.Int.annotate({ description: "Required count.", examples: [5] }),
+        }).annotate({ identifier: "StepProgress", description: "Progress in a step." }),
+      ).annotate({ description: "The quest's current steps." }),
       periodEndsAt: Schema.NullOr(Time).annotate({
         description:
-          "When the present period ends or, where the quest does not recur, the quest; null: never, or it is archived.",
+          "End of the current period or, without recurrence, of the quest; null: never, or archived.",
       }),
-      completedAt: Schema.NullOr(Time).annotate({ description: "In the present period." }),
-    }).annotate({ identifier: "QuestProgress", description: "Where the user stands in a quest." }),
+      completedAt: Schema.NullOr(Time).annotate({ description: "In the current period." }),
+    }).annotate({ identifier: "QuestProgress", description: "Progress in a quest." }),
   ).annotate({
     description:
-      "The active quests, and others that the user has begun: as they are now, so one whose time is over has expired, and one that recurs is not started in a new period.",
+      "Active quests, and others that the user began, with their status now: a quest past its end has expired, a recurring one is not started in a new period.",
   }),
   streaks: Schema.Array(
     Schema.Struct({
       key: Schema.String.annotate({ description: "Which streak.", examples: ["daily"] }),
       current: Schema.Int.annotate({
-        description: "Days in a row, as of now; 0 once it is broken.",
+        description: "Current days in a row; 0: broken.",
         examples: [3],
       }),
-      best: Schema.Int.annotate({ description: "The most that it ever had.", examples: [7] }),
+      best: Schema.Int.annotate({ description: "Longest run in days.", examples: [7] }),
       lastDay: Schema.NullOr(Schema.String).annotate({
-        description: "The last day that counted, in the user's time zone; null: none yet.",
+        description: "The last day counted, in the user's time zone; null: none.",
         examples: ["2026-11-01"],
       }),
       freezes: Schema.Int.annotate({
-        description: "How many missed days would still be forgiven.",
+        description: "Remaining freezes: missed days that are forgiven.",
         examples: [1],
       }),
-    }).annotate({ identifier: "StreakProgress", description: "How a streak stands." }),
+    }).annotate({ identifier: "StreakProgress", description: "The state of a streak." }),
   ).annotate({ description: "The project's streaks." }),
 }).annotate({
   identifier: "Progress",
-  description: "How far a user is.",
+  description: "A user's progress.",
   examples: [progress],
 })
 
 export const UserPage = Schema.Struct({
-  users: Schema.Array(User).annotate({ description: "In the order of their ids." }),
+  users: Schema.Array(User).annotate({ description: "In the order of ids." }),
   ...pageFields,
 }).annotate({
   identifier: "UserPage",
-  description: "A part of the list of users.",
+  description: "A page of users.",
   examples: [userPage],
 })
 
@@ -245,14 +244,13 @@ export const UserExport = Schema.Struct({
   user: User,
   progress: Progress,
   state: Schema.Record(Schema.String, Schema.Unknown).annotate({
-    description: "The state as Laurel keeps it; times are epoch milliseconds.",
+    description: "The stored state; times are epoch milliseconds.",
   }),
   records: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).annotate({
-    description:
-      "What was recorded, newest first, as Laurel keeps it: when, why (`cause`), and what was decided (`facts`).",
+    description: "The stored records, newest first: time, `cause` and `facts`.",
   }),
 }).annotate({
   identifier: "UserExport",
-  description: "Everything that is held about a user.",
+  description: "Everything stored about a user.",
   examples: [userExport],
 })

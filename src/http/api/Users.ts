@@ -27,8 +27,7 @@ export const Users = HttpApiGroup.make("users")
         ...pageQuery,
         query: Schema.optionalKey(
           text(1, limits.searchCharactersMax).annotate({
-            description:
-              "Only users with this in their id or display name, in any case of its letters.",
+            description: "Only users with this text in their id or display name, ignoring case.",
             examples: ["ada"],
           }),
         ),
@@ -41,7 +40,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "List users",
           description:
-            "Users in the order of their ids, compared by code points. With `query` every user is looked at, which takes some microseconds for each.",
+            "Lists users in the order of their ids, by code points. With `query`, the search reads every user, at some microseconds each.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/users/:id", {
@@ -53,7 +52,7 @@ export const Users = HttpApiGroup.make("users")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a user",
-          description: "The user's profile, xp, level, badges and points.",
+          description: "Returns the user's profile, xp, level, badges and points.",
         }),
       ),
     HttpApiEndpoint.put("put", "/v1/users/:id", {
@@ -67,7 +66,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Create or change a user",
           description:
-            "Changes the members of the profile that are sent; others stay. A user who was never seen is created. The answer comes when the change is on disk.",
+            "Changes the members of the profile that the body names; creates a new user. Replies once the change is on disk.",
         }),
       ),
     HttpApiEndpoint.delete("erase", "/v1/users/:id", {
@@ -80,7 +79,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Erase a user",
           description:
-            "Erases all that is held about the user: profile, balances, history, places on leaderboards, ids and kept answers, undelivered messages. At once nothing of it is shown, and nothing is written any more; within a snapshot's interval it is gone from the live data, and by the date in `Laurel-Erased-By` from the journal and the archives that the server makes and thins out by itself, as long as it runs. Webhooks are told the id, no more. The same id may be used again: that is a new user.",
+            "Erases everything about the user: profile, balances, history, places on leaderboards, ids, kept answers, undelivered messages. Reads stop showing the user at once. The live data loses the user within one snapshot interval; the journal and the archives of a running server lose the user by the date in `Laurel-Erased-By`. Webhooks receive the id only. Using the id again creates a new user.",
         }),
       ),
     HttpApiEndpoint.get("progress", "/v1/users/:id/progress", {
@@ -93,7 +92,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Read a user's progress",
           description:
-            "How far the user is as of now: within the level, on the leaderboard, towards badges, in quests and streaks.",
+            "Returns the user's current progress: within the level, on the leaderboard, towards badges, in quests and streaks.",
         }),
       ),
     HttpApiEndpoint.get("history", "/v1/users/:id/history", {
@@ -111,7 +110,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Read a user's history",
           description:
-            "All that happened to the user, newest first, each fact with the event, reward or other reason that caused it. Only what is on disk is shown, so nothing of it can be taken back.",
+            "Lists every fact about the user, newest first, with the event, reward or other cause. Shows only facts on disk, so a crash takes back none of them.",
         }),
       ),
     HttpApiEndpoint.get("export", "/v1/users/:id/export", {
@@ -124,7 +123,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Export a user",
           description:
-            "Everything that is held about the user, as one JSON object: what is shown elsewhere, the state as it is kept, and every record, newest first. However long, it is sent piece by piece; should it break off, the JSON has no end.",
+            "Streams everything about the user as one JSON object: profile and progress, the stored state, and every record, newest first. If the stream breaks, the JSON is incomplete.",
         }),
       ),
     HttpApiEndpoint.post("reward", "/v1/users/:id/rewards", {
@@ -139,7 +138,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Grant a reward",
           description:
-            "Gives the user xp, points or a badge by hand. A user who was never seen is created. The answer comes when the outcome is on disk.",
+            "Grants the user xp, points or a badge; creates a new user. Replies once the outcome is on disk.",
         }),
       ),
     HttpApiEndpoint.delete("revokeReward", "/v1/users/:id/rewards/:rewardId", {
@@ -156,9 +155,9 @@ export const Users = HttpApiGroup.make("users")
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
-          summary: "Take back a reward",
+          summary: "Revoke a reward",
           description:
-            "Takes back what the reward gave; level, badges and open leaderboards follow. A badge that it gave stays if its own criteria are met. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
+            "Takes back what the reward gave; level, badges and open leaderboards follow. A granted badge stays if the user meets its criteria. No balance goes below 0; `shortfall` has the rest. Revoking twice returns 404.",
         }),
       ),
     HttpApiEndpoint.delete("revokeEvent", "/v1/users/:id/events/:eventId", {
@@ -175,11 +174,16 @@ export const Users = HttpApiGroup.make("users")
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
-          summary: "Take back an event",
+          summary: "Revoke an event",
           description:
-            "Takes back what the event gave: xp, points, badges, steps and completion of quests, uses of limits, and what it counted for badges, also what only a backfill counted; level and open leaderboards follow. A badge goes once too little is left for the target by which it was earned; one that the event gave by a rule or a quest stays if its own criteria are met. A quest that another event completed stays completed. Streak days, badges earned by a streak, a cooldown that the event started and closed leaderboard windows stay. No balance goes below 0: what is missing is told as `shortfall`. A second time there is nothing to take back: 404.",
+            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. The user loses a badge whose target is no longer reached; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0; `shortfall` has the rest. Revoking twice returns 404.",
         }),
       ),
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Users", description: "What users have." }))
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Users",
+      description: "Profiles, balances, progress and history of users.",
+    }),
+  )

@@ -25,7 +25,7 @@ const KindPattern = Schema.String.check(
 
 const Url = text(1, limits.urlCharactersMax).annotate({
   description:
-    "Where messages are sent: http or https (for production, https), a public address, no user name or password. The address is looked at now, and again at every connection.",
+    "URL of the receiver: http or https (https in production), a public address, no user name or password. The address is checked now and at every connection.",
   examples: ["https://example.com/laurel"],
 })
 
@@ -35,7 +35,7 @@ const Events = list(KindPattern, 1, limits.webhookKindsMax).annotate({
 })
 
 const Description = text(0, limits.descriptionCharactersMax, "multiple").annotate({
-  description: "What it is for, for people.",
+  description: "Description for people.",
   examples: ["Badges on the wall"],
 })
 
@@ -52,12 +52,12 @@ export const WebhookPatch = Schema.Struct({
   url: Schema.optionalKey(Url),
   events: Schema.optionalKey(Events),
   description: Schema.optionalKey(
-    Schema.NullOr(Description).annotate({ description: "What it is for, for people." }),
+    Schema.NullOr(Description).annotate({ description: "Description for people." }),
   ),
   status: Schema.optionalKey(
     oneOf(["enabled", "disabled"]).annotate({
       description:
-        "`disabled`: nothing is sent, and what happens meanwhile is missed (`recover` gets it); what was pending goes on when it is enabled.",
+        "`disabled`: nothing is sent, and new messages are missed (`recover` sends them); pending deliveries resume when the webhook is enabled.",
     }),
   ),
 }).annotate({ identifier: "WebhookPatch", examples: [{ status: "enabled" }] })
@@ -65,22 +65,22 @@ export const WebhookPatch = Schema.Struct({
 const fields = {
   id: Schema.String.annotate({ description: "The webhook's id.", examples: [webhookId] }),
   url: Schema.String.annotate({
-    description: "Where messages are sent.",
+    description: "URL of the receiver.",
     examples: ["https://example.com/laurel"],
   }),
   events: Schema.Array(Schema.String).annotate({
-    description: "Which messages are sent: kinds, families, or all.",
+    description: "Messages to send: kinds, families or all.",
     examples: [["xp.earned"]],
   }),
   description: Schema.NullOr(Schema.String).annotate({
-    description: "What it is for, for people.",
+    description: "Description for people.",
     examples: ["Badges on the wall"],
   }),
   status: oneOf(["enabled", "disabled"]).annotate({ description: "Whether messages are sent." }),
   disabledReason: Schema.NullOr(
     oneOf(["gone", "failing", "manual"]).annotate({
       description:
-        "`gone`: it answered 410. `failing`: nothing but failures for five days. `manual`: somebody did it.",
+        "`gone`: the receiver answered 410. `failing`: five days of failures only. `manual`: disabled through the API.",
     }),
   ).annotate({ examples: [null] }),
   disabledAt: Schema.NullOr(Time).annotate({ examples: [null] }),
@@ -90,14 +90,14 @@ const fields = {
 
 export const Webhook = Schema.Struct(fields).annotate({
   identifier: "Webhook",
-  description: "An address that Laurel sends messages to.",
+  description: "A URL that receives messages.",
   examples: [webhook],
 })
 
 export const CreatedWebhook = Schema.Struct({
   ...fields,
   secret: Schema.String.annotate({
-    description: "Signs the messages (`whsec_…`). It is shown this once.",
+    description: "Signing secret (`whsec_…`), shown only once.",
   }),
 }).annotate({
   identifier: "CreatedWebhook",
@@ -111,28 +111,28 @@ const count = (description: string, example: number) =>
 export const CountedWebhook = Schema.Struct({
   ...fields,
   deliveries: Schema.Struct({
-    pending: count("Those that are still to be sent.", 3),
-    succeeded: count("All that ever succeeded.", 48_120),
-    failed: count("All that were given up after their last attempt.", 12),
+    pending: count("Deliveries waiting for an attempt.", 3),
+    succeeded: count("Successful deliveries.", 48_120),
+    failed: count("Deliveries given up after the last attempt.", 12),
     dropped: count(
-      "All that were not sent: too many were pending, they waited too long, or their user was erased.",
+      "Deliveries not sent: too many were pending, they waited too long, or their user was erased.",
       0,
     ),
   }).annotate({
     identifier: "DeliveryCounts",
-    description: "How many messages have which fate.",
+    description: "Number of deliveries per status.",
   }),
   lastSuccessAt: Schema.NullOr(Time).annotate({
-    description: "When an attempt began that succeeded, the last one.",
+    description: "Start of the last successful attempt; null: none.",
   }),
 }).annotate({
   identifier: "CountedWebhook",
-  description: "A webhook, and how it gets on.",
+  description: "A webhook with its delivery counts.",
   examples: [countedWebhook],
 })
 
 export const WebhookPage = Schema.Struct({
-  webhooks: Schema.Array(Webhook).annotate({ description: "In the order of their creation." }),
+  webhooks: Schema.Array(Webhook).annotate({ description: "In the order of creation." }),
   ...pageFields,
 }).annotate({
   identifier: "WebhookPage",
@@ -144,41 +144,41 @@ export const Rotation = Schema.Struct({
   graceSeconds: Schema.optionalKey(
     integer(0, limits.webhookGraceSecondsMax).annotate({
       description:
-        "For how long the secret before signs as well: messages carry both signatures meanwhile. 0: all secrets before end now. Default 86,400.",
+        "Seconds for which the previous secret also signs. 0: all previous secrets end now. Default 86,400.",
       examples: [86_400],
     }),
   ),
 }).annotate({ identifier: "Rotation", examples: [{ graceSeconds: 3_600 }, {}] })
 
 export const RotatedSecret = Schema.Struct({
-  secret: Schema.String.annotate({ description: "The new secret. It is shown this once." }),
+  secret: Schema.String.annotate({ description: "The new secret, shown only once." }),
   previousSecretExpiresAt: Schema.NullOr(Time).annotate({
-    description: "Until when the secret before signs as well; null: not any more.",
+    description: "Time until which the previous secret also signs; null: it has ended.",
   }),
 }).annotate({
   identifier: "RotatedSecret",
-  description: "The secret from now on.",
+  description: "The new secret.",
   examples: [rotatedSecret],
 })
 
 export const Sent = Schema.Struct({
   deliveryId: Schema.String.annotate({
-    description: "Under what the webhook's log has it.",
+    description: "The delivery's id.",
     examples: [deliveryId],
   }),
   messageId: Schema.String.annotate({
-    description: "What `webhook-id` will say.",
+    description: "The message's id, sent as `webhook-id`.",
     examples: [messageId],
   }),
 }).annotate({
   identifier: "Sent",
-  description: "A message that is on its way.",
+  description: "An accepted delivery.",
   examples: [sent],
 })
 
 export const RecoveryRequest = Schema.Struct({
   since: TimeIn.annotate({
-    description: "From when on what failed or was missed is sent; it may not lie in the future.",
+    description: "Recover messages since this time; not in the future.",
   }),
 }).annotate({
   identifier: "RecoveryRequest",
@@ -187,7 +187,7 @@ export const RecoveryRequest = Schema.Struct({
 
 export const Recovery = Schema.Struct({ since: Time, until: Time }).annotate({
   identifier: "Recovery",
-  description: "What happened from `since` to `until` is being looked through.",
+  description: "The period under recovery.",
   examples: [recovery],
 })
 
@@ -198,15 +198,15 @@ export const DeliveryStatusIn = deliveryStatus.annotate({
 })
 
 const responseFields = {
-  at: Time.annotate({ description: "When the attempt began." }),
-  durationMs: Schema.Int.annotate({ description: "How long it took.", examples: [87] }),
+  at: Time.annotate({ description: "Start of the attempt." }),
+  durationMs: Schema.Int.annotate({ description: "Duration in milliseconds.", examples: [87] }),
   status: Schema.NullOr(Schema.Int).annotate({
-    description: "The HTTP status; null when there was none.",
+    description: "The HTTP status; null: no response.",
     examples: [503],
   }),
   error: Schema.NullOr(Schema.String).annotate({
     description:
-      "Why there was no status: `address_refused`, `connection_failed`, `connection_refused`, `connection_reset`, `invalid_response`, `name_unknown`, `timeout`, `tls_failure`.",
+      "Reason for no response: `address_refused`, `connection_failed`, `connection_refused`, `connection_reset`, `invalid_response`, `name_unknown`, `timeout`, `tls_failure`.",
     examples: [null],
   }),
 }
@@ -214,48 +214,48 @@ const responseFields = {
 const deliveryFields = {
   id: Schema.String.annotate({ description: "The delivery's id.", examples: [deliveryId] }),
   messageId: Schema.String.annotate({
-    description: "The message's id, which `webhook-id` says.",
+    description: "The message's id, sent as `webhook-id`.",
     examples: [messageId],
   }),
   type: oneOf(messageKinds).annotate({ description: "The kind of message." }),
   status: deliveryStatus.annotate({
     description:
-      "`pending`: still to be sent. `failed`: given up after the last attempt. `dropped`: not sent any more.",
+      "`pending`: waiting for an attempt. `failed`: given up after the last attempt. `dropped`: discarded unsent.",
   }),
-  attempts: Schema.Int.annotate({ description: "How often it was sent.", examples: [2] }),
+  attempts: Schema.Int.annotate({ description: "Number of attempts.", examples: [2] }),
   nextAttemptAt: Schema.NullOr(Time).annotate({
-    description: "When the next attempt is due; null when there is none.",
+    description: "Due time of the next attempt; null: none.",
   }),
   lastResponse: Schema.NullOr(
     Schema.Struct(responseFields).annotate({
       identifier: "DeliveryResponse",
-      description: "What became of an attempt.",
+      description: "The outcome of an attempt.",
     }),
-  ).annotate({ description: "What became of the last attempt; null: there was none." }),
+  ).annotate({ description: "The outcome of the last attempt; null: none yet." }),
   dropReason: Schema.NullOr(
     oneOf(["erased", "expired", "gone"]).annotate({
       description:
-        "`erased`: its user was. `expired`: it waited too long. `gone`: the journal that had it is.",
+        "`erased`: the user was erased. `expired`: the delivery waited too long. `gone`: the journal no longer has the message.",
     }),
   ).annotate({ examples: [null] }),
-  createdAt: Time.annotate({ description: "When what the message tells of happened." }),
+  createdAt: Time.annotate({ description: "Time of the message's event." }),
 }
 
 export const Delivery = Schema.Struct(deliveryFields).annotate({
   identifier: "Delivery",
-  description: "One message on its way to one webhook.",
+  description: "One message to one webhook.",
   examples: [delivery],
 })
 
 export const DeliveryPage = Schema.Struct({
   deliveries: Schema.Array(Delivery).annotate({ description: "Newest first." }),
   nextCursor: Schema.NullOr(Schema.String).annotate({
-    description: "Leads to the deliveries before these; null: no more.",
+    description: "Cursor to the next, older page; null: no more.",
     examples: ["d4e3i.0"],
   }),
 }).annotate({
   identifier: "DeliveryPage",
-  description: "A part of a webhook's log.",
+  description: "A page of a webhook's deliveries.",
   examples: [deliveryPage],
 })
 
@@ -265,11 +265,11 @@ export const DeliveryDetails = Schema.Struct({
     Schema.Struct({
       ...responseFields,
       body: Schema.String.annotate({
-        description: "The first KiB of the reply.",
+        description: "The first KiB of the response.",
         examples: ["try again later"],
       }),
-    }).annotate({ identifier: "DeliveryAttempt", description: "What became of an attempt." }),
-  ).annotate({ description: "What became of each attempt, oldest first." }),
+    }).annotate({ identifier: "DeliveryAttempt", description: "The outcome of an attempt." }),
+  ).annotate({ description: "The outcome of each attempt, oldest first." }),
 }).annotate({
   identifier: "DeliveryDetails",
   description: "A delivery with its attempts.",
@@ -314,8 +314,8 @@ const kindExample = {
 export const Catalogue = Schema.Struct({
   kinds: Schema.Array(
     Schema.Struct({
-      kind: oneOf(messageKinds).annotate({ description: "What `type` says." }),
-      description: Schema.String.annotate({ description: "When it is sent." }),
+      kind: oneOf(messageKinds).annotate({ description: "The kind, as in `type`." }),
+      description: Schema.String.annotate({ description: "When the message is sent." }),
       schema: Schema.Record(Schema.String, Schema.Json).annotate({
         description: "A JSON Schema (draft 2020-12) of the message's body.",
       }),
@@ -323,10 +323,10 @@ export const Catalogue = Schema.Struct({
         description: "A message of this kind.",
       }),
     }).annotate({ identifier: "MessageKind", description: "A kind of message." }),
-  ).annotate({ description: "Every kind that there is." }),
+  ).annotate({ description: "All kinds." }),
 }).annotate({
   identifier: "MessageCatalogue",
-  description: "Every kind of message.",
+  description: "All kinds of message.",
   examples: [{ kinds: [kindExample] }],
 })
 

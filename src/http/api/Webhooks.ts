@@ -59,7 +59,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Register a webhook",
-          description: `The reply has the secret that signs its messages, as Standard Webhooks say; it is not shown again. A message is sent at least once, and each time with the same \`webhook-id\`; 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success, anything else is tried again for about three days. 410 disables the webhook, as five days of nothing but failures do. An environment holds at most ${limits.webhooksMax} webhooks.`,
+          description: `The reply has the secret that signs the messages (Standard Webhooks); it is shown only once. Each message is sent at least once, always with the same \`webhook-id\`. A 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success; other outcomes are retried for about three days. A 410, or five days of failures only, disables the webhook. An environment holds at most ${limits.webhooksMax} webhooks.`,
         }),
       ),
     HttpApiEndpoint.get("list", "/v1/webhooks", {
@@ -71,7 +71,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "List webhooks",
-          description: "The webhooks of the key's project and environment, without their secrets.",
+          description: "Lists the webhooks of the key's project and environment, without secrets.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/webhooks/:id", {
@@ -83,7 +83,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Get a webhook",
-          description: "With the numbers of its deliveries, and without its secret.",
+          description: "Returns a webhook with its delivery counts, without its secret.",
         }),
       ),
     HttpApiEndpoint.patch("update", "/v1/webhooks/:id", {
@@ -97,7 +97,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "Change a webhook",
           description:
-            "Changes the members that are there (JSON merge patch). What is pending is sent to the new address.",
+            "Changes the members that the body names (JSON merge patch). Pending deliveries go to the new URL.",
         }),
       ),
     HttpApiEndpoint.delete("delete", "/v1/webhooks/:id", {
@@ -108,7 +108,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Delete a webhook",
-          description: "Nothing more is sent to it, and its log is forgotten.",
+          description: "Stops all deliveries and deletes the delivery log.",
         }),
       ),
     HttpApiEndpoint.post("rotateSecret", "/v1/webhooks/:id/rotate-secret", {
@@ -128,7 +128,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Replace the secret",
-          description: `From now on messages are signed with a new secret, and for \`graceSeconds\` also with the one before, so that a receiver can change over while both are right. Those before that one sign as long as they were to; at most ${limits.webhookSecretsMax} sign at once. With \`graceSeconds\` 0 none of those before signs any more.`,
+          description: `Signs messages with a new secret and, for \`graceSeconds\`, also with the previous one, so that a receiver can switch while both are valid. Older secrets keep their own grace periods; at most ${limits.webhookSecretsMax} secrets sign at once. \`graceSeconds\` 0 ends all previous secrets.`,
         }),
       ),
     HttpApiEndpoint.post("test", "/v1/webhooks/:id/test", {
@@ -142,7 +142,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "Send a test",
           description:
-            "Sends a `webhook.test` message, whatever kinds the webhook asks for, at once, however it got on before.",
+            "Sends a `webhook.test` message at once, whatever the webhook's kinds and its circuit breaker.",
         }),
       ),
     HttpApiEndpoint.post("recover", "/v1/webhooks/:id/recover", {
@@ -156,9 +156,9 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotate(NoBodyIsEmpty, true)
       .annotateMerge(
         OpenApi.annotations({
-          summary: "Recover what was missed",
+          summary: "Recover missed messages",
           description:
-            "Sends everything from a time on that failed, was dropped, or happened while the webhook was disabled, as far as the journal is kept, in the background. What succeeded is not sent again.",
+            "Sends, in the background, the messages since a time that failed, were dropped, or occurred while the webhook was disabled, as far as the journal keeps them. Successful deliveries are not repeated.",
         }),
       ),
     HttpApiEndpoint.get("deliveries", "/v1/webhooks/:id/deliveries", {
@@ -176,7 +176,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
         OpenApi.annotations({
           summary: "List deliveries",
           description:
-            "The webhook's log, newest first. It is kept for about six days, and of each status the newest.",
+            "Lists the webhook's deliveries, newest first. The log keeps about six days, and a bounded number per status.",
         }),
       ),
     HttpApiEndpoint.get("delivery", "/v1/webhooks/:id/deliveries/:deliveryId", {
@@ -188,7 +188,7 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Get a delivery",
-          description: "With what became of each attempt, and the start of each reply.",
+          description: "Returns a delivery with all attempts and the start of each response.",
         }),
       ),
     HttpApiEndpoint.post("redeliver", "/v1/webhooks/:id/deliveries/:deliveryId/redeliver", {
@@ -200,9 +200,9 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
-          summary: "Deliver once more",
+          summary: "Redeliver a message",
           description:
-            "Sends the same message once more, at once, whatever became of it; with the same `webhook-id`. 410 when the message is not kept any more, or its user was erased since.",
+            "Sends the message again at once, with the same `webhook-id`, whatever the delivery's status. Returns 410 if the journal no longer has the message or its user was erased.",
         }),
       ),
     HttpApiEndpoint.get("catalogue", "/v1/webhook-events", {
@@ -212,11 +212,13 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotate(OpenTo, ["read"])
       .annotateMerge(
         OpenApi.annotations({
-          summary: "List kinds of message",
+          summary: "List message kinds",
           description:
-            "Every kind of message that webhooks and the stream send, with a JSON Schema and an example.",
+            "Lists every kind of message that webhooks and streams send, with a JSON Schema and an example.",
         }),
       ),
   )
   .middleware(ApiKey)
-  .annotateMerge(OpenApi.annotations({ title: "Webhooks", description: "Whom Laurel tells." }))
+  .annotateMerge(
+    OpenApi.annotations({ title: "Webhooks", description: "URLs that receive messages." }),
+  )

@@ -75,9 +75,9 @@ const withinBounds = ({ headers }: IncomingMessage): boolean =>
 
 const invalidJson = (detail: string): LaurelError => laurelError("invalid_json", detail)
 
-/** Of JSON that is broken at the character with this index, and of JSON that has no end. */
+/** Refuses JSON that is invalid at the character with this index. */
 export const brokenAt = (index: number): LaurelError =>
-  invalidJson(`The JSON is broken at character ${index}.`)
+  invalidJson(`Invalid JSON at character ${index}.`)
 export const endsEarly = invalidJson("The body ends before its JSON does, or holds something else.")
 
 /** The body as text; anything but UTF-8 is refused. */

@@ -170,7 +170,7 @@ class Cut {
     for (const name in all) {
       if (this.#full()) break
       if (!members.has(name)) {
-        this.#fault("unknown_member", "is not known here", name)
+        this.#fault("unknown_member", "is unknown", name)
         changed = true
         continue
       }

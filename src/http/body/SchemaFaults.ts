@@ -58,7 +58,7 @@ const collect = (
       add("missing", "is required")
       return
     case "UnexpectedKey":
-      add("unknown_member", "is not known here")
+      add("unknown_member", "is unknown")
       return
     case "Filter": {
       const { faultCode, message } = issue.filter.annotations ?? {}

@@ -84,7 +84,7 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
 
 const backfillNotFound = laurelError(
   "backfill_not_found",
-  "No backfill of this badge was asked for, or it is archived.",
+  "The badge has no backfill, or is archived.",
 )
 
 const showBackfill = (badgeId: string, progress: BackfillProgress) => ({

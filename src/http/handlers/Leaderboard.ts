@@ -50,6 +50,6 @@ const twoPlaces = invalidRequest([
   {
     pointer: "query/offset",
     code: "invalid_value",
-    detail: "must be left out where around says which page it is",
+    detail: "must not be sent together with around",
   },
 ])

@@ -58,5 +58,5 @@ const isKept = (feed: Feed, { at, sequence }: MessageName): Effect.Effect<boolea
 
 const gone = laurelError(
   "gone",
-  "What came after this message is not kept any more. Open the stream without Last-Event-ID, and read what you need anew.",
+  "The journal no longer has the messages after this one. Open the stream without Last-Event-ID and reload your data.",
 )

@@ -18,7 +18,7 @@ import { showProgress, showUser } from "./UserShapes.ts"
 
 const userNotFound: LaurelError = laurelError(
   "user_not_found",
-  "No event, reward or profile of this user was ever accepted.",
+  "No event, reward or profile of this user was accepted yet.",
 )
 
 /** `erasureMs`: how long after an erasure journal and archives may still have the user. */

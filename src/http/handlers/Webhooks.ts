@@ -225,11 +225,11 @@ const urlFault = (detail: string): Fault => ({ pointer: "/url", code: "invalid_v
 const webhookNotFound = laurelError("webhook_not_found", "No webhook of this project has this id.")
 const deliveryNotFound = laurelError(
   "delivery_not_found",
-  "The webhook's log has no delivery with this id, or does not have it any more.",
+  "The webhook's log has no delivery with this id, or no longer has it.",
 )
 const notKept = {
-  gone: laurelError("gone", "The message is not kept any more."),
-  erased: laurelError("gone", "The message is about a user who was erased since."),
+  gone: laurelError("gone", "The journal no longer has the message."),
+  erased: laurelError("gone", "The message's user was erased."),
 }
 const inFuture = invalidRequest([
   { pointer: "/since", code: "out_of_range", detail: "must not lie in the future" },

@@ -215,6 +215,6 @@ const longTurnsMin = 2
 /** Turns that get shorter this quickly work off what a pause has left. */
 const shrinkingShare = 0.75
 
-const overloaded = laurelError("overloaded", "Nothing was changed. Ask again a little later.", {
+const overloaded = laurelError("overloaded", "Nothing was changed. Retry later.", {
   retryAfterSeconds: 1,
 })

@@ -12,7 +12,7 @@ import { bearerKey } from "../request/RequestParts.ts"
 /** The same for a key that is missing, malformed, unknown or revoked. */
 export const unauthorized = laurelError(
   "unauthorized",
-  "Send an API key that is in force as `Authorization: Bearer <key>`.",
+  "Send a valid API key as `Authorization: Bearer <key>`.",
 )
 
 /** Who asks, and what its environment holds. */

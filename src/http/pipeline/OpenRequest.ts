@@ -124,6 +124,6 @@ const isAround =
 const wholeUnits = (bytes: number): number => Math.floor(bytes / limits.rateLimitUnitBytes)
 
 const rateLimited = (resetSeconds: number): LaurelError =>
-  laurelError("rate_limited", "The key's requests are used up, or too few for this batch.", {
+  laurelError("rate_limited", "Rate limit exceeded. Retry after the window ends.", {
     retryAfterSeconds: resetSeconds,
   })

@@ -106,10 +106,10 @@ export class Pipeline implements RequestHandler {
     const match = this.#router.find(request.method ?? "", path)
     switch (match.kind) {
       case "nothing":
-        exchange.refuse(laurelError("not_found", "No operation has this path."))
+        exchange.refuse(laurelError("not_found", "No operation matches this path."))
         return
       case "wrongMethod":
-        exchange.refuse(laurelError("method_not_allowed", `Here only: ${match.allow}.`), [
+        exchange.refuse(laurelError("method_not_allowed", `Allowed methods: ${match.allow}.`), [
           "Allow",
           match.allow,
         ])

@@ -3,8 +3,8 @@ import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
 export const internalError = laurelError(
   "internal_error",
-  "The request failed for a reason of ours; whether it was applied is unknown.",
+  "The server failed; whether the request was applied is unknown.",
 )
 
 export const insufficientScope = (scope: string): LaurelError =>
-  laurelError("insufficient_scope", `A key with the scope ${scope} may not do this.`)
+  laurelError("insufficient_scope", `The scope ${scope} does not permit this operation.`)

@@ -62,7 +62,7 @@ export const parseQuery = (text: string): Parts => {
     else {
       const pointer = `query${pointerStep(name)}`
       if (value === undefined) faults.push(fault(pointer, "invalid_format", badEscape))
-      else if (name in query) faults.push(fault(pointer, "duplicate", "must be there only once"))
+      else if (name in query) faults.push(fault(pointer, "duplicate", "must occur only once"))
       else query[name] = value
     }
   }
@@ -76,7 +76,7 @@ export const refuseQuery = (text: string): Parts => {
   if (Result.isFailure(query)) return query
   const faults = Object.keys(query.success)
     .slice(0, limits.faultsMax)
-    .map((name) => fault(`query${pointerStep(name)}`, "unknown_member", "is not known here"))
+    .map((name) => fault(`query${pointerStep(name)}`, "unknown_member", "is unknown"))
   return faults.length === 0 ? query : Result.fail(faults)
 }
 
@@ -98,7 +98,7 @@ export const parseHeaders = (names: ReadonlyArray<string>, request: IncomingMess
     if (value === undefined) continue
     // Node joins the lines of most fields with commas.
     if (value.includes(",") && request.headersDistinct[name]!.length > 1) {
-      faults.push(fault(`header/${name}`, "duplicate", "must be there only once"))
+      faults.push(fault(`header/${name}`, "duplicate", "must occur only once"))
     }
     found ??= {}
     found[name] = String(value)

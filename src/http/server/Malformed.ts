@@ -91,7 +91,7 @@ const details: Partial<Record<ErrorCode, string>> = {
   request_timeout: "The request did not arrive in time; nothing was changed.",
   http_version_not_supported: httpVersionNotSupported.detail,
   method_not_allowed: "The server opens no tunnels.",
-  malformed_request: "The request could not be read; nothing was changed.",
+  malformed_request: "The request could not be parsed; nothing was changed.",
 }
 
 const rawReply = (code: ErrorCode, path: string): string => {

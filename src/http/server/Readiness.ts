@@ -12,7 +12,7 @@ export interface ReadinessState {
 /** Starting, until somebody says otherwise. */
 export const newReadiness = (): ReadinessState => ({
   phase: "starting",
-  doing: "The server opens its data.",
+  doing: "Opening the data directory.",
 })
 
 export class Readiness extends Context.Service<Readiness, ReadinessState>()(

@@ -35,4 +35,4 @@ export class Starting implements RequestHandler {
 }
 
 /** The program said that it is ready before the engine has taken over. */
-const almost = laurelError("starting", "The server is about to be ready.", { retryAfterSeconds: 1 })
+const almost = laurelError("starting", "The server is almost ready.", { retryAfterSeconds: 1 })

@@ -263,7 +263,7 @@ describe("An archived quest", () => {
     const { code, detail } = world.refusal({ kind: "deleteBadge", badgeId: "b" })
     expect([code, detail]).toEqual([
       "in_use",
-      "Still refer to the badge: rule r (TAP), quest q (Q). Change or delete these first.",
+      "The badge is used by rule r (TAP), quest q (Q). Change or delete these first.",
     ])
     world.ask({ kind: "deleteRule", ruleId: "r" })
     world.ask(deleting("q"))

@@ -202,7 +202,7 @@ describe("The admin server", () => {
         ],
         [
           Effect.die("secret"),
-          { kind: "failed", detail: "The log has more under the request id." },
+          { kind: "failed", detail: "The log has the cause under the request id." },
         ],
       ] as const) {
         const { ask } = yield* startAdmin(Archives.of({ ...noArchives, create: () => cause }))

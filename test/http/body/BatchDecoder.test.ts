@@ -107,7 +107,7 @@ describe("a batch that is read in steps", () => {
     expect(finish(batchEnvelope(Buffer.from(text), bounds)).result).toMatchObject({
       failure: {
         code: "invalid_json",
-        detail: `The JSON is broken at character ${position}.`,
+        detail: `Invalid JSON at character ${position}.`,
       },
     })
   })
@@ -269,7 +269,7 @@ describe("faults of what surrounds the events", () => {
     ["", "The body is empty."],
     ["\ufeff{}", "The body begins with a byte order mark."],
     ['{"events":[1', "The body ends before its JSON does, or holds something else."],
-    ['{"events":[1]', "The JSON is broken at character 13."],
+    ['{"events":[1]', "Invalid JSON at character 13."],
   ])("of %j are told as broken JSON", (body, detail) => {
     expect(read(body)).toMatchObject({ failure: { code: "invalid_json", detail } })
   })

@@ -26,7 +26,7 @@ export const user = {
   xp: 1250,
   level: 5,
   points: 300,
-  badges: [{ ...earnedBadge, description: "For whoever begins.", icon: "🏅" }],
+  badges: [{ ...earnedBadge, description: "For beginners.", icon: "🏅" }],
   createdAt: time,
   updatedAt: time,
 } as const
