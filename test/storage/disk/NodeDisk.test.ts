@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs"
+import fs, { existsSync } from "node:fs"
 import { stat, symlink, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { vi } from "vitest"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
@@ -52,6 +53,55 @@ describe("making a folder", () => {
     Effect.gen(function* () {
       const failure = yield* failureToMake("/proc/nope/a/b")
       expect(failure).toMatchObject({ path: "/proc/nope", code: "ENOENT" })
+    }),
+  )
+})
+
+describe("a file", () => {
+  /** Lets each call of the system read or write at most `bytes`; answers how many calls there were. */
+  const limitCalls = Effect.fnUntraced(function* (bytes: number) {
+    const { read, writev } = fs
+    const reads = vi
+      .spyOn(fs, "read")
+      .mockImplementation(((
+        descriptor: number,
+        into: Uint8Array,
+        offset: number,
+        length: number,
+        position: number,
+        callback: () => void,
+      ) => read(descriptor, into, offset, Math.min(length, bytes), position, callback)) as never)
+    const writes = vi.spyOn(fs, "writev").mockImplementation(((
+      descriptor: number,
+      pieces: ReadonlyArray<Uint8Array>,
+      position: number,
+      callback: () => void,
+    ) => {
+      const short = Buffer.concat(pieces).subarray(0, bytes)
+      writev(descriptor, [short], position, callback)
+    }) as never)
+    yield* Effect.addFinalizer(() => Effect.sync(() => vi.restoreAllMocks()))
+    return { reads, writes }
+  })
+
+  it.live("is written and read whole where the system takes and gives a few bytes a call", () =>
+    Effect.gen(function* () {
+      const where = path.join(yield* temporaryFolder, "file")
+      const { reads, writes } = yield* limitCalls(3)
+      const file = yield* nodeDisk.open(where, "create")
+      const pieces = ["01", "", "2345", "6789"].map((text) => Buffer.from(text))
+      yield* file.write(2, pieces)
+      expect(writes).toHaveBeenCalledTimes(4)
+      const into = Buffer.alloc(10)
+      expect(yield* file.read(2, into)).toBe(10)
+      expect(into.toString()).toBe("0123456789")
+      // A read that has all it wants asks for no more; one at the end asks until nothing comes.
+      expect(reads).toHaveBeenCalledTimes(4)
+      expect(yield* file.read(8, into)).toBe(4)
+      expect(reads).toHaveBeenCalledTimes(7)
+      expect(yield* file.read(12, into)).toBe(0)
+      expect(reads).toHaveBeenCalledTimes(8)
+      yield* file.close
     }),
   )
 })

@@ -73,6 +73,25 @@ describe("segments", () => {
     }),
   )
 
+  it.effect("ask for the space of a batch and of the zeros behind it, and no more", () =>
+    Effect.gen(function* () {
+      const step = limits.journalAllocationBytes
+      const [least, head] = [1_000, numbered(1, 1)]
+      const batch = numbered(2, 1, "x".repeat(step))
+      for (const missing of [0, 1]) {
+        let free = Number.POSITIVE_INFINITY
+        const disk = Object.assign(new SimulatedDisk(), {
+          freeBytes: () => Effect.sync(() => free),
+        })
+        const journal = yield* journalOn(disk, 8 * step, least)
+        yield* journal.append(head)
+        free = least + 28 + batch.frames.length + step - missing
+        const appended = yield* Effect.exit(journal.append(batch))
+        expect(Exit.isSuccess(appended)).toBe(missing === 0)
+      }
+    }),
+  )
+
   it.effect("go on beyond their end while there is no space for the next", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()

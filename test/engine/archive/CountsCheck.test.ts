@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest"
+import type { QuestState } from "../../../src/domain/user/QuestState.ts"
+import type { UserState } from "../../../src/domain/user/User.ts"
+import { Counts } from "../../../src/engine/actor/Counts.ts"
+import { CountsCheck } from "../../../src/engine/archive/CountsCheck.ts"
+import type { SavedState } from "../../../src/engine/archive/SavedState.ts"
+
+const userIn = (quest: Partial<QuestState>) =>
+  ({
+    quests: new Map([
+      ["q", { startedAt: 1, completedAt: null, expired: false, times: 0, ...quest }],
+    ]),
+  }) as unknown as UserState
+
+/** The faults of a snapshot that counts so many users of quest `q` in environment `e`, where `users` are. */
+const faultsOf = (
+  users: ReadonlyArray<UserState>,
+  stored: { readonly inProgress: number; readonly completed: number },
+) => {
+  const counts = new Counts()
+  counts.users = users.length
+  counts.quests.set("q", stored)
+  const { key, value } = counts.entry("e")
+  const saved = {
+    entries: () => [[key, value]],
+    tail: { users: () => [] },
+  } as unknown as SavedState
+  const check = new CountsCheck()
+  for (const user of users) check.add("e", user)
+  const faults: Array<string> = []
+  check.end(saved, (words) => faults.push(words))
+  return faults
+}
+
+describe("A check of the counts", () => {
+  it("counts as completed who has completed a quest at least once, and in progress who is in it", () => {
+    const users = [
+      userIn({}),
+      userIn({ times: 1, completedAt: 2 }),
+      userIn({ times: 1 }),
+      userIn({ times: 2, completedAt: 2 }),
+      userIn({ expired: true }),
+    ]
+    expect(faultsOf(users, { inProgress: 2, completed: 3 })).toEqual([])
+    expect(faultsOf(users, { inProgress: 3, completed: 2 })).toEqual([
+      "e counts 3 users midway in q, there are 2",
+      "e counts 2 users who completed q, there are 3",
+    ])
+  })
+})
