@@ -1,4 +1,20 @@
 /**
+ * The stages of a delivery in one process; `Queue.ts` alone changes them:
+ *
+ *                     room                  attempt
+ *     expanded,     ┌──────▶ ready ────────────────────────▶ sending
+ *     redelivered,  │          │                              │    │ user erased
+ *     recovered,  ──┤          │ no room, failing, disabled,  │    ▼
+ *     loaded        │          │ erased, end of the process   │  revoked
+ *                   │ no room  ▼                              ▼    ▼
+ *                   └───────▶ leaving, or overdue where it is still due: its outcome is not written yet
+ *                              │ written with the outbox's cursor in one transaction (`DeliveryWriter.ts`)
+ *                              ▼
+ *                            stored: pending, and loaded when it is due; or succeeded, failed, dropped
+ *
+ * Ready and sending ones of which the store has no row are written later (`DeferredDeliveries.ts`): one that succeeds
+ * soon is written once. After a crash, the outbox expands their records again.
+ *
  * Runs the endpoints: each that has something to do has a supervised fiber, which begins attempts, reads due
  * deliveries from the store when there is room, and sleeps until something is due or has happened. It ends
  * when nothing is left, so an idle endpoint costs its definition.

@@ -226,7 +226,7 @@ export class Endpoint implements Account {
     const { durationMs, error, status } = outcome
     this.#lastDurationMs = durationMs
     this.#land(delivery)
-    const erased = delivery.erased || this.#shared.erasures.has(delivery)
+    const erased = delivery.stage === "revoked" || this.#shared.erasures.has(delivery)
     // An answer may repeat what it was sent: the id of somebody who is gone is not kept with it.
     const body = erased || delivery.kind === "user.deleted" ? "" : outcome.body
     delivery.record({ at, durationMs, status, error, body })
@@ -241,8 +241,7 @@ export class Endpoint implements Account {
     this.breaker.succeeded()
     this.#countNoFailure()
     this.stats.succeededAt = at
-    delivery.status = "succeeded"
-    this.queue.settle(delivery)
+    this.queue.settle(delivery, "succeeded")
   }
 
   #failed(delivery: Delivery, at: number, { retryAfter, status }: Outcome, erased: boolean): void {
@@ -252,11 +251,8 @@ export class Endpoint implements Account {
     this.#countFailure()
     const pause = nextPause(schedule, delivery.tries, retryAfterMs, random)
     if (erased) this.queue.drop(delivery, "erased")
-    else {
-      if (pause === undefined || status === 410) delivery.status = "failed"
-      else delivery.dueAt = Math.round(now() + pause)
-      this.queue.settle(delivery)
-    }
+    else if (pause === undefined || status === 410) this.queue.settle(delivery, "failed")
+    else this.queue.settle(delivery, "pending", Math.round(now() + pause))
     if (this.isEnabled) {
       if (status === 410) disable(this, "gone")
       else if (this.stats.failingMs >= limits.webhookFailingMs) disable(this, "failing")

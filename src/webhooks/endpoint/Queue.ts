@@ -1,17 +1,23 @@
 /**
  * The pending deliveries of one endpoint: those in memory, and where the others are.
  *
- * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. Once something is there that
- *   is due (`behind`) or on its way there, everything new goes there too, until it has been read: so order
- *   is kept.
- * - The store is read in passes, from the first due one on, each read behind the last. What has come back to a
- *   place that the pass is beyond makes it begin anew; a pass that has come to the end is followed by one more.
- * - A pending delivery is in memory or can be found in the store, never neither. It has one object at a time:
- *   what has left memory is not read again before what became of it is written (`#leaving`).
+ * - `ready` may be sent now, in order, and is bounded; the rest waits in the store. While the store has a due
+ *   delivery (`behind`), or an overdue one is not written yet, new ones go to the store too: that keeps order.
+ * - The store is read in passes by due time. A delivery that returns before the pass's place restarts the pass; a
+ *   pass that reached the end is followed by one more.
+ * - A pending delivery is in memory or in the store, never neither. It has one object at a time: a delivery that
+ *   left memory is not read again before it is written.
+ * - The queue alone changes the stage of a delivery (drawn in `Dispatcher.ts`).
  */
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
-import { type Delivery, type DropReason, placeName } from "../store/Delivery.ts"
+import {
+  type Delivery,
+  type DeliveryStatus,
+  type DropReason,
+  type LogPlace,
+  placeName,
+} from "../store/Delivery.ts"
 import type { DuePlace } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 
@@ -29,6 +35,9 @@ export interface QueueOptions {
   readonly readyMax?: number | undefined
 }
 
+const isInMemory = ({ stage }: Delivery): boolean =>
+  stage === "ready" || stage === "sending" || stage === "revoked"
+
 const isBefore = (one: DuePlace, other: DuePlace): boolean =>
   (one.dueAt - other.dueAt || one.sequence - other.sequence || one.index - other.index) < 0
 
@@ -36,10 +45,11 @@ export class Queue {
   readonly #options: QueueOptions
   readonly #isProven: () => boolean
   #ready: Array<Delivery> = []
-  readonly #live = new Map<string, Delivery>()
-  readonly #leaving = new Map<string, Delivery>()
-  /** How many of those were due. */
-  #leavingDue = 0
+  /** Those in memory, and those that left it and are not written yet, by place. */
+  readonly #deliveries = new Map<string, Delivery>()
+  /** How many of them are in memory: ready or under way. */
+  #inMemory = 0
+  #overdue = 0
   /** Up to where the due ones of the store have been read; undefined: they are read from the first on. */
   #readUpTo: DuePlace | undefined
   /** Since the last read began, something due has come back. */
@@ -59,39 +69,40 @@ export class Queue {
     return this.#ready
   }
 
-  /** Those in memory, waiting or under way. */
-  get live(): Iterable<Delivery> {
-    return this.#live.values()
+  /** Those in memory: ready or under way. */
+  get held(): ReadonlyArray<Delivery> {
+    return [...this.#deliveries.values()].filter(isInMemory)
   }
 
-  /** How many are in memory, waiting or under way. */
+  /** How many are in memory: ready or under way. */
   get inMemory(): number {
-    return this.#live.size
+    return this.#inMemory
   }
 
-  /** How many are in memory, or on their way to the store. */
+  /** How many are in memory, or left it and are not written yet. */
   get size(): number {
-    return this.#live.size + this.#leaving.size
+    return this.#deliveries.size
   }
 
   /** Whether nothing is in memory, and nothing in the store will be due. */
   get isEmpty(): boolean {
-    return this.#live.size === 0 && !this.behind && this.nextDueAt === Number.POSITIVE_INFINITY
+    return this.#inMemory === 0 && !this.behind && this.nextDueAt === Number.POSITIVE_INFINITY
   }
 
   /** Whether a delivery is in memory, or what became of it is not written yet. */
-  has(place: { readonly sequence: number; readonly index: number }): boolean {
-    const name = placeName(place)
-    return this.#live.has(name) || this.#leaving.has(name)
+  has(place: LogPlace): boolean {
+    return this.#deliveries.has(placeName(place))
   }
 
-  find(place: { readonly sequence: number; readonly index: number }): Delivery | undefined {
-    return this.#live.get(placeName(place))
+  /** The delivery at a place, if it is in memory. */
+  find(place: LogPlace): Delivery | undefined {
+    const delivery = this.#deliveries.get(placeName(place))
+    return delivery !== undefined && isInMemory(delivery) ? delivery : undefined
   }
 
   /** A delivery that was made or set on its way just now: kept, or left to the store. */
   offer(delivery: Delivery, entry: FeedEntry): void {
-    const inOrder = !this.behind && this.#leavingDue === 0
+    const inOrder = !this.behind && this.#overdue === 0
     if (delivery.urgent || (inOrder && this.room > 0)) {
       this.keep(delivery, entry)
       this.#options.writer.touch(delivery)
@@ -125,7 +136,9 @@ export class Queue {
   keep(delivery: Delivery, entry: FeedEntry): void {
     const { memory } = this.#options
     delivery.entry = entry
-    this.#live.set(delivery.place, delivery)
+    delivery.stage = "ready"
+    this.#deliveries.set(delivery.place, delivery)
+    this.#inMemory++
     memory.deliveries++
     memory.bytes += entry.bytes
     if (delivery.urgent) this.#ready.unshift(delivery)
@@ -146,26 +159,39 @@ export class Queue {
   /** Takes the delivery at a place of `ready`, to send it. */
   take(at: number): Delivery {
     // Of a long array, only the first can be taken without moving the others.
-    return at === 0 ? this.#ready.shift()! : this.#ready.splice(at, 1)[0]!
+    const delivery = at === 0 ? this.#ready.shift()! : this.#ready.splice(at, 1)[0]!
+    delivery.stage = "sending"
+    return delivery
   }
 
-  /** A delivery is pending again, or has ended: it leaves memory, and is written. */
-  settle(delivery: Delivery): void {
+  /** A delivery ends, or is pending until `dueAt`: it leaves memory, and is written. */
+  settle(delivery: Delivery, status: DeliveryStatus = "pending", dueAt = delivery.dueAt): void {
+    delivery.status = status
+    delivery.dueAt = dueAt
     this.#forget(delivery)
     this.#leave(delivery)
   }
 
-  /** A delivery will not be sent. */
+  /** A delivery, in memory or in the store, will not be sent. */
   drop(delivery: Delivery, reason: DropReason): void {
-    this.#ready = this.#ready.filter((ready) => ready !== delivery)
-    delivery.status = "dropped"
+    if (delivery.stage === "ready") {
+      this.#ready = this.#ready.filter((ready) => ready !== delivery)
+    }
     delivery.reason = reason
-    this.settle(delivery)
+    this.settle(delivery, "dropped")
+  }
+
+  /** The user of a delivery in memory is erased: it is dropped, now or when its attempt ends. */
+  revoke(delivery: Delivery): void {
+    if (delivery.stage === "ready") this.drop(delivery, "erased")
+    else if (delivery.stage === "sending") delivery.stage = "revoked"
   }
 
   #forget(delivery: Delivery): void {
     const { memory } = this.#options
-    if (!this.#live.delete(delivery.place)) return
+    if (!isInMemory(delivery)) return
+    delivery.stage = "stored"
+    this.#inMemory--
     memory.deliveries--
     memory.bytes -= delivery.entry!.bytes
     delivery.entry = undefined
@@ -173,20 +199,23 @@ export class Queue {
   }
 
   #leave(delivery: Delivery): void {
-    this.#leaving.set(delivery.place, delivery)
-    delivery.leftDue = delivery.status === "pending" && delivery.dueAt <= this.#options.now()
-    if (delivery.leftDue) this.#leavingDue++
+    const isOverdue = delivery.status === "pending" && delivery.dueAt <= this.#options.now()
+    delivery.stage = isOverdue ? "overdue" : "leaving"
+    if (isOverdue) this.#overdue++
+    this.#deliveries.set(delivery.place, delivery)
     this.#options.writer.touch(delivery)
   }
 
   /** What became of a delivery is in the store. Whether there is something to do now. */
   written(delivery: Delivery): boolean {
-    const name = delivery.place
-    if (this.#leaving.get(name) !== delivery) return false
-    this.#leaving.delete(name)
-    if (delivery.leftDue) this.#leavingDue--
+    const { place, stage } = delivery
+    if (stage !== "leaving" && stage !== "overdue") return false
+    if (this.#deliveries.get(place) !== delivery) return false
+    this.#deliveries.delete(place)
+    delivery.stage = "stored"
+    if (stage === "overdue") this.#overdue--
     if (delivery.status !== "pending") return false
-    if (delivery.leftDue || delivery.dueAt <= this.#options.now()) {
+    if (stage === "overdue" || delivery.dueAt <= this.#options.now()) {
       this.behind = true
       this.#cameBack = true
       if (this.#readUpTo !== undefined && isBefore(delivery, this.#readUpTo)) {
@@ -217,12 +246,15 @@ export class Queue {
   /** Leaves all that is in memory to the store. */
   leaveAll(): void {
     this.#ready = []
-    for (const delivery of [...this.#live.values()]) this.settle(delivery)
+    for (const delivery of this.held) this.settle(delivery)
   }
 
   /** Forgets all that is in memory. */
   clear(): void {
     this.#ready = []
-    for (const delivery of [...this.#live.values()]) this.#forget(delivery)
+    for (const delivery of this.held) {
+      this.#forget(delivery)
+      this.#deliveries.delete(delivery.place)
+    }
   }
 }

@@ -100,11 +100,10 @@ export class Eraser {
     const { writer, erasures, store } = this.#options
     const { queue } = endpoint
     const erased = Effect.gen({ self: this }, function* () {
-      for (const delivery of [...queue.live].filter((each) => erasures.has(each))) {
-        delivery.erased = true
+      for (const delivery of queue.held.filter((each) => erasures.has(each))) {
+        queue.revoke(delivery)
         yield* store.blank(delivery)
         writer.touch(delivery)
-        if (queue.ready.includes(delivery)) queue.drop(delivery, "erased")
       }
     })
     return this.#alone(endpoint, erased)

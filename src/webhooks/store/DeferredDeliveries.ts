@@ -46,5 +46,5 @@ export class DeferredDeliveries {
   }
 }
 
-const mayWait = ({ entry, isNew, status, stored }: Delivery): boolean =>
-  isNew && entry !== undefined && stored === undefined && status === "pending"
+const mayWait = ({ entry, isNew, stored }: Delivery): boolean =>
+  isNew && entry !== undefined && stored === undefined

@@ -31,6 +31,9 @@ const none: EarlierAttempts = []
 /** Why a delivery was dropped: its user was erased, the journal is gone, or it waited for too long. */
 export type DropReason = "erased" | "gone" | "expired"
 
+/** Where a delivery stands, as `Dispatcher.ts` draws it. Only the `Queue` of its endpoint changes it. */
+export type DeliveryStage = "stored" | "ready" | "sending" | "revoked" | "leaving" | "overdue"
+
 /** What the store keeps. Times are epoch milliseconds. */
 export interface DeliveryState {
   status: DeliveryStatus
@@ -82,12 +85,9 @@ export class Delivery implements DeliveryName, DeliveryState {
   entry: FeedEntry | undefined
   /** It was expanded from the journal, behind the cursor, and could be once more. */
   isNew = false
-  /** Somebody waits for it: it does not wait for the circuit breaker. */
+  /** It was asked for by hand: it passes others and the circuit breaker. */
   urgent = false
-  /** Its user was erased while it was under way: nothing of its answer is kept, and it is not sent again. */
-  erased = false
-  /** It was due when it left memory. */
-  leftDue = false
+  stage: DeliveryStage = "stored"
 
   constructor(name: DeliveryName, kind: MessageKind, user: string) {
     this.endpoint = name.endpoint
