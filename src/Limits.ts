@@ -1,6 +1,6 @@
 /**
  * Every bound of the service, with its unit in its name. Those an operator may want to change are
- * defaults of settings in `Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
+ * defaults of settings in `config/Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
  */
 import { accountLimits } from "./accountLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
@@ -9,11 +9,11 @@ const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
 export const limits = {
-  // What callers send
+  // Input
   idCharactersMax: 128,
   metadataBytesMax: 16 * kibibyte,
   metadataDepthMax: 8,
-  /** An event as it is sent, white space and all: alone it is a body, and in a batch it may have as much. */
+  /** An event as sent, with white space: the same alone and in a batch. */
   eventBytesMax: 64 * kibibyte,
   batchEventsMax: 1_000,
   batchBodyBytesMax: 8 * mebibyte,
@@ -31,7 +31,7 @@ export const limits = {
   searchCharactersMax: 128,
   /** Thresholds of a level curve that is a table. */
   levelThresholdsMax: 1_000,
-  /** By what each level of a geometric curve takes more than the one before it: at least this, so that it has some 3,000 levels at most. */
+  /** Growth per level of a geometric curve; the minimum bounds a curve to about 3,000 levels. */
   levelFactorMin: 1.01,
   levelFactorMax: 100,
   titleCharactersMax: 200,
@@ -48,10 +48,10 @@ export const limits = {
   batchEventFaultsMax: 5,
   pointerKeyCharactersMax: 100,
 
-  // What is remembered of a user
-  /** Periods of a rule's limit; late events for older ones gain nothing. */
+  // History kept in a user's state
+  /** Periods of a rule's limit; late events of older periods earn nothing. */
   rulePeriodsMax: 32,
-  /** Past runs of a streak that a late event can lengthen or join. */
+  /** Past runs of a streak that late events can extend or join. */
   streakRunsMax: 16,
 
   // Definitions
@@ -61,9 +61,9 @@ export const limits = {
   conditionPathCharactersMax: 200,
   conditionTextCharactersMax: 500,
   conditionListMax: 50,
-  /** Different `contains` conditions on the events with one action. */
+  /** Different `contains` conditions on one action. */
   textSearchesOfActionMax: 200,
-  /** What a step or a badge can ask for. */
+  /** Target of a step or a badge. */
   targetMax: Number.MAX_SAFE_INTEGER,
   /** Keys of steps and streaks. */
   keyCharactersMax: 64,
@@ -75,12 +75,12 @@ export const limits = {
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
 
-  // What one environment may hold; what is archived does not count
+  // Definitions of one environment, archived ones excepted
   questsMax: 10_000,
   rulesMax: 10_000,
   badgesMax: 1_000,
   streaksMax: 20,
-  /** Archived definitions that are still known by name; the longest archived go first. */
+  /** Archived definitions to keep; the oldest are dropped first. */
   archivedQuestsMax: 10_000,
   archivedBadgesMax: 10_000,
   webhooksMax: 1_000,
@@ -88,7 +88,7 @@ export const limits = {
   // Accounts
   projectsMax: 1_000,
   keysMax: 10_000,
-  /** Revoked keys that are still listed; the longest revoked go first. */
+  /** Revoked keys to list; the oldest are dropped first. */
   revokedKeysMax: 1_000,
   rateLimitWindowMs: 60_000,
   directoryCheckMs: 1_000,
@@ -96,22 +96,19 @@ export const limits = {
 
   // Actors, and lists of users
   mailboxMessagesMax: 16_384,
-  /**
-   * Conditions evaluated, and definitions looked at, in one turn of the event loop; some 5 ms. Beyond it, commands wait
-   * for a later turn (`DecisionTurns`).
-   */
+  /** Conditions and definitions evaluated per turn of the event loop, about 5 ms; further commands wait (`DecisionTurns`). */
   decisionTurnWorkMax: 150_000,
   activationsConcurrentMax: 64,
   residentUsersMax: 200_000,
-  /** How many more may be resident while the snapshot that makes room is written. */
+  /** Users beyond `residentUsersMax` while the snapshot that allows evictions is written. */
   residentUsersOverrunMax: 20_000,
-  /** How long a batch waits for room, in line with so many others. */
+  /** Wait of a batch for room in memory, and batches in that queue. */
   batchRoomWaitMs: 20_000,
   batchesWaitingMax: 1_000,
   idlePassivateMs: 10 * 60_000,
-  /** Room for about 22 million callers' ids at one needless look-up in a hundred. */
+  /** Holds about 22 million callers' ids at a false-positive rate of 1 %. */
   idFilterBytes: 32 * mebibyte,
-  /** Of a user's records that are not in the snapshot, by one name; beyond it they are looked up in a map. */
+  /** A user's unsnapshotted records to search one by one; more are indexed by a map. */
   pendingNamesLookedAtMax: 64,
   sweepIntervalMs: 1_000,
   sweepActorsMax: 2_000,
@@ -125,7 +122,7 @@ export const limits = {
   // Backfills of badges
   backfillTurnUsersMax: 100,
   backfillUsersConcurrentMax: 100,
-  /** The pause before what was refused for now is asked again. */
+  /** Delay before a temporarily refused award is retried. */
   backfillRetryMs: 1_000,
 
   // Leaderboard
@@ -137,33 +134,33 @@ export const limits = {
   boardLargeChunkSlotsMax: 1_024,
   boardIdsInOneTableMax: 2_048,
   boardIdTables: 512,
-  /** How many windows before the open one can be read. */
+  /** Past windows that can be read. */
   boardDailyWindowsKept: 31,
   boardWeeklyWindowsKept: 12,
   boardMonthlyWindowsKept: 12,
-  /** Boards are deleted in the end, which LMDB bears only with small values. */
+  /** Small values, since boards are deleted later: LMDB deletes large values slowly. */
   boardPageBytesMax: 1_600,
   boardBucketUsers: 100,
-  /** What is prepared and written of a board in one turn of the event loop; `npm run bench -- rollover` prints the longest. */
+  /** Work on a stored board per turn of the event loop; `npm run bench -- rollover` prints the longest turn. */
   boardTurnRowsMax: 100,
   boardTurnBucketsMax: 25,
   boardSliceEntriesMax: 100,
-  /** How often the clock is looked at, in case it was set. */
+  /** Interval between checks of the machine's clock for jumps. */
   clockCheckMs: 60_000,
-  /** A jump of the machine's clock is believed at once up to the first, once it has stood for the second, and up to the third. */
+  /** A jump of the machine's clock is accepted at once up to the first, after the second up to the third, and refused beyond. */
   clockStepMs: 5 * 60_000,
   clockJumpStandsMs: 60_000,
   clockJumpMsMax: 31 * 86_400_000,
-  /** Time goes on so fast while the machine's clock is behind, which is told from so much on. */
+  /** Speed of time while the machine's clock is behind, and the lag from which the log reports it. */
   clockSlewRate: 0.9,
   clockBehindToldMs: 1_000,
   windowClosesConcurrentMax: 64,
   windowCloseRetryMs: 1_000,
-  /** Users whose due time has come are looked at in groups of so many, with a pause after each. */
+  /** Due users are visited in groups, with a pause after each. */
   agendaGroupUsersMax: 200,
   agendaPauseMs: 100,
   agendaRetryMs: 5_000,
-  /** How many members an agenda goes through in one turn when all must be looked at again. */
+  /** Members of an agenda to recheck per turn after an edit of definitions. */
   agendaScanMembersMax: 20_000,
 
   // Journal
@@ -172,16 +169,16 @@ export const limits = {
   journalReadBytes: mebibyte,
   journalIndexBytes: 256 * kibibyte,
   commitBatchBytesMax: mebibyte,
-  /** How long a batch collects what comes, in turns of the event loop and in time. */
+  /** Time that a commit collects records, in turns of the event loop and in milliseconds. */
   commitTurnsMax: 4,
   commitCollectMs: 5,
   recordSlabBytes: 4 * mebibyte,
   recordSlabsFreeMax: 32,
   commitPendingBytesMax: 64 * mebibyte,
-  /** How long a write may take, counted in steps; a step in which the process stood still does not count. */
+  /** Deadline of a write, counted in steps; a step in which the process was suspended does not count. */
   commitDeadlineMs: 30_000,
   runningStepMs: 1_000,
-  /** How often evidence is left of how far the journal is flushed. */
+  /** Interval between marks of the flushed end of the journal. */
   flushedMarkMs: 1_000,
   noSpaceRetryMs: 250,
   stalledAnswerMs: 5_000,
@@ -196,29 +193,29 @@ export const limits = {
   idBucketIdsMax: 100,
   snapshotTurnIdsMax: 8_192,
   idRunIdsMax: 8_000_000,
-  /** Kept answers that are deleted together: so many looked at, so many entries; and looked at in one turn. */
+  /** Expiry of kept answers: answers and entries per transaction, answers per turn of the event loop. */
   expirySliceAnswersMax: 1_000,
   expirySliceEntriesMax: 5_000,
   expiryTurnAnswersMax: 50,
   snapshotPendingRecordsMax: 1_000_000,
-  /** With what surrounds it, one page of LMDB. Larger than what LMDB should delete often; history is not deleted. */
+  /** One page of LMDB, with its overhead. Deletions of such values are slow; history is not deleted. */
   historyPageBytesMax: 4_000,
-  /** What a reader of histories decodes in one turn of the event loop. */
+  /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
   historyTurnRecordsMax: 2_000,
   historyReadPagesMax: 32,
-  /** What a page of a history looks through for facts of one kind. */
+  /** Records searched per page of a history for facts of one kind. */
   historyScanRecordsMax: 10_000,
   idempotencyPieceBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
-  /** A segment that has a record so old takes no more, and a server to which nothing happens writes a record so often. */
+  /** Age at which a segment is closed, and the interval of heartbeat records of an idle server. */
   journalSegmentMs: 12 * 3_600_000,
   journalHeartbeatMs: 6 * 3_600_000,
-  /** By when an erased user is gone from journal and archives. */
+  /** Deadline for an erased user to leave journal and archives. */
   erasureMs: 10 * 86_400_000,
   journalRetentionBytesMax: 16 * 1024 * mebibyte,
 
-  // Feed: what is kept for those who follow at the head
+  // Feed: latest records kept in memory for its readers
   feedRecordsMax: 20_000,
   feedBytesMax: 8 * mebibyte,
   feedReadersMax: 4,
@@ -227,9 +224,9 @@ export const limits = {
 
   // Stored entries
   mapBytes: 16 * 1024 * mebibyte,
-  /** A larger database that was closed in order is checked after the start, beside the server. */
+  /** A larger database is checked after the start if its last shutdown was clean. */
   databaseCheckedBytesMax: 16 * mebibyte,
-  /** Entries whose old values are looked up in one turn of the event loop. */
+  /** Entries whose old values are read per turn of the event loop. */
   sumTurnEntriesMax: 2_000,
   readChunkEntriesMax: 1_000,
   readChunkMs: 2,
@@ -237,7 +234,7 @@ export const limits = {
   // Webhooks
   webhookGraceSeconds: 86_400,
   webhookGraceSecondsMax: 604_800,
-  /** That sign at once: the current one, and those before whose grace runs. */
+  /** Active secrets: the current one, and earlier ones in their grace period. */
   webhookSecretsMax: 5,
   webhookTimeoutMs: 15_000,
   webhookConnectTimeoutMs: 10_000,
@@ -246,13 +243,13 @@ export const limits = {
   webhookReplyReadBytesMax: 16 * kibibyte,
   webhookReplyKeptBytesMax: kibibyte,
   webhookAttemptsMax: 20,
-  /** At once: to one endpoint, and to all. */
+  /** Concurrent attempts: per endpoint, and in total. */
   webhookConcurrencyMax: 10,
   webhookAttemptsAtOnceMax: 2_048,
-  /** Beyond those, attempts that may wait for a connection to one endpoint that answers everything so soon. */
+  /** Attempts that may wait for a connection, beyond those, per endpoint that answers within `webhookQuickMs`. */
   webhookAheadMax: 90,
   webhookQuickMs: 100,
-  /** The thread that sends tells outcomes when so many wait, or the first has waited for so long. */
+  /** The sender thread reports outcomes in groups of this size, or after this delay. */
   webhookOutcomesTogether: 64,
   webhookOutcomesMs: 3,
   webhookSlowMs: 1_000,
@@ -260,31 +257,31 @@ export const limits = {
   webhookBreakerOpenMs: 30_000,
   webhookBreakerOpenMsMax: 10 * 60_000,
   webhookBreakerPauseMsMax: 3_600_000,
-  /** Nothing but failures for so long disables an endpoint. What passes between two attempts counts up to a bound, whatever the clock does. */
+  /** An endpoint that only fails for this long is disabled. The time between two attempts counts up to the second bound. */
   webhookFailingMs: 5 * 86_400_000,
   webhookFailingStepMsMax: 30 * 3_600_000,
-  /** In memory, to be sent: of one endpoint, of one that does not answer, and of all, with what their records take. */
+  /** Deliveries in memory, ready to send: per endpoint, per failing endpoint, in total, and the bytes of their records. */
   webhookReadyMax: 8_192,
   webhookReadyFailingMax: 4,
   webhookReadyTotalMax: 100_000,
   webhookReadyBytesMax: 64 * mebibyte,
   webhookReadersMax: 4,
   webhookCrowdedMs: 100,
-  /** Deliveries that are read from the store: at once for one endpoint, and in one turn. Of those that succeeded, one block. */
+  /** Deliveries read from the store: per endpoint at once, per turn, and per block of succeeded ones. */
   webhookLoadMax: 256,
   webhookLoadTurnDeliveries: 32,
   webhookBlockMax: 256,
   webhookPauseMsMax: 7 * 86_400_000,
   webhookRetryAfterMsMax: 86_400_000,
-  /** Deliveries are written this often, or when so many wait; what waits in memory to be sent, after so long. */
+  /** Interval between writes of deliveries, and the age at which an unsent one is written. */
   webhookFlushIntervalMs: 200,
   webhookDeferMs: 2_000,
   outboxTakeRecordsMax: 500,
   outboxTurnDeliveries: 250,
-  /** Pending deliveries: of one endpoint, and of all. */
+  /** Pending deliveries: per endpoint, and in total. */
   webhookPendingMax: 1_000_000,
   webhookPendingTotalMax: 10_000_000,
-  /** Ended deliveries that are kept of each endpoint and status, and how many more before they are pruned. */
+  /** Finished deliveries to keep per endpoint and status, and the excess that triggers pruning. */
   webhookLogMax: 10_000,
   webhookLogSlack: 500,
   webhookRetentionMs: 6 * 86_400_000,
@@ -292,7 +289,7 @@ export const limits = {
   webhookRecoverPendingMax: 10_000,
   webhookJobBatch: 250,
   webhookEraseGatherMs: 1_000,
-  /** For so long in one turn of the event loop endpoints are looked at. */
+  /** Time per turn of the event loop to visit endpoints. */
   webhookTurnMs: 2,
   webhookRestartMs: 1_000,
   webhookRestartMsMax: 60_000,
@@ -306,9 +303,9 @@ export const limits = {
   hostsFileCheckMs: 5_000,
   // Archives
   archiveIntervalMs: 3_600_000,
-  /** After one that failed. */
+  /** Delay after a failed archive. */
   archiveRetryMs: 10 * 60_000,
-  /** A copy beside a server: so much is on disk before more is written, so fast, and faster where it would take longer than so. */
+  /** Copy beside a running server: bytes between flushes, its speed, and the duration beyond which it may go faster. */
   archiveFlushBytes: 4 * mebibyte,
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,
@@ -316,12 +313,12 @@ export const limits = {
   archivesDaily: 7,
   archivesKeptMax: 10_000,
   verificationFaultsMax: 20,
-  /** How many erased users and revoked keys a restore names that are back with it. */
+  /** Erased users and revoked keys that a restore lists as returned. */
   restoreToldMax: 1_000,
-  /** Records of the journal that a restore folds into the snapshot at a time, all of them in memory. */
+  /** Journal records that a restore folds into the snapshot per step, all in memory. */
   foldRecordsMax: 100_000,
   exportLineBytesMax: 64 * mebibyte,
-  /** A process that says nothing for so long is given up. */
+  /** Silence after which a worker process counts as hung. */
   workerSilenceMs: 10 * 60_000,
 
   ...accountLimits,
@@ -329,19 +326,19 @@ export const limits = {
 
   // The process
   signalEchoMs: 500,
-  /** How often a start that takes long says in the log what it is at. */
+  /** Interval of progress lines in the log of a long start. */
   startLogEveryMs: 5_000,
   otlpLogsEveryMs: 1_000,
   otlpLogsBatchMax: 1_000,
   otlpMetricsEveryMs: 15_000,
-  /** How long one export may take, with all of its tries. */
+  /** Deadline of one export, retries included. */
   otlpExportMs: 10_000,
   otlpRetryMs: 1_000,
   otlpRetriesMax: 3,
-  /** Exports that wait for the collector; what comes beyond is lost, and counted. */
+  /** Exports in progress; further ones are dropped and counted. */
   otlpExportsUnderWayMax: 4,
-  /** How long the end of the process may take to export what is left. */
+  /** Deadline of the last export at shutdown. */
   otlpShutdownMs: 2_000,
-  /** How often the event loop's delay is looked at. */
+  /** Interval of samples of the event loop's delay. */
   eventLoopSampleMs: 20,
 } as const

@@ -1,4 +1,4 @@
-/** How the bounds of the service relate; asserted when the settings are loaded (`Config.ts`). */
+/** Relations between the bounds of the service, asserted when the settings are loaded (`config/Config.ts`). */
 import { limits as all } from "./Limits.ts"
 
 const holds = (relation: boolean, words: string): void => {
@@ -23,22 +23,22 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
   holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
   holds(
     limits.batchEventsMax <= limits.residentUsersOverrunMax,
-    "the users of a whole batch find room at once",
+    "the users of a whole batch fit at once",
   )
   holds(limits.commitBatchBytesMax < limits.recordSlabBytes, "a slab holds a usual batch")
   holds(
     limits.amountMax * limits.multiplierMax <= limits.balanceMax,
-    "what a rule gives is exact, however it is multiplied",
+    "a multiplied reward stays a safe integer",
   )
   holds(
     20 + 4 * limits.idCharactersMax < limits.boardPageBytesMax,
     "a page of a board holds the longest user id",
   )
   holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
-  // A segment ends and the next one begins, that is noted, its time comes, and the next snapshot sees it.
+  // A segment is closed, its successor noted, its retention passes, and the next snapshot prunes it.
   const journalMs =
     limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
-  holds(journalMs < limits.erasureMs, "what is erased leaves the journal in time")
+  holds(journalMs < limits.erasureMs, "erased data leaves the journal in time")
   holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
   holds(
     [
@@ -47,7 +47,7 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
       limits.boardLargeChunkSlotsMax,
       limits.boardIdTables,
     ].every((count) => Number.isInteger(Math.log2(count))) && limits.boardChunkSlotsMin >= 4,
-    "chunks double up to their largest size, and maps are told apart by bits",
+    "chunk sizes and table counts are powers of two",
   )
 }
 

@@ -18,8 +18,8 @@ describe("Bounds that disagree", () => {
     expect(() => checkLimits(limits)).not.toThrow()
     const cases = [
       [{ bodyBytesMax: limits.metadataBytesMax }, "a body holds the largest metadata"],
-      [{ erasureMs: limits.journalRetentionMs }, "what is erased leaves the journal in time"],
-      [{ boardChunkSlotsMax: 500 }, "chunks double up"],
+      [{ erasureMs: limits.journalRetentionMs }, "erased data leaves the journal in time"],
+      [{ boardChunkSlotsMax: 500 }, "chunk sizes and table counts are powers of two"],
     ] as const
     for (const [change, words] of cases) {
       expect(() => checkLimits({ ...limits, ...change })).toThrow(`Limits disagree: ${words}`)

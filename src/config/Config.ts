@@ -1,7 +1,6 @@
 /**
- * The settings of a server, read from environment variables, here and nowhere else. One record says for each
- * what it is called, what it means, what it may be and what it is by default; an empty variable counts as
- * not set. All faults are found at once.
+ * The settings of a server: name, default, parser and meaning of each. Only this file reads environment variables.
+ * An empty variable counts as unset. All faults are reported together.
  */
 import path from "node:path"
 import { Result } from "effect"
@@ -31,9 +30,8 @@ interface Setting<A> {
   readonly variable: string
   readonly fallback: string
   readonly parse: Parse<A>
-  /** What it means, for people. */
   readonly meaning: string
-  /** What it holds is never shown. */
+  /** Its value is never shown. */
   readonly secret?: boolean
 }
 
@@ -56,7 +54,7 @@ const settings = {
     "LAUREL_KEEP_ALIVE",
     `${limits.keepAliveTimeoutMs / 1_000} seconds`,
     duration(1_000, 3_600_000),
-    "Time that an idle connection stays open; set it above the idle timeout of a proxy in front",
+    "Idle timeout of connections; set it above the idle timeout of a proxy in front",
   ),
   adminHost: setting(
     "LAUREL_ADMIN_HOST",
@@ -74,38 +72,38 @@ const settings = {
     "LAUREL_ADMIN_HOST_NAMES",
     "",
     hosts,
-    "Host names that requests to the admin server may use, comma-separated; IP addresses and localhost are always allowed",
+    "Allowed host names of requests to the admin server, comma-separated; IP addresses and localhost are always allowed",
   ),
   dataDirectory: setting("LAUREL_DATA_DIR", "./snapshots", folder, "Data directory"),
   durability: setting(
     "LAUREL_DURABILITY",
     "fsync",
     oneOf("fsync", "relaxed"),
-    "fsync: reply after the flush to disk; relaxed: reply before it, so that a crash can lose acknowledged writes",
+    "fsync: reply after the flush to disk; relaxed: reply before it, a crash can lose acknowledged writes",
   ),
   snapshotIntervalMs: setting(
     "LAUREL_SNAPSHOT_INTERVAL",
     `${limits.snapshotIntervalMs / 1_000} seconds`,
     duration(100, 86_400_000),
-    "Time between snapshots; a longer interval writes less and lengthens recovery",
+    "Time between snapshots; a longer interval reduces writes and lengthens recovery",
   ),
   clockJumpMsMax: setting(
     "LAUREL_CLOCK_JUMP_MAX",
     `${limits.clockJumpMsMax / 86_400_000} days`,
     duration(3_600_000, 36_500 * 86_400_000),
-    "Largest jump ahead that is accepted from the machine's clock, also since the newest record; a larger one is treated as a wrong clock",
+    "Maximum jump ahead of the machine's clock, also since the newest record; a larger jump counts as a wrong clock",
   ),
   archiveIntervalMs: setting(
     "LAUREL_ARCHIVE_INTERVAL",
     `${limits.archiveIntervalMs / 3_600_000} hour`,
     durationOrOff(60_000, 31 * 86_400_000),
-    "Time between archives, which are complete copies to restore from; off: only on demand",
+    "Time between archives (complete copies to restore from); off: only on demand",
   ),
   archiveDirectory: setting(
     "LAUREL_ARCHIVE_DIR",
     "",
     folder,
-    "Directory of archives, ideally on another disk; default: archive in the data directory",
+    "Directory of archives, preferably on another disk; default: archive/ in the data directory",
   ),
   archivesHourly: setting(
     "LAUREL_ARCHIVE_HOURLY",
@@ -129,7 +127,7 @@ const settings = {
     "LAUREL_SHUTDOWN_GRACE",
     `${limits.shutdownGraceMs / 1_000} seconds`,
     duration(0, 3_600_000),
-    "Time that requests in progress have to finish at shutdown",
+    "Time for requests in progress to finish at shutdown",
   ),
   webhookAllowedRanges: setting(
     "LAUREL_WEBHOOK_ALLOW_CIDR",
@@ -153,7 +151,7 @@ const settings = {
     "LAUREL_WEBHOOK_RETENTION",
     `${limits.webhookRetentionMs / 86_400_000} days`,
     duration(60_000, limits.journalRetentionMs),
-    "Time that deliveries are kept, and the longest time that one may be pending",
+    "Retention of deliveries, and the maximum time that a delivery stays pending",
   ),
   webhookPendingMax: setting(
     "LAUREL_WEBHOOK_PENDING_MAX",
@@ -198,7 +196,7 @@ const settings = {
 
 type Settings = typeof settings
 
-/** What is configured. Times are milliseconds. */
+/** The configuration. Times are milliseconds. */
 export type Config = {
   readonly [Name in keyof Settings]: Settings[Name] extends Setting<infer A> ? A : never
 }
@@ -206,7 +204,7 @@ export type Config = {
 export interface ConfigReading {
   /** The configuration, or one line for each fault. */
   readonly config: Result.Result<Config, ReadonlyArray<string>>
-  /** One line for each variable that looks like a setting and is none. */
+  /** One line for each unknown `LAUREL_` variable. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -232,11 +230,11 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
     config: faults.length === 0 ? Result.succeed(values as Config) : Result.fail(faults),
     warnings: unknown
       .sort()
-      .map((variable) => `${variable} is no setting and has no effect; is it misspelt?`),
+      .map((variable) => `${variable} is not a setting and has no effect; is it misspelt?`),
   }
 }
 
-/** Whether `environment` sets it, so that its value is not the default. */
+/** Whether `environment` sets it. */
 export const isGiven = (name: keyof Config, environment: Environment = process.env): boolean =>
   givenText(settings[name].variable, environment) !== undefined
 
@@ -249,7 +247,7 @@ const givenText = (variable: string, environment: Environment): string | undefin
 export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>
   archiveDirectory === "" ? path.join(dataDirectory, "archive") : archiveDirectory
 
-/** How long journal and archives may have what was erased, milliseconds; of archives without an interval nothing is known. */
+/** The longest time that journal and archives keep erased data, milliseconds; archives on demand are not counted. */
 export const erasureMsOf = (config: Config): number => {
   const { archiveIntervalMs, archivesDaily, archivesHourly, snapshotIntervalMs } = config
   const lagMs = 4 * Math.max(limits.journalHeartbeatMs, snapshotIntervalMs)

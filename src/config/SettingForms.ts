@@ -1,4 +1,4 @@
-/** The forms that a setting can have: each parses a variable's text, or tells in words what it must be. */
+/** Parsers of settings: each returns the value of a variable's text, or the rule that the text breaks. */
 import { isIP } from "node:net"
 import { Duration, type LogLevel, Option, Result } from "effect"
 import { limits } from "../Limits.ts"
@@ -32,7 +32,7 @@ export const hosts: Parse<ReadonlyArray<string>> = (text) => {
   const names = text === "" ? [] : text.split(",").map((name) => name.trim())
   return names.every((name) => Result.isSuccess(host(name)))
     ? Result.succeed(names)
-    : Result.fail("must be host names with commas between, such as laurel,metrics.internal")
+    : Result.fail("must be comma-separated host names, such as laurel,metrics.internal")
 }
 
 export const folder: Parse<string> = (text) =>
@@ -66,7 +66,7 @@ export const cidrs: Parse<AllowedRanges> = (text) => {
   try {
     return Result.succeed(new AllowedRanges(text === "" ? [] : parts))
   } catch {
-    return Result.fail("must be CIDRs with commas between, such as 10.1.0.0/16,fd00::/8")
+    return Result.fail("must be comma-separated CIDRs, such as 10.1.0.0/16,fd00::/8")
   }
 }
 
@@ -79,14 +79,14 @@ export const webAddress: Parse<string | undefined> = (text) => {
     : Result.fail("must be an http or https URL without credentials, such as http://127.0.0.1:4318")
 }
 
-/** Header fields as OpenTelemetry writes them: `name=value`, with commas between, values percent-encoded. */
+/** Header fields in OpenTelemetry's form: `name=value`, comma-separated, values percent-encoded. */
 export const headerFields: Parse<Readonly<Record<string, string>>> = (text) => {
   const fields: Array<readonly [string, string]> = []
   for (const part of text === "" ? [] : text.split(",")) {
     const [, name, encoded] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/.exec(part) ?? []
     const value = encoded === undefined ? undefined : decoded(encoded)
     if (name === undefined || value === undefined || !/^[\x20-\x7e]+$/.test(value)) {
-      return Result.fail("must be header fields such as name=value, with commas between")
+      return Result.fail("must be comma-separated header fields such as name=value")
     }
     fields.push([name.toLowerCase(), value])
   }
@@ -105,7 +105,7 @@ export const retrySchedule: Parse<RetrySchedule> = (text) => {
   const schedule = parseSchedule(text)
   return schedule === undefined
     ? Result.fail(
-        `must be 1 to ${limits.webhookAttemptsMax} pauses in seconds with commas between, each at most ${limits.webhookPauseMsMax / 1_000}`,
+        `must be 1 to ${limits.webhookAttemptsMax} comma-separated delays in seconds, each at most ${limits.webhookPauseMsMax / 1_000}`,
       )
     : Result.succeed(schedule)
 }

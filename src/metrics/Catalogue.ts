@@ -1,14 +1,14 @@
 /**
- * Every metric of the service: its kind, its labels and what it says, after Prometheus' conventions (base units,
- * `_total` for what only grows). `README.md` beside this file shows the same to people; a test compares
- * the two with what a running server says. Values of labels are few and known; ids are never one.
+ * Every metric of the service: its kind, its labels and its help, after Prometheus' conventions (base units, `_total` for
+ * counters). `README.md` beside this file has the same table; a test compares both with a running server. Labels have
+ * few, known values, never ids.
  */
 
-/** Seconds of a request, from its head to its reply. */
+/** Buckets for the duration of a request. */
 const requestSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]
-/** Seconds of one step of ours that takes the disk or the event loop. */
+/** Buckets for the duration of a step that occupies the disk or the event loop. */
 const stepSeconds = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30,
 ]
@@ -19,7 +19,7 @@ export interface MetricKind {
   readonly type: "counter" | "gauge" | "histogram"
   readonly labels: ReadonlyArray<string>
   readonly help: string
-  /** Upper ends of a histogram's buckets, ascending, without the last one, which has none. */
+  /** Upper bounds of a histogram's buckets, ascending, without the unbounded last one. */
   readonly bounds?: ReadonlyArray<number>
 }
 
@@ -36,147 +36,137 @@ const histogram = <const Labels extends ReadonlyArray<string>>(
 export const catalogue = {
   // Requests
   laurel_http_requests_total: counter(
-    "Requests answered, by operation (`none`: no operation has its path) and status.",
+    "Requests answered, by operation (`none`: unknown path) and status.",
     "operation",
     "status",
   ),
   laurel_http_request_duration_seconds: histogram(
-    "Time from a request's head to its reply, without the way to the caller. `class` is that of the status: 2xx, 4xx, 5xx.",
+    "Time from the head of a request to its reply, without transmission. `class` is the class of the status: 2xx, 4xx, 5xx.",
     requestSeconds,
     "operation",
     "class",
   ),
-  laurel_http_requests_in_flight: gauge("Requests of operations that wait for their reply."),
+  laurel_http_requests_in_flight: gauge("Requests in progress."),
   laurel_http_connections: gauge("Open connections."),
   laurel_rate_limited_requests_total: counter(
-    "Requests refused because their key had used up its minute.",
+    "Requests refused because their key exceeded its rate limit.",
     "tier",
   ),
   laurel_overloaded: gauge(
-    "1 while more is asked than can be answered, and a part of it is refused with 503 `overloaded`, else 0.",
+    "1 while the server is overloaded and refuses a part of the requests with 503 `overloaded`, else 0.",
   ),
   laurel_overload_refusals_total: counter(
-    "Requests refused unread with 503 `overloaded`: a `queue` stands before the event loop, too many are `waiting` for their reply, or too much is in memory of their `bodies`.",
+    "Requests refused unread with 503 `overloaded`, by reason: `queue` before the event loop, too many `waiting` for a reply, too much memory in `bodies`.",
     "reason",
   ),
-  laurel_request_bodies_bytes: gauge("Memory that bodies of requests take."),
+  laurel_request_bodies_bytes: gauge("Memory of request bodies."),
 
   // Events
   laurel_events_total: counter(
-    "Events by outcome: `tracked` for the first time, `duplicate` of an earlier one, `refused`. A single event counts as refused with any error.",
+    "Events by outcome: `tracked`, `duplicate` of an earlier event, `refused`. A single event counts as refused with any error.",
     "outcome",
   ),
 
   // Actors
-  laurel_users: gauge(
-    "Users by where their state is: `warm` in memory, `cold` only on disk.",
-    "state",
-  ),
-  laurel_actors_activating: gauge("Actors that wait for their state from disk."),
-  laurel_actor_activations_total: counter("Actors whose state was read from disk."),
+  laurel_users: gauge("Users by state: `warm` in memory, `cold` only on disk.", "state"),
+  laurel_actors_activating: gauge("Actors that are loading their state from disk."),
+  laurel_actor_activations_total: counter("Actors loaded from disk."),
   laurel_actor_failures_total: counter(
-    "Commands that made an actor fail; the log says why, with the request id.",
+    "Commands that crashed an actor; the log has the cause under the request id.",
   ),
   laurel_commands_unanswered: gauge(
-    "Commands that were accepted and wait in a mailbox or for the commit.",
+    "Accepted commands that wait in a mailbox or for their commit.",
   ),
   laurel_mailbox_refusals_total: counter(
-    "Commands that no mailbox took, by the code of the error: `overloaded`, `storage_unavailable`, `shutting_down`.",
+    "Commands refused by mailboxes, by error code: `overloaded`, `storage_unavailable`, `shutting_down`.",
     "code",
   ),
 
   // Journal
-  laurel_commit_batch_records: histogram("Records in a commit.", powersOfFour(1, 8)),
-  laurel_commit_batch_bytes: histogram("Bytes of a commit.", powersOfFour(256, 8)),
-  laurel_commit_duration_seconds: histogram(
-    "Time to write a commit and flush it to disk.",
-    stepSeconds,
-  ),
-  laurel_journal_records_total: counter(
-    "Records that are durable, since the beginning of the data directory.",
-  ),
-  laurel_journal_lag_records: gauge("Records accepted that are not durable yet."),
-  laurel_journal_lag_bytes: gauge("Bytes of them."),
+  laurel_commit_batch_records: histogram("Records per commit.", powersOfFour(1, 8)),
+  laurel_commit_batch_bytes: histogram("Bytes per commit.", powersOfFour(256, 8)),
+  laurel_commit_duration_seconds: histogram("Time to write and flush a commit.", stepSeconds),
+  laurel_journal_records_total: counter("Durable records since the data directory was created."),
+  laurel_journal_lag_records: gauge("Accepted records that are not durable yet."),
+  laurel_journal_lag_bytes: gauge("Bytes of accepted records that are not durable yet."),
   laurel_storage_stalled: gauge("1 while writes are refused because the disk is full, else 0."),
 
   // Snapshot
-  laurel_snapshot_duration_seconds: histogram("Time that a snapshot took.", stepSeconds),
+  laurel_snapshot_duration_seconds: histogram("Duration of a snapshot.", stepSeconds),
   laurel_snapshot_failures_total: counter(
-    "Snapshots that failed, as a rule for lack of space; the journal keeps everything.",
+    "Failed snapshots, usually for lack of space; the journal keeps everything.",
   ),
   laurel_snapshot_age_seconds: gauge(
-    "Time since the last snapshot; 0 before the first one. None is taken while nothing changes.",
+    "Time since the last snapshot; 0 before the first. No snapshot is taken while nothing changes.",
   ),
   laurel_clock_ahead_seconds: gauge(
-    "By how much the machine's clock is ahead of the time that is used: above 0 it has jumped ahead and is not believed, below 0 it is behind the newest time of the data.",
+    "Machine clock minus the time in use: above 0, a jump ahead was refused; below 0, the clock is behind the newest record.",
   ),
   laurel_clock_jumps_refused_total: counter(
-    "Jumps ahead of the machine's clock that were not believed, or not at once.",
+    "Jumps ahead of the machine's clock that were refused or delayed.",
   ),
   laurel_snapshot_pending_records: gauge("Durable records that are not in a snapshot yet."),
 
   // Archives
   laurel_archives_total: counter(
-    "Archives that were `made`, or that `failed`: then the log says why, and the data is as it was.",
+    "Archives by outcome: `made`, or `failed` (the log has the cause; the data is unchanged).",
     "outcome",
   ),
   laurel_archive_age_seconds: gauge(
-    "Time since the newest archive that passed its check was made; 0 before the first one.",
+    "Age of the newest archive that passed its check; 0 before the first.",
   ),
   laurel_database_checked: gauge(
-    "1 once all entries of the database were checked since the start, else 0: a large one is checked after the start.",
+    "1 once the database was checked since the start, else 0; a large database is checked after the start.",
   ),
 
   // Webhooks
   laurel_webhook_attempts_total: counter(
-    "Attempts to deliver a message that `succeeded`, or that `failed`.",
+    "Delivery attempts by outcome: `succeeded`, `failed`.",
     "outcome",
   ),
   laurel_webhook_attempts_in_flight: gauge(
-    "Attempts that were begun and have not ended, or wait for their connection.",
+    "Delivery attempts in progress, including those that wait for a connection.",
   ),
-  laurel_webhook_deliveries_pending: gauge(
-    "Deliveries that wait for an attempt, as far as they are on disk.",
-  ),
+  laurel_webhook_deliveries_pending: gauge("Pending deliveries on disk."),
   laurel_webhook_lag_records: gauge(
-    "Durable records of which no webhooks were made yet; 0 while there is no webhook.",
+    "Durable records not yet expanded into deliveries; 0 while no webhook exists.",
   ),
   laurel_webhook_erasure_pages_total: counter(
-    "Pages of deliveries that were searched for erased users; one search serves all erasures that wait when it begins.",
+    "Pages of deliveries searched for erased users; one search serves all erasures waiting at its start.",
   ),
   laurel_webhook_erasures_waiting: gauge(
-    "Erasures of users whose deliveries are still to be searched.",
+    "Erasures that wait for a search of their user's deliveries.",
   ),
   laurel_webhook_missed_records_total: counter(
-    "Records that were not in the journal any more when webhooks were to be made of them; the log says which.",
+    "Records pruned from the journal before webhooks were made of them; the log names them.",
   ),
 
   // Telemetry
   laurel_otlp_exports_total: counter(
-    "Exports to the OpenTelemetry collector, by signal (`logs`, `metrics`), that `succeeded`, or that `failed`; only with `LAUREL_OTLP_ENDPOINT`.",
+    "Exports to the OpenTelemetry collector by signal (`logs`, `metrics`) and outcome (`succeeded`, `failed`); only with `LAUREL_OTLP_ENDPOINT`.",
     "signal",
     "outcome",
   ),
   laurel_otlp_lost_log_lines_total: counter(
-    "Log lines of failed exports, which the OpenTelemetry collector did not get; only with `LAUREL_OTLP_ENDPOINT`.",
+    "Log lines lost in failed exports to the OpenTelemetry collector; only with `LAUREL_OTLP_ENDPOINT`.",
   ),
 
   // Start
-  laurel_recovery_duration_seconds: gauge("Time that recovery took at the last start."),
+  laurel_recovery_duration_seconds: gauge("Duration of recovery at the last start."),
   laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),
 
   // Process
   laurel_metric_read_failures_total: counter(
-    "Times that a metric could not be read and was shown as NaN; the log says which, and why.",
+    "Failed reads of a metric, which is then NaN; the log has the name and the cause.",
   ),
   laurel_event_loop_delay_seconds: histogram(
-    "How late a timer of 20 ms was: what the event loop keeps everybody waiting.",
+    "Delay of a 20 ms timer: the time that the event loop keeps requests waiting.",
     stepSeconds,
   ),
-  laurel_event_loop_busy_seconds_total: counter("Time in which the event loop was busy."),
+  laurel_event_loop_busy_seconds_total: counter("Time that the event loop was busy."),
   process_cpu_seconds_total: counter("CPU time of the process, in user and kernel mode."),
   process_resident_memory_bytes: gauge("Resident memory."),
-  process_start_time_seconds: gauge("When the process started, Unix time."),
+  process_start_time_seconds: gauge("Start of the process, Unix time."),
   nodejs_heap_used_bytes: gauge("JavaScript heap in use."),
   nodejs_external_memory_bytes: gauge("Memory of buffers outside the heap."),
 } as const satisfies { readonly [name: string]: MetricKind }

@@ -118,10 +118,10 @@ describe("The configuration", () => {
       'LAUREL_DURABILITY is "FSYNC": it must be one of fsync, relaxed.',
       'LAUREL_SNAPSHOT_INTERVAL is "30": it must be a duration such as "30 seconds", from 100ms to 1d.',
       'LAUREL_RESIDENT_USERS_MAX is "-1": it must be a whole number from 1000 to 100000000.',
-      'LAUREL_WEBHOOK_ALLOW_CIDR is "10.0.0.0/33": it must be CIDRs with commas between, such as 10.1.0.0/16,fd00::/8.',
+      'LAUREL_WEBHOOK_ALLOW_CIDR is "10.0.0.0/33": it must be comma-separated CIDRs, such as 10.1.0.0/16,fd00::/8.',
       'LAUREL_LOG_LEVEL is "loud": it must be one of trace, debug, info, warn, error, none.',
       'LAUREL_OTLP_ENDPOINT is "collector:4318": it must be an http or https URL without credentials, such as http://127.0.0.1:4318.',
-      "LAUREL_OTLP_HEADERS must be header fields such as name=value, with commas between.",
+      "LAUREL_OTLP_HEADERS must be comma-separated header fields such as name=value.",
     ])
   })
 
@@ -202,7 +202,7 @@ describe("The configuration", () => {
   it("warns of variables that look like settings and are none", () => {
     const { config, warnings } = readConfig({ LAUREL_PROT: "1", LAUREL: "x", PATH: "y" })
     expect(Result.isSuccess(config)).toBe(true)
-    expect(warnings).toEqual(["LAUREL_PROT is no setting and has no effect; is it misspelt?"])
+    expect(warnings).toEqual(["LAUREL_PROT is not a setting and has no effect; is it misspelt?"])
   })
 
   it("describes each of its settings with its default", () => {

@@ -32,7 +32,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `${id} is revoked.\n` })
     expect(await statusWith(server, key)).toBe(401)
     const again = await commandEnd(["keys", "revoke", id], folder)
-    expect(again).toMatchObject({ code: 1, stderr: "laurel: No key in force has this id.\n" })
+    expect(again).toMatchObject({ code: 1, stderr: "laurel: No active key has this id.\n" })
   })
 
   it("have the scope, tier and limit that was asked for", async () => {

@@ -28,7 +28,7 @@ describe("A start that can not be", patience, () => {
     expect(code).toBe(78)
     expect(stdout).toBe("")
     expect(stderr.split("\n")).toEqual([
-      "laurel: warning: LAUREL_DATADIR is no setting and has no effect; is it misspelt?",
+      "laurel: warning: LAUREL_DATADIR is not a setting and has no effect; is it misspelt?",
       'laurel: LAUREL_PORT is "eighty": it must be a whole number from 0 to 65535.',
       'laurel: LAUREL_DURABILITY is "maybe": it must be one of fsync, relaxed.',
       "",

@@ -69,7 +69,7 @@ describe("DELETE /v1/users/:id", () => {
     const gone = {
       status: 404,
       code: "user_not_found",
-      detail: "The user was erased since.",
+      detail: "The user has since been erased.",
       errors: [],
     }
     expect(again.json).toEqual({

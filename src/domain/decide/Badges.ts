@@ -66,7 +66,7 @@ export const decideBackfill = (
 ): Result.Result<Decision, LaurelError> => {
   const badge = project.badges.get(command.badgeId)
   if (user === undefined || badge === undefined || badge.archived) {
-    return refuse("conflict", "The user or the badge is gone.")
+    return refuse("conflict", "The user or the badge no longer exists.")
   }
   const draft = new Draft(user, project, now)
   const { counted } = command

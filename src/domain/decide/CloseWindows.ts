@@ -39,7 +39,7 @@ export const decideCloseWindows = (
         index > project.closedThrough[window] && index < openWindow(project, zone, window, now),
     )
     .toSorted((one, other) => one.index - other.index)
-  if (over.length === 0) return refuse("conflict", "No window is over.")
+  if (over.length === 0) return refuse("conflict", "No window has ended.")
   return Result.succeed(
     over.map(({ index, total, window }): Fact => {
       const bounds = zone.windowBounds(window, index)

@@ -137,7 +137,7 @@ const decideReward = (
     case "badge": {
       const badge = project.badges.get(command.badgeId)
       if (badge === undefined || badge.archived) {
-        return refuse("badge_not_found", "badgeId names no badge of this project.")
+        return refuse("badge_not_found", "badgeId matches no badge of this project.")
       }
       draft.giveBadge(badge.id, "reward")
       break

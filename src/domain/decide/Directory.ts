@@ -82,7 +82,7 @@ const keyFaults = (
   }
   const limit = key.requestsPerMinute
   if (key.tier !== "enterprise" && limit !== tierRequestsPerMinute[key.tier]) {
-    const detail = `must be absent: only the enterprise tier chooses its own, ${key.tier} has ${tierRequestsPerMinute[key.tier]}`
+    const detail = `must be absent: only the enterprise tier sets its own limit; ${key.tier} has ${tierRequestsPerMinute[key.tier]}`
     faults.push({ pointer: "/rateLimit", code: "invalid_value", detail })
   } else if (
     limit !== null &&
@@ -92,13 +92,13 @@ const keyFaults = (
     faults.push({ pointer: "/rateLimit", code: "out_of_range", detail })
   }
   if (key.expiresAt !== undefined && !(key.expiresAt > now)) {
-    faults.push({ pointer: "/expiresAt", code: "out_of_range", detail: "must lie in the future" })
+    faults.push({ pointer: "/expiresAt", code: "out_of_range", detail: "must be in the future" })
   }
   return faults
 }
 
 const quotaExceeded = (what: string, most: number) =>
-  refuse("quota_exceeded", `There may be at most ${most} ${what}.`)
+  refuse("quota_exceeded", `At most ${most} ${what} are allowed.`)
 
 const keysInForce = (state: DirectoryState): number => {
   let count = 0

@@ -105,7 +105,7 @@ export class Draft {
       ? undefined
       : laurelError(
           "balance_overflow",
-          `${name} may not exceed ${limits.balanceMax}; nothing was changed.`,
+          `${name} would exceed ${limits.balanceMax}; nothing was changed.`,
         )
   }
 

@@ -41,7 +41,7 @@ export const partFaults = <Kind extends string>(
     ...foreign.map((name) => ({
       pointer: `${pointer}/${name}`,
       code: "unknown_member",
-      detail: `is not for the kind ${parts.kind}`,
+      detail: `is not allowed for the kind ${parts.kind}`,
     })),
   ]
 }

@@ -44,7 +44,7 @@ const create = (
   const quest = { ...created, createdAt: now, updatedAt: now }
   const over: ReadonlyArray<Fault> =
     quest.endsAt !== null && quest.endsAt <= now
-      ? [{ pointer: "/endsAt", code: "out_of_range", detail: "must lie in the future" }]
+      ? [{ pointer: "/endsAt", code: "out_of_range", detail: "must be in the future" }]
       : []
   const faults = [...over, ...questFaults(state, quest)]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
@@ -118,14 +118,14 @@ const moved = (
         ? Result.succeed("paused")
         : cannot(`${begin(from, to)} Only an active quest can be paused.`)
     case "draft":
-      return cannot(`${begin(from, to)} Pause it, or archive it.`)
+      return cannot(`${begin(from, to)} Pause or archive it instead.`)
     case "scheduled":
     case "ended":
-      return cannot(`${begin(from, to)} The clock does that: set startsAt or endsAt.`)
+      return cannot(`${begin(from, to)} The clock sets this status: change startsAt or endsAt.`)
   }
 }
 
 const begin = (from: QuestStatus, to: QuestStatus): string =>
-  `A quest that is ${from} can not be made ${to}.`
+  `A quest cannot change from ${from} to ${to}.`
 
 const cannot = (detail: string) => refuse("invalid_transition", detail)

@@ -119,7 +119,7 @@ export const completeByEvent = (draft: Draft, event: TrackedEvent): LaurelError 
   }
   const quest = draft.project.quests.get(questId)
   if (quest === undefined) {
-    return laurelError("quest_not_found", "metadata.questId names no quest of this project.")
+    return laurelError("quest_not_found", "metadata.questId matches no quest of this project.")
   }
   const before = draft.user?.quests.get(questId)
   const period = openPeriod(draft, quest)

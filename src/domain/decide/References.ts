@@ -17,8 +17,8 @@ export const badgeReferenceFaults = (
 ): ReadonlyArray<Fault> => {
   if (badgeId === null) return noFaults
   const badge = badges.get(badgeId)
-  if (badge === undefined) return unknownReference(pointer, "names no badge of this project")
-  return badge.archived ? unknownReference(pointer, "names a badge that is archived") : noFaults
+  if (badge === undefined) return unknownReference(pointer, "matches no badge of this project")
+  return badge.archived ? unknownReference(pointer, "matches an archived badge") : noFaults
 }
 
 /** Why the prerequisites of `quest` can not be. */
@@ -29,9 +29,9 @@ export const prerequisiteFaults = (
   prerequisites.flatMap((prerequisite, index) => {
     const pointer = `/prerequisites/${index}`
     const quest = state.quests.get(prerequisite)
-    if (quest === undefined) return unknownReference(pointer, "names no quest of this project")
+    if (quest === undefined) return unknownReference(pointer, "matches no quest of this project")
     if (quest.set === "archived") {
-      return unknownReference(pointer, "names a quest that is archived")
+      return unknownReference(pointer, "matches an archived quest")
     }
     return leadsTo(state, prerequisite, id)
       ? [{ pointer, code: "cycle", detail: "leads back to this quest" }]
@@ -106,4 +106,4 @@ export const streakReferenceFaults = (
 ): ReadonlyArray<Fault> =>
   key === null || settings.streaks.some((streak) => streak.key === key)
     ? noFaults
-    : unknownReference(pointer, "names no streak of this project")
+    : unknownReference(pointer, "matches no streak of this project")

@@ -106,7 +106,7 @@ const changedMultiplier = (
   }
   for (const [name, value] of Object.entries({ multiplierMin, multiplierMax })) {
     if (value === undefined || value === null) continue
-    const detail = "is only for a rule with a multiplierPath"
+    const detail = "requires a multiplierPath"
     faults.push({ pointer: `/${name}`, code: "unknown_member", detail })
   }
   return null
@@ -119,7 +119,7 @@ const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
     ...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"),
   ]
   if (multiplier !== null && multiplier.max < multiplier.min) {
-    const detail = "must not be less than multiplierMin"
+    const detail = "must be at least multiplierMin"
     faults.push({ pointer: "/multiplierMax", code: "out_of_range", detail })
   }
   return faults

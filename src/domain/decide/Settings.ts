@@ -62,7 +62,7 @@ const streakFaults = (streaks: ProjectSettings["streaks"]): ReadonlyArray<Fault>
           {
             pointer: `/streaks/${index}/freezes/initial`,
             code: "out_of_range",
-            detail: "must not be more than max",
+            detail: "must be at most max",
           },
         ]
       : [],

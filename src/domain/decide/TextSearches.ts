@@ -37,7 +37,7 @@ export const textSearchFaults = (
     addSearches(own, where)
     const isMore = after.size > Math.max(before.size, limits.textSearchesOfActionMax)
     if (!isMore || own.isSubsetOf(before)) return []
-    const detail = `makes more than ${limits.textSearchesOfActionMax} different \`contains\` conditions of the action`
+    const detail = `exceeds ${limits.textSearchesOfActionMax} different \`contains\` conditions on the action`
     return [{ pointer, code: "too_long", detail }]
   })
 }

@@ -49,6 +49,6 @@ export const withoutErased = (
 const erased = {
   status: 404,
   code: "user_not_found",
-  detail: "The user was erased since.",
+  detail: "The user has since been erased.",
   errors: [],
 }

@@ -57,21 +57,21 @@ export const errorKinds = {
 
 export type ErrorCode = keyof typeof errorKinds
 
-/** One thing wrong with a request. `pointer` is a JSON Pointer into the body, or `query/limit`, `path/id`, `header/idempotency-key`. */
+/** One fault of a request. `pointer` is a JSON Pointer into the body, or `query/limit`, `path/id`, `header/idempotency-key`. */
 export interface Fault {
   readonly pointer: string
   readonly code: string
   readonly detail: string
 }
 
-/** A refusal: nothing was changed. `retryAfterSeconds` goes into `Retry-After`. */
+/** A refusal: it changed nothing. `retryAfterSeconds` becomes the header `Retry-After`. */
 export interface LaurelError {
   readonly _tag: "LaurelError"
   readonly code: ErrorCode
   readonly detail: string
   readonly errors?: ReadonlyArray<Fault>
   readonly retryAfterSeconds?: number
-  /** It is the first answer again, to the same Idempotency-Key. */
+  /** This repeats the first answer to the same Idempotency-Key. */
   readonly replayed?: boolean
 }
 
@@ -81,7 +81,7 @@ export const laurelError = (
   more?: { readonly errors?: ReadonlyArray<Fault>; readonly retryAfterSeconds?: number },
 ): LaurelError => ({ _tag: "LaurelError", code, detail, ...more })
 
-/** The refusal of input that is wrong in the places that `errors` lists. */
+/** Refuses input with all of its faults. */
 export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError =>
   laurelError(
     "invalid_request",

@@ -26,7 +26,7 @@ const tooLarge: MetadataFault = {
 }
 const malformed: MetadataFault = {
   code: "invalid_format",
-  detail: "must be well-formed Unicode throughout",
+  detail: "must be well-formed Unicode",
 }
 
 /** The fault of `metadata`, an object that `JSON.parse` made; `undefined` if it has none. */

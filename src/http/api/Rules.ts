@@ -74,7 +74,7 @@ const strayBounds = (rule: {
 }) =>
   (["multiplierMin", "multiplierMax"] as const).flatMap((name) =>
     rule.multiplierPath === undefined && rule[name] !== undefined
-      ? [faultAt([name], "unknown_member", "is only for a rule with a multiplierPath")]
+      ? [faultAt([name], "unknown_member", "requires a multiplierPath")]
       : [],
   )
 

@@ -24,7 +24,7 @@ describe("A batch's answer", () => {
     const gone = {
       status: 404,
       code: "user_not_found",
-      detail: "The user was erased since.",
+      detail: "The user has since been erased.",
       errors: [],
     }
     expect(withoutErased(answer, (userId) => (userId === "a" ? 5 : 0))).toEqual({

@@ -47,7 +47,7 @@ export const occurrences = {
   quest_locked: at(events, "The user has not completed the prerequisite quests."),
   invalid_transition: at(quest, "An archived quest cannot change."),
   webhook_disabled: at(`${webhook}/test`, "The webhook is disabled; enable it first."),
-  balance_overflow: at(events, "xp may not exceed 9007199254740991; nothing was changed."),
+  balance_overflow: at(events, "xp would exceed 9007199254740991; nothing was changed."),
   in_use: at(
     `/v1/badges/${badgeId}`,
     `The badge is used by quest ${questId} (First steps). Change or delete these first.`,
