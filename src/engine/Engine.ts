@@ -1,6 +1,9 @@
 /**
- * The engine as everything above it sees it: few verbs over plain, encodable data, so that a second
- * implementation can forward them to the machine that owns a project. What it answers is durable.
+ * The engine for the rooms above: commands, reads, the feed of durable records, and its end. What it answers is durable.
+ *
+ * Commands and reads take and return plain, encodable data, so a second implementation could forward them to the machine
+ * that has the project; three members need more than a message there and back: the callback of `askUserWithCallback`, the
+ * `release` of `reserve`, and the stream of `readHistory`. The feed reads the journal of this process.
  */
 import { Context, type Effect, type Stream } from "effect"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
@@ -22,99 +25,108 @@ import type { UserListPage, UserListQuery } from "./read/UserList.ts"
 
 export type { Answer, Idempotency, LogAnnotations, UserMessage }
 
+/** What changes something. Each is answered when it is durable. */
+export interface EngineCommands {
+  /** Asks one user; the user is created where a command needs it. */
+  readonly askUser: <Command extends UserCommand>(
+    environment: string,
+    message: UserMessage<Command>,
+    idempotency?: Idempotency,
+  ) => Effect.Effect<Answer<ReplyTo<Command>>, LaurelError>
+  /**
+   * `askUser` for what is asked most: a fiber that waits costs more than the decision. Calls `done` once, maybe at
+   * once, with the reply or the refusal; it must not throw. `annotations` are what the log says with the command.
+   */
+  readonly askUserWithCallback: <Command extends UserCommand>(
+    environment: string,
+    message: UserMessage<Command>,
+    annotations: LogAnnotations,
+    done: (outcome: ReplyTo<Command> | LaurelError) => void,
+  ) => void
+  /** Asks many users at once, in order per user; one refusal does not touch the rest. */
+  readonly askUsers: <Command extends UserCommand>(
+    environment: string,
+    messages: ReadonlyArray<UserMessage<Command>>,
+  ) => Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>, LaurelError>
+  /** Asks an environment's project actor; answers the record that was written. */
+  readonly askProject: (
+    environment: string,
+    command: ProjectCommand,
+    idempotency?: Idempotency,
+  ) => Effect.Effect<Answer<JournalRecord>, LaurelError>
+  readonly askDirectory: (command: DirectoryCommand) => Effect.Effect<JournalRecord, LaurelError>
+  /**
+   * The first answer to an Idempotency-Key, for a request that is more than one command; it fails with that answer
+   * where it was a refusal. `fresh` reserves the key until `release`.
+   */
+  readonly reserve: (
+    environment: string,
+    idempotency: Idempotency,
+  ) => Effect.Effect<
+    | { readonly fresh: true; readonly release: () => void }
+    | { readonly fresh: false; readonly record: JournalRecord },
+    LaurelError
+  >
+}
+
+/** What changes nothing, as of what is durable. */
+export interface EngineReads {
+  /** What an event would do as everything durable is now; nothing changes. */
+  readonly simulate: (
+    environment: string,
+    message: UserMessage<TrackedEvent>,
+  ) => Effect.Effect<Simulated, LaurelError>
+  /** The durable state of a user; `undefined`: never seen. */
+  readonly readUser: (
+    environment: string,
+    userId: string,
+  ) => Effect.Effect<UserState | undefined, LaurelError>
+  /**
+   * The durable records of a user below the sequence `before` (default: all), newest first, in chunks that
+   * are read as they are pulled and may be empty. None of a user who was never seen.
+   */
+  readonly readHistory: (
+    environment: string,
+    userId: string,
+    before?: number,
+  ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError>
+  /** Whether the user whom a durable record is about was erased since, also where one of the same id has come after. */
+  readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError>
+  /** The ids of all environments that anything was ever sent to. */
+  readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
+  /** The durable definitions of an environment. */
+  readonly readProject: (environment: string) => Effect.Effect<ProjectState>
+  /** A page of an environment's users, in the order of their ids. */
+  readonly listUsers: (
+    environment: string,
+    query: UserListQuery,
+  ) => Effect.Effect<UserListPage, LaurelError>
+  /** Where the latest award of a badge to those who qualify already stands; `undefined`: none was asked for. */
+  readonly readBackfill: (
+    environment: string,
+    badgeId: string,
+  ) => Effect.Effect<BackfillProgress | undefined>
+  /** How many users an environment has, and how many are in each quest. */
+  readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
+  readonly readDirectory: Effect.Effect<DirectoryState>
+  /** A page of the board of a window, by rank. */
+  readonly readBoard: (
+    environment: string,
+    query: BoardQuery,
+  ) => Effect.Effect<BoardPage, LaurelError>
+  /** A user's all-time rank, `null` when it is not on the board. */
+  readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
+}
+
 export class Engine extends Context.Service<
   Engine,
-  {
-    /** Asks one user; the user is created where a command needs it. */
-    readonly askUser: <Command extends UserCommand>(
-      environment: string,
-      message: UserMessage<Command>,
-      idempotency?: Idempotency,
-    ) => Effect.Effect<Answer<ReplyTo<Command>>, LaurelError>
-    /**
-     * `askUser` for what is asked most: a fiber that waits costs more than the decision. Calls `done` once, maybe at
-     * once, with the reply or the refusal; it must not throw. `annotations` are what the log says with the command.
-     */
-    readonly askUserWithCallback: <Command extends UserCommand>(
-      environment: string,
-      message: UserMessage<Command>,
-      annotations: LogAnnotations,
-      done: (outcome: ReplyTo<Command> | LaurelError) => void,
-    ) => void
-    /** What an event would do as everything durable is now; nothing changes. */
-    readonly simulate: (
-      environment: string,
-      message: UserMessage<TrackedEvent>,
-    ) => Effect.Effect<Simulated, LaurelError>
-    /** Asks many users at once, in order per user; one refusal does not touch the rest. */
-    readonly askUsers: <Command extends UserCommand>(
-      environment: string,
-      messages: ReadonlyArray<UserMessage<Command>>,
-    ) => Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>, LaurelError>
-    /** Asks an environment's project actor; answers the record that was written. */
-    readonly askProject: (
-      environment: string,
-      command: ProjectCommand,
-      idempotency?: Idempotency,
-    ) => Effect.Effect<Answer<JournalRecord>, LaurelError>
-    readonly askDirectory: (command: DirectoryCommand) => Effect.Effect<JournalRecord, LaurelError>
-    /** The durable state of a user; `undefined`: never seen. */
-    readonly readUser: (
-      environment: string,
-      userId: string,
-    ) => Effect.Effect<UserState | undefined, LaurelError>
-    /**
-     * The durable records of a user below the sequence `before` (default: all), newest first, in chunks that
-     * are read as they are pulled and may be empty. None of a user who was never seen.
-     */
-    readonly readHistory: (
-      environment: string,
-      userId: string,
-      before?: number,
-    ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError>
-    /** Whether the user whom a durable record is about was erased since, also where one of the same id has come after. */
-    readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError>
-    /** The ids of all environments that anything was ever sent to. */
-    readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
-    /** The durable definitions of an environment. */
-    readonly readProject: (environment: string) => Effect.Effect<ProjectState>
-    /** A page of an environment's users, in the order of their ids. */
-    readonly listUsers: (
-      environment: string,
-      query: UserListQuery,
-    ) => Effect.Effect<UserListPage, LaurelError>
-    /** Where the latest award of a badge to those who qualify already stands; `undefined`: none was asked for. */
-    readonly readBackfill: (
-      environment: string,
-      badgeId: string,
-    ) => Effect.Effect<BackfillProgress | undefined>
-    /** How many users an environment has, and how many are in each quest. */
-    readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
-    readonly readDirectory: Effect.Effect<DirectoryState>
-    /** A page of the board of a window, by rank. */
-    readonly readBoard: (
-      environment: string,
-      query: BoardQuery,
-    ) => Effect.Effect<BoardPage, LaurelError>
-    /** A user's all-time rank, `null` when it is not on the board. */
-    readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
-    /**
-     * The first answer to an Idempotency-Key, for a request that is more than one command; it fails with that answer
-     * where it was a refusal. `fresh` reserves the key until `release`.
-     */
-    readonly reserve: (
-      environment: string,
-      idempotency: Idempotency,
-    ) => Effect.Effect<
-      | { readonly fresh: true; readonly release: () => void }
-      | { readonly fresh: false; readonly record: JournalRecord },
-      LaurelError
-    >
-    /** The durable journal, for those who tell of it. */
-    readonly feed: Feed
-    /** Refuses new commands, and ends when all that were accepted are durable and snapshotted. */
-    readonly drain: Effect.Effect<void>
-    /** The time, epoch milliseconds: that of records, which never goes back (`time/Clock.ts`). */
-    readonly now: () => number
-  }
+  EngineCommands &
+    EngineReads & {
+      /** The durable journal, for those who tell of it. */
+      readonly feed: Feed
+      /** Refuses new commands, and ends when all that were accepted are durable and snapshotted. */
+      readonly drain: Effect.Effect<void>
+      /** The time, epoch milliseconds: that of records, which never goes back (`time/Clock.ts`). */
+      readonly now: () => number
+    }
 >()("engine/Engine") {}

@@ -2,29 +2,24 @@
 import type { JournalRecord } from "../domain/record/Record.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
 import type { Broken } from "../storage/Storage.ts"
-import type { Domain } from "./actor/Environments.ts"
 import type { Durability } from "./commit/GroupCommit.ts"
 import type { RecoveryProgress, RecoveryReport } from "./recovery/Recovery.ts"
+import type { StateOptions } from "./state/EngineState.ts"
 
-export interface EngineOptions {
+export interface EngineOptions extends StateOptions {
   /** `fsync`: an answer means that the record is on disk. `relaxed`: it will be, soon. */
   readonly durability?: Durability
   readonly snapshotIntervalMs?: number
   readonly snapshotSliceEntriesMax?: number
-  readonly residentUsersMax?: number
-  readonly residentUsersOverrunMax?: number
-  readonly idlePassivateMs?: number
   readonly sweepIntervalMs?: number
   readonly clockCheckMs?: number
   /** The longest jump ahead of the machine's clock, also since the newest record, that may be believed. */
   readonly clockJumpMsMax?: number
-  readonly idFilterBytes?: number
   /** The storage can not be trusted any more: the process must end at once. */
   readonly onBroken: (cause: Broken) => void
   readonly onRecovering?: (progress: RecoveryProgress) => void
   readonly onRecovered?: (report: RecoveryReport) => void
   /** Called with each record when it is durable, in order. */
   readonly onCommitted?: (record: JournalRecord) => void
-  readonly domain?: Domain
   readonly metrics?: Metrics
 }

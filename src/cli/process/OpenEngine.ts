@@ -10,12 +10,8 @@ import type { Config } from "../../config/Config.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { makeEngine } from "../../engine/EngineLive.ts"
-import {
-  type RecoveryProgress,
-  type RecoveryReport,
-  readMark,
-} from "../../engine/recovery/Recovery.ts"
-import type { SnapshotMark } from "../../engine/snapshot/SnapshotMark.ts"
+import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Recovery.ts"
+import { readMark, type SnapshotMark } from "../../engine/state/SnapshotMark.ts"
 import { refusedAtStart } from "../../engine/time/Clock.ts"
 import { readLatestTime } from "../../engine/time/latestTime.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"

@@ -29,9 +29,19 @@ import { Answers, type CommitEntry } from "./Answers.ts"
 import { DecisionTurns } from "./DecisionTurns.ts"
 import type { AnyEnvelope, Envelope, LogAnnotations } from "./Envelope.ts"
 import type { Environments, UserActor } from "./Environments.ts"
+import type { Intake } from "./Intake.ts"
 import type { LoadParts } from "./loadActor.ts"
 import { storageUnavailable } from "./refusals.ts"
 import { Supervisor } from "./Supervisor.ts"
+
+/** Finds the records of actors. */
+export interface RecordFinder {
+  /** The durable record with this sequence, for its own actor's next command; `undefined` also where it was erased. */
+  readonly findForActor: (
+    subject: Subject,
+    sequence: number,
+  ) => Effect.Effect<JournalRecord | undefined, Broken>
+}
 
 export interface ActorSystemOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
@@ -40,15 +50,11 @@ export interface ActorSystemOptions extends LoadParts {
   readonly idempotency: IdempotencyKeys
   readonly actorCache: ActorCache
   readonly environments: Environments
-  readonly commit: () => GroupCommit<CommitEntry>
-  /** An actor's durable record with this sequence. */
-  readonly findRecord: (
-    subject: Subject,
-    sequence: number,
-  ) => Effect.Effect<JournalRecord | undefined, Broken>
-  /** Why nothing may be accepted at the moment. */
-  readonly refusal: () => LaurelError | undefined
+  readonly commit: GroupCommit<CommitEntry>
+  readonly history: RecordFinder
+  readonly intake: Intake
   readonly onBroken: (cause: Broken) => void
+  /** Runs the fiber of an actor. */
   readonly run: (effect: Effect.Effect<void>) => void
   readonly metrics: EngineMetrics
 }
@@ -64,7 +70,7 @@ export class ActorSystem {
   constructor(options: ActorSystemOptions) {
     this.#options = options
     this.#committed = Effect.callback((resume) =>
-      options.commit().afterCommit({
+      options.commit.afterCommit({
         committed: () => resume(Effect.succeed(true)),
         stalled: () => {
           resume(Effect.succeed(false))
@@ -82,7 +88,7 @@ export class ActorSystem {
   }
 
   accept<State, Command>(actor: Actor<State, Command>, envelope: Envelope<Command>): void {
-    const refusal = this.#options.refusal()
+    const refusal = this.#options.intake.refusal()
     if (refusal === undefined) this.#receive(actor, envelope)
     else this.#turnAway(envelope, refusal)
   }
@@ -97,8 +103,8 @@ export class ActorSystem {
     envelope: Envelope<UserCommand>,
     room?: Room,
   ): void {
-    const { environments, refusal, actorCache } = this.#options
-    const refused = room === undefined ? refusal() : undefined
+    const { actorCache, environments, intake } = this.#options
+    const refused = room === undefined ? intake.refusal() : undefined
     if (refused !== undefined) {
       this.#turnAway(envelope, refused)
       return
@@ -232,10 +238,11 @@ export class ActorSystem {
     key: string,
     reference: number,
   ) {
-    const { findRecord, deduplicator } = this.#options
+    const { deduplicator, history } = this.#options
     const known = deduplicator.firstOf(actor, key)
     const first = Effect.isEffect(known) ? yield* known : known
-    const found = first === undefined ? yield* findRecord(actor.subject, reference) : undefined
+    const found =
+      first === undefined ? yield* history.findForActor(actor.subject, reference) : undefined
     const wait = this.#handle(actor, envelope, key, found)
     if (wait !== undefined) yield* wait
   })
@@ -247,7 +254,7 @@ export class ActorSystem {
     key: string | undefined,
     found?: JournalRecord,
   ): Effect.Effect<void, Broken> | undefined {
-    const commit = this.#options.commit()
+    const { commit } = this.#options
     const { idempotency } = envelope
     try {
       const at = this.#options.now()

@@ -19,7 +19,7 @@ export interface CommitEntry {
 }
 
 export interface AnswersOptions {
-  readonly commit: () => GroupCommit<CommitEntry>
+  readonly commit: GroupCommit<CommitEntry>
   /** The actor's last caller was refused, or answered without a record. */
   readonly onUnused: (actor: AnyActor) => void
 }
@@ -96,7 +96,7 @@ export class Answers {
   }
 
   #whenDurable(actor: AnyActor, sequence: number, answer: () => void, giveUp: () => void): void {
-    const commit = this.#options.commit()
+    const { commit } = this.#options
     if (sequence <= commit.durableSequence) {
       answer()
       return

@@ -6,7 +6,7 @@
  *
  * Single commands do not queue here: they are refused at once.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Latch } from "effect"
 import type { UserCommand } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -15,20 +15,22 @@ import type { ActorCache, Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { UserMessage } from "./Envelope.ts"
 import type { Environments } from "./Environments.ts"
+import type { Intake } from "./Intake.ts"
 import { overloaded } from "./refusals.ts"
 
 export interface BatchRoomOptions {
   readonly actors: ActorSystem
   readonly actorCache: ActorCache
   readonly environments: Environments
-  /** Why nothing may be accepted at the moment; `overloaded` is what a batch waits for to pass. */
-  readonly refusal: () => LaurelError | undefined
+  /** A batch waits as long as this says `overloaded`. */
+  readonly intake: Intake
   readonly metrics: EngineMetrics
 }
 
 /** A batch that waits for its turn. */
 interface Waiting {
-  wake: (() => void) | undefined
+  /** Opens when there may be room. */
+  readonly woken: Latch.Latch
 }
 
 const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
@@ -48,7 +50,7 @@ export class BatchRoom {
 
   /** There may be room now: something was written, evicted, or put into the snapshot. */
   changed(): void {
-    this.#waiting[0]?.wake?.()
+    this.#waiting[0]?.woken.openUnsafe()
   }
 
   /**
@@ -84,17 +86,15 @@ export class BatchRoom {
   ): Effect.Effect<A, LaurelError> =>
     Effect.suspend(() => {
       if (this.#waiting.length >= limits.batchesWaitingMax) return Effect.fail(overloaded)
-      const waiting: Waiting = { wake: undefined }
+      const waiting: Waiting = { woken: Latch.makeUnsafe(false) }
       this.#waiting.push(waiting)
       const again = Effect.gen({ self: this }, function* () {
         const until = (yield* monotonicMs) + limits.batchRoomWaitMs
         while (true) {
           const leftMs = until - (yield* monotonicMs)
           if (leftMs <= 0) return yield* Effect.fail(overloaded)
-          yield* Effect.timeoutOrElse(woken(waiting), {
-            duration: leftMs,
-            orElse: () => Effect.void,
-          })
+          yield* Effect.timeoutOption(waiting.woken.await, leftMs)
+          waiting.woken.closeUnsafe()
           const outcome = yield* attempt(waiting)
           if (outcome !== noRoom) return outcome
         }
@@ -117,8 +117,8 @@ export class BatchRoom {
     messages: ReadonlyArray<UserMessage<Command>>,
     waiting: Waiting | undefined,
   ): Taken {
-    const { actors, environments, refusal, actorCache } = this.#options
-    const refused = refusal()
+    const { actorCache, actors, environments, intake } = this.#options
+    const refused = intake.refusal()
     if (refused !== undefined) return refused.code === overloaded.code ? noRoom : refused
     if (this.#waiting[0] !== waiting) return noRoom
     const { users } = environments.of(environmentId)
@@ -153,12 +153,3 @@ export class BatchRoom {
     return room
   }
 }
-
-/** Ends when the batch is woken. */
-const woken = (waiting: Waiting): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    waiting.wake = () => resume(Effect.void)
-    return Effect.sync(() => {
-      waiting.wake = undefined
-    })
-  })

@@ -45,8 +45,8 @@ export class Requests {
   }
 
   /** To an actor that is always there. */
-  to<State, Command>(actor: () => Actor<State, Command>): HandOn<Command> {
-    return (envelope) => this.#actors.accept(actor(), envelope)
+  to<State, Command>(actor: Actor<State, Command>): HandOn<Command> {
+    return (envelope) => this.#actors.accept(actor, envelope)
   }
 
   /** `prepare` as in `Envelope`. */
@@ -161,7 +161,7 @@ export class Requests {
   }
 
   /** What a caller is told when the storage is broken; the process ends. */
-  broken(cause: Broken): LaurelError {
+  readonly broken = (cause: Broken): LaurelError => {
     this.#onBroken(cause)
     return laurelError("storage_unavailable", "The storage failed; the server stops.", {
       retryAfterSeconds: 5,

@@ -30,9 +30,14 @@ export const commitStages = [
 
 export type CommitStage = (typeof commitStages)[number]
 
+/** Called after each batch that is in the journal: how many records it has, their bytes, and how long the disk took. */
+type Written = (records: number, bytes: number, durationMs: number) => void
+
 export class CommitPipeline<Entry> {
   readonly #stages = new Map<CommitStage, (entry: Entry) => void>()
   #inOrder: ReadonlyArray<(entry: Entry) => void> = []
+  readonly #whenStalled: Array<(entry: Entry) => void> = []
+  readonly #whenWritten: Array<Written> = []
 
   /** Sets what a stage does; a stage without a subscriber does nothing. */
   on(stage: CommitStage, run: (entry: Entry) => void): void {
@@ -43,5 +48,22 @@ export class CommitPipeline<Entry> {
   /** These records are durable, in the order of their sequences. */
   readonly committed = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) for (const run of this.#inOrder) run(entry)
+  }
+
+  /** Calls back for each record whose caller has waited too long for a full disk, at each retry. */
+  onStalled(run: (entry: Entry) => void): void {
+    this.#whenStalled.push(run)
+  }
+
+  onWritten(run: Written): void {
+    this.#whenWritten.push(run)
+  }
+
+  readonly stalled = (entries: ReadonlyArray<Entry>): void => {
+    for (const entry of entries) for (const run of this.#whenStalled) run(entry)
+  }
+
+  readonly written: Written = (...batch) => {
+    for (const run of this.#whenWritten) run(...batch)
   }
 }

@@ -1,17 +1,15 @@
 /**
  * Follows the durable journal: from a sequence on, then live. Streams and webhooks are derived from it.
  *
- * - A follower pulls. What it gets is in the journal, also in relaxed durability, in order and without gaps.
- * - Records that become durable while somebody follows are kept in a ring, once for all: whoever is at the
- *   head takes them from there, with the messages that they make, which are kept for a short while. Who has
- *   fallen behind it, or begins in the past, reads the journal, a piece at a time, until it has caught up. So
- *   memory is bounded by the ring, the newest messages, and one piece for each of those who read, at most
- *   `feedReadersMax` of them at once.
- * - The journal is not kept for followers: one that is too slow is told that its place is gone (`FeedGone`).
- *   What must not be lost `hold`s the journal.
+ * - A follower pulls. Its records are in the journal, also in relaxed durability, in order and without gaps.
+ * - A ring, shared by all followers, keeps the newest records, and for a short while their messages. A follower at the
+ *   head reads the ring; one that fell behind it or begins in the past reads the journal, a piece at a time, until it has
+ *   caught up. So memory is bounded by the ring, the newest messages, and one piece for each of at most
+ *   `feedReadersMax` readers.
+ * - The journal is not kept for followers: one that is too slow fails with `FeedGone`, unless it `hold`s the journal.
  *
- * Cost: nothing on the path of a write while nobody follows; else one push per record, and one wake-up per
- * turn of the event loop.
+ * Cost: nothing on the path of a write without followers; else one push per record, and one wake-up per turn of the
+ * event loop, from a plain array: a latch that synchronous code opens stays open for its waiters.
  */
 import { Data, Effect, Option, type Scope, Semaphore, Stream } from "effect"
 import { type Message, messageAt } from "../../domain/message/Message.ts"
@@ -88,10 +86,12 @@ export interface Follower {
 
 export interface FeedOptions {
   readonly storage: Storage["Service"]
-  /** The sequence of the last record that was acknowledged. */
-  readonly head: () => number
-  /** Ends when the journal has every record up to the head of this moment. */
-  readonly written: Effect.Effect<void>
+  readonly commit: {
+    /** The sequence of the last record that was acknowledged. */
+    readonly durableSequence: number
+    /** Ends when the journal has every record up to that of this moment. */
+    readonly written: Effect.Effect<void>
+  }
   readonly onBroken: (cause: Broken) => void
   /** Other bounds of the ring than those in `Limits.ts`. */
   readonly recordsMax?: number
@@ -117,7 +117,7 @@ export class Feed {
 
   /** The sequence of the last durable record. */
   get head(): number {
-    return this.#options.head()
+    return this.#options.commit.durableSequence
   }
 
   /** A record became durable. In order, for every record. */
@@ -220,7 +220,7 @@ export class Feed {
       while (low < high) {
         const middle = Math.floor((low + high) / 2)
         const found = (yield* this.find([middle])).get(middle)
-        // What was pruned meanwhile is older.
+        // Pruned meanwhile: the first record that is left comes after it.
         if (found === undefined || found.record.at < at) low = middle + 1
         else high = middle
       }
@@ -257,8 +257,8 @@ export class Feed {
     return Effect.gen({ self: this }, function* () {
       while (position > this.head) yield* this.#moved
       const last = this.head
-      // What was announced before it is durable is not shown.
-      yield* this.#options.written
+      // Relaxed durability announces records before the journal has them.
+      yield* this.#options.commit.written
       const live = this.#live(position, Math.min(max, last - position + 1))
       return live.length > 0 ? live : yield* this.#read(position, max)
     })

@@ -20,12 +20,12 @@ export interface SimulationParts {
   readonly domain: Domain
   readonly turns: DecisionTurns
   readonly deduplicator: Deduplicator
-  readonly environmentOf: (id: string) => Environment
+  readonly environments: { of(id: string): Environment }
   readonly readUser: (
     environment: string,
     userId: string,
   ) => Effect.Effect<UserState | undefined, LaurelError>
-  readonly durableSequence: () => number
+  readonly commit: { readonly durableSequence: number }
   readonly now: () => number
   readonly broken: (cause: Broken) => LaurelError
 }
@@ -35,13 +35,13 @@ export const makeSimulate = (parts: SimulationParts) =>
     environmentId: string,
     { command, userId }: UserMessage<Exclude<UserCommand, { readonly kind: "revocation" }>>,
   ): Effect.fn.Return<Simulated, LaurelError> {
-    const environment = parts.environmentOf(environmentId)
+    const environment = parts.environments.of(environmentId)
     const key = duplicateKey(command)
     if (key !== undefined) {
       const actor = environment.users.get(userId) ?? environment.newUser(userId)
       const known = parts.deduplicator.firstOf(actor, key)
       const first = Effect.isEffect(known) ? yield* Effect.mapError(known, parts.broken) : known
-      if (first !== undefined && first.sequence <= parts.durableSequence()) {
+      if (first !== undefined && first.sequence <= parts.commit.durableSequence) {
         return { record: first, duplicate: true }
       }
     }
@@ -55,7 +55,7 @@ export const makeSimulate = (parts: SimulationParts) =>
     const { cause, facts } = yield* Effect.fromResult(decided)
     const subject = { actor: "user", environment: environmentId, userId } as const
     return {
-      record: { sequence: parts.durableSequence() + 1, at, subject, cause, facts },
+      record: { sequence: parts.commit.durableSequence + 1, at, subject, cause, facts },
       duplicate: false,
     }
   })

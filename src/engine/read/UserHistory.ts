@@ -10,26 +10,15 @@
  * turn, and holds one chunk.
  */
 import { Effect, Stream } from "effect"
-import type { JournalRecord } from "../../domain/record/Record.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
-import type { Broken, Storage } from "../../storage/Storage.ts"
+import type { Broken } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
-import type { AnyActor } from "../actor/Actor.ts"
-import type { Erasures } from "../erasure/Erasures.ts"
 import { decodePage } from "../records/Codec.ts"
-import type { PendingRecords } from "../records/PendingRecords.ts"
-
-export interface UserHistoryOptions {
-  readonly storage: Storage["Service"]
-  readonly pending: PendingRecords
-  /** Everything up to this sequence is durable. */
-  readonly durableSequence: () => number
-  /** The user's actor, if it is in memory; it is as long as it has pending records. */
-  readonly actorOf: (environment: string, userId: string) => AnyActor | undefined
-  readonly erasures: Erasures
-}
+import { findStored } from "../records/SnapshotValues.ts"
+import type { EngineState } from "../state/EngineState.ts"
 
 /** How far a reader has come: everything from `before` on was given. */
 interface Position {
@@ -38,21 +27,51 @@ interface Position {
   readonly next: number
 }
 
-/** The most that is read at once. */
-interface Chunk {
-  readonly pagesMax: number
-  readonly recordsMax: number
-}
-
-const one: Chunk = { pagesMax: 1, recordsMax: 1 }
+type HistoryState = Pick<EngineState, "storage" | "pending" | "erasures" | "environments">
 
 type Step = readonly [ReadonlyArray<JournalRecord>, Position]
 
 export class UserHistory {
-  readonly #options: UserHistoryOptions
+  readonly #state: HistoryState
+  readonly #commit: { readonly durableSequence: number }
 
-  constructor(options: UserHistoryOptions) {
-    this.#options = options
+  constructor(state: HistoryState, commit: { readonly durableSequence: number }) {
+    this.#state = state
+    this.#commit = commit
+  }
+
+  /** The user's durable record with this sequence; `undefined` also where the user was erased since. */
+  readonly find = Effect.fnUntraced(function* (
+    this: UserHistory,
+    environment: string,
+    userId: string,
+    sequence: number,
+  ): Effect.fn.Return<JournalRecord | undefined, Broken> {
+    const { erasures, pending, storage } = this.#state
+    if (sequence > this.#commit.durableSequence) return undefined
+    let next = this.#lastDurable(environment, userId)
+    for (let looked = 1; next > sequence && next > pending.watermark; looked++) {
+      next = pending.olderOf(next)
+      if (looked % limits.historyTurnRecordsMax === 0) yield* yieldToEventLoop
+    }
+    if (sequence <= erasures.throughOf(environment, userId)) return undefined
+    if (next === sequence && next > pending.watermark) return pending.decode(sequence)
+    return yield* findStored(storage, environment, userId, sequence)
+  })
+
+  /** `find` for the actor's own next command, which does not see what an erasure will hide that is not durable yet. */
+  findForActor(
+    subject: Subject,
+    sequence: number,
+  ): Effect.Effect<JournalRecord | undefined, Broken> {
+    return subject.actor === "user" && sequence > this.#state.erasures.aheadOf(subject)
+      ? this.find(subject.environment, subject.userId, sequence)
+      : Effect.succeed(undefined)
+  }
+
+  /** The user's actor is in memory as long as it has pending records. */
+  #lastDurable(environment: string, userId: string): number {
+    return this.#state.environments.userOf(environment, userId)?.lastDurable ?? 0
   }
 
   /** The user's records below the sequence `before`, newest first, in chunks of which some may be empty. */
@@ -61,77 +80,29 @@ export class UserHistory {
     userId: string,
     before: number = Number.MAX_SAFE_INTEGER,
   ): Stream.Stream<ReadonlyArray<JournalRecord>, Broken> {
-    const { historyReadPagesMax: pagesMax, historyTurnRecordsMax: recordsMax } = limits
-    return this.#stream(environment, userId, before, { pagesMax, recordsMax })
-  }
-
-  /** The user's record with this sequence. */
-  find(
-    environment: string,
-    userId: string,
-    sequence: number,
-  ): Effect.Effect<JournalRecord | undefined, Broken> {
-    let found: JournalRecord | undefined
-    return this.#stream(environment, userId, sequence + 1, one).pipe(
-      Stream.runForEachWhile((records) =>
-        Effect.sync(() => {
-          found = records[0]
-          return found === undefined
-        }),
-      ),
-      Effect.map(() => (found?.sequence === sequence ? found : undefined)),
-    )
-  }
-
-  /** Whether the user has a durable record with this sequence: not when they were erased since. */
-  has(environment: string, userId: string, sequence: number): Effect.Effect<boolean, Broken> {
-    return Effect.suspend(() => {
-      const { actorOf, erasures, pending } = this.#options
-      if (sequence <= erasures.throughOf(environment, userId)) return Effect.succeed(false)
-      // Mostly it is one of the latest.
-      if (sequence > pending.watermark) {
-        let next = actorOf(environment, userId)?.lastDurable ?? 0
-        for (let looked = 0; looked < limits.historyTurnRecordsMax && next > sequence; looked++) {
-          next = pending.olderOf(next)
-        }
-        if (next === sequence) return Effect.succeed(true)
-      }
-      return Effect.map(this.find(environment, userId, sequence), (found) => found !== undefined)
-    })
-  }
-
-  #stream(environment: string, userId: string, before: number, chunk: Chunk) {
-    const { actorOf, durableSequence } = this.#options
     return Stream.suspend(() => {
       const start: Position = {
-        before: Math.min(before, durableSequence() + 1),
-        next: actorOf(environment, userId)?.lastDurable ?? 0,
+        before: Math.min(before, this.#commit.durableSequence + 1),
+        next: this.#lastDurable(environment, userId),
       }
       return Stream.unfold(start, (position) =>
-        position.next > this.#options.pending.watermark
-          ? Effect.map(yieldToEventLoop, () =>
-              this.#fromMemory(environment, userId, position, chunk),
-            )
-          : this.#fromPages(environment, userId, position, chunk),
+        position.next > this.#state.pending.watermark
+          ? Effect.map(yieldToEventLoop, () => this.#fromMemory(environment, userId, position))
+          : this.#fromPages(environment, userId, position),
       )
     })
   }
 
   /** What one turn decodes. */
-  #fromMemory(
-    environment: string,
-    userId: string,
-    { before, next: first }: Position,
-    { recordsMax }: Chunk,
-  ): Step {
-    const { erasures, pending } = this.#options
+  #fromMemory(environment: string, userId: string, { before, next: first }: Position): Step {
+    const { erasures, pending } = this.#state
     const from = Math.max(pending.watermark, erasures.throughOf(environment, userId))
     const records: Array<JournalRecord> = []
     let next = first
     let bytes = 0
     let looked = 0
     while (next > from) {
-      if (records.length >= recordsMax || ++looked > limits.historyTurnRecordsMax) break
+      if (++looked > limits.historyTurnRecordsMax) break
       if (bytes > limits.historyTurnBytesMax) break
       if (next < before) {
         records.push(pending.decode(next))
@@ -147,14 +118,14 @@ export class UserHistory {
     environment: string,
     userId: string,
     { before }: Position,
-    { pagesMax }: Chunk,
   ): Effect.fn.Return<Step | undefined, Broken> {
-    const { erasures, storage } = this.#options
+    const { erasures, storage } = this.#state
+    const limit = limits.historyReadPagesMax
     const first = erasures.throughOf(environment, userId) + 1
     if (first >= before) return undefined
     const from = compositeKey(environment, userId, first)
     const until = compositeKey(environment, userId, before)
-    const range = { table: "history", from, until, reverse: true, limit: pagesMax } as const
+    const range = { table: "history", from, until, reverse: true, limit } as const
     const pages = (yield* Stream.runCollect(storage.readEntries(range))).flat()
     if (pages.length === 0) return undefined
     const records: Array<JournalRecord> = []

@@ -10,15 +10,12 @@ import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import type { LmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import { Broken, Storage, type StorageError, type StoredRecord } from "../../storage/Storage.ts"
-import { domain, Environments, newDirectory } from "../actor/Environments.ts"
-import { BoardWriter } from "../boards/BoardWriter.ts"
-import { IdempotencyKeys } from "../dedupe/Idempotency.ts"
-import { IdIndex } from "../dedupe/IdIndex.ts"
-import { Erasures } from "../erasure/Erasures.ts"
 import { EngineMetrics } from "../metrics/EngineMetrics.ts"
-import { PendingRecords } from "../records/PendingRecords.ts"
+import { decodeRecord } from "../records/Codec.ts"
 import { Snapshotter } from "../snapshot/Snapshotter.ts"
-import { readMark, recover } from "./Recovery.ts"
+import { openState } from "../state/EngineState.ts"
+import { readMark } from "../state/SnapshotMark.ts"
+import { recover } from "./Recovery.ts"
 
 /** Folds `records`, which follow the watermark of the snapshot in `entries`, or have records up to it first. */
 export const foldRecords = Effect.fnUntraced(function* (
@@ -28,59 +25,17 @@ export const foldRecords = Effect.fnUntraced(function* (
   const last = records.at(-1)
   if (last === undefined) return
   const storage = storageOf(entries, records, last.sequence)
-  let at = 0
-  const now = () => at
-  const environments = new Environments({
-    domain,
-    now,
-    sooner: () => {},
-  })
-  const erasures = new Erasures()
-  const next = () => last.sequence + 1
-  const idempotency = new IdempotencyKeys({ storage, now, erasures, next })
-  const boards = new BoardWriter({ storage, environments, now })
+  const { at } = decodeRecord(last.body)
   const mark = yield* readMark(storage)
-  const pending = new PendingRecords(mark.watermark)
+  const state = yield* openState({ storage, mark, now: () => at }, { idFilterBytes: 64 })
+  yield* recover(state, () => {})
   const snapshotter = new Snapshotter({
-    storage,
-    pending,
-    ids: yield* IdIndex.open(storage),
+    state,
     written: Effect.void,
-    first: (write) => boards.write(write),
-    idempotency,
-    begins: () => environments.beginSnapshot(),
-    onEnded: () => {},
-    erasures,
-    isThere: (environment, userId) => environments.isThere(environment, userId),
     held: Effect.succeed(0),
-    heartbeat: (over) => over(),
-    now,
-    mark,
+    onEnded: () => {},
     sliceEntriesMax: limits.snapshotSliceEntriesMax,
     metrics: new EngineMetrics(new Metrics()),
-  })
-  yield* recover({
-    storage,
-    environments,
-    directory: newDirectory(),
-    mark,
-    pending,
-    userActor: (id, userId) => {
-      const environment = environments.of(id)
-      const known = environment.users.get(userId)
-      if (known !== undefined) return known
-      const actor = environment.newUser(userId)
-      environment.users.set(userId, actor)
-      return actor
-    },
-    replayed: (actor, record) => {
-      at = Math.max(at, record.at)
-      environments.durable(record)
-      idempotency.committed(record)
-      snapshotter.committed(actor, record.sequence)
-      erasures.replayed(actor, record)
-    },
-    progressed: () => {},
   })
   yield* snapshotter.take
 })

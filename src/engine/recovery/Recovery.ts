@@ -6,7 +6,7 @@
 
 import { Effect, Stream } from "effect"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
-import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
+import { duplicateKey, type Subject } from "../../domain/record/Record.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { EntryBlock } from "../../storage/EntryBlock.ts"
 import {
@@ -17,17 +17,16 @@ import {
   lastTextStart,
   rangeOf,
 } from "../../storage/Keys.ts"
-import { Broken, type Storage } from "../../storage/Storage.ts"
+import { Broken, type Storage, type StoredRecord } from "../../storage/Storage.ts"
 import { DamagedValue, decodeValue, firstDamaged, valueBodyAt } from "../../storage/Values.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { loadCounts } from "../actor/Counts.ts"
-import type { DirectoryActor, Environments, UserActor } from "../actor/Environments.ts"
+import type { Environments } from "../actor/Environments.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
 import { hashText } from "../dedupe/BloomFilter.ts"
 import { decodeRecord } from "../records/Codec.ts"
-import type { PendingRecords } from "../records/PendingRecords.ts"
 import { readActorValue } from "../records/SnapshotValues.ts"
-import { type SnapshotMark, snapshotKey } from "../snapshot/SnapshotMark.ts"
+import type { EngineState } from "../state/EngineState.ts"
 import { BoardLoader } from "./BoardLoader.ts"
 
 type Store = Storage["Service"]
@@ -46,76 +45,23 @@ export type RecoveryProgress =
   | { readonly stage: "users"; readonly done: number }
   | { readonly stage: "journal"; readonly done: number; readonly total: number }
 
-const noSnapshot: SnapshotMark = { watermark: 0, at: 0, journal: [] }
+/** Called every few milliseconds. */
+type Progressed = (progress: RecoveryProgress) => void
 
-/** The snapshot's own account of itself, checked against the journal. */
-export const readMark = Effect.fnUntraced(function* (storage: Store) {
-  const place = { table: "meta", key: snapshotKey } as const
-  const value = yield* storage.readEntry(place.table, place.key)
-  if (value === undefined) return noSnapshot
-  const mark: SnapshotMark = JSON.parse(
-    Buffer.from(yield* decodeValue(value, place)).toString("utf8"),
-  )
-  if (storage.lastSequence < mark.watermark) {
-    const cause =
-      `The snapshot goes up to record ${mark.watermark}, but the journal ends at ` +
-      `${storage.lastSequence}: journal segments are missing. Put them back, or restore an archive.`
-    return yield* new Broken({ operation: "recover", cause })
-  }
-  return mark
-})
-
-export interface RecoveryOptions {
-  readonly storage: Store
-  readonly environments: Environments
-  readonly directory: DirectoryActor
-  readonly mark: SnapshotMark
-  /** Empty, after the watermark. */
-  readonly pending: PendingRecords
-  /** The warm actor of a user who is in the journal's tail. */
-  readonly userActor: (environment: string, userId: string) => UserActor
-  /** A record after the watermark was applied: it awaits the next snapshot. `hash` is that of its name, if it has one. */
-  readonly replayed: (actor: AnyActor, record: JournalRecord, hash: number | undefined) => void
-  /** Called every few milliseconds. */
-  readonly progressed: (progress: RecoveryProgress) => void
-}
-
-export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
-  const { environments, mark, pending, storage } = options
+/** Fills a state that was just opened from the snapshot and the journal after it. */
+export const recover = Effect.fnUntraced(function* (state: EngineState, progressed: Progressed) {
+  const { mark, storage } = state
   const startedAt = performance.now()
-  yield* loadActors(options)
-  yield* loadCounts(storage, (environment) => environments.of(environment).counts)
-  for (const { gaps, place, window } of yield* readWindows(storage)) {
-    const { environment, index, kind } = place
-    environments.of(environment).boards.windows[kind].load(index, window, gaps)
-  }
-  const users = yield* loadBoards(storage, environments, (done) =>
-    options.progressed({ stage: "users", done }),
-  )
-  let recordsReplayed = 0
+  const users = yield* loadSnapshot(state, progressed)
   const total = storage.lastSequence - mark.watermark
-  yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (stored) =>
-    Effect.gen(function* () {
-      for (const { body } of stored) {
-        const record = decodeRecord(body)
-        const actor = yield* actorOf(options, record.subject)
-        if (record.sequence > actor.kind.sequenceOf(actor.state)) {
-          actor.load(actor.kind.apply(actor.state, record))
-          actor.kind.committed(actor, record)
-        } else if (record.subject.actor !== "directory") {
-          environments.of(record.subject.environment).boards.passOver(record)
-        }
-        const key = duplicateKey(record.cause)
-        const hash = key === undefined ? undefined : hashText(key, actor.idSeed)
-        pending.texts.keep(body)
-        pending.link(actor, hash)
-        options.replayed(actor, record, hash)
-        recordsReplayed++
-      }
-      options.progressed({ stage: "journal", done: recordsReplayed, total })
+  let recordsReplayed = 0
+  yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (records) =>
+    Effect.map(follow(state, records), () => {
+      recordsReplayed += records.length
+      progressed({ stage: "journal", done: recordsReplayed, total })
     }),
   )
-  for (const { boards, project } of environments) {
+  for (const { boards, project } of state.environments) {
     for (const kind of windowKinds)
       boards.windows[kind].dropThrough(project.durable.closedThrough[kind])
   }
@@ -129,8 +75,49 @@ export const recover = Effect.fnUntraced(function* (options: RecoveryOptions) {
   return report
 })
 
-const loadActors = Effect.fnUntraced(function* (options: RecoveryOptions) {
-  const { directory, environments, storage } = options
+/** Loads what the snapshot has of all actors but the users, and boards and agenda; returns how many users there are. */
+const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed: Progressed) {
+  const { environments, storage } = state
+  yield* loadActors(state)
+  yield* loadCounts(storage, (environment) => environments.of(environment).counts)
+  for (const { gaps, place, window } of yield* readWindows(storage)) {
+    const { environment, index, kind } = place
+    environments.of(environment).boards.windows[kind].load(index, window, gaps)
+  }
+  return yield* loadBoards(storage, environments, (done) => progressed({ stage: "users", done }))
+})
+
+/**
+ * Follows the journal: applies its next records, which nobody here decided. An actor whose value in the snapshot is
+ * newer than a record stays as it is.
+ */
+const follow = Effect.fnUntraced(function* (
+  state: EngineState,
+  records: ReadonlyArray<StoredRecord>,
+) {
+  const { changed, deduplicator, environments, erasures, idempotency, pending } = state
+  for (const { body } of records) {
+    const record = decodeRecord(body)
+    const actor = yield* actorOf(state, record.subject)
+    if (record.sequence > actor.kind.sequenceOf(actor.state)) {
+      actor.load(actor.kind.apply(actor.state, record))
+      actor.kind.committed(actor, record)
+    } else if (record.subject.actor !== "directory") {
+      environments.of(record.subject.environment).boards.passOver(record)
+    }
+    const key = duplicateKey(record.cause)
+    const hash = key === undefined ? undefined : hashText(key, actor.idSeed)
+    pending.texts.keep(body)
+    pending.link(actor, hash)
+    if (hash !== undefined) deduplicator.replayed(hash)
+    environments.durable(record)
+    idempotency.committed(record)
+    changed.committed(actor, record.sequence)
+    erasures.replayed(actor, record)
+  }
+})
+
+const loadActors = Effect.fnUntraced(function* ({ directory, environments, storage }: EngineState) {
   directory.load(directory.kind.empty)
   const range = { table: "actors", ...rangeOf(new Uint8Array()) } as const
   yield* Stream.runForEach(storage.readEntries(range), (entries) =>
@@ -206,16 +193,16 @@ const loadBoards = Effect.fnUntraced(function* (
   return users
 })
 
-const actorOf = Effect.fnUntraced(function* (options: RecoveryOptions, subject: Subject) {
+const actorOf = Effect.fnUntraced(function* (state: EngineState, subject: Subject) {
   switch (subject.actor) {
     case "directory":
-      return options.directory as AnyActor
+      return state.directory as AnyActor
     case "project":
-      return options.environments.of(subject.environment).project as AnyActor
+      return state.environments.of(subject.environment).project as AnyActor
     case "user": {
-      const actor: AnyActor = options.userActor(subject.environment, subject.userId)
+      const actor: AnyActor = state.actorCache.ensure(subject.environment, subject.userId)
       if (!actor.loaded) {
-        const value = yield* readActorValue(options.storage, subject)
+        const value = yield* readActorValue(state.storage, subject)
         actor.load(value === undefined ? actor.kind.empty : actor.kind.decode(value))
       }
       return actor

@@ -16,82 +16,53 @@
  */
 import { Effect, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
-import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
+import type { Entry, StorageError } from "../../storage/Storage.ts"
 import { checksumOf, encodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
-import type { IdempotencyKeys } from "../dedupe/Idempotency.ts"
-import type { IdIndex } from "../dedupe/IdIndex.ts"
+import { BoardWriter } from "../boards/BoardWriter.ts"
 import { IdList } from "../dedupe/IdList.ts"
 import { eraseFromBatches } from "../dedupe/KeptAnswers.ts"
-import type { Erasure, Erasures } from "../erasure/Erasures.ts"
+import type { Erasure } from "../erasure/Erasures.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
-import type { PendingRecords } from "../records/PendingRecords.ts"
 import { actorEntry, pageEntries } from "../records/SnapshotValues.ts"
+import type { EngineState } from "../state/EngineState.ts"
+import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 import { erasedEntries } from "./erasedEntries.ts"
 import { partsByKey } from "./partsByKey.ts"
-import { nextMark, type SnapshotMark, snapshotKey } from "./SnapshotMark.ts"
-
-/** What others have to do with a snapshot. */
-export interface SnapshotPart {
-  /** Written with the watermark, as of the moment at which it was set. */
-  readonly entries: ReadonlyArray<Entry>
-  readonly ended: () => void
-  /** Without space it did not end; the next one tries again. */
-  readonly failed: () => void
-}
 
 export interface SnapshotterOptions {
-  readonly storage: Storage["Service"]
-  readonly pending: PendingRecords
-  readonly ids: IdIndex
-  /** Ends when the journal has every record that this was told of. */
+  readonly state: EngineState
+  /** Ends when the journal has every record that is durable to callers. */
   readonly written: Effect.Effect<void>
-  /** Writes what must be there before the states are, in transactions of its own. */
-  readonly first: (
-    write: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>,
-  ) => Effect.Effect<void, StorageError>
-  readonly idempotency: IdempotencyKeys
-  /** Called when one begins, in the turn in which its watermark is set. */
-  readonly begins: () => SnapshotPart
-  /** A snapshot stands, and those whom it has may be evicted. */
-  readonly onEnded: () => void
-  readonly erasures: Erasures
-  /** Whether a user has a state, as far as it is durable. */
-  readonly isThere: (environment: string, userId: string) => boolean
-  /** The lowest sequence that somebody still needs of the journal. */
+  /** The lowest sequence that a reader still needs of the journal. */
   readonly held: Effect.Effect<number, StorageError>
-  /** Appends a record that says nothing, and then calls back, whether or not it could. */
-  readonly heartbeat: (over: () => void) => void
-  readonly now: () => number
-  readonly mark: SnapshotMark
+  /** A snapshot stands, and the actors that it has may be evicted. */
+  readonly onEnded: () => void
   readonly sliceEntriesMax: number
   readonly metrics: EngineMetrics
 }
 
+/** Appends a record that says nothing, and then calls back, whether or not it could. */
+export type Heartbeat = (over: () => void) => void
+
 export class Snapshotter {
   readonly #options: SnapshotterOptions
+  readonly #state: EngineState
+  readonly #boards: BoardWriter
   readonly #one = Semaphore.makeUnsafe(1)
-  /** Those that have a durable record after `#begun`, each once. */
-  #dirty: Array<AnyActor> = []
   #mark: SnapshotMark
-  /** The last durable record. */
-  #last: number
-  /** What the snapshot has, or has when the one that is being written stands. */
-  #begun: number
-  #bytes: number
   /** No later record was in a snapshot yet, not even in one that failed: in any run, since all of an earlier one are in the journal. */
   #offered: number
-  #wanted: (() => void) | undefined
   #beating = false
 
   constructor(options: SnapshotterOptions) {
+    const { state } = options
     this.#options = options
-    this.#mark = options.mark
-    this.#last = options.mark.watermark
-    this.#begun = options.mark.watermark
-    this.#offered = options.storage.lastSequence
-    this.#bytes = options.mark.journal.at(-1)?.bytes ?? 0
+    this.#state = state
+    this.#boards = new BoardWriter(state)
+    this.#mark = state.mark
+    this.#offered = state.storage.lastSequence
   }
 
   /** When the last snapshot was taken, epoch milliseconds; 0 for none. */
@@ -99,36 +70,20 @@ export class Snapshotter {
     return this.#mark.at
   }
 
-  /** Records that are durable and that neither the snapshot has nor the one that is being written. */
+  /** Durable records that are neither in the snapshot nor in the one that is being written. */
   get pending(): number {
-    return this.#last - this.#begun
+    return this.#state.changed.pending
   }
-
-  /** The next record became durable. */
-  committed(actor: AnyActor, sequence: number): void {
-    this.#last = sequence
-    this.#bytes += this.#options.pending.texts.bytesOf(sequence)
-    if (actor.lastDurable <= this.#begun) this.#dirty.push(actor)
-    actor.lastDurable = sequence
-    if (this.pending >= limits.snapshotRecordsMax) this.request()
-  }
-
-  /** Asks the loop for a snapshot now. */
-  request(): void {
-    this.#wanted?.()
-  }
-
-  /** Ends when a snapshot is asked for. */
-  readonly requested = Effect.callback<void>((resume) => {
-    if (this.pending >= limits.snapshotRecordsMax) resume(Effect.void)
-    else this.#wanted = () => resume(Effect.void)
-  })
 
   /** Takes one every `intervalMs`, and when it is asked for. Runs for ever. */
-  readonly run = Effect.fnUntraced(function* (this: Snapshotter, intervalMs: number) {
+  readonly run = Effect.fnUntraced(function* (
+    this: Snapshotter,
+    intervalMs: number,
+    heartbeat: Heartbeat,
+  ) {
     while (true) {
-      yield* Effect.race(Effect.sleep(intervalMs), this.requested)
-      yield* this.#beat
+      yield* Effect.race(Effect.sleep(intervalMs), this.#state.changed.requested)
+      yield* this.#beat(heartbeat)
       yield* Effect.catchTag(this.take, "NoSpace", (error) =>
         Effect.logError("No space for a snapshot; the journal keeps everything").pipe(
           Effect.annotateLogs({ operation: error.operation }),
@@ -139,11 +94,10 @@ export class Snapshotter {
   })
 
   /** It is not waited for: with a full disk, only a snapshot may make room. The next snapshot finds its record. */
-  readonly #beat: Effect.Effect<void> = Effect.suspend(() => {
+  #beat(heartbeat: Heartbeat): Effect.Effect<void> {
     const { at, watermark } = this.#mark
-    const { heartbeat, now } = this.#options
     const isBusy = this.pending > 0 || this.#beating || watermark === 0
-    if (isBusy || now() - at < limits.journalHeartbeatMs) return Effect.void
+    if (isBusy || this.#state.now() - at < limits.journalHeartbeatMs) return Effect.void
     this.#beating = true
     const over = () => {
       this.#beating = false
@@ -153,7 +107,7 @@ export class Snapshotter {
       Effect.ignore(this.#prune()),
       Effect.sync(() => heartbeat(over)),
     )
-  })
+  }
 
   /** Runs `work` while no snapshot is written. */
   readonly alone = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
@@ -170,20 +124,19 @@ export class Snapshotter {
   )
 
   #take(): Effect.Effect<void, StorageError> {
-    const dirty = this.#dirty
-    const { erasures, idempotency, ids, sliceEntriesMax } = this.#options
+    const { changed, environments, erasures, idempotency, ids, now } = this.#state
+    const { held, sliceEntriesMax } = this.#options
     const self = this
     if (this.pending === 0) return Effect.void
     const startedAt = performance.now()
-    const watermark = this.#last
+    const watermark = changed.lastDurable
     const offered = this.#offered
     this.#offered = watermark
-    this.#dirty = []
-    this.#begun = watermark
-    const part = this.#options.begins()
+    const actors = changed.begin()
+    const part = environments.beginSnapshot()
     const erased = erasures.begin()
     return Effect.gen(function* () {
-      yield* self.#options.first((entries) => self.#write(entries))
+      yield* self.#boards.write((entries) => self.#write(entries))
       yield* self.#erase(erased)
       let slice: Array<Entry> = []
       const add = (entries: ReadonlyArray<Entry>) => {
@@ -194,7 +147,7 @@ export class Snapshotter {
         return self.#write(full)
       }
       let prepared = 0
-      const parts = yield* partsByKey(dirty, sliceEntriesMax / 2)
+      const parts = yield* partsByKey(actors, sliceEntriesMax / 2)
       const newIds = new Map<string, IdList>()
       for (const entry of self.#entries(parts.flat(), { offered, watermark }, newIds)) {
         slice.push(entry)
@@ -205,8 +158,8 @@ export class Snapshotter {
       for (const [environment, list] of newIds) {
         yield* ids.write(environment, list, through, add)
       }
-      const { held, now } = self.#options
-      const mark = yield* nextMark(self.#mark, { watermark, at: now(), bytes: self.#bytes }, held)
+      const place = { watermark, at: now(), bytes: changed.bytes }
+      const mark = yield* nextMark(self.#mark, place, held)
       slice.push(...part.entries, {
         table: "meta",
         key: snapshotKey,
@@ -215,7 +168,7 @@ export class Snapshotter {
       yield* self.#write(slice)
       self.#mark = mark
       self.#options.metrics.snapshotTaken(performance.now() - startedAt)
-      self.#forget(dirty)
+      self.#forget(actors)
       part.ended()
       ids.ended()
       erasures.ended(erased, idempotency.runningSince)
@@ -224,10 +177,9 @@ export class Snapshotter {
       Effect.onError(() =>
         Effect.sync(() => {
           this.#options.metrics.snapshotFailed()
-          this.#dirty = [...new Set([...dirty, ...this.#dirty])]
           // Some slices may stand.
-          for (const actor of dirty) actor.storedChecksum = undefined
-          this.#begun = this.#mark.watermark
+          for (const actor of actors) actor.storedChecksum = undefined
+          changed.failed(actors, this.#mark.watermark)
           part.failed()
           ids.failed()
         }),
@@ -240,9 +192,9 @@ export class Snapshotter {
   /** Lets go of the journal before the oldest mark, and ends a segment that is as old as one may be. */
   #prune(): Effect.Effect<void, StorageError> {
     const { journal } = this.#mark
-    const old = this.#options.now() - limits.journalSegmentMs
+    const old = this.#state.now() - limits.journalSegmentMs
     const closeThrough = journal.findLast(({ at }) => at <= old)?.sequence ?? 0
-    return this.#options.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
+    return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
   }
 
   /** Takes out what must go. */
@@ -250,7 +202,8 @@ export class Snapshotter {
     this: Snapshotter,
     erased: ReadonlyArray<Erasure>,
   ): Effect.fn.Return<void, StorageError> {
-    const { ids, sliceEntriesMax } = this.#options
+    const { ids } = this.#state
+    const { sliceEntriesMax } = this.#options
     let slice: Array<Entry> = []
     const write = () => {
       const full = [...slice, ...ids.takeRemoved()]
@@ -267,10 +220,12 @@ export class Snapshotter {
 
   /** What must go, in groups that are written whole. */
   #erased(erased: ReadonlyArray<Erasure>): Stream.Stream<ReadonlyArray<Entry>, StorageError> {
-    const { ids, isThere, storage } = this.#options
+    const { environments, ids, storage } = this.#state
     const users = Stream.fromIterable(erased).pipe(
       Stream.flatMap((erasure) =>
-        erasedEntries(storage, ids, erasure, () => isThere(erasure.environment, erasure.userId)),
+        erasedEntries(storage, ids, erasure, () =>
+          environments.isThere(erasure.environment, erasure.userId),
+        ),
       ),
     )
     const batches = Stream.fromIterable(Map.groupBy(erased, ({ environment }) => environment)).pipe(
@@ -288,7 +243,7 @@ export class Snapshotter {
     { offered, watermark }: { readonly offered: number; readonly watermark: number },
     newIds: Map<string, IdList>,
   ): Generator<Entry> {
-    const { erasures, idempotency, pending } = this.#options
+    const { erasures, idempotency, pending } = this.#state
     for (const actor of actors) {
       const { subject } = actor
       const erasedThrough =
@@ -321,14 +276,13 @@ export class Snapshotter {
 
   /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
   #write(slice: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> {
-    const { storage, written } = this.#options
-    return Effect.andThen(written, storage.writeEntries(slice))
+    return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice))
   }
 
   /** What is in the snapshot need not be remembered. */
-  #forget(dirty: ReadonlyArray<AnyActor>): void {
-    for (const actor of dirty) actor.named = undefined
-    this.#options.idempotency.snapshotted(this.#mark.watermark)
-    this.#options.pending.release(this.#mark.watermark)
+  #forget(actors: ReadonlyArray<AnyActor>): void {
+    for (const actor of actors) actor.named = undefined
+    this.#state.idempotency.snapshotted(this.#mark.watermark)
+    this.#state.pending.release(this.#mark.watermark)
   }
 }

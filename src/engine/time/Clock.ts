@@ -72,11 +72,6 @@ export class EngineClock {
     return Math.floor(this.#time)
   }
 
-  /** Time can not be earlier than that of a record. */
-  observe(at: number): void {
-    this.#time = Math.max(this.#time, at)
-  }
-
   /** By how many milliseconds the machine's clock is ahead of this one; less than 0 where it is behind. */
   get aheadMs(): number {
     return -this.now() + this.#wall

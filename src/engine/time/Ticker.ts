@@ -3,7 +3,7 @@
  * something is really due, and only then asks the user's actor, with a `tick`. At a bounded rate: after each
  * group of users comes a pause, so that a midnight at which many streaks break slows nobody down.
  */
-import { Effect } from "effect"
+import { Effect, type Latch } from "effect"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Tick } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -12,7 +12,7 @@ import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Boards } from "../boards/Boards.ts"
 import { type Agenda, dueSecond } from "./Agenda.ts"
-import { Alarm } from "./Alarm.ts"
+import { sleepUnlessOpened } from "./sleepUnlessOpened.ts"
 
 /** An environment, as time passes in it. */
 export interface TimedEnvironment {
@@ -32,6 +32,8 @@ export interface TickerOptions<Environment extends TimedEnvironment> {
   readonly clockCheckMs: number
   readonly environments: Iterable<Environment>
   readonly now: () => number
+  /** Opens when an agenda has something earlier than before. */
+  readonly dueSooner: Latch.Latch
   /** A user's state as it is ahead of the journal, warm or cold, without making it warm. */
   readonly peek: (
     environment: Environment,
@@ -45,14 +47,10 @@ export interface TickerOptions<Environment extends TimedEnvironment> {
 
 export class Ticker<Environment extends TimedEnvironment> {
   readonly #options: TickerOptions<Environment>
-  readonly #alarm = new Alarm()
 
   constructor(options: TickerOptions<Environment>) {
     this.#options = options
   }
-
-  /** An agenda has something earlier than before. */
-  readonly sooner = (): void => this.#alarm.ring()
 
   /** Runs for ever. */
   readonly run: Effect.Effect<never, Broken> = Effect.gen({ self: this }, function* () {
@@ -69,7 +67,7 @@ export class Ticker<Environment extends TimedEnvironment> {
         yield* this.#look(environment)
         waitMs = 0
       }
-      if (waitMs > 0) yield* this.#alarm.sleep(waitMs)
+      if (waitMs > 0) yield* sleepUnlessOpened(this.#options.dueSooner, waitMs)
     }
   })
 

@@ -11,7 +11,7 @@
  * It sleeps until the next midnight of any zone that is in use, and looks at the clock every
  * `clockCheckMs`, in case that was set.
  */
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
 import { openWindow } from "../../domain/decide/CloseWindows.ts"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
@@ -20,7 +20,7 @@ import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/va
 import { limits } from "../../Limits.ts"
 import type { Boards } from "../boards/Boards.ts"
 import type { CommitWaiter } from "../commit/GroupCommit.ts"
-import { Alarm } from "./Alarm.ts"
+import { sleepUnlessOpened } from "./sleepUnlessOpened.ts"
 
 type CloseWindows = Extract<ProjectCommand, { readonly kind: "closeWindows" }>
 
@@ -47,7 +47,7 @@ export interface WindowClockOptions<Environment extends WindowedEnvironment> {
 
 export class WindowClock<Environment extends WindowedEnvironment> {
   readonly #options: WindowClockOptions<Environment>
-  readonly #alarm = new Alarm()
+  readonly #changed = Latch.makeUnsafe(false)
   /** When the local day of an environment ends; absent: to be looked at now. */
   readonly #dayEnds = new Map<Environment, number>()
 
@@ -60,7 +60,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
     if (subject.actor !== "project") return
     if (!facts.some(({ kind }) => kind === "project.updated")) return
     this.#dayEnds.delete(this.#options.environments.of(subject.environment))
-    this.#alarm.ring()
+    this.#changed.openUnsafe()
   }
 
   /** Runs for ever. */
@@ -75,7 +75,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
         next = Math.min(next, this.#dayEnds.get(environment) ?? 0)
       }
       const sleepMs = Math.max(0, next - this.#options.now())
-      yield* this.#alarm.sleep(Math.min(sleepMs, this.#options.clockCheckMs))
+      yield* sleepUnlessOpened(this.#changed, Math.min(sleepMs, this.#options.clockCheckMs))
     }
   })
 

@@ -29,8 +29,12 @@ const open = (bounds: { readonly recordsMax?: number; readonly bytesMax?: number
   let written: Effect.Effect<void> = Effect.void
   const feed = new Feed({
     storage,
-    head: () => head,
-    written: Effect.suspend(() => written),
+    commit: {
+      get durableSequence() {
+        return head
+      },
+      written: Effect.suspend(() => written),
+    },
     onBroken: (cause) => broken.push(cause),
     ...bounds,
   })

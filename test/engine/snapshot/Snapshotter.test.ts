@@ -1,14 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
-import { IdempotencyKeys } from "../../../src/engine/dedupe/Idempotency.ts"
-import { IdIndex } from "../../../src/engine/dedupe/IdIndex.ts"
-import { Erasures } from "../../../src/engine/erasure/Erasures.ts"
 import { EngineMetrics } from "../../../src/engine/metrics/EngineMetrics.ts"
-import { PendingRecords } from "../../../src/engine/records/PendingRecords.ts"
 import { readActorValue } from "../../../src/engine/records/SnapshotValues.ts"
 import { decodeUser } from "../../../src/engine/records/UserCodec.ts"
 import { Snapshotter } from "../../../src/engine/snapshot/Snapshotter.ts"
+import { openState } from "../../../src/engine/state/EngineState.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
@@ -17,26 +14,17 @@ import { anEnvironment } from "../fixture.ts"
 
 /** A snapshotter over `storage`, and the actor of one user, whose records `reward` makes durable. */
 const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
-  const erasures = new Erasures()
-  const pending = new PendingRecords(0)
+  const mark = { watermark: 0, at: 0, journal: [] }
+  const state = yield* openState({ storage, mark, now: () => 0 }, { idFilterBytes: 64 })
   const snapshotter = new Snapshotter({
-    storage,
-    pending,
-    ids: yield* IdIndex.open(storage),
+    state,
     written: Effect.void,
-    first: () => Effect.void,
-    idempotency: new IdempotencyKeys({ storage, now: () => 0, erasures, next: () => 1 }),
-    erasures,
-    isThere: () => false,
-    begins: () => ({ entries: [], ended: () => {}, failed: () => {} }),
-    onEnded: () => {},
     held: Effect.succeed(Number.POSITIVE_INFINITY),
-    heartbeat: () => {},
-    now: () => 0,
-    mark: { watermark: 0, at: 0, journal: [] },
+    onEnded: () => {},
     sliceEntriesMax: limits.snapshotSliceEntriesMax,
     metrics: new EngineMetrics(new Metrics()),
   })
+  const { changed, erasures, pending } = state
   const actor = anEnvironment().newUser("u1")
   const amount = 1
   const reward = (sequence: number) => {
@@ -50,25 +38,24 @@ const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
         { kind: "xp.earned", amount, total: sequence, source: "reward" },
       ],
     }
-    const state = actor.kind.apply(actor.durable, record)
+    const next = actor.kind.apply(actor.durable, record)
     // As the engine does it: the last of them asks for a snapshot before its state may be seen.
     pending.texts.keep(Buffer.from(JSON.stringify(record)))
     pending.link(actor, undefined)
-    snapshotter.committed(actor, sequence)
-    actor.durable = state
+    changed.committed(actor, sequence)
+    actor.durable = next
   }
-  return { actor, erasures, pending, reward, snapshotter }
+  return { actor, changed, erasures, pending, reward, snapshotter }
 })
 
 describe("A snapshot", () => {
   it.effect("that a commit asks for has all that the commit brings", () =>
     Effect.gen(function* () {
       const storage = MemoryStorage.make()
-      const { actor, pending, reward, snapshotter } = yield* world(storage)
-      const taken = yield* Effect.forkChild(
-        Effect.andThen(snapshotter.requested, snapshotter.take),
-        { startImmediately: true },
-      )
+      const { actor, changed, pending, reward, snapshotter } = yield* world(storage)
+      const taken = yield* Effect.forkChild(Effect.andThen(changed.requested, snapshotter.take), {
+        startImmediately: true,
+      })
       for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) reward(sequence)
       yield* Fiber.join(taken)
       expect(pending.watermark).toBe(limits.snapshotRecordsMax)

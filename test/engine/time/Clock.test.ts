@@ -178,14 +178,4 @@ describe("The engine's clock", () => {
       }),
     )
   })
-
-  it.effect("is never before a record that was seen", () =>
-    Effect.gen(function* () {
-      const { engine, now } = yield* running()
-      engine.observe(start + 5)
-      expect(now()).toBe(start + 5)
-      engine.observe(start)
-      expect(now()).toBe(start + 5)
-    }),
-  )
 })

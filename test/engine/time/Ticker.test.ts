@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
+import { Deferred, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import type { ProjectSettings } from "../../../src/domain/project/Project.ts"
 import { applyUser } from "../../../src/domain/record/applyUser.ts"
@@ -252,6 +252,7 @@ describe("A look at users who are due", () => {
       clockCheckMs: 60_000,
       environments: [environment],
       now: () => 5_000,
+      dueSooner: Latch.makeUnsafe(false),
       peek: () => {
         looks.set(turn, (looks.get(turn) ?? 0) + 1)
         return Effect.succeed({ ...user, quests })

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
-import type { StorageError } from "../../storage/Storage.ts"
+import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
+import { decodeValue } from "../../storage/Values.ts"
 
 /** What a snapshot says about itself, under `snapshotKey` in the table `meta`. */
 export interface SnapshotMark {
@@ -60,3 +61,22 @@ export const nextMark = (
     return { watermark, at, journal: journal.slice(oldest) }
   })
 }
+
+const noSnapshot: SnapshotMark = { watermark: 0, at: 0, journal: [] }
+
+/** The mark of a storage's snapshot. Fails when the journal ends before it. */
+export const readMark = Effect.fnUntraced(function* (storage: Storage["Service"]) {
+  const place = { table: "meta", key: snapshotKey } as const
+  const value = yield* storage.readEntry(place.table, place.key)
+  if (value === undefined) return noSnapshot
+  const mark: SnapshotMark = JSON.parse(
+    Buffer.from(yield* decodeValue(value, place)).toString("utf8"),
+  )
+  if (storage.lastSequence < mark.watermark) {
+    const cause =
+      `The snapshot goes up to record ${mark.watermark}, but the journal ends at ` +
+      `${storage.lastSequence}: journal segments are missing. Put them back, or restore an archive.`
+    return yield* new Broken({ operation: "recover", cause })
+  }
+  return mark
+})

@@ -1,0 +1,130 @@
+/** The verbs of `Engine`, over the parts of an engine in this process. */
+import { Effect, Stream } from "effect"
+import type { UserCommand } from "../domain/record/Record.ts"
+import { toReply } from "./actor/Requests.ts"
+import { readColdUser } from "./actor/readColdUser.ts"
+import type { Background } from "./Background.ts"
+import { BoardReader } from "./boards/ReadBoard.ts"
+import {
+  Engine,
+  type EngineCommands,
+  type EngineReads,
+  type Idempotency,
+  type UserMessage,
+} from "./Engine.ts"
+import type { EngineOptions } from "./EngineOptions.ts"
+import { makeIsErased } from "./erasure/isErased.ts"
+import { makeSimulate } from "./read/Simulation.ts"
+import { UserList } from "./read/UserList.ts"
+import type { EngineState } from "./state/EngineState.ts"
+import type { Writes } from "./Writes.ts"
+
+export const verbsOf = (
+  state: EngineState,
+  writes: Writes,
+  background: Background,
+  { onBroken }: EngineOptions,
+): Engine["Service"] =>
+  Engine.of({
+    ...commandsOf(state, writes),
+    ...readsOf(state, writes, background),
+    feed: writes.feed,
+    drain: drainOf(writes, background, onBroken),
+    now: state.now,
+  })
+
+const commandsOf = (
+  { directory, environments }: EngineState,
+  { requests }: Writes,
+): EngineCommands => {
+  const askUser = <Command extends UserCommand>(
+    environment: string,
+    { command, userId }: UserMessage<Command>,
+    asked?: Idempotency,
+  ) => {
+    const user = requests.toUser(environment, userId)
+    const answered =
+      asked === undefined
+        ? requests.one(user, command)
+        : requests.once(environment, user, command, asked)
+    return Effect.map(answered, toReply<Command>)
+  }
+  return {
+    askUser,
+    askUserWithCallback: (...asked) => requests.withCallback(...asked),
+    askUsers: (environment, messages) => requests.batch(environment, messages),
+    askProject: (environment, command, asked) =>
+      Effect.suspend(() => {
+        const project = requests.to(environments.of(environment).project)
+        const answered =
+          asked === undefined || asked.reserved
+            ? requests.one(project, command, asked)
+            : requests.once(environment, project, command, asked)
+        return Effect.map(answered, ({ record, replayed }) => ({ reply: record, replayed }))
+      }),
+    askDirectory: (command) =>
+      Effect.map(requests.one(requests.to(directory), command), ({ record }) => record),
+    reserve: (environment, asked) => requests.reserve(environment, asked),
+  }
+}
+
+const readsOf = (
+  state: EngineState,
+  { actors, commit, history, requests }: Writes,
+  { backfills }: Background,
+): EngineReads => {
+  const { actorCache, directory, environments, storage } = state
+  const broken = requests.broken
+  const readUser: EngineReads["readUser"] = (environment, userId) =>
+    Effect.suspend(() => {
+      const actor = environments.userOf(environment, userId)
+      if (actor?.loaded) {
+        actorCache.touch(actor)
+        return Effect.succeed(actor.durable)
+      }
+      return Effect.mapError(readColdUser(storage, environment, userId), broken)
+    })
+  const userList = new UserList(storage)
+  const boardReader = new BoardReader({ ...state, readUser, broken })
+  return {
+    simulate: makeSimulate({ ...state, turns: actors.turns, commit, readUser, broken }),
+    readUser,
+    readHistory: (environment, userId, before) =>
+      Stream.mapError(history.read(environment, userId, before), broken),
+    isErased: makeIsErased(readUser, (...place) =>
+      Effect.map(Effect.mapError(history.find(...place), broken), (record) => record !== undefined),
+    ),
+    readEnvironments: Effect.sync(() => [...environments].map(({ id }) => id)),
+    readProject: (environment) => Effect.sync(() => environments.of(environment).project.durable),
+    readBackfill: (environment, badgeId) =>
+      Effect.sync(() => backfills.progress(environment, badgeId)),
+    readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
+    listUsers: (environment, query) =>
+      Effect.mapError(userList.read(environments.of(environment), query), broken),
+    readDirectory: Effect.sync(() => directory.durable),
+    readBoard: (environment, query) =>
+      Effect.suspend(() => boardReader.read(environments.of(environment), query)),
+    readRank: (environment, userId) =>
+      Effect.sync(() => environments.of(environment).boards.allTime.rankOf(userId)),
+  }
+}
+
+/** Takes no more commands, waits for the answers to those accepted, and takes the last snapshot. */
+const drainOf = (
+  { actors, batches, commit, intake }: Writes,
+  { snapshotter }: Background,
+  onBroken: EngineOptions["onBroken"],
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    intake.close()
+    batches.changed()
+    yield* actors.answers.idle
+    if (!(yield* commit.settled)) {
+      yield* Effect.logError("The disk is still full: what is not in the journal yet is given up")
+      return
+    }
+    yield* snapshotter.take.pipe(
+      Effect.catchTag("NoSpace", () => Effect.logError("No space for the last snapshot")),
+      Effect.catchTag("Broken", (cause) => Effect.sync(() => onBroken(cause))),
+    )
+  })

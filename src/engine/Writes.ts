@@ -1,0 +1,81 @@
+/** What decides and writes records: from here on an engine takes commands. */
+import { Effect, Fiber, type Scope } from "effect"
+import type { Storage } from "../storage/Storage.ts"
+import { ActorSystem } from "./actor/ActorSystem.ts"
+import type { CommitEntry } from "./actor/Answers.ts"
+import { BatchRoom } from "./actor/BatchRoom.ts"
+import { Intake } from "./actor/Intake.ts"
+import { Requests } from "./actor/Requests.ts"
+import { CommitPipeline } from "./commit/CommitPipeline.ts"
+import { Feed } from "./commit/Feed.ts"
+import { type GroupCommit, makeGroupCommit } from "./commit/GroupCommit.ts"
+import type { EngineOptions } from "./EngineOptions.ts"
+import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { UserHistory } from "./read/UserHistory.ts"
+import type { EngineState } from "./state/EngineState.ts"
+
+export interface Writes {
+  readonly pipeline: CommitPipeline<CommitEntry>
+  readonly commit: GroupCommit<CommitEntry>
+  readonly feed: Feed
+  readonly history: UserHistory
+  readonly intake: Intake
+  readonly actors: ActorSystem
+  readonly batches: BatchRoom
+  readonly requests: Requests
+}
+
+/** Starts the commit loop over a state that has the whole journal, and puts the actors on top of it. */
+export const takeWrites = Effect.fnUntraced(function* (
+  state: EngineState,
+  { durability = "fsync", onBroken, onCommitted }: EngineOptions,
+  metrics: EngineMetrics,
+): Effect.fn.Return<Writes, never, Storage | Scope.Scope> {
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { changed, environments, erasures, idempotency, pending, storage } = state
+  const pipeline = new CommitPipeline<CommitEntry>()
+  const commit = yield* makeGroupCommit<CommitEntry>({
+    durability,
+    texts: pending.texts,
+    onBroken,
+    onWritten: pipeline.written,
+    onStalled: pipeline.stalled,
+    onCommitted: pipeline.committed,
+  })
+  const feed = new Feed({ storage, commit, onBroken })
+  const history = new UserHistory(state, commit)
+  const intake = new Intake({ commit, changed })
+  const actors = new ActorSystem({
+    ...state,
+    commit,
+    history,
+    intake,
+    onBroken,
+    run: (effect) => {
+      const fiber = runFork(effect)
+      if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, scope)
+    },
+    metrics,
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(() => actors.turns.close()))
+  const batches = new BatchRoom({ ...state, actors, intake, metrics })
+  const requests = new Requests(actors, batches, idempotency, onBroken)
+
+  pipeline.on("counts", ({ record }) => environments.durable(record))
+  pipeline.on("idempotency", ({ record }) => idempotency.committed(record))
+  pipeline.on("snapshot", ({ actor, record }) => changed.committed(actor, record.sequence))
+  pipeline.on("erasure", ({ actor, record }) => {
+    if (record.cause.kind === "erasure") erasures.committed(actor, record.sequence)
+  })
+  pipeline.on("actor", ({ actor, record, state }) => actor.follow(record, state))
+  pipeline.on("feed", ({ record }) =>
+    feed.committed(record, pending.texts.bytesOf(record.sequence)),
+  )
+  if (onCommitted !== undefined) pipeline.on("observer", ({ record }) => onCommitted(record))
+  pipeline.on("caller", (entry) => actors.answers.committed(entry))
+  pipeline.onStalled((entry) => actors.answers.abandon(entry))
+  pipeline.onWritten((...batch) => metrics.batchCommitted(...batch))
+  pipeline.onWritten(() => batches.changed())
+  return { pipeline, commit, feed, history, intake, actors, batches, requests }
+})

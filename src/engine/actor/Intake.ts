@@ -1,0 +1,33 @@
+/** Whether the engine takes commands at the moment, and else why not. */
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { overloaded, shuttingDown, storageUnavailable } from "./refusals.ts"
+
+export interface IntakeOptions {
+  readonly commit: { readonly stalled: boolean; readonly accepting: boolean }
+  /** `pending`: durable records that await a snapshot. */
+  readonly changed: { readonly pending: number }
+}
+
+export class Intake {
+  readonly #options: IntakeOptions
+  #closed = false
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+  }
+
+  /** Takes no more: the engine shuts down. */
+  close(): void {
+    this.#closed = true
+  }
+
+  /** Why a command is refused; `undefined`: it is taken. */
+  refusal(): LaurelError | undefined {
+    if (this.#closed) return shuttingDown
+    const { changed, commit } = this.#options
+    if (commit.stalled) return storageUnavailable
+    const full = !commit.accepting || changed.pending >= limits.snapshotPendingRecordsMax
+    return full ? overloaded : undefined
+  }
+}
