@@ -141,7 +141,7 @@ const latency = async (directory: string): Promise<ReadonlyArray<BenchLine>> => 
       reference: { name: "no webhook", value: reference, unit: "ms" },
       ratio: value / reference,
     })
-    const rate = `of ${perSecond.toLocaleString("en-US")} events/s, each told`
+    const rate = `of ${perSecond.toLocaleString("en-US")} events/s, all sent`
     return [
       line(`99 % ${rate}, answered within`, withThem.p99Ms, without.p99Ms),
       line(`median ${rate}`, withThem.p50Ms, without.p50Ms),
@@ -181,10 +181,10 @@ export const manyEndpoints = (): Promise<ReadonlyArray<BenchLine>> =>
         ratio: someHang.askP99Ms / allAnswer.askP99Ms,
       },
       {
-        question: `${of} endpoints: 99 % of asks within while all are told`,
+        question: `${of} endpoints: 99 % of asks within while all are sent`,
         value: allAnswer.askP99Ms,
         unit: "ms",
-        reference: reference(quiet.askP99Ms, "nothing to tell"),
+        reference: reference(quiet.askP99Ms, "nothing to send"),
         ratio: allAnswer.askP99Ms / quiet.askP99Ms,
       },
       {

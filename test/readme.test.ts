@@ -1,8 +1,11 @@
 /** README.md and deploy/settings.md are true of settings, scripts and files. */
 import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
 import { describeSettings } from "../src/config/Config.ts"
+import { errorKinds } from "../src/domain/values/Errors.ts"
+import { Api } from "../src/http/api/Api.ts"
 
 const root = resolve(import.meta.dirname, "..")
 const readme = readFileSync(join(root, "README.md"), "utf8")
@@ -26,24 +29,32 @@ describe("deploy/settings.md", () => {
   })
 })
 
-describe("README.md", () => {
-  it("uses the field's words", () => {
+describe("Texts that users and operators read", () => {
+  it("use the field's words", () => {
     const pages = [
       "README.md",
+      "bench/README.md",
       "deploy/settings.md",
+      "snapshots/README.md",
+      "src/README.md",
+      "src/metrics/README.md",
       ".github/CONTRIBUTING.md",
       ".github/SECURITY.md",
-    ]
+    ].map((page) => [page, readFileSync(join(root, page), "utf8")] as const)
+    const titles = Object.values(errorKinds).map(({ title }) => ["title", title] as const)
+    const reference = ["openapi.json", JSON.stringify(OpenApi.fromApi(Api))] as const
     const phrases =
-      /\b(anew|(is|are) (told|had)|what comes then|goes on behind|that was had|as it should be|of how many)\b/gi
-    const found = pages.flatMap((page) =>
-      [...readFileSync(join(root, page), "utf8").matchAll(phrases)].map(
-        ([text]) => `${page}: ${text}`,
+      /\b(anew|(is|are|was|were) (told|had)|what comes then|goes on behind|that was had|as it should be|of how many|whoever|by what|so that it may|woken by)\b/gi
+    const found = [...pages, ...titles, reference].flatMap(([place, text]) =>
+      [...text.matchAll(phrases)].map(
+        ({ index }) => `${place}: ${text.slice(index - 40, index + 40)}`,
       ),
     )
     expect(found).toEqual([])
   })
+})
 
+describe("README.md", () => {
   it("names only scripts and files that exist", () => {
     for (const [, script] of readme.matchAll(/npm run (?:--silent )?([\w:]+)/g)) {
       expect(scripts).toHaveProperty([script!])
