@@ -26,8 +26,8 @@ describe("Erasures beside a backlog", () => {
       const state = new MemoryStorage.MemoryState()
       const store = new DeliveryStore(MemoryStorage.make({ state }))
       const metrics = new Metrics()
-      /** What waits for its answer; undefined: everything is answered. */
-      let held: Array<() => void> | undefined = []
+      /** What waits for its answer: with each page that is read, all is answered. */
+      const held: Array<() => void> = []
       let sent = 0
       const outcome = {
         status: 204,
@@ -39,9 +39,7 @@ describe("Erasures beside a backlog", () => {
       const makeSender = (): MessageSender => ({
         send: (_, settled) => {
           sent++
-          const answer = () => setImmediate(() => settled(outcome))
-          if (held === undefined) answer()
-          else held.push(answer)
+          held.push(() => settled(outcome))
           return () => {}
         },
         close: () => {},
@@ -65,17 +63,18 @@ describe("Erasures beside a backlog", () => {
       const waiting = () => sampleOf(metrics, "laurel_webhook_erasures_waiting")
       expect([pages(), waiting()]).toEqual([0, 0])
 
-      for (const answer of held.splice(0)) answer()
-      held = undefined
       /** By how many pages were read, how many messages were sent by then. */
       const sentAt = new Map<number, number>()
       for (const userId of users) {
         yield* engine.askUser(sandbox, { userId, command: { kind: "erasure" } })
       }
       let most = 0
+      let answeredAt = pages()
       while (pages() === 0 || waiting() > 0) {
         sentAt.set(pages(), sent)
         most = Math.max(most, waiting())
+        if (pages() > answeredAt) for (const answer of held.splice(0)) answer()
+        answeredAt = pages()
         yield* yieldToEventLoop
       }
       expect(most).toBeGreaterThan(1)
@@ -85,7 +84,12 @@ describe("Erasures beside a backlog", () => {
       // Messages went out while pages were still to be read.
       const counts = [...sentAt.values()]
       expect(counts.at(-1)! - counts[0]!).toBeGreaterThan(0)
-      yield* until(stats, ({ stored }) => stored.pending === 0)
+      const answered = Effect.tap(stats, () =>
+        Effect.sync(() => {
+          for (const answer of held.splice(0)) answer()
+        }),
+      )
+      yield* until(answered, ({ stored }) => stored.pending === 0)
       yield* started.close()
       expect(tableFaults(state, [number])).toEqual([])
       expect(started.logged).toEqual([])
