@@ -25,12 +25,13 @@
  * A defect in one endpoint concerns that endpoint: what it had in memory goes back to the store, and its fiber
  * begins anew after a pause. Reading back is bounded over all endpoints.
  */
-import { Cause, Effect, Semaphore } from "effect"
+import { Cause, Effect, Latch, Semaphore } from "effect"
 import { messageKindAt } from "../domain/message/Message.ts"
 import type { Feed, FeedEntry } from "../engine/commit/Feed.ts"
 import { limits } from "../Limits.ts"
 import type { Broken } from "../storage/Storage.ts"
 import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
+import type { Background } from "./endpoint/Background.ts"
 import type { Endpoint } from "./endpoint/Endpoint.ts"
 import type { Erasures } from "./endpoint/Erasures.ts"
 import { placeName } from "./store/Delivery.ts"
@@ -47,37 +48,28 @@ export interface DispatcherOptions {
   readonly longestPauseMs: number
   readonly retentionMs: number
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
-  /** Runs beside the rest until the dispatcher closes. */
-  readonly fork: (effect: Effect.Effect<void>) => void
-  readonly onBroken: (cause: Broken) => void
+  readonly background: Background
 }
 
 export class Dispatcher {
   readonly #options: DispatcherOptions
   readonly #reading = Semaphore.makeUnsafe(limits.webhookReadersMax)
-  /** The endpoints that have a fiber, and what wakes it while it waits. */
-  readonly #running = new Map<Endpoint, ((goesOn: boolean) => void) | undefined>()
-  /** Those of them for which something failed beside their fiber, which ends with it. */
-  readonly #failed = new Map<Endpoint, { readonly defect: unknown }>()
-  /** Those whose fiber has failed and has not begun anew. */
-  readonly #pausing = new Set<Endpoint>()
-  /** Those of them that have nothing to do, and since when. */
-  readonly #idleSince = new Map<Endpoint, number>()
+  readonly #loops = new Map<Endpoint, Loop>()
   /** Endpoints to be looked at, a few in each turn of the event loop: one record may be for thousands. */
   readonly #toRouse = new Set<Endpoint>()
   #rousing = false
   /** No more attempts begin. */
   closing = false
-  #whenLanded: (() => void) | undefined
+  readonly #landing = Latch.makeUnsafe()
 
   constructor(options: DispatcherOptions) {
     this.#options = options
   }
 
   /** The endpoint may have something to do: it is looked at soon, together with what else happens to it by then. */
-  wake(endpoint: Endpoint): void {
+  readonly wake = (endpoint: Endpoint): void => {
     if (this.closing) {
-      if (endpoint.inFlight === 0) this.#whenLanded?.()
+      if (endpoint.inFlight === 0) this.#landing.openUnsafe()
       return
     }
     this.#toRouse.add(endpoint)
@@ -98,68 +90,61 @@ export class Dispatcher {
   }
 
   #rouse(endpoint: Endpoint): void {
-    if (this.#running.has(endpoint)) {
-      try {
-        if (this.#began(endpoint)) return
-      } catch (defect) {
-        this.#failed.set(endpoint, { defect })
-      }
-      const wake = this.#running.get(endpoint)
-      this.#running.set(endpoint, undefined)
-      wake?.(true)
+    const running = this.#loops.get(endpoint)
+    if (running === undefined) {
+      if (endpoint.queue.isEmpty) return
+      const loop = new Loop()
+      this.#loops.set(endpoint, loop)
+      this.#options.background(`webhook ${endpoint.webhook.id}`, this.#supervised(endpoint, loop))
       return
     }
-    if (endpoint.queue.isEmpty) return
-    this.#running.set(endpoint, undefined)
-    this.#options.fork(this.#supervised(endpoint, limits.webhookRestartMs))
+    try {
+      if (this.#began(endpoint, running)) return
+    } catch (defect) {
+      running.defect = { defect }
+    }
+    running.woken.openUnsafe()
   }
 
-  /** Begins what may begin now; whether the fiber has nothing to do then before an attempt ends. */
-  #began(endpoint: Endpoint): boolean {
+  /** Begins what may begin now; whether the fiber has nothing to do before an attempt ends. */
+  #began(endpoint: Endpoint, loop: Loop): boolean {
     if (!endpoint.isEnabled || endpoint.breaker.isOpen) return false
-    if (this.#pausing.has(endpoint) || this.#failed.has(endpoint)) return false
+    if (loop.restarting || loop.defect !== undefined) return false
     endpoint.start()
     return (
       endpoint.inFlight > 0 &&
       endpoint.waitsUntil === Number.POSITIVE_INFINITY &&
-      !this.#idleSince.has(endpoint) &&
+      loop.idleSince === undefined &&
       !this.#isCrowded(endpoint) &&
       !this.#mustLoad(endpoint)
     )
   }
 
-  #supervised(endpoint: Endpoint, pauseMs: number): Effect.Effect<void> {
-    const startedAt = this.#options.now()
-    return Effect.suspend(() => this.#run(endpoint)).pipe(
-      Effect.catchTag("Broken", (broken) => Effect.sync(() => this.#options.onBroken(broken))),
-      Effect.catchCause((cause) => {
-        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-        endpoint.release()
-        endpoint.queue.behind = true
-        this.#pausing.add(endpoint)
-        // Who ran well for a while begins with the shortest pause again.
-        const lasted = this.#options.now() - startedAt > limits.webhookRestartMsMax
-        const pause = lasted ? limits.webhookRestartMs : pauseMs
-        const next = Math.min(2 * pause, limits.webhookRestartMsMax)
-        return Effect.logError("A webhook's fiber failed and begins again", cause).pipe(
-          Effect.annotateLogs({ webhookId: endpoint.webhook.id }),
-          Effect.andThen(Effect.sleep(pause)),
-          Effect.andThen(Effect.suspend(() => this.#supervised(endpoint, next))),
-        )
-      }),
+  /** A crash leaves what is in memory to the store, from which the restarted fiber reads it. */
+  #supervised(endpoint: Endpoint, loop: Loop): Effect.Effect<void, Broken> {
+    return Effect.tapCause(
+      Effect.suspend(() => this.#run(endpoint, loop)),
+      (cause) =>
+        Effect.sync(() => {
+          if (Cause.hasInterruptsOnly(cause)) return
+          endpoint.release()
+          endpoint.queue.behind = true
+          loop.restarting = true
+        }),
     )
   }
 
-  readonly #run = Effect.fnUntraced(function* (this: Dispatcher, endpoint: Endpoint) {
+  readonly #run = Effect.fnUntraced(function* (this: Dispatcher, endpoint: Endpoint, loop: Loop) {
     const { queue } = endpoint
-    this.#pausing.delete(endpoint)
+    loop.restarting = false
     while (!this.closing) {
-      const failed = this.#failed.get(endpoint)
-      this.#failed.delete(endpoint)
+      loop.woken.closeUnsafe()
+      const failed = loop.defect
+      loop.defect = undefined
       if (failed !== undefined) return yield* Effect.die(failed.defect)
       if (endpoint.isEnabled) endpoint.start()
       else queue.leaveReady(0)
-      // Who does not answer holds little in memory.
+      // An endpoint that does not answer holds little in memory.
       if (endpoint.breaker.isOpen) queue.leaveReady(limits.webhookReadyFailingMax)
       if (this.#mustLoad(endpoint)) {
         yield* Semaphore.withPermit(
@@ -169,26 +154,28 @@ export class Dispatcher {
         continue
       }
       if (endpoint.inFlight > 0 || (endpoint.isEnabled && !queue.isEmpty)) {
-        yield* this.#wait(endpoint)
+        yield* this.#wait(endpoint, loop)
         continue
       }
-      // Connections are kept for a while, in case that there is more.
-      this.#idleSince.set(endpoint, this.#options.now())
-      const goesOn = yield* this.#woken(endpoint)
-      this.#idleSince.delete(endpoint)
-      if (!goesOn && (!endpoint.isEnabled || queue.isEmpty)) break
+      // Connections are kept open for a while for the next message.
+      const since = this.#options.now()
+      loop.idleSince = since
+      yield* loop.woken.await
+      loop.idleSince = undefined
+      const isOver = this.#options.now() - since >= limits.webhookKeepAliveMs
+      if (isOver && (!endpoint.isEnabled || queue.isEmpty)) break
     }
     endpoint.closeSender()
-    this.#running.delete(endpoint)
+    this.#loops.delete(endpoint)
   })
 
-  /** Ends the fibers of those who have had nothing to do for a while. Runs for ever. */
+  /** Ends the fibers that have been idle for `webhookKeepAliveMs`. Never ends. */
   readonly retire: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
     while (true) {
       yield* Effect.sleep(limits.webhookKeepAliveMs)
       const before = this.#options.now() - limits.webhookKeepAliveMs
-      for (const [endpoint, since] of this.#idleSince) {
-        if (since <= before) this.#running.get(endpoint)?.(false)
+      for (const { idleSince, woken } of this.#loops.values()) {
+        if (idleSince !== undefined && idleSince <= before) woken.openUnsafe()
       }
     }
   })
@@ -199,26 +186,18 @@ export class Dispatcher {
     return endpoint.isEnabled && due && queue.roomToLoad > 0
   }
 
-  /** Whether there is no room in memory for what it could send: nobody tells when there is again. */
+  /** Whether memory has no room for what the endpoint could send; no wake-up follows when there is room. */
   #isCrowded({ queue }: Endpoint): boolean {
     return queue.behind && queue.ready.length === 0 && queue.room <= 0
   }
 
   /** Ends when the endpoint is woken, or something may begin by the time. */
-  #wait(endpoint: Endpoint): Effect.Effect<void> {
+  #wait(endpoint: Endpoint, { woken }: Loop): Effect.Effect<void> {
     const now = this.#options.now()
     const until = this.#isCrowded(endpoint) ? now + limits.webhookCrowdedMs : endpoint.waitsUntil
-    const woken = this.#woken(endpoint)
     return until === Number.POSITIVE_INFINITY
-      ? Effect.asVoid(woken)
-      : Effect.asVoid(Effect.timeoutOption(woken, Math.max(1, until - now)))
-  }
-
-  /** Ends when the endpoint is woken, with whether it goes on. */
-  #woken(endpoint: Endpoint): Effect.Effect<boolean> {
-    return Effect.callback((resume) => {
-      this.#running.set(endpoint, (goesOn) => resume(Effect.succeed(goesOn)))
-    })
+      ? woken.await
+      : Effect.asVoid(Effect.timeoutOption(woken.await, Math.max(1, until - now)))
   }
 
   /** Reads due deliveries, with their records, into memory. */
@@ -281,15 +260,24 @@ export class Dispatcher {
   })
 
   /** Begins no more attempts; ends when none is under way. */
-  landed(endpoints: Iterable<Endpoint>): Effect.Effect<void> {
+  readonly landed = Effect.fnUntraced(function* (this: Dispatcher, endpoints: Iterable<Endpoint>) {
     this.closing = true
     const all = [...endpoints]
-    return Effect.callback<void>((resume) => {
-      const look = () => {
-        if (all.every(({ inFlight }) => inFlight === 0)) resume(Effect.void)
-      }
-      this.#whenLanded = look
-      look()
-    })
-  }
+    while (all.some(({ inFlight }) => inFlight > 0)) {
+      this.#landing.closeUnsafe()
+      yield* this.#landing.await
+    }
+  })
+}
+
+/** The fiber of an endpoint. */
+class Loop {
+  /** Open while the fiber has something to look at. */
+  readonly woken = Latch.makeUnsafe()
+  /** Since when the endpoint has nothing to do. */
+  idleSince: number | undefined
+  /** What crashed beside the fiber, which ends with it. */
+  defect: { readonly defect: unknown } | undefined
+  /** The fiber crashed and did not restart yet. */
+  restarting = false
 }

@@ -4,17 +4,17 @@
  * At the end no new attempts begin; those under way may finish for `shutdownGraceMs`, and what has not finished
  * is given up and stays pending. The last thing is to write what became of all.
  */
-import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
+import { Clock, Effect, type Scope } from "effect"
 import type { FeedEntry } from "../engine/commit/Feed.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
 import { Metrics } from "../metrics/Metrics.ts"
 import { type Broken, Storage } from "../storage/Storage.ts"
-import { yieldToEventLoop } from "../storage/yieldToEventLoop.ts"
-import { type DeliveryLog, deliveryLogOf, endsWhenBroken } from "./DeliveryLog.ts"
+import { type DeliveryLog, deliveryLogOf } from "./DeliveryLog.ts"
 import { Dispatcher } from "./Dispatcher.ts"
-import type { Endpoint, Shared } from "./endpoint/Endpoint.ts"
-import { disable, redeliver } from "./endpoint/EndpointCommands.ts"
+import { makeBackground } from "./endpoint/Background.ts"
+import type { Endpoint } from "./endpoint/Endpoint.ts"
+import { EndpointCommands } from "./endpoint/EndpointCommands.ts"
 import { Erasures } from "./endpoint/Erasures.ts"
 import { Registry } from "./endpoint/Registry.ts"
 import { defaultSchedule, longestPause, type RetrySchedule } from "./endpoint/RetrySchedule.ts"
@@ -29,6 +29,7 @@ import { makeResolve, type Resolve } from "./send/Resolver.ts"
 import type { MessageSender } from "./send/Sender.ts"
 import { SenderThread } from "./send/SenderThread.ts"
 import { SteadyTime } from "./send/SteadyTime.ts"
+import { awaitSpace } from "./store/awaitSpace.ts"
 import { DeliveryStore } from "./store/DeliveryStore.ts"
 import { DeliveryWriter } from "./store/DeliveryWriter.ts"
 import { repairedEntry, repairTables } from "./store/TableRepair.ts"
@@ -61,105 +62,28 @@ export const make = Effect.fnUntraced(function* (
   options: WebhookOptions,
 ): Effect.fn.Return<DeliveryLog["Service"], Broken, Engine | Storage | Scope.Scope> {
   const engine = yield* Engine
-  const { feed } = engine
   const storage = yield* Storage
-  const clock = yield* Clock.Clock
-  const scope = yield* Effect.scope
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { feed } = engine
   const { onBroken } = options
-  const store = new DeliveryStore(storage)
+  const clock = yield* Clock.Clock
   const { now } = new SteadyTime(clock, engine.now)
-  /** For signatures, which receivers hold against their own clock. */
-  const wallNow = () => clock.currentTimeMillisUnsafe()
   const schedule = options.schedule ?? defaultSchedule
   const retentionMs = options.retentionMs ?? limits.webhookRetentionMs
   const host = {
     allowed: options.allowed ?? new AllowedRanges([]),
     resolve: options.resolve ?? makeResolve(),
   }
-  const fork = (effect: Effect.Effect<void>) => {
-    const fiber = runFork(effect)
-    if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, scope)
-  }
-  const watched = (effect: Effect.Effect<void, Broken>): Effect.Effect<void> =>
-    Effect.catch(effect, (broken) => Effect.sync(() => onBroken(broken)))
-  const wake = (endpoint: Endpoint) => dispatcher.wake(endpoint)
-
-  const trimming = new Set<Endpoint>()
-  const trim = (endpoint: Endpoint) => {
-    if (trimming.has(endpoint) || !retention.isOver(endpoint)) return
-    trimming.add(endpoint)
-    const trimmed = Effect.sync(() => trimming.delete(endpoint))
-    fork(watched(Effect.ensuring(retention.trim(endpoint), trimmed)))
-  }
-  const writer = new DeliveryWriter({
-    storage,
-    accountOf: (number) => registry.at(number),
-    onWritten: (deliveries) => {
-      const concerned = new Set<Endpoint>()
-      for (const delivery of deliveries) {
-        const endpoint = registry.at(delivery.endpoint)
-        if (endpoint === undefined) continue
-        if (endpoint.queue.written(delivery)) wake(endpoint)
-        concerned.add(endpoint)
-      }
-      for (const endpoint of concerned) trim(endpoint)
-    },
-    onBroken,
-    now,
-    ...(options.flushIntervalMs !== undefined && { flushIntervalMs: options.flushIntervalMs }),
-    ...(options.flushDeliveries !== undefined && { flushDeliveries: options.flushDeliveries }),
-  })
-  const erasures = new Erasures()
-  const slots = new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax)
-  const metrics = new WebhookMetrics(options.metrics ?? new Metrics(), {
-    pending: () => writer.pending,
-    inFlight: () => slots.inUse,
-    lagRecords: () => outbox.lagRecords,
-    erasuresWaiting: () => eraser.waiting,
-  })
-  const shared: Shared = {
-    writer,
-    slots,
-    metrics,
-    memory: { deliveries: 0, bytes: 0 },
-    erasures,
-    makeSender: options.makeSender ?? (yield* overHttp(options, host, fork)),
-    schedule,
-    random: options.random ?? Math.random,
-    readyMax: options.readyMax,
-    now,
-    wallNow,
-    wake,
-    disable: (endpoint, reason) => {
-      endpoint.givenUp = true
-      registry.refresh(endpoint.environment)
-      fork(disable(engine, endpoint, reason))
-    },
-  }
-  const registry: Registry = new Registry(engine, shared, (endpoint) => {
-    const { number } = endpoint
-    writer.forget(endpoint)
-    jobs.add({ kind: "purge", record: number, endpoint: number })
-  })
   // Where it fails the storage is broken, and the process ends.
   const isErased = ({ record }: FeedEntry) =>
     Effect.orElseSucceed(engine.isErased(record), () => false)
-  const eraser: Eraser = new Eraser({ registry, writer, store, erasures, now, metrics })
-  const parts = {
-    engine,
-    eraser,
-    registry,
-    writer,
-    store,
-    erasures,
-    now,
-    wake,
-    isErased,
-    fork,
-    onBroken,
-  }
-  const dispatcher: Dispatcher = new Dispatcher({
+
+  const background = yield* makeBackground(onBroken)
+  const store = new DeliveryStore(storage)
+  const writer = new DeliveryWriter({ ...options, storage, now })
+  const erasures = new Erasures()
+  const slots = new Slots(options.attemptsAtOnceMax ?? limits.webhookAttemptsAtOnceMax)
+  const metrics = new WebhookMetrics(options.metrics ?? new Metrics())
+  const dispatcher = new Dispatcher({
     feed,
     store,
     erasures,
@@ -168,43 +92,74 @@ export const make = Effect.fnUntraced(function* (
     longestPauseMs: longestPause(schedule),
     retentionMs,
     isErased,
-    fork,
-    onBroken,
+    background,
   })
-  const logMax = options.logMax ?? limits.webhookLogMax
-  const retention = new Retention({ writer, store, now: engine.now, logMax, retentionMs })
-  const jobs: Jobs = new Jobs(parts)
-  const outbox: Outbox = new Outbox({
+  const { wake } = dispatcher
+  const parts = { engine, writer, store, background, now, wake, isErased }
+  const commands = new EndpointCommands(parts)
+  const registry = new Registry(engine, {
+    writer,
+    slots,
+    metrics,
+    memory: { deliveries: 0, bytes: 0 },
+    erasures,
+    makeSender: options.makeSender ?? (yield* overHttp(options, host)),
+    schedule,
+    random: options.random ?? Math.random,
+    readyMax: options.readyMax,
+    now,
+    // Receivers compare signatures' times with their own clock.
+    wallNow: () => clock.currentTimeMillisUnsafe(),
+    wake,
+    disable: commands.disable,
+  })
+  const eraser = new Eraser({ registry, writer, store, erasures, now, metrics })
+  const jobs = new Jobs({ ...parts, registry, erasures, eraser })
+  const outbox = new Outbox({
+    ...parts,
     feed,
     registry,
-    writer,
     metrics,
-    now,
-    wake,
-    addJob: (job) => jobs.add(job),
-    redeliver: (endpoint, { at, index, sequence }) =>
-      watched(redeliver(parts, endpoint, { at, index, sequence })),
-    isErased,
-    stored: ({ number }, first, last) =>
-      endsWhenBroken(store.between(number, first, last), onBroken),
+    jobs,
+    commands,
     pendingMax: options.pendingMax ?? limits.webhookPendingMax,
     pendingTotalMax: limits.webhookPendingTotalMax,
   })
+  const logMax = options.logMax ?? limits.webhookLogMax
+  const retention = new Retention({ writer, store, now: engine.now, logMax, retentionMs })
 
-  let unmarked = false
-  const markTables = () => {
-    // Without webhooks nothing is written.
-    if (unmarked && registry.size > 0) writer.write([repairedEntry])
-    unmarked &&= registry.size === 0
-  }
+  metrics.observe({
+    pending: () => writer.pending,
+    inFlight: () => slots.inUse,
+    lagRecords: () => outbox.lagRecords,
+    erasuresWaiting: () => eraser.waiting,
+  })
+  const purge = (number: number) => jobs.add({ kind: "purge", record: number, endpoint: number })
+  registry.onDeleted(({ number }) => purge(number))
+  writer.onWritten((deliveries) => {
+    const concerned = new Set<Endpoint>()
+    for (const delivery of deliveries) {
+      const endpoint = registry.at(delivery.endpoint)
+      if (endpoint === undefined) continue
+      if (endpoint.queue.written(delivery)) wake(endpoint)
+      concerned.add(endpoint)
+    }
+    for (const endpoint of concerned) {
+      if (retention.isOver(endpoint))
+        background(`trim ${endpoint.number}`, retention.trim(endpoint))
+    }
+  })
+
+  const repaired = yield* awaitSpace(repairTables(storage, store))
   yield* feed.onProjectRecord(({ facts, subject }) => {
     if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
       return
+    const isFirst = registry.size === 0
     registry.sync(subject.environment)
-    markTables()
+    // Without webhooks nothing is written.
+    if (isFirst && registry.size > 0) writer.write([repairedEntry])
     outbox.wake()
   })
-  unmarked = yield* repaired(storage, store)
   yield* registry.load(store)
   const cursor = (yield* store.cursor) ?? 0
   const reached = (yield* store.reached) ?? 0
@@ -213,23 +168,20 @@ export const make = Effect.fnUntraced(function* (
   for (const { stats } of registry) pending += stats.stored.pending
   writer.begin(cursor, reached, pending)
   yield* writer.run
-  markTables()
-  yield* feed.hold(neededFrom(registry, store, outbox, writer))
+  if (repaired && registry.size > 0) writer.write([repairedEntry])
+  yield* feed.hold(outbox.needed)
+
   for (const number of yield* store.endpoints) {
-    // Deleted just before the end, or while nobody delivered.
-    if (registry.at(number) === undefined) {
-      jobs.add({ kind: "purge", record: number, endpoint: number })
-    }
+    // Deleted just before the end, or while no dispatcher ran.
+    if (registry.at(number) === undefined) purge(number)
   }
   for (const job of yield* store.jobs) {
-    // The outbox asks again for what records ask for that it has still to expand: not before what they tell of is made.
+    // The outbox adds the jobs of records that it has still to expand: those follow the deliveries before them.
     if (job.kind === "purge" || job.record <= cursor) jobs.run(job)
   }
-  yield* Effect.forkScoped(supervised("The outbox", outbox.run))
-  yield* Effect.forkScoped(dispatcher.retire)
-  yield* Effect.forkScoped(
-    supervised("The retention of deliveries", sweepAll(registry, retention, onBroken)),
-  )
+  background("outbox", outbox.run)
+  background("retire", dispatcher.retire)
+  background("retention", retention.sweepAll(registry))
   for (const endpoint of registry) {
     endpoint.queue.behind = endpoint.stats.stored.pending > 0
     wake(endpoint)
@@ -245,88 +197,17 @@ export const make = Effect.fnUntraced(function* (
   return deliveryLogOf({ writer, host, registry, store, feed, isErased, onBroken })
 })
 
-/** Repairs the tables as soon as there is space for it. */
-const repaired = (
-  storage: Storage["Service"],
-  store: DeliveryStore,
-): Effect.Effect<boolean, Broken> =>
-  Effect.flatMap(store.endpoints, (endpoints) => repairTables(storage, store, endpoints)).pipe(
-    Effect.catchTag("NoSpace", () =>
-      Effect.andThen(
-        Effect.sleep(limits.noSpaceRetryMs),
-        Effect.suspend(() => repaired(storage, store)),
-      ),
-    ),
-  )
-
-/** Begins again after a failure, which is reported. */
-const supervised = (name: string, work: Effect.Effect<void>): Effect.Effect<void> =>
-  Effect.catchCause(work, (cause) =>
-    Cause.hasInterruptsOnly(cause)
-      ? Effect.failCause(cause)
-      : Effect.logError(`${name} failed and begins again`, cause).pipe(
-          Effect.andThen(Effect.sleep(limits.webhookRestartMs)),
-          Effect.andThen(Effect.suspend(() => supervised(name, work))),
-        ),
-  )
-
-interface Host {
-  readonly allowed: AllowedRanges
-  readonly resolve: Resolve
-}
-
 /** Makes senders in a thread of their own, which ends with the scope. */
-const overHttp = (
+const overHttp = Effect.fnUntraced(function* (
   { timeoutMs = limits.webhookTimeoutMs, trusted }: WebhookOptions,
-  { allowed, resolve }: Host,
-  fork: (effect: Effect.Effect<void>) => void,
-) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(
-        () =>
-          new SenderThread({
-            settings: { allowed: allowed.cidrs, timeoutMs, trusted },
-            resolve,
-            onFailure: (cause) =>
-              fork(Effect.logError("The thread that sends webhooks failed", cause)),
-          }),
-      ),
-      (thread) => Effect.promise(() => thread.close()),
-    ),
-    (thread) => (url: string) => thread.sender(url),
-  )
-
-/** The oldest record that is not expanded, or that a pending delivery tells of. */
-const neededFrom = (
-  registry: Registry,
-  store: DeliveryStore,
-  outbox: Outbox,
-  writer: DeliveryWriter,
-): Effect.Effect<number, Broken> =>
-  Effect.gen(function* () {
-    if (registry.size === 0) return Number.POSITIVE_INFINITY
-    let needed = Math.min(outbox.cursor + 1, writer.oldestDeferred ?? Number.POSITIVE_INFINITY)
-    let looked = 0
-    for (const { number, stats } of [...registry]) {
-      if (stats.stored.pending === 0) continue
-      needed = Math.min(needed, (yield* store.oldestPending(number)) ?? needed)
-      if (++looked % limits.webhookJobBatch === 0) yield* yieldToEventLoop
-    }
-    return needed
-  })
-
-const sweepAll = Effect.fnUntraced(function* (
-  registry: Registry,
-  retention: Retention,
-  onBroken: (cause: Broken) => void,
+  { allowed, resolve }: { readonly allowed: AllowedRanges; readonly resolve: Resolve },
 ) {
-  while (true) {
-    for (const endpoint of [...registry]) {
-      yield* Effect.catch(retention.sweep(endpoint), (broken) =>
-        Effect.sync(() => onBroken(broken)),
-      )
-    }
-    yield* Effect.sleep(limits.webhookSweepIntervalMs)
-  }
+  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const thread = new SenderThread({
+    settings: { allowed: allowed.cidrs, timeoutMs, trusted },
+    resolve,
+    onFailure: (cause) => void run(Effect.logError("The webhook sender thread crashed", cause)),
+  })
+  yield* Effect.addFinalizer(() => Effect.promise(() => thread.close()))
+  return (url: string) => thread.sender(url)
 })

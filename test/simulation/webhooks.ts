@@ -111,7 +111,7 @@ class Simulation {
     const closing = yield* Effect.forkChild(started.close("kill"))
     while (closing.pollUnsafe() === undefined) yield* this.pass(60_000)
     expect(started.broken).toEqual([])
-    expect(started.logged.filter((line) => /begins? again/.test(line))).toEqual([])
+    expect(started.logged.filter((line) => /crashed/.test(line))).toEqual([])
     yield* this.look
   })
 

@@ -253,9 +253,10 @@ export class Endpoint implements Account {
     if (erased) this.queue.drop(delivery, "erased")
     else if (pause === undefined || status === 410) this.queue.settle(delivery, "failed")
     else this.queue.settle(delivery, "pending", Math.round(now() + pause))
-    if (this.isEnabled) {
-      if (status === 410) disable(this, "gone")
-      else if (this.stats.failingMs >= limits.webhookFailingMs) disable(this, "failing")
+    const isFailing = this.stats.failingMs >= limits.webhookFailingMs
+    if (this.isEnabled && (status === 410 || isFailing)) {
+      this.givenUp = true
+      disable(this, status === 410 ? "gone" : "failing")
     }
     if (this.breaker.isOpen || !this.isEnabled) this.#recallAhead()
   }

@@ -1,5 +1,5 @@
-/** Single things that are done to an endpoint: give it up, send one message once more. */
-import { Effect, Semaphore } from "effect"
+/** Commands to one endpoint: disable it, redeliver one message. */
+import { Effect, Schedule, Semaphore } from "effect"
 import { type MessageName, messageKindAt } from "../../domain/message/Message.ts"
 import type { DisabledReason } from "../../domain/project/Webhook.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
@@ -9,54 +9,64 @@ import type { Broken } from "../../storage/Storage.ts"
 import { Delivery, userOf } from "../store/Delivery.ts"
 import type { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
+import type { Background } from "./Background.ts"
 import type { Endpoint } from "./Endpoint.ts"
 
-/** Has the project say that the webhook is disabled; tries until that is on disk, or has become needless. */
-export const disable = (
-  engine: Engine["Service"],
-  { environment, webhook }: Endpoint,
-  reason: Exclude<DisabledReason, "manual">,
-): Effect.Effect<void> => {
-  const command = { kind: "disableWebhook", webhookId: webhook.id, reason } as const
-  const attempt: Effect.Effect<void> = Effect.matchEffect(engine.askProject(environment, command), {
-    onSuccess: () =>
-      Effect.logWarning("A webhook is disabled").pipe(
-        Effect.annotateLogs({ webhookId: webhook.id, reason }),
-      ),
-    onFailure: ({ code }) =>
-      code === "webhook_not_found" || code === "webhook_disabled"
-        ? Effect.void
-        : Effect.andThen(
-            Effect.sleep(limits.webhookRestartMs),
-            Effect.suspend(() => attempt),
-          ),
-  })
-  return attempt
-}
-
-export interface RedeliverParts {
+export interface EndpointCommandsParts {
   readonly engine: Engine["Service"]
   readonly store: DeliveryStore
   readonly writer: DeliveryWriter
+  readonly background: Background
   readonly now: () => number
   readonly wake: (endpoint: Endpoint) => void
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
 }
 
-/** Sends a message once more, at once, whatever became of it before, unless its user is gone. */
-export const redeliver = (
-  { writer, engine, isErased, now, store, wake }: RedeliverParts,
-  endpoint: Endpoint,
-  name: MessageName,
-): Effect.Effect<void, Broken> =>
-  Effect.gen(function* () {
-    const { at, index, sequence } = name
+export class EndpointCommands {
+  readonly #parts: EndpointCommandsParts
+
+  constructor(parts: EndpointCommandsParts) {
+    this.#parts = parts
+  }
+
+  /** Disables the webhook in its project; retries until the record is durable, or the webhook is disabled or deleted. */
+  readonly disable = (
+    { environment, webhook }: Endpoint,
+    reason: Exclude<DisabledReason, "manual">,
+  ): void => {
+    const { background, engine } = this.#parts
+    const command = { kind: "disableWebhook", webhookId: webhook.id, reason } as const
+    const disabled = Effect.logWarning("A webhook is disabled").pipe(
+      Effect.annotateLogs({ webhookId: webhook.id, reason }),
+    )
+    const asked = engine.askProject(environment, command).pipe(
+      Effect.retry({
+        schedule: Schedule.spaced(limits.webhookRestartMs),
+        while: ({ code }) => code !== "webhook_not_found" && code !== "webhook_disabled",
+      }),
+      Effect.matchEffect({ onSuccess: () => disabled, onFailure: () => Effect.void }),
+    )
+    background(`disable ${webhook.id}`, asked)
+  }
+
+  /** Sends a message at once, whatever its delivery's status, unless its user is erased or its record is gone. */
+  redeliver(endpoint: Endpoint, name: MessageName): Effect.Effect<void, Broken> {
+    return Semaphore.withPermit(endpoint.lock, this.#redeliver(endpoint, name))
+  }
+
+  readonly #redeliver = Effect.fnUntraced(function* (
+    this: EndpointCommands,
+    endpoint: Endpoint,
+    { at, index, sequence }: MessageName,
+  ): Effect.fn.Return<void, Broken> {
+    const { writer, engine, isErased, now, store, wake } = this.#parts
     const entry = (yield* engine.feed.find([sequence])).get(sequence)
     if (entry === undefined || entry.record.at !== at) return
     const kind = messageKindAt(entry.record, index)
     if (kind === undefined || !endpoint.accepts(entry, index)) return
-    // Between the order and its turn the user may have been erased.
+    // The user may have been erased after the command.
     if (yield* isErased(entry)) return
+    const name = { at, index, sequence }
     const { queue } = endpoint
     while (queue.has(name)) {
       const waiting = queue.find(name)
@@ -65,7 +75,7 @@ export const redeliver = (
         wake(endpoint)
         return
       }
-      // What became of it is not written yet.
+      // Its outcome is not written yet.
       yield* writer.flushed
     }
     yield* writer.flushed
@@ -76,4 +86,5 @@ export const redeliver = (
     delivery.urgent = true
     queue.offer(delivery, entry)
     wake(endpoint)
-  }).pipe((work) => Semaphore.withPermit(endpoint.lock, work))
+  })
+}

@@ -37,14 +37,18 @@ const none: ReadonlyArray<Endpoint> = []
 export class Registry {
   readonly #engine: Engine["Service"]
   readonly #shared: Shared
-  readonly #onDeleted: (endpoint: Endpoint) => void
+  readonly #deletionListeners: Array<(endpoint: Endpoint) => void> = []
   readonly #environments = new Map<string, Neighbours>()
   readonly #byNumber = new Map<number, Endpoint>()
 
-  constructor(engine: Engine["Service"], shared: Shared, onDeleted: (endpoint: Endpoint) => void) {
+  constructor(engine: Engine["Service"], shared: Shared) {
     this.#engine = engine
     this.#shared = shared
-    this.#onDeleted = onDeleted
+  }
+
+  /** Calls `listener` with each endpoint whose webhook is deleted from now on. */
+  onDeleted(listener: (endpoint: Endpoint) => void): void {
+    this.#deletionListeners.push(listener)
   }
 
   get size(): number {
@@ -100,11 +104,6 @@ export class Registry {
     for (const endpoint of [...(neighbours?.byId.values() ?? none)]) {
       if (!webhooks.has(endpoint.webhook.id)) this.#remove(endpoint)
     }
-    this.refresh(environment)
-  }
-
-  /** Who is enabled, or what is asked for, has changed. */
-  refresh(environment: string): void {
     this.#environments.get(environment)?.changed()
   }
 
@@ -121,6 +120,7 @@ export class Registry {
     neighbours.byId.set(endpoint.webhook.id, endpoint)
     neighbours.changed()
     this.#byNumber.set(endpoint.number, endpoint)
+    this.#shared.writer.open(endpoint)
   }
 
   #remove(endpoint: Endpoint): void {
@@ -129,6 +129,7 @@ export class Registry {
     if (neighbours?.byId.size === 0) this.#environments.delete(endpoint.environment)
     this.#byNumber.delete(endpoint.number)
     endpoint.discard()
-    this.#onDeleted(endpoint)
+    this.#shared.writer.forget(endpoint)
+    for (const listener of this.#deletionListeners) listener(endpoint)
   }
 }

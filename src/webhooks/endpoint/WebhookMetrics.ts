@@ -15,16 +15,22 @@ export class WebhookMetrics {
   readonly #missed: Counter
   readonly #erasurePages: Counter
 
-  constructor(metrics: Metrics, observed: ObservedWebhooks) {
-    const { erasuresWaiting, inFlight, lagRecords, pending } = observed
+  readonly #metrics: Metrics
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics
     this.#succeeded = metrics.counter("laurel_webhook_attempts_total", { outcome: "succeeded" })
     this.#failed = metrics.counter("laurel_webhook_attempts_total", { outcome: "failed" })
     this.#missed = metrics.counter("laurel_webhook_missed_records_total")
     this.#erasurePages = metrics.counter("laurel_webhook_erasure_pages_total")
-    metrics.gauge("laurel_webhook_erasures_waiting", erasuresWaiting)
-    metrics.gauge("laurel_webhook_attempts_in_flight", inFlight)
-    metrics.gauge("laurel_webhook_deliveries_pending", pending)
-    metrics.gauge("laurel_webhook_lag_records", lagRecords)
+  }
+
+  /** Adds the gauges, which read `observed` at each scrape. */
+  observe({ erasuresWaiting, inFlight, lagRecords, pending }: ObservedWebhooks): void {
+    this.#metrics.gauge("laurel_webhook_erasures_waiting", erasuresWaiting)
+    this.#metrics.gauge("laurel_webhook_attempts_in_flight", inFlight)
+    this.#metrics.gauge("laurel_webhook_deliveries_pending", pending)
+    this.#metrics.gauge("laurel_webhook_lag_records", lagRecords)
   }
 
   /** An attempt has ended. */

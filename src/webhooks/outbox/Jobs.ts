@@ -3,13 +3,14 @@
  * user. A job is written with the cursor that has passed its record, goes on after a restart where it was, and
  * may be done twice without harm. Each runs in a fiber of its own; recoveries one after another.
  */
-import { Cause, Effect, Semaphore } from "effect"
+import { Effect, Semaphore } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
 import type { FeedEntry } from "../../engine/commit/Feed.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { Background } from "../endpoint/Background.ts"
 import type { Endpoint } from "../endpoint/Endpoint.ts"
 import type { Erasures } from "../endpoint/Erasures.ts"
 import type { Registry } from "../endpoint/Registry.ts"
@@ -32,15 +33,12 @@ export interface JobsOptions {
   readonly now: () => number
   readonly wake: (endpoint: Endpoint) => void
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
-  /** Runs beside the rest until the dispatcher closes. */
-  readonly fork: (effect: Effect.Effect<void>) => void
-  readonly onBroken: (cause: Broken) => void
+  readonly background: Background
 }
 
 export class Jobs {
   readonly #options: JobsOptions
   readonly #recovering = Semaphore.makeUnsafe(1)
-  readonly #running = new Set<number>()
 
   constructor(options: JobsOptions) {
     this.#options = options
@@ -56,26 +54,11 @@ export class Jobs {
   }
 
   run(job: Job): void {
-    if (this.#running.has(job.record)) return
-    this.#running.add(job.record)
-    if (job.kind === "erase") this.#options.erasures.add(job.user, job.record)
-    const { writer, fork, onBroken } = this.#options
-    const attempt: Effect.Effect<void> = Effect.suspend(() => this.#do(job)).pipe(
-      Effect.catchTag("Broken", (broken) => Effect.sync(() => onBroken(broken))),
-      Effect.catchCause((cause) =>
-        Cause.hasInterruptsOnly(cause)
-          ? Effect.failCause(cause)
-          : Effect.logError("A job for webhooks failed and begins again", cause).pipe(
-              Effect.andThen(Effect.sleep(limits.webhookRestartMsMax)),
-              Effect.andThen(Effect.suspend(() => attempt)),
-            ),
-      ),
-    )
-    const finished = Effect.sync(() => {
-      this.#running.delete(job.record)
-      writer.touchJob(job, true)
-    })
-    fork(Effect.andThen(attempt, finished))
+    const { background, erasures, writer } = this.#options
+    if (job.kind === "erase") erasures.add(job.user, job.record)
+    const done = Effect.sync(() => writer.touchJob(job, true))
+    const work = Effect.suspend(() => this.#do(job))
+    background(`${job.kind} ${job.record}`, Effect.andThen(work, done))
   }
 
   #do(job: Job): Effect.Effect<void, Broken> {

@@ -12,18 +12,20 @@
  * they are expanded, as long as it is enabled. Beyond `pendingMax` pending ones it is full: what comes then
  * is counted as dropped, and can be recovered later.
  */
-import { Effect } from "effect"
+import { Effect, Latch } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
-import type { FactOf } from "../../domain/record/Record.ts"
 import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
+import type { Broken } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Endpoint } from "../endpoint/Endpoint.ts"
+import type { EndpointCommands } from "../endpoint/EndpointCommands.ts"
 import type { Registry } from "../endpoint/Registry.ts"
 import type { WebhookMetrics } from "../endpoint/WebhookMetrics.ts"
 import { Delivery, placeName, userHash, userOf } from "../store/Delivery.ts"
+import type { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
-import type { Job } from "../store/Job.ts"
+import type { Jobs } from "./Jobs.ts"
 
 export interface OutboxOptions {
   readonly feed: Feed
@@ -31,19 +33,11 @@ export interface OutboxOptions {
   readonly writer: DeliveryWriter
   readonly now: () => number
   readonly wake: (endpoint: Endpoint) => void
-  readonly addJob: (job: Job) => void
-  readonly redeliver: (
-    endpoint: Endpoint,
-    asked: FactOf<"webhook.redelivered">,
-  ) => Effect.Effect<void>
+  readonly jobs: Pick<Jobs, "add">
+  readonly commands: Pick<EndpointCommands, "redeliver">
   /** Whether the user of a record was erased since. */
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
-  /** The deliveries of the records from `first` to `last` that the store has, by their place. */
-  readonly stored: (
-    endpoint: Endpoint,
-    first: number,
-    last: number,
-  ) => Effect.Effect<ReadonlyMap<string, Delivery>>
+  readonly store: DeliveryStore
   readonly metrics: Pick<WebhookMetrics, "missed">
   /** How many deliveries may be pending: of one endpoint, and of all. */
   readonly pendingMax: number
@@ -59,18 +53,14 @@ export class Outbox {
   /** By endpoint, what the store has of those, by place. */
   readonly #written = new Map<number, ReadonlyMap<string, Written>>()
   #hasRun = false
-  #wanted: (() => void) | undefined
+  /** Open while there may be webhooks. */
+  readonly #wanted = Latch.makeUnsafe()
   readonly #touched = new Set<Endpoint>()
   /** Deliveries of this turn of the event loop. */
   #made = 0
 
   constructor(options: OutboxOptions) {
     this.#options = options
-  }
-
-  /** The last record that is expanded. */
-  get cursor(): number {
-    return this.#cursor
   }
 
   /** How many durable records it has not expanded. */
@@ -89,7 +79,7 @@ export class Outbox {
     for (const endpoint of this.#options.registry) {
       const first = Math.max(cursor, endpoint.number) + 1
       if (first > reached) continue
-      const found = yield* this.#options.stored(endpoint, first, reached)
+      const found = yield* this.#options.store.between(endpoint.number, first, reached)
       const written = [...found.values()].map(
         ({ at, place, stored }) => [place, { at, stored: stored! }] as const,
       )
@@ -99,22 +89,31 @@ export class Outbox {
 
   /** There may be webhooks now. */
   wake(): void {
-    this.#wanted?.()
-    this.#wanted = undefined
+    this.#wanted.openUnsafe()
   }
-
-  readonly #isWanted = Effect.callback<void>((resume) => {
-    if (this.#options.registry.size > 0) resume(Effect.void)
-    else this.#wanted = () => resume(Effect.void)
-  })
 
   readonly run = Effect.gen({ self: this }, function* () {
     if (this.#hasRun) yield* this.#beginAgain
     this.#hasRun = true
     while (true) {
-      yield* this.#isWanted
-      if (this.#options.registry.size > 0) yield* Effect.scoped(this.#follow)
+      this.#wanted.closeUnsafe()
+      if (this.#options.registry.size === 0) yield* this.#wanted.await
+      else yield* Effect.scoped(this.#follow)
     }
+  })
+
+  /** The oldest record that is not expanded for good, or whose message a pending delivery needs; infinite without webhooks. */
+  readonly needed: Effect.Effect<number, Broken> = Effect.gen({ self: this }, function* () {
+    const { registry, store, writer } = this.#options
+    if (registry.size === 0) return Number.POSITIVE_INFINITY
+    let needed = Math.min(this.#cursor + 1, writer.oldestDeferred ?? Number.POSITIVE_INFINITY)
+    let looked = 0
+    for (const { number, stats } of [...registry]) {
+      if (stats.stored.pending === 0) continue
+      needed = Math.min(needed, (yield* store.oldestPending(number)) ?? needed)
+      if (++looked % limits.webhookJobBatch === 0) yield* yieldToEventLoop
+    }
+    return needed
   })
 
   /** After a failure: of the record in which it failed, some deliveries may be made. */
@@ -187,26 +186,26 @@ export class Outbox {
     { record }: FeedEntry,
     environment: string,
   ) {
-    const { addJob, redeliver, registry } = this.#options
+    const { commands, jobs, registry } = this.#options
     registry.sync(environment)
     for (const fact of record.facts) {
       switch (fact.kind) {
         case "user.deleted": {
           if (record.subject.actor !== "user" || !registry.has(environment)) break
           const user = userHash(environment, record.subject.userId)
-          addJob({ kind: "erase", record: record.sequence, environment, user })
+          jobs.add({ kind: "erase", record: record.sequence, environment, user })
           break
         }
         case "webhook.redelivered": {
           const endpoint = registry.find(environment, fact.webhookId)
-          if (endpoint !== undefined) yield* redeliver(endpoint, fact)
+          if (endpoint !== undefined) yield* commands.redeliver(endpoint, fact)
           break
         }
         case "webhook.recovered": {
           const endpoint = registry.find(environment, fact.webhookId)?.number
           const { since } = fact
           if (endpoint === undefined) break
-          addJob({ kind: "recover", record: record.sequence, endpoint, since, next: 0 })
+          jobs.add({ kind: "recover", record: record.sequence, endpoint, since, next: 0 })
           break
         }
       }
@@ -224,7 +223,7 @@ export class Outbox {
       const kind = messageKindAt(record, index)
       if (kind === undefined) continue
       for (const endpoint of registry.askingFor(environment, kind)) {
-        if (!endpoint.accepts(entry, index)) continue
+        if (!endpoint.isEnabled || !endpoint.accepts(entry, index)) continue
         const written =
           this.#written.size === 0
             ? undefined

@@ -41,6 +41,16 @@ export class Retention {
     )
   }
 
+  /** Sweeps all endpoints at intervals; never ends. */
+  sweepAll(endpoints: Iterable<Endpoint>): Effect.Effect<never, Broken> {
+    return Effect.gen({ self: this }, function* () {
+      while (true) {
+        for (const endpoint of [...endpoints]) yield* this.sweep(endpoint)
+        yield* Effect.sleep(limits.webhookSweepIntervalMs)
+      }
+    })
+  }
+
   /** Brings an endpoint back to what it may keep. */
   trim(endpoint: Endpoint): Effect.Effect<void, Broken> {
     const { writer, logMax } = this.#options

@@ -14,10 +14,11 @@
  *   since no more than `webhookUnwrittenMax` deliveries may be unwritten.
  * - Numbers are counted from what is written (`Delivery.stored`), so they are right after every crash.
  */
-import { Cause, Effect, type Scope, Semaphore } from "effect"
+import { Cause, Effect, Latch, type Scope, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, type Entry, type Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { awaitSpace } from "./awaitSpace.ts"
 import { DeferredDeliveries } from "./DeferredDeliveries.ts"
 import type { Delivery } from "./Delivery.ts"
 import { cursorKey, DeliveryStore, reachedKey } from "./DeliveryStore.ts"
@@ -34,10 +35,6 @@ export interface Account {
 
 export interface DeliveryWriterOptions {
   readonly storage: Storage["Service"]
-  /** The endpoint with this number, as long as it exists: what belongs to no endpoint is not written. */
-  readonly accountOf: (endpoint: number) => Account | undefined
-  /** These are in the store as they are now. */
-  readonly onWritten: (deliveries: ReadonlyArray<Delivery>) => void
   readonly onBroken: (cause: Broken) => void
   /** Milliseconds that only go forward. */
   readonly now: () => number
@@ -55,11 +52,15 @@ export class DeliveryWriter {
   readonly #deferred = new DeferredDeliveries()
   /** The next flush writes those, too. */
   #all = false
+  /** The endpoints that exist, by number: deliveries of others are not written. */
+  readonly #open = new Map<number, Account>()
+  /** Those whose numbers are to be written. */
   #accounts = new Set<Account>()
   #jobs = new Map<number, Job | null>()
   #others: Array<Entry> = []
-  /** Told when what was there before is on disk. */
-  #waiting: Array<() => void> = []
+  /** Opened by the end of the next flush that begins. */
+  #nextFlush = Latch.makeUnsafe()
+  readonly #listeners: Array<(deliveries: ReadonlyArray<Delivery>) => void> = []
   #pending = 0
   #cursor = 0
   #cursorWritten = 0
@@ -68,10 +69,12 @@ export class DeliveryWriter {
   /** Held by a write, and by those who must not read beside one. */
   readonly #writing = Semaphore.makeUnsafe(1)
   #cursorWrittenAt = 0
-  #changed = false
-  #onChange: (() => void) | undefined
-  #onMany: (() => void) | undefined
-  #waitingForRoom: Array<() => void> = []
+  /** Open while anything is to be written. */
+  readonly #changed = Latch.makeUnsafe()
+  /** Open while that must not wait for the interval. */
+  readonly #pressing = Latch.makeUnsafe()
+  readonly #hasRoom = Latch.makeUnsafe(true)
+  #busy = false
 
   constructor(options: DeliveryWriterOptions) {
     this.#options = options
@@ -102,18 +105,12 @@ export class DeliveryWriter {
 
   /** Whether the endpoint still exists. */
   isThere(account: Account): boolean {
-    return this.#options.accountOf(account.number) === account
+    return this.#open.get(account.number) === account
   }
 
-  /** Writes entries in a transaction of their own; within `betweenWrites`. Without space it waits for some. */
+  /** Writes entries in a transaction of their own; within `betweenWrites`. */
   writeNow(entries: ReadonlyArray<Entry>): Effect.Effect<void, Broken> {
-    const { storage } = this.#options
-    return Effect.catchTag(storage.writeEntries(entries), "NoSpace", () =>
-      Effect.andThen(
-        Effect.sleep(limits.noSpaceRetryMs),
-        Effect.suspend(() => this.writeNow(entries)),
-      ),
-    )
+    return awaitSpace(this.#options.storage.writeEntries(entries))
   }
 
   /** How many deliveries of all endpoints are pending, as far as they are written. */
@@ -121,8 +118,19 @@ export class DeliveryWriter {
     return this.#pending
   }
 
-  /** The endpoint is gone: what was pending of it is not any more. After `accountOf` does not know it. */
+  /** Calls `listener` after each flush with the deliveries that are in the store as they are now. */
+  onWritten(listener: (deliveries: ReadonlyArray<Delivery>) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** The endpoint exists. */
+  open(account: Account): void {
+    this.#open.set(account.number, account)
+  }
+
+  /** The endpoint is deleted, and its pending deliveries with it. */
   forget(account: Account): void {
+    this.#open.delete(account.number)
     this.#pending -= account.stats.stored.pending
     this.#accounts.delete(account)
   }
@@ -179,57 +187,46 @@ export class DeliveryWriter {
   }
 
   #change(): void {
-    this.#changed = true
     const { size } = this.#dirty
-    const many = size >= this.#flushDeliveries ? this.#onMany : undefined
-    const wake = this.#onChange ?? many
-    this.#onChange = undefined
-    if (many !== undefined) this.#onMany = undefined
-    wake?.()
+    if (size >= this.#flushDeliveries) this.#pressing.openUnsafe()
+    if (size >= limits.webhookUnwrittenMax) this.#hasRoom.closeUnsafe()
+    this.#changed.openUnsafe()
   }
 
   /** Ends when there is room for more unwritten deliveries. */
-  readonly room: Effect.Effect<void> = Effect.callback((resume) => {
-    if (this.#dirty.size < limits.webhookUnwrittenMax) resume(Effect.void)
-    else this.#waitingForRoom.push(() => resume(Effect.void))
-  })
+  readonly room: Effect.Effect<void> = Effect.suspend(() => this.#hasRoom.await)
 
   /** Ends when everything is on disk, without waiting for the interval. */
-  readonly flushed: Effect.Effect<void> = Effect.callback((resume) => {
-    if (!this.#changed && !this.#busy && this.#cursor === this.#cursorWritten) resume(Effect.void)
-    else {
-      this.#all = true
-      this.#wait(() => resume(Effect.void))
-    }
+  readonly flushed: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.#isSettled && this.#cursor === this.#cursorWritten) return Effect.void
+    this.#all = true
+    return this.#flushSoon()
   })
 
-  /** The same, but for what was just expanded. */
-  readonly settledFlushed: Effect.Effect<void> = Effect.callback((resume) => {
-    if (!this.#changed && !this.#busy) resume(Effect.void)
-    else this.#wait(() => resume(Effect.void))
-  })
+  /** The same, but for deferred deliveries. */
+  readonly settledFlushed: Effect.Effect<void> = Effect.suspend(() =>
+    this.#isSettled ? Effect.void : this.#flushSoon(),
+  )
 
-  #wait(flushed: () => void): void {
-    this.#waiting.push(flushed)
-    this.#changed = true
-    const wake = this.#onChange ?? this.#onMany
-    this.#onChange = undefined
-    this.#onMany = undefined
-    wake?.()
+  get #isSettled(): boolean {
+    return !this.#changed.isOpen() && !this.#busy
   }
 
-  #busy = false
+  #flushSoon(): Effect.Effect<void> {
+    this.#pressing.openUnsafe()
+    this.#changed.openUnsafe()
+    return this.#nextFlush.await
+  }
 
-  /** Writes what comes, until the scope closes. What is not written then is lost together with the cursor. */
+  /** Flushes until the scope closes. A crash loses unwritten deliveries together with the cursor. */
   readonly run: Effect.Effect<void, never, Scope.Scope> = Effect.gen({ self: this }, function* () {
     const interval = this.#options.flushIntervalMs ?? limits.webhookFlushIntervalMs
     while (true) {
-      if (this.#deferred.size === 0) yield* this.#changes
-      else yield* Effect.timeoutOption(this.#changes, limits.webhookDeferMs)
-      const pressing = this.#waiting.length > 0 || this.#dirty.size >= this.#flushDeliveries
-      if (!pressing) yield* Effect.timeoutOption(this.#many, interval)
+      if (this.#deferred.size === 0) yield* this.#changed.await
+      else yield* Effect.timeoutOption(this.#changed.await, limits.webhookDeferMs)
+      if (!this.#pressing.isOpen()) yield* Effect.timeoutOption(this.#pressing.await, interval)
       this.#busy = true
-      // Whoever touched the last delivery is in the middle of a record: its others and the cursor belong to the same write.
+      // The outbox may be in the middle of a record: its other deliveries and the cursor belong to the same write.
       yield* Effect.yieldNow
       yield* this.betweenWrites(this.#flush)
       this.#busy = false
@@ -240,45 +237,30 @@ export class DeliveryWriter {
     Effect.asVoid,
   )
 
-  readonly #changes = Effect.callback<void>((resume) => {
-    if (this.#changed) resume(Effect.void)
-    else this.#onChange = () => resume(Effect.void)
-    return Effect.sync(() => {
-      this.#onChange = undefined
-    })
-  })
-
-  /** Ends when there is more than should wait. */
-  readonly #many = Effect.callback<void>((resume) => {
-    this.#onMany = () => resume(Effect.void)
-    return Effect.sync(() => {
-      this.#onMany = undefined
-    })
-  })
-
   readonly #flush = Effect.gen({ self: this }, function* () {
     const dirty = this.#dirty
     const accounts = this.#accounts
     const jobs = this.#jobs
     const entries = this.#others
-    const waiting = this.#waiting
+    const flushed = this.#nextFlush
     const passed = this.#cursor
     const reached = Math.max(this.#reached, passed)
     if (this.#all) this.#deferred.takeAll(dirty)
     else this.#deferred.setAside(dirty, this.#options.now() - limits.webhookDeferMs)
     this.#all = false
     const cursor = Math.min(passed, (this.oldestDeferred ?? Number.POSITIVE_INFINITY) - 1)
-    this.#changed = false
+    this.#changed.closeUnsafe()
+    this.#pressing.closeUnsafe()
     this.#dirty = new Set()
     this.#accounts = new Set()
     this.#jobs = new Map()
     this.#others = []
-    this.#waiting = []
+    this.#nextFlush = Latch.makeUnsafe()
     // What is counted from now on belongs to what the next transaction writes.
     const statsByAccount = new Map<Account, EndpointStats>()
     const groups = byEndpoint(dirty)
     for (const endpoint of groups.keys()) {
-      const account = this.#options.accountOf(endpoint)
+      const account = this.#open.get(endpoint)
       if (account !== undefined) accounts.add(account)
     }
     for (const account of accounts) {
@@ -287,7 +269,7 @@ export class DeliveryWriter {
     }
     let encoded = 0
     for (const [endpoint, deliveries] of groups) {
-      const account = this.#options.accountOf(endpoint)
+      const account = this.#open.get(endpoint)
       const stats = account && statsByAccount.get(account)
       if (account === undefined || stats === undefined) continue
       const again = deliveries.filter(({ stored }) => stored?.status === "succeeded")
@@ -331,11 +313,11 @@ export class DeliveryWriter {
     this.#reached = reached
     if (isAhead) this.#reachedWritten = reached
     this.#cursorWrittenAt = this.#options.now()
-    // What has changed while it was written is told after the next write.
-    this.#options.onWritten([...dirty].filter((delivery) => !this.#dirty.has(delivery)))
-    const roomy = this.#waitingForRoom
-    this.#waitingForRoom = []
-    for (const resume of [...waiting, ...roomy]) resume()
+    // A delivery that changed meanwhile follows after the next flush.
+    const written = [...dirty].filter((delivery) => !this.#dirty.has(delivery))
+    for (const listener of this.#listeners) listener(written)
+    flushed.openUnsafe()
+    if (this.#dirty.size < limits.webhookUnwrittenMax) this.#hasRoom.openUnsafe()
   })
 
   #broken(cause: Cause.Cause<unknown>): void {

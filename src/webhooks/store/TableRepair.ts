@@ -30,14 +30,13 @@ export const repairedEntry: Entry = jsonEntry("outbox", webhookTablesKey, 1)
 const pageEntries = 1_000
 const sliceEntries = 5_000
 
-/** Repairs the tables of these endpoints, unless that was done before; whether the caller has still to write `repairedEntry`. */
+/** Repairs the tables of all endpoints, unless that was done before; whether the caller has still to write `repairedEntry`. */
 export const repairTables = Effect.fnUntraced(function* (
   storage: Storage["Service"],
   store: DeliveryStore,
-  endpoints: Iterable<number>,
 ): Effect.fn.Return<boolean, StorageError> {
   if ((yield* storage.readEntry("outbox", webhookTablesKey)) !== undefined) return false
-  for (const endpoint of endpoints) yield* new Repair(storage, store, endpoint).run
+  for (const endpoint of yield* store.endpoints) yield* new Repair(storage, store, endpoint).run
   return true
 })
 

@@ -25,8 +25,6 @@ const starting = Effect.fnUntraced(function* (now: () => number) {
   const account: Account = { number: endpoint, stats: emptyStats() }
   const writer = new DeliveryWriter({
     storage: memory,
-    accountOf: () => account,
-    onWritten: () => {},
     onBroken: () => {},
     now,
   })
@@ -34,6 +32,7 @@ const starting = Effect.fnUntraced(function* (now: () => number) {
     const entries = [jsonEntry("outbox", cursorKey, cursor)]
     entries.push(jsonEntry("outbox", reachedKey, reached))
     if (reached > 0) yield* memory.writeEntries(entries)
+    writer.open(account)
     writer.begin(cursor, reached, 0)
     yield* writer.run
   })
@@ -64,11 +63,10 @@ describe("DeliveryWriter", () => {
               // The process dies after the first write.
               Effect.suspend(() => (++writes === 1 ? memory.writeEntries(entries) : Effect.never)),
           },
-          accountOf: (number) => (number === endpoint ? account : undefined),
-          onWritten: () => {},
           onBroken: () => {},
           now: () => 0,
         })
+        writer.open(account)
         writer.begin(0, 0, 0)
         yield* writer.run
         const count = 3 * limits.webhookFlushTurnDeliveries
@@ -96,15 +94,13 @@ describe("DeliveryWriter", () => {
 
   it.live("counts nothing as pending of an endpoint that is gone, whenever it goes", () =>
     Effect.gen(function* () {
-      let known = true
       const account: Account = { number: endpoint, stats: emptyStats() }
       const writer = new DeliveryWriter({
         storage: MemoryStorage.make(),
-        accountOf: () => (known ? account : undefined),
-        onWritten: () => {},
         onBroken: () => {},
         now: () => 0,
       })
+      writer.open(account)
       writer.begin(0, 0, 0)
       yield* writer.run
       let sequence = 0
@@ -122,7 +118,6 @@ describe("DeliveryWriter", () => {
       const flushed = yield* Effect.forkChild(writer.flushed, { startImmediately: true })
       while (writer.pending === 3) yield* yieldToEventLoop
       expect(writer.pending).toBeLessThan(sequence)
-      known = false
       writer.forget(account)
       expect(writer.pending).toBe(0)
       yield* Fiber.join(flushed)
@@ -187,11 +182,10 @@ describe("DeliveryWriter", () => {
               }),
             ),
         },
-        accountOf: () => account,
-        onWritten: () => {},
         onBroken: () => {},
         now: () => 0,
       })
+      writer.open(account)
       writer.begin(0, 0, 0)
       yield* writer.run
       const make = (sequence: number, index: number) =>
