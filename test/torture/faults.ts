@@ -121,7 +121,7 @@ export const faults = {
         server.heard(/torture: no space/),
         delay(3_000).then(() => false),
       ])
-      if (reached) await server.heard(/There is space again/)
+      if (reached) await server.heard(/Disk space recovered/)
       await someTime(random)
       expectEnd(server, await server.end("SIGTERM"), 0)
       return reached ? "went on by itself" : "not reached"

@@ -1,12 +1,12 @@
 /**
- * Which users are warm. A doubly linked list through the actors, newest use first, gives the order of
- * use at the cost of a few pointers. Users are evicted (forgotten by memory, found again in the
- * snapshot) when they were idle for `idlePassivateMs`, and, beyond `residentUsersMax`, oldest first.
+ * The users in memory. A doubly linked list through the actors, newest use first, gives the order of use at the cost
+ * of a few pointers. A user is evicted after `idlePassivateMs` without use, and beyond `residentUsersMax` the least
+ * recently used first; the snapshot still has an evicted user.
  *
  * - Never evicted: an actor that runs, or has a record that the snapshot lacks, durable or not (`Actor.lastAppended`).
- * - A user for whom there is no room gets no actor: `admit` answers before one is made. Beyond `residentUsersMax` there
- *   is an overrun for the time that a snapshot takes. Whoever is admitted for many users has room `promised` until
- *   they are made.
+ * - Without room for a user no actor is made: `admit` refuses first. While a snapshot makes room, `residentUsersMax` may
+ *   be exceeded by `residentUsersOverrunMax`. A batch is admitted for all its users at once; their room is `promised`
+ *   until their actors are made.
  */
 import { Effect } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -23,7 +23,7 @@ export interface ActorCacheOptions {
   /** Everything up to this sequence is in the snapshot. */
   readonly watermark: () => number
   readonly environments: Environments
-  /** Only a snapshot makes more room. */
+  /** No eviction made enough room: only a snapshot does. */
   readonly onCrowded: () => void
 }
 
@@ -57,7 +57,7 @@ export class ActorCache {
     return actor
   }
 
-  /** A new actor for a user who has none takes its place in the order, and of the room that was promised. */
+  /** Makes an actor for a user who has none, as the most recently used, in the room that was promised. */
   add(environment: Environment, userId: string, room?: Room): UserActor {
     if (room !== undefined && room.newcomers > 0) {
       room.newcomers--
@@ -77,19 +77,19 @@ export class ActorCache {
     return this.use(environment, userId) ?? this.add(environment, userId)
   }
 
-  /** Whether there is room for `count` more users, and nobody has to be evicted. */
+  /** Whether there is room for `count` more users without an eviction. */
   hasRoom(count: number): boolean {
     return this.size + this.promised + count <= this.#options.residentUsersMax
   }
 
-  /** Evicts who may go where there is no room for `count` more users. A refusal: there is still none. */
+  /** Makes room for `count` more users by evictions; returns a refusal if there still is none. */
   admit(count = 1): LaurelError | undefined {
     if (this.hasRoom(count)) return undefined
     const { onCrowded, residentUsersMax, residentUsersOverrunMax } = this.#options
     const isCrowded = () => !this.hasRoom(count)
     this.#evict(evictionsPerUser + count, isCrowded)
     if (!isCrowded()) return undefined
-    // Who is in the way awaits a snapshot. Until it is there, memory may run over.
+    // Those that can not be evicted await a snapshot. Until it stands, the overrun is allowed.
     onCrowded()
     const most = residentUsersMax + residentUsersOverrunMax
     return this.size + this.promised + count > most ? overloaded : undefined
@@ -128,7 +128,7 @@ export class ActorCache {
     }
   })
 
-  /** Evicts who was idle too long, looking at no more than `actorsMax` actors. */
+  /** Evicts users idle for too long, looking at no more than `actorsMax` actors. */
   sweep(actorsMax: number): void {
     const before = this.#options.now() - this.#options.idlePassivateMs
     this.#evict(

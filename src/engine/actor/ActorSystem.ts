@@ -154,7 +154,7 @@ export class ActorSystem {
     else if (actor.unanswered === 0) this.#leave(actor)
   }
 
-  /** Keeps no actor of which no user was made. */
+  /** Releases an actor without a state: no command made a user of it. */
   #leave(actor: AnyActor): void {
     const isVacant = actor.state === undefined && actor.unanswered === 0 && !actor.crashed
     if (isVacant && actor.restarts === 0) this.#options.actorCache.release(actor)

@@ -1,7 +1,7 @@
 /**
- * Who waits for an answer. A command's caller is answered when its record is durable; a refusal or a duplicate, when
- * the records that it rests on are, mostly at once. With a full disk nobody waits longer than `stalledAnswerMs`.
- * None of this decides what becomes of a record, nor how long its actor is kept: the commit does.
+ * Answers to callers. A command is answered when its record is durable; a refusal or a duplicate, when the records are
+ * durable on which it rests, mostly at once. With a full disk no caller waits longer than `stalledAnswerMs`. An answer
+ * decides neither the fate of its record nor how long the actor stays: the commit does.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -10,7 +10,7 @@ import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { AnyEnvelope } from "./Envelope.ts"
 
-/** What the journal's commit hands back: the actor's state after the record, and who waits. */
+/** A record on its way to the journal: the actor's state after it, and the caller, until it is answered. */
 export interface CommitEntry {
   readonly actor: AnyActor
   readonly record: JournalRecord
@@ -122,7 +122,7 @@ export class Answers {
     else envelope.refused(record.kept.error)
   }
 
-  /** The caller has waited too long for the commit, whose outcome it is not told. */
+  /** The caller has waited too long for the commit: it gets no outcome. */
   abandon(entry: CommitEntry): void {
     const { actor, envelope } = entry
     if (envelope === undefined) return

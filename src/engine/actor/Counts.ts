@@ -1,8 +1,8 @@
 /**
  * How many users an environment has, and how many of them are midway in each quest or have completed it. The
- * counts are folded from the facts of durable records, each once, so that nobody ever looks through all users.
+ * counts are folded from the facts of durable records, each once, so that no read scans all users.
  *
- * A snapshot has them as of its watermark, in the transaction that sets it: recovery goes on from there with
+ * A snapshot has them as of its watermark, in the transaction that sets it: recovery continues from there with
  * the records after it, also when an interrupted snapshot has newer states of some users already.
  */
 import { Effect, Stream } from "effect"
@@ -11,7 +11,7 @@ import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
 
-/** Users in a quest. Who completed one that recurs and is in it again counts for both. */
+/** Users in a quest. A user who completed one that recurs and is in it again counts for both. */
 export interface QuestCounts {
   /** Began it and have neither completed it nor let it expire. */
   readonly inProgress: number
@@ -21,7 +21,7 @@ export interface QuestCounts {
 
 export interface EnvironmentCounts {
   readonly users: number
-  /** By the quest's id; a quest that nobody is in may be missing. */
+  /** By the quest's id; a quest without users may be missing. */
   readonly quests: ReadonlyMap<string, QuestCounts>
 }
 

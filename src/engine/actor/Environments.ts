@@ -132,7 +132,7 @@ export class Environment {
   }
 }
 
-/** Whether a user's record may make something due sooner than it was: it began, or is counted anew. */
+/** Whether a user's record may make something due sooner than it was: it began, or its count changed. */
 const mayBeDueSooner = ({ cause, facts }: JournalRecord): boolean => {
   if (cause.kind !== "event" && cause.kind !== "reward") return true
   for (const { kind } of facts) {

@@ -160,7 +160,7 @@ export class Requests {
     })
   }
 
-  /** What a caller is told when the storage is broken; the process ends. */
+  /** Reports a broken storage, which ends the process; returns the answer for the caller. */
   readonly broken = (cause: Broken): LaurelError => {
     this.#onBroken(cause)
     return laurelError("storage_unavailable", "The storage failed; the server stops.", {
@@ -220,7 +220,7 @@ class OneOfMany implements Envelope<UserCommand> {
   }
 }
 
-/** What the caller of a user's command is told. */
+/** The reply to a user's command. */
 export const toReply = <Command extends UserCommand>({
   duplicate,
   record,

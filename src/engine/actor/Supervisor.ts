@@ -2,8 +2,8 @@
  * Loads actors, and restarts those that failed. A defect is reported once, with the id of the request whose command
  * it was; the actor's state is thrown away and loaded again (`loadActor`) before the next command,
  * with a growing pause. After `actorRestartsMax` in `actorRestartWindowMs`, or when loading itself fails, the actor
- * refuses everything for that long, and is loaded then. Nobody else notices: of loading, only a failure of
- * the storage ends the process.
+ * refuses all commands for that long, and is loaded then. Other actors are not affected; only a failure of the storage
+ * ends the process.
  */
 import { Cause, Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
@@ -52,7 +52,7 @@ export class Supervisor {
     this.#giveUp(actor)
   }).bind(this)
 
-  /** After a defect: ends when the actor may go on, or takes nothing for a while (`crashed`). */
+  /** After a defect: ends when the actor may continue, or refuses all commands for a while (`crashed`). */
   readonly restart = Effect.fnUntraced(function* (
     this: Supervisor,
     actor: AnyActor,

@@ -1,7 +1,7 @@
 /**
- * The users of an environment that no snapshot may have yet: those created since the last one began. They are
- * kept by generation, so that a snapshot that ends lets go of all that it has at once. One that fails leaves
- * them where they are. A user may be here and in the snapshot: who reads both tells by the id.
+ * The users of an environment created since the last snapshot began, which it may lack. They are kept by generation: a
+ * snapshot that ends drops its own at once, one that fails leaves them. A user may be both here and in the snapshot;
+ * readers of both merge by id.
  */
 export class UnsnapshottedUsers {
   /** Oldest first; the last one takes new ids. */

@@ -7,7 +7,7 @@
  * never stands still is counted right too. It gives way after every `backfillTurnUsersMax` users.
  */
 
-import { Data, Effect, Stream } from "effect"
+import { Data, Effect, Schedule, Stream } from "effect"
 import type { DoneReply } from "../../domain/message/UserReply.ts"
 import type { Badge, Criterion } from "../../domain/project/Badge.ts"
 import { levelAt } from "../../domain/project/Level.ts"
@@ -148,7 +148,7 @@ export class BackfillRun {
     counted: Counted | undefined,
   ): Effect.fn.Return<Backfill, Broken> {
     const user = this.#environment.users.get(id)?.durable
-    // Who is gone is refused.
+    // An erased user is refused.
     if (user === undefined) return command
     const same = user.createdAt === createdAt
     const { current, upTo } = yield* this.#countUpTo(user, criteria, same ? counted : undefined)
@@ -217,17 +217,13 @@ function* turnsOf<A>(items: ReadonlyArray<A>): Generator<ReadonlyArray<A>> {
 export const insist = (
   ask: Effect.Effect<unknown, LaurelError>,
 ): Effect.Effect<LaurelError | undefined, Ended> =>
-  Effect.matchEffect(ask, {
-    onSuccess: () => Effect.succeed(undefined),
-    onFailure: (refusal) => {
-      if (refusal.code === "shutting_down") return Effect.fail(new Ended())
-      if (!isPassing(refusal)) return Effect.succeed(refusal)
-      return Effect.andThen(
-        Effect.sleep(limits.backfillRetryMs),
-        Effect.suspend(() => insist(ask)),
-      )
-    },
-  })
+  ask.pipe(
+    Effect.retry({ schedule: Schedule.spaced(limits.backfillRetryMs), while: isPassing }),
+    Effect.as(undefined),
+    Effect.catch((refusal) =>
+      refusal.code === "shutting_down" ? Effect.fail(new Ended()) : Effect.succeed(refusal),
+    ),
+  )
 
 const isPassing = ({ code }: LaurelError): boolean =>
   code === "overloaded" || code === "storage_unavailable"

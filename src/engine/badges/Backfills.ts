@@ -1,8 +1,8 @@
 /**
  * Runs that award a badge to users who qualify already (`BackfillRun`): in the background, one at a time in
- * each environment, in the order in which they were asked for. What is asked for and done is in the project's
- * state. A run that a crash or a shutdown cut off begins anew at the next start; who has the badge by then is
- * passed over, so nobody gets it twice.
+ * each environment, in the order of the requests. The project's state has the requests and their
+ * results. A run that a crash or a shutdown interrupted restarts with the next start and skips users who have the badge,
+ * so no user gets it twice.
  */
 import { Cause, Effect, FiberSet } from "effect"
 import type { ProjectCommand } from "../../domain/decide/Project.ts"
@@ -42,7 +42,7 @@ export class Backfills {
     this.#parts = parts
   }
 
-  /** Goes on with what is not finished, and then with what is asked for; never ends by itself. */
+  /** Resumes unfinished runs, then serves requests; never ends by itself. */
   readonly run: Effect.Effect<void, Broken> = Effect.scoped(
     Effect.gen({ self: this }, function* () {
       const fibers = yield* FiberSet.make<void, Broken>()
@@ -74,7 +74,7 @@ export class Backfills {
         // One user's broken state is no reason to end the process, time and again.
         Effect.catchCause((cause) =>
           Cause.hasDies(cause)
-            ? Effect.logError("A backfill failed; it begins anew at the next start", cause)
+            ? Effect.logError("A backfill crashed; it restarts with the next start", cause)
             : Effect.failCause(cause),
         ),
       ),
@@ -119,7 +119,7 @@ export class Backfills {
       if (refusal !== undefined && refusal.code !== "conflict") {
         return yield* Effect.die(refusal)
       }
-      // In one go with the look for the next: what is asked for after it finds nothing under way.
+      // In the same turn as the look for the next run: a later request finds none under way.
       this.#runs.delete(environmentId)
       run = this.#nextOf(this.#parts.environments.of(environmentId))
     }

@@ -7,8 +7,8 @@
  * harm: a board counts once its window is written, at its end, and what was begun is deleted before the
  * next attempt.
  *
- * Everything goes in small pieces, the loop serving others in between, so that a board of a million costs
- * nobody more than a few milliseconds of waiting (`bench/rollover.ts`). Nothing is copied: a frozen board does
+ * Everything is written in small pieces with other work in between, so that a board of a million delays a request by a
+ * few milliseconds at most (`bench/rollover.ts`). Nothing is copied: a frozen board does
  * not change, and rows that become gaps while it is written are taken out on disk afterwards. Nothing is
  * allocated at once that grows with the board but a counter per bucket.
  */
@@ -51,7 +51,7 @@ export class BoardWriter {
     this.#options = options
   }
 
-  /** Brings all stored boards up to date by way of `write`. After a failure the next call goes on. */
+  /** Brings all stored boards up to date by way of `write`. After a failure the next call resumes. */
   readonly write = Effect.fnUntraced(function* (this: BoardWriter, write: Write) {
     for (const environment of this.#options.environments) {
       for (const kind of windowKinds) {

@@ -8,8 +8,8 @@
  * ones as it stands, and kept until the next snapshot has written it. From then on it is **stored**: read
  * from LMDB, until it is too old.
  *
- * Who is hidden or erased leaves all of them at once, and closed ones for good: the row becomes a gap, in
- * memory at once, and on disk with the next snapshot (`removed` has those who wait for that).
+ * A user who is hidden or erased leaves all boards at once, and closed ones for good: the row becomes a gap, in memory
+ * at once and on disk with the next snapshot (`removed` lists those users).
  *
  * Cost: a record that changed xp moves the user on up to four boards, any other does nothing. Closing a
  * window moves a reference.
@@ -77,7 +77,7 @@ export class Windows {
     this.storedThrough = index
   }
 
-  /** Lets go of boards of windows that were closed without anybody on them, or so a start found. */
+  /** Drops the boards of windows up to `index`, which closed empty. */
   dropThrough(index: number): void {
     for (const open of this.open.keys()) if (open <= index) this.drop(open)
   }
@@ -92,7 +92,7 @@ export class Windows {
     this.frozen.push({ index, startsAt, endsAt, sequence, board, gaps, removed })
   }
 
-  /** The open windows before the one at `open`, for which nothing counts any more; those that nobody is on are let go. */
+  /** The open windows before the one at `open`, for which no record counts any more; empty ones are dropped. */
   over(open: number): ReadonlyArray<{ readonly index: number; readonly total: number }> {
     const over: Array<{ readonly index: number; readonly total: number }> = []
     for (const [index, { total }] of this.open) {

@@ -181,7 +181,7 @@ export class BoardReader {
     )
   }
 
-  /** The board of one window, wherever it is; an empty one where nobody was on it. */
+  /** The board of one window, wherever it is; an empty one where it had no users. */
   #window(
     environment: RankedEnvironment,
     kind: WindowKind,

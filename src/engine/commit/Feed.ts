@@ -44,7 +44,7 @@ export class FeedEntry {
     return this.#messages[index]
   }
 
-  /** The messages are made anew for whoever asks for them again. */
+  /** Drops the messages; the next request makes them again. */
   forget(): void {
     this.#messages = undefined
   }
@@ -194,7 +194,7 @@ export class Feed {
       () => Effect.sync(() => this.#holds.delete(needed)),
     )
 
-  /** The lowest sequence that somebody holds; infinite where nobody does. */
+  /** The lowest sequence that is held; infinite without a hold. */
   readonly held: Effect.Effect<number, Broken> = Effect.suspend(() =>
     Effect.map(Effect.all([...this.#holds]), (needed) =>
       Math.min(Number.POSITIVE_INFINITY, ...needed),

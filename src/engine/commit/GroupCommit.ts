@@ -3,16 +3,17 @@
  * serves many writers.
  *
  * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable.
- * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and where the memory that its texts
- *   stand in ends (`RecordBuffer`); what is not yet durable stays below `commitPendingBytesMax`, which callers check with
- *   `accepting`.
- * - No space: the batch stays at the head and is tried again until it goes through; nothing else is taken
- *   meanwhile (`stalled`). After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to
- *   `onCommitted`, and the waiters hear of the stall: nobody waits longer for a full disk. The records still go to the disk.
- * - Any other failure: `onBroken`, and nothing is committed any more. The process must end.
+ * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and at the end of the slab that has
+ *   its texts (`RecordBuffer`). From `commitPendingBytesMax` not yet durable bytes on, `accepting` is false and callers
+ *   take no more commands; those already accepted are still appended.
+ * - No space: the batch at the head is retried until it succeeds; meanwhile `stalled` is true and no command is taken.
+ *   After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to `onCommitted`, and the
+ *   waiters are called: no caller waits longer for a full disk. The records still go to the disk.
+ * - Any other failure: `onBroken`, and no further batch is committed. The process must end.
  * - Relaxed durability hands a batch to `onCommitted` before the flush.
  *
- * Cost: each record is written once, into `texts`, and goes to the disk from there.
+ * Cost: each record is written once, into `texts`, and goes to the disk from there. The wake-up of the loop is a plain
+ * callback, since every record passes it.
  */
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
@@ -22,7 +23,7 @@ import type { RecordBuffer } from "../records/RecordBuffer.ts"
 
 export type Durability = "fsync" | "relaxed"
 
-/** Who waits for what was appended before. */
+/** Waits for all records appended before. */
 export interface CommitWaiter {
   /** All of it is committed. */
   readonly committed: () => void
@@ -198,7 +199,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       if (stalledSince === undefined) {
         stalledSince = now
         stalled = true
-        yield* Effect.logError("The disk is full: writes are refused until there is space").pipe(
+        yield* Effect.logError("Disk full: refusing writes until space is free").pipe(
           Effect.annotateLogs({ operation: error.operation }),
         )
       }
@@ -209,7 +210,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     }
     if (stalled) {
       stalled = false
-      yield* Effect.logInfo("There is space again: writes go on")
+      yield* Effect.logInfo("Disk space recovered; accepting writes")
     }
   })
 

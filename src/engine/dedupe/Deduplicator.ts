@@ -1,11 +1,10 @@
 /**
- * Which commands an actor has had before, by the names that make a repeat a duplicate: those whose records
- * are not in the snapshot yet are found among the actor's pending ones, the others in the snapshot's index. A new
- * name, the usual case, is told from both by the filter, and costs no look-up.
+ * Finds the earlier record of a repeated command by its name (the caller's id): among the actor's pending records, then
+ * in the snapshot's index. The filter recognises a new name, the usual case, without a look-up.
  *
- * Both are looked through by hashes; which name was meant, or none, is seen in the record. Whoever has many records that
- * wait and repeats itself is given a map of their hashes, so that a repeat costs the same however many there are. It goes
- * with the next snapshot.
+ * Both look-ups go by hash; the record itself has the name, which settles a collision. An actor with many pending records
+ * gets a map of their hashes at its first repeat, so that a repeat costs the same however many there are. The next
+ * snapshot drops the map.
  */
 import { Effect } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
@@ -128,7 +127,7 @@ export class Deduplicator {
     return hash
   }
 
-  /** The actor's erasure was appended: what it had before is not known any more. */
+  /** The actor's erasure was appended: its earlier names are new again. */
   erase(actor: NamedActor, sequence: number): void {
     this.#options.erasures.appended(actor, sequence)
   }

@@ -1,12 +1,13 @@
 /**
- * Idempotency keys: the first answer to a request is its record, kept for `idempotencyRetentionMs`. The
- * promise is written in the same record as what the request did (`Kept`), so no crash can separate them.
+ * Idempotency keys: the first answer to a request is a record, kept for `idempotencyRetentionMs`. A request of one
+ * command has its key in the record of that command (`Kept`), so no crash can separate the two. The answer to a batch is
+ * a record of its own after those of the events: a retry after a crash in between finds the events as duplicates, by ids
+ * derived from the key.
  *
  * A key is `running` from the moment its request is accepted until its record is durable, or the request ends without
  * one; `recent` from then until the snapshot has the record, and afterwards an entry of the snapshot (`KeptAnswers.ts`).
- * A caller who is answered before the commit, because the disk is full, frees nothing.
- * `expiry` lists the entries by the time at which they are deleted (`dedupe/AnswerExpiry.ts`). What is kept of a user who
- * was erased since counts as not there.
+ * A caller who is answered before the commit, because the disk is full, frees no key. `expiry` lists the entries by the
+ * time of their deletion (`dedupe/AnswerExpiry.ts`). An answer about a user who was erased since counts as absent.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -27,7 +28,7 @@ export interface Idempotency {
   readonly reserved?: true
 }
 
-/** `fresh`: the caller goes on, and must `release` at the end. Otherwise `record` has the first answer. */
+/** `fresh`: the caller runs the request, and must `release` at the end. Otherwise `record` has the first answer. */
 export type Reservation =
   | { readonly fresh: true; readonly release: () => void }
   | { readonly fresh: false; readonly record: JournalRecord }

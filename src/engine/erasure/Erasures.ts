@@ -1,12 +1,12 @@
 /**
- * Who was erased, as long as the snapshot may have something of them: everything about such a user up to the
- * sequence of the erasure is as if it was not there, wherever it is read. The next snapshot deletes it; before
- * that nothing is written of it any more. Recovery finds the erasure in the journal and goes on.
+ * Erased users whose data the snapshot may still have: a tombstone by user, with the sequence of the erasure. Every
+ * reader skips the user's data up to it; no snapshot writes such data, and the next one deletes it. Recovery finds
+ * the erasure in the journal again.
  *
- * What was decided and is not durable yet (`ahead`) counts for the user's own next commands, and for nobody else.
+ * An erasure that is decided and not durable yet (`ahead`) counts for the user's own next commands only.
  *
- * A keyed batch that began before an erasure may tell of the user when it is answered at last, so an erasure is
- * remembered until no such batch is under way.
+ * The answer of a keyed batch that began before an erasure may name the user, so the tombstone stays until no such
+ * batch is under way.
  */
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 

@@ -4,8 +4,8 @@ import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 
 /**
- * Whether the user of a record was erased since. Their state tells, but for one who was created in the very
- * millisecond of the record: `hasRecord` looks whether it is in their history.
+ * Whether the user of a record was erased after it. The user's state decides, unless the user was created in the
+ * millisecond of the record: then `hasRecord` looks into the history.
  */
 export const makeIsErased =
   (

@@ -136,7 +136,7 @@ export class RecordBuffer {
     return bytes.copy(target, offset, start, start + this.#lengths[at]!)
   }
 
-  /** The snapshot has every record up to `watermark`: nobody asks for their texts any more. */
+  /** The snapshot has every record up to `watermark`: their texts are dropped. */
   release(watermark: number): void {
     let count = 0
     for (const slab of this.#slabs) {

@@ -14,10 +14,10 @@ import { decodePage } from "../records/Codec.ts"
 type Store = Storage["Service"]
 
 /**
- * What removes an erased user from the snapshot, in groups that must be written whole: each history page with
- * all that its records lead to, since nothing else does, and at last the state. Callers' ids are taken out of
- * the index, which tells what that changes (`takeRemoved`): that belongs to the same transaction. What the user has had since the
- * erasure stays; `isThere` tells whether there is anything.
+ * The entries that remove an erased user from the snapshot, in groups that must be written whole: each history page with
+ * all entries that only its records lead to, and last the state. Callers' ids are taken out of the index, whose changed
+ * buckets (`takeRemoved`) belong to the same transaction. Data since the erasure stays; `isThere` says whether the user
+ * has any.
  */
 export const erasedEntries = (
   storage: Store,

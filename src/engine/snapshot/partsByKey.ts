@@ -1,4 +1,4 @@
-/** Users as neighbours in the snapshot. */
+/** Partitions changed actors by key range. */
 import { Effect } from "effect"
 import type { Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
@@ -9,9 +9,9 @@ interface OfSubject {
 }
 
 /**
- * The items in parts of about `size`, each of which has keys of the snapshot that stand together: all of a part are
- * before all of the next. So a part is written to few pages of LMDB, and sorting it would save none. Where the
- * parts end is told by a sample. Gives way to others now and then.
+ * The items in parts of about `size`, by ranges of their keys in the snapshot: all of a part come before all of the next.
+ * So a part is written to few pages of LMDB, and sorting it would save none. A sample sets the ends of the parts. Yields
+ * to the event loop now and then.
  */
 export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
   items: ReadonlyArray<A>,

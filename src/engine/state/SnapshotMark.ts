@@ -33,8 +33,8 @@ export interface SnapshotPlace {
 }
 
 /**
- * The mark after `mark`. The journal before its oldest mark is let go of: it is older than its retention, or too large.
- * What somebody needs (`held`: the lowest such sequence) stays longer, until it is far too large.
+ * The mark after `mark`. The journal before its oldest mark is pruned once it is older than its retention or too large.
+ * Records from `held` on, which a reader still needs, stay longer, up to `journalHeldBytesMax`.
  */
 export const nextMark = (
   mark: SnapshotMark,

@@ -1,14 +1,14 @@
 /**
- * When something will happen to the users of one environment by itself: a streak breaks, a quest ends. So that
- * time passing costs only those to whom something happens, not a look at everybody every day.
+ * When something falls due for the users of one environment without an event: a streak breaks, a quest ends. So the
+ * passing of time costs a look at the users who are due, not at all users every day.
  *
  * A member's due time is a second (of epoch time), and a member is listed under one second that is not later
- * (`#homes`). When the due time moves later, which is what activity does, nothing is done: the member is found
- * when that second comes, and listed anew. When it moves earlier, the member is listed there and the old
+ * (`#homes`). When the due time moves later, as by activity, nothing is done: the member is found
+ * when that second comes, and listed again. When it moves earlier, the member is listed there and the old
  * listing no longer counts. So a member is listed once, plus once for each time it came earlier.
  *
- * Who has something that may come due if definitions are edited, such as a quest without an end, is `never`
- * due, in contrast to who has nothing at all (0). `recheck` has all of them looked at again.
+ * A user with something that only an edit of definitions can make due, such as a quest without an end, is due `never`;
+ * a user without anything, at 0. `recheck` looks at all but the latter again.
  *
  * Cost: 8 bytes a member, 4 for its listing; a change is two reads and writes in arrays.
  */
@@ -19,7 +19,7 @@ import { isMidway } from "../../domain/user/QuestState.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { limits } from "../../Limits.ts"
 
-/** The due second of who has something that could only become due by an edit. */
+/** The due second of a user with something that only an edit can make due. */
 export const never = 0xffff_ffff
 
 /** The second at which a tick would find something to note for `user`: past ones included; `never`, or 0 for nothing. */

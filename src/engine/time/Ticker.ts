@@ -1,7 +1,7 @@
 /**
  * Lets users know that time has passed: takes those whose due time has come from the agendas, looks whether
  * something is really due, and only then asks the user's actor, with a `tick`. At a bounded rate: after each
- * group of users comes a pause, so that a midnight at which many streaks break slows nobody down.
+ * group of users comes a pause, so that a midnight at which many streaks break delays no request.
  */
 import { Effect, type Latch } from "effect"
 import type { ProjectState } from "../../domain/project/Project.ts"

@@ -1,12 +1,12 @@
 /**
  * Closes the windows of leaderboards when they end: for every environment whose local day has changed, and for
- * one whose time zone has, it asks the project actor for a record. At start it does so for all, so that
- * what ended while nobody was there is closed then.
+ * one whose time zone has, it asks the project actor for a record. At start it does so for all, and closes the windows
+ * that ended while the server was down.
  *
  * A window may be closed once all records that count for it are durable. Those were decided before its end, so
  * it waits, after the end, for the commit of all that was appended by then, and then asks within the same
- * turn of the event loop: nothing can come in between. Should the settings have changed while it waited, what
- * is over may be another thing by then, and it begins anew.
+ * turn of the event loop: nothing can come in between. If the settings have changed while it waited, other
+ * windows may be over, and it starts again.
  *
  * It sleeps until the next midnight of any zone that is in use, and looks at the clock every
  * `clockCheckMs`, in case that was set.
