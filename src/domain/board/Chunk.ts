@@ -1,9 +1,9 @@
 /**
  * A run of a leaderboard's order: in each slot a key (score and tie) and a member number, in two typed arrays.
- * It does not know how many of its slots are taken; its owner does, and passes ends and sizes. Slots behind
- * those hold anything.
+ * Its owner knows the number of used slots, and passes ends and sizes. The content of unused slots is
+ * undefined.
  *
- * Moving slots is what a board spends most of its time with, and a call to move a few kilobytes costs more
+ * A board spends most of its time moving slots, and a call to move a few kilobytes costs more
  * than the bytes: so score and tie, which are always read together, lie in one array.
  */
 import { limits } from "../../Limits.ts"

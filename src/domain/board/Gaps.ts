@@ -1,6 +1,6 @@
 /**
  * The positions of a frozen board whose users are gone (hidden or erased since): the rows keep their
- * positions, and this counts around those that are not shown any more. Sorted; a lookup is O(log n).
+ * positions, and this skips the hidden ones. Sorted; a lookup is O(log n).
  */
 export class Gaps {
   readonly #positions: Array<number>

@@ -1,17 +1,17 @@
 /**
- * One leaderboard: who has how much, in order, with ranks. In memory, synchronous, and a pure function of
- * what was set: replaying the same sets gives the same board.
+ * One leaderboard: members by score, with ranks. In memory, synchronous, and a pure function of its calls: replaying
+ * the same calls gives the same board.
  *
  * Order: score descending, then `tieSequence` ascending (the sequence of the record that set the score, so
- * who reached it first comes first), then user id by code unit (only when two have the same sequence).
+ * the first to reach it comes first), then user id by code unit (only when two have the same sequence).
  * Ranks are competition ranks: 1, 1, 3. Only scores above 0 are listed.
  *
- * A member is a dense number for a user id, held by `Members`; several boards may share one. Who keeps the
- * number of a user (its actor) saves the lookup of the id. The order itself is `board/ScoreOrder.ts`.
+ * A member is a dense number for a user id, held by `Members`; several boards may share one. A user's
+ * actor keeps the number and saves the lookup of the id. The order itself is `board/ScoreOrder.ts`.
  *
  * Cost at a million members: about 0.5 µs for a rank, 1.5 µs for an update, as much for a page of 100, and 1
  * µs more for the lookup of an id; 24 to 33 bytes a member and board. Nothing but `fromEntries` takes long.
- * A new board costs nothing, and an old one is dropped by letting go of it.
+ * A new board costs nothing, and an old one is garbage-collected.
  */
 import { Members } from "./Members.ts"
 import { ScoreOrder } from "./ScoreOrder.ts"
@@ -103,7 +103,7 @@ export class Leaderboard {
     return member === undefined ? null : this.rank(member)
   }
 
-  /** The rank that whoever has `score` (> 0) has or would have: 1 + the number of higher scores. */
+  /** The rank of a `score` (> 0): 1 + the number of higher scores. */
   rankOfScore(score: number): number {
     return 1 + this.#order.countAbove(score)
   }
@@ -137,7 +137,7 @@ export class Leaderboard {
   }
 }
 
-// Anything else would silently break the order for everybody, so a caller's mistake ends here.
+// Other values would silently corrupt the order, so they throw.
 const assertKey = (score: number, tieSequence: number): void => {
   if (!(Number.isSafeInteger(score) && score >= 0)) {
     throw new RangeError(`A score must be an integer from 0 to 2^53 - 1, not ${score}`)

@@ -1,7 +1,7 @@
 /**
  * The ids of members as UTF-8, one behind the other in pages: two bytes of length, then the bytes, each at
- * a multiple of 4. The first page doubles until it has full size; full pages never move. An id that is given
- * up is overwritten with zeros; its place is not used again.
+ * a multiple of 4. The first page doubles until it has full size; full pages never move. A released id is
+ * overwritten with zeros; its place is not reused.
  */
 import { MemberTable } from "./MemberTable.ts"
 
@@ -92,7 +92,7 @@ export class MemberIds {
     return at + page.copy(target, at, start, start + page.readUInt16LE(start - 2))
   }
 
-  /** Forgets the id of `member`. */
+  /** Erases the id of `member`. */
   erase(member: number): void {
     const place = this.#places.get(member) * 4
     const page = this.#pages[Math.floor(place / pageBytes)]!

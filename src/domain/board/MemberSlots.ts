@@ -1,6 +1,6 @@
 /**
  * A hash table from ids to member numbers, by open addressing with linear probing in typed arrays: 8 bytes a
- * slot, at most three quarters of them used. What is removed leaves a mark until the table is next rebuilt.
+ * slot, at most three quarters of them used. A removal leaves a tombstone until the table is rebuilt.
  */
 import type { MemberIds } from "./MemberIds.ts"
 

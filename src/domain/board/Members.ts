@@ -3,14 +3,14 @@
  * one environment (all-time, daily, weekly…) may share one `Members`: an id and its number are then held
  * once, and a new window starts empty without touching it.
  *
- * Numbers count from 0; those given back are used again first. Whoever gives one back must have taken it
- * off every board, and whoever holds it must forget it.
+ * Numbers count from 0; released numbers are reused first. Before a release the
+ * member must be off every board, and no copy of the number may remain.
  *
  * A million ids as strings in Maps slow a start and keep the garbage collector busy. So
  * ids lie as UTF-8 in large buffers (`MemberIds`), and typed arrays lead from a keyed hash to the number:
- * about 40 bytes a member for ids of 20. A start gives the bytes that it has at hand, and a string is
- * made only for an id that is shown, and then kept. Tables of a few thousand entries each double one at a
- * time, buffers never move once they are large: nothing stops the loop.
+ * about 40 bytes a member for ids of 20. A start passes the bytes that it has read; a string is
+ * made only for an id that is shown, and then cached. Tables of a few thousand entries each double one at a
+ * time, buffers never move once they are large: no operation holds the event loop.
  */
 import { limits } from "../../Limits.ts"
 import { halfSipHash } from "./halfSipHash.ts"

@@ -1,11 +1,11 @@
-/** What commands about runs of a badge's award decide; what one user gets of a run is in `Badges.ts`. */
+/** Decides commands that start and finish backfills; `Badges.ts` decides the award to each user. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import { type Decided, refuse } from "./Decided.ts"
 
 export type BackfillCommand =
   | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }
-  /** All users were looked at. */
+  /** All users were checked. */
   | {
       readonly kind: "finishBackfill"
       readonly badgeId: string

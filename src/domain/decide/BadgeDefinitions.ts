@@ -1,4 +1,4 @@
-/** What commands about badges decide. How users earn them is in `Badges.ts`. */
+/** Decides commands on badges. Users earn them in `Badges.ts`. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Badge, Criterion, CriterionKind } from "../project/Badge.ts"
@@ -10,7 +10,7 @@ import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { badgeInUse, streakReferenceFaults } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
-/** A criterion as callers send it: the members of all kinds side by side. */
+/** A criterion as sent: the union of the members of all kinds. */
 export interface CriterionParts {
   readonly kind?: CriterionKind
   readonly target?: number
@@ -21,7 +21,7 @@ export interface CriterionParts {
 
 type Fields = Pick<Badge, "name" | "description" | "icon" | "secret">
 
-/** The members to change, as a merge patch has them: `criteria` member by member, unless its kind changes. */
+/** The members of a merge patch; `criteria` is merged unless its kind changes. */
 export interface BadgeChange extends Partial<Fields> {
   readonly criteria?: CriterionParts
 }
@@ -110,7 +110,7 @@ const criterionOf = (
     ),
   ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  // What the kind requires is there now.
+  // All members that the kind requires are present now.
   const criterion = {
     kind,
     ...(kind !== "manual" && { target }),

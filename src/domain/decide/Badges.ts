@@ -1,4 +1,4 @@
-/** Which badges a decision earns by their criteria. */
+/** Awards badges by their criteria. */
 import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
 import { targetOf } from "../project/Badge.ts"
@@ -11,19 +11,19 @@ import { refuse } from "./Decided.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**
- * Counts the event for the badges that count actions, and gives those whose target it reaches. Who has a badge
- * is counted on: when an event is taken back, those after it may still be enough.
+ * Counts the event for the `action_count` badges, and awards those whose target it reaches. Counting continues after
+ * the award: if an event is revoked, later ones may still reach the target.
  */
 export const countAction = (draft: Draft, badges: ReadonlyArray<CountingBadge>): void => {
   for (const { badge, criteria } of badges) {
     const current = (draft.user?.badgeCounts.get(badge.id) ?? 0) + 1
     draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
-    // As with balances: who is past a target that was lowered has it from a backfill.
+    // As with balances: a user past a lowered target gets the badge by a backfill.
     if (current === criteria.target) draft.giveBadge(badge.id, "criteria", criteria.target)
   }
 }
 
-/** Gives the badges whose targets the balances and counts of the decision have passed. */
+/** Awards the badges whose targets the balances and counts of the decision passed. */
 export const awardBadges = (draft: Draft): void => {
   const { index, points, questsCompleted, user, xp } = draft
   const { thresholds } = index
@@ -31,13 +31,13 @@ export const awardBadges = (draft: Draft): void => {
   award(draft, thresholds.points, user?.points ?? 0, points)
   award(draft, thresholds.quest_count, user?.questsCompleted ?? 0, questsCompleted)
   if (thresholds.level.targets.length > 0) {
-    // Level 1 is where everybody begins: it is reached by the first event.
+    // Every user starts at level 1, which the first event reaches.
     const before = user === undefined ? 0 : draft.levelOf(user.xp)
     award(draft, thresholds.level, before, draft.levelOf(xp))
   }
 }
 
-/** Gives the badges for a streak that went from `before` days to `after`. */
+/** Awards the badges for a streak that grew from `before` to `after` days. */
 export const awardStreakBadges = (
   draft: Draft,
   key: string,
@@ -57,7 +57,7 @@ const award = (draft: Draft, thresholds: Thresholds, before: number, after: numb
   }
 }
 
-/** Gives one badge to a user who qualifies already; decides nothing for who does not, or has it. */
+/** Awards a badge to a user who already qualifies; no facts for other users. */
 export const decideBackfill = (
   user: UserState | undefined,
   project: ProjectState,

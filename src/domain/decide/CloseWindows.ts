@@ -1,11 +1,11 @@
-/** The windows of the leaderboard, as an environment's project actor opens and closes them. */
+/** Opens and closes the leaderboard windows of an environment. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
 import { type Decided, refuse } from "./Decided.ts"
 
-/** Windows that are over, with how many are on the board of each; what is not over, or closed already, is left out. */
+/** Ended windows, with the number of users on the board of each; open and already closed windows are ignored. */
 export interface CloseWindows {
   readonly kind: "closeWindows"
   readonly windows: ReadonlyArray<{
@@ -16,8 +16,8 @@ export interface CloseWindows {
 }
 
 /**
- * The index of the window that is open: the one `now` lies in, or, where that is closed already because the
- * time zone was changed or the clock set back, the one after the last that is closed.
+ * The index of the open window: the window of `now`, or, if that is already closed since the time zone changed or the
+ * clock was set back, the window after the last closed one.
  */
 export const openWindow = (
   { closedThrough }: ProjectState,
@@ -26,7 +26,7 @@ export const openWindow = (
   now: number,
 ): number => Math.max(zone.windowAt(kind, now), closedThrough[kind] + 1)
 
-/** One fact for each window that is over at `now`, each kind's in order; refused when none is. */
+/** A fact for each window that ended by `now`, in order per kind; refused if none did. */
 export const decideCloseWindows = (
   project: ProjectState,
   { windows }: CloseWindows,

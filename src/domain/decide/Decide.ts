@@ -1,10 +1,9 @@
 /**
- * What a user's command decides: pure, synchronous and total; time comes in as `now`, and the record
- * that a revocation names as `found`. Duplicates are not its business: the actor answers those from the
- * first record.
+ * Decides a user's command: pure, synchronous, total; `now` is the time, `found` the record that a revocation names.
+ * The actor answers duplicates from the first record before it calls this.
  *
- * The order in which an event takes effect: rules, in the order of their creation; then quests, in theirs;
- * then streaks; then badges, which see all that was earned before; at last the level.
+ * Order of effects of an event: rules and quests in the order of their creation, streaks, badges (which see all that
+ * was earned before), level.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -28,13 +27,13 @@ import { decideRevocation } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
 import { breakStreaks, extendStreaks } from "./Streaks.ts"
 
-/** Counts what decisions cost, whatever they come to. */
+/** Counts the work of decisions, refused ones included. */
 export interface Meter {
   /** As `Matching.work`. */
   work: number
 }
 
-/** What `command` does to `user` (`undefined`: never seen) under the definitions of `project`, or why it is refused. */
+/** The facts of `command` for `user` (`undefined`: unknown) under the definitions of `project`, or its refusal. */
 export const decideUser = (
   user: UserState | undefined,
   project: ProjectState,
@@ -52,7 +51,7 @@ export const decideUser = (
       return decideRevocation(user, project, command, now, found)
     case "profile": {
       const draft = new Draft(user, project, now)
-      // What is over stays over where it is yesterday still.
+      // A streak that broke by today's date stays broken in a zone where it is still yesterday.
       if (command.change.timezone !== undefined) breakStreaks(draft)
       const profile = { ...(user?.profile ?? emptyProfile), ...command.change }
       draft.facts.push({ kind: "user.updated", profile })
@@ -69,7 +68,7 @@ export const decideUser = (
       const draft = new Draft(user, project, now)
       breakStreaks(draft)
       expireQuests(draft)
-      // No record: nothing would be in it.
+      // No facts: no record is written.
       if (draft.facts.length === 0) return Result.fail(nothingDue)
       return Result.succeed({ cause: command, facts: draft.facts })
     }
@@ -147,7 +146,7 @@ const decideReward = (
   return draft.finish(command, "reward.granted")
 }
 
-/** What the counts of quests lose with the user; nothing of it tells who it was. */
+/** The fact of an erasure, for the counts of quests; it does not identify the user. */
 const deletionOf = ({ quests }: UserState): Fact => {
   const inProgress: Array<string> = []
   const completed: Array<string> = []

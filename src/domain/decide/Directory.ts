@@ -1,4 +1,4 @@
-/** What commands to the directory decide. */
+/** Decides commands to the directory. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { AccountCommand } from "../accounts/AccountCommand.ts"
@@ -16,9 +16,9 @@ import { type Decided, refuse } from "./Decided.ts"
 
 export type DirectoryCommand =
   | AccountCommand
-  /** Keeps the secret for the hashes of all keys to come; once, for ever. */
+  /** Stores the secret for the hashes of all keys; once per data directory. */
   | { readonly kind: "createDirectory"; readonly hashSecret: string }
-  /** Creates the key, and its project too where no project has this name. */
+  /** Creates the key, and its project if no project has this name. */
   | {
       readonly kind: "createKey"
       readonly projectId: string
@@ -26,7 +26,7 @@ export type DirectoryCommand =
       readonly key: Omit<ApiKey, "projectId" | "createdAt" | "revokedAt">
     }
   | { readonly kind: "revokeKey"; readonly keyId: string }
-  /** Nothing has happened for a while: a record that says nothing lets the journal go on, and its old end go. */
+  /** An empty record of an idle server, so that the journal advances and old segments can be pruned. */
   | { readonly kind: "heartbeat" }
 
 export const decideDirectory = (

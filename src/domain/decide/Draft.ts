@@ -1,6 +1,6 @@
 /**
- * A decision while it is made: the facts so far, and the balances they lead to. What concerns one subject
- * (rules, quests, streaks, badges) adds to it in its own file; `Decide.ts` has the order.
+ * A decision in progress: the facts so far, and the balances after them. Each subject (rules, quests, streaks, badges)
+ * adds its facts in its own file; `Decide.ts` has the order.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
@@ -25,17 +25,17 @@ export class Draft {
   readonly user: UserState | undefined
   readonly project: ProjectState
   readonly index: ActionIndex
-  /** When it is decided, epoch milliseconds. */
+  /** The time of the decision, epoch milliseconds. */
   readonly now: number
-  /** When what it is about occurred; never after `now`. */
+  /** The time of the event; never after `now`. */
   readonly occurredAt: number
   readonly zone: Zone
   xp: number
   points: number
   questsCompleted: number
-  /** Quests that this decision completes. */
+  /** Quests completed by this decision. */
   completed: Set<string> | undefined
-  /** Badges that this decision gives. */
+  /** Badges awarded by this decision. */
   #given: Set<string> | undefined
 
   constructor(
@@ -82,7 +82,7 @@ export class Draft {
     return this.user?.badges.has(badgeId) === true || this.#given?.has(badgeId) === true
   }
 
-  /** Gives a badge that the user does not have and that is not archived; `target` where its criteria were met. */
+  /** Awards a badge unless it is archived or the user has it; `target` if awarded by its criteria. */
   giveBadge(badgeId: string, source: Source, target?: number): void {
     const badge = this.project.badges.get(badgeId)
     if (badge === undefined || badge.archived || this.hasBadge(badgeId)) return
@@ -97,7 +97,7 @@ export class Draft {
     })
   }
 
-  /** Why the balances can not be, if they can not. Sums of two safe integers are exact or visibly too large. */
+  /** The refusal of a balance out of range. Sums of two safe integers are exact or visibly too large. */
   overflow(): LaurelError | undefined {
     const name =
       this.xp > limits.balanceMax ? "xp" : this.points > limits.balanceMax ? "points" : undefined
@@ -120,13 +120,13 @@ export class Draft {
     return { level }
   }
 
-  /** Credits the windows that are open and in which it occurred. */
+  /** Credits the open windows that contain the event. */
   #creditWindows(amount: number): void {
     const credit = openWindows(this.user, this.project, this.zone, this.now, this.occurredAt)
     if (credit === undefined) return
     const { daily, monthly, weekly } = credit
     this.facts.push(
-      // All of them, as a rule; a copy of what is there takes longer.
+      // Usually all three; a spread is slower.
       daily !== undefined && weekly !== undefined && monthly !== undefined
         ? { kind: "windows.credited", amount, daily, weekly, monthly }
         : { kind: "windows.credited", amount, ...credit },
@@ -143,9 +143,8 @@ export class Draft {
 }
 
 /**
- * The open windows that something which `occurredAt` counts for: those in which `now` lies too. Where the
- * zone has changed so that today's window is closed already, the next one is open in its place; and a user
- * for whom a later one has begun, in another zone, does not go back.
+ * The open windows of an event at `occurredAt`: those that also contain `now`. If a change of time zone left today's
+ * window closed, the next one is open instead; a user who is already in a later window, by another zone, stays in it.
  */
 export const openWindows = (
   user: UserState | undefined,
@@ -172,7 +171,7 @@ export const openWindows = (
   return credit
 }
 
-/** The window that what happens today counts for. */
+/** The index of the window for events of today. */
 const openIndex = (
   kind: WindowKind,
   today: number,

@@ -1,6 +1,6 @@
 /**
- * Things whose `kind` says which members they have, as callers send and patch them: all members side by side,
- * each there or not. A null member is not there.
+ * Objects whose `kind` determines their members, as sent and patched: the union of all members, each optional. A null
+ * member counts as absent.
  */
 import type { Fault } from "../values/Errors.ts"
 
@@ -11,13 +11,13 @@ export interface KindMembers {
 
 type Parts = { readonly kind?: string | undefined }
 
-/** `before` with the members of `change`; of another kind nothing is kept. */
+/** `before` with the members of `change`; a change of kind replaces all members. */
 export const patchedParts = <P extends Parts>(before: P | undefined, change: P): P =>
   before === undefined || (change.kind !== undefined && change.kind !== before.kind)
     ? change
     : { ...before, ...change }
 
-/** What `parts` lack for their kind, and what they have that is not for it. */
+/** Faults of `parts`: members missing for their kind, and members of other kinds. */
 export const partFaults = <Kind extends string>(
   parts: Parts,
   kinds: Readonly<Record<Kind, KindMembers>>,

@@ -1,4 +1,4 @@
-/** What a command to an environment's project actor decides; each subject has its own file. */
+/** Decides a command to an environment's project actor; each subject has its own file. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import { type BackfillCommand, decideBackfillRun } from "./BackfillRuns.ts"
@@ -20,7 +20,7 @@ export type ProjectCommand =
   | CloseWindows
   | { readonly kind: "keepBatch"; readonly results: unknown }
 
-/** What `command` does to the project in `state`, or why it is refused; everything that is wrong with it is told at once. */
+/** The facts of `command` for the project in `state`, or a refusal with all of its faults. */
 export const decideProject = (
   state: ProjectState,
   command: ProjectCommand,

@@ -1,4 +1,4 @@
-/** What commands about quests decide. How events move users through quests is in `Quests.ts`. */
+/** Decides commands on quests. Events advance users through quests in `Quests.ts`. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -11,7 +11,7 @@ import { type Decided, quotaExceeded, refuse } from "./Decided.ts"
 import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
-/** The members to change, as a merge patch has them: `reward` and `metadata` member by member. */
+/** The members of a merge patch; `reward` and `metadata` are merged. */
 export interface QuestChange
   extends Partial<Omit<Quest, "id" | "set" | "reward" | "metadata" | "createdAt" | "updatedAt">> {
   readonly reward?: Partial<Gives>
@@ -96,7 +96,7 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   return faults
 }
 
-/** What is set by hand when `quest` is to have the status `to`, or why it can not have it. */
+/** The status to set by hand so that `quest` gets the status `to`, or the refusal. */
 const moved = (
   quest: Quest,
   to: QuestStatus | undefined,

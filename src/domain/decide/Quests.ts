@@ -1,4 +1,4 @@
-/** How events move quests on, and how time ends them. */
+/** Advances quests by events, and expires them by the clock. */
 import type { StepsOfQuest } from "../project/ActionIndex.ts"
 import { type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
 import type { TrackedEvent } from "../record/Record.ts"
@@ -12,13 +12,13 @@ import {
 import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
 import type { Draft } from "./Draft.ts"
 
-/** The period in which something counts that occurred then; `undefined`: it is over. */
+/** The period of the event; `undefined` if it is over. */
 const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
   const current = questPeriodOf(quest, draft.zone.dayAt(draft.now))
   return questPeriodOf(quest, draft.zone.dayAt(draft.occurredAt)) === current ? current : undefined
 }
 
-/** The share of the quest that is done, 0 to 1. */
+/** The completed share of the quest, 0 to 1. */
 export const questProgress = ({ steps }: Quest, counts: StepCounts): number => {
   let done = 0
   let asked = 0
@@ -34,13 +34,13 @@ const isLocked = (draft: Draft, { prerequisites }: Quest): boolean =>
     (id) => (draft.user?.quests.get(id)?.times ?? 0) === 0 && draft.completed?.has(id) !== true,
   )
 
-/** Where the user stands in the quest's present period; `undefined`: nowhere yet. */
+/** The user's state in the quest's present period; `undefined` before the start. */
 const standing = (state: QuestState | undefined, period: number): QuestState | undefined =>
   state === undefined || state.period !== period || state.expired || state.startedAt === null
     ? undefined
     : state
 
-/** Counts the event for the steps whose conditions it satisfies, of quests that are open to the user. */
+/** Counts the event for the matching steps of the quests that are open to the user. */
 export const countSteps = (draft: Draft, satisfied: ReadonlyArray<StepsOfQuest>): void => {
   for (const { quest, steps } of satisfied) {
     if (questStatusAt(quest, draft.now) !== "active") continue
@@ -71,12 +71,12 @@ export const countSteps = (draft: Draft, satisfied: ReadonlyArray<StepsOfQuest>)
         progress: questProgress(quest, counts),
       })
     }
-    // An edit may have lowered the targets to what counts already; then it takes no more than a match.
+    // An edit may have lowered the targets to the present counts; then any match completes the quest.
     if (matched && isDone(quest, counts)) complete(draft, quest, period, before)
   }
 }
 
-/** Whether every step has come to its target. */
+/** Whether every step has reached its target. */
 const isDone = ({ steps }: Quest, counts: StepCounts = noSteps): boolean =>
   steps.every(({ key, target }) => stepCountOf(counts, key) >= target)
 
@@ -110,7 +110,7 @@ const complete = (
   draft.earn(quest.reward, { questId: quest.id })
 }
 
-/** A `QUEST_COMPLETE` event: completes the quest that it names, or tells why it does not. */
+/** A `QUEST_COMPLETE` event: completes the named quest, or returns the refusal. */
 export const completeByEvent = (draft: Draft, event: TrackedEvent): LaurelError | undefined => {
   const questId = event.metadata?.questId
   if (typeof questId !== "string") {
@@ -146,7 +146,7 @@ export const completeByEvent = (draft: Draft, event: TrackedEvent): LaurelError 
   return undefined
 }
 
-/** Notes which quests have come to their end by `draft.now`. */
+/** Expires the quests that ended by `draft.now`. */
 export const expireQuests = (draft: Draft): void => {
   if (draft.user === undefined) return
   for (const [questId, state] of draft.user.quests) {

@@ -1,4 +1,4 @@
-/** What definitions say of each other: references must lead somewhere, and hold what they lead to. */
+/** References between definitions: a reference must match a definition, and protects it from removal. */
 import type { ProjectState } from "../project/Project.ts"
 import type { Quest } from "../project/Quest.ts"
 import { type Fault, type LaurelError, laurelError } from "../values/Errors.ts"
@@ -9,7 +9,7 @@ const unknownReference = (pointer: string, detail: string): ReadonlyArray<Fault>
 
 const noFaults: ReadonlyArray<Fault> = []
 
-/** Why `badgeId` can not be given by a rule or a quest. */
+/** The fault of `badgeId` as the reward of a rule or a quest. */
 export const badgeReferenceFaults = (
   { badges }: ProjectState,
   badgeId: string | null,
@@ -21,7 +21,7 @@ export const badgeReferenceFaults = (
   return badge.archived ? unknownReference(pointer, "matches an archived badge") : noFaults
 }
 
-/** Why the prerequisites of `quest` can not be. */
+/** The faults of the prerequisites of `quest`. */
 export const prerequisiteFaults = (
   state: ProjectState,
   { id, prerequisites }: Pick<Quest, "id" | "prerequisites">,
@@ -38,7 +38,7 @@ export const prerequisiteFaults = (
       : noFaults
   })
 
-/** Whether `to` is among the prerequisites of `from`, or of those; each quest is looked at once. */
+/** Whether `to` is a direct or indirect prerequisite of `from`; visits each quest once. */
 const leadsTo = ({ quests }: ProjectState, from: string, to: string): boolean => {
   const seen = new Set([from])
   for (const id of seen) {
@@ -50,7 +50,7 @@ const leadsTo = ({ quests }: ProjectState, from: string, to: string): boolean =>
 
 const shownMax = 5
 
-/** Refuses to take away what `referrers` still refer to. */
+/** Refuses to remove a definition with `referrers`. */
 const inUse = (thing: string, referrers: ReadonlyArray<string>): LaurelError | undefined => {
   if (referrers.length === 0) return undefined
   const more = referrers.length - shownMax
@@ -64,7 +64,7 @@ const nameQuest = ({ id, title }: Quest): string => `quest ${id} (${title})`
 const liveQuests = ({ quests }: ProjectState, refers: (quest: Quest) => boolean) =>
   [...quests.values()].filter((quest) => quest.set !== "archived" && refers(quest)).map(nameQuest)
 
-/** Refuses to archive a badge that rules or quests still give. */
+/** Refuses to archive a badge that is the reward of rules or quests. */
 export const badgeInUse = (state: ProjectState, badgeId: string): LaurelError | undefined =>
   inUse("badge", [
     ...[...state.rules.values()]
@@ -73,14 +73,14 @@ export const badgeInUse = (state: ProjectState, badgeId: string): LaurelError | 
     ...liveQuests(state, ({ reward }) => reward.badgeId === badgeId),
   ])
 
-/** Refuses to archive a quest that others wait for: nobody could complete it any more. */
+/** Refuses to archive a prerequisite of other quests, which could then never be completed. */
 export const questInUse = (state: ProjectState, questId: string): LaurelError | undefined =>
   inUse(
     "quest",
     liveQuests(state, ({ prerequisites }) => prerequisites.includes(questId)),
   )
 
-/** Refuses to remove streaks that badges are earned by; `kept` are the keys that stay. */
+/** Refuses to remove streaks that badges depend on; `kept` are the remaining keys. */
 export const streaksInUse = (
   { badges }: ProjectState,
   kept: ReadonlySet<string>,
@@ -98,7 +98,7 @@ export const streaksInUse = (
       .map(({ id, name }) => `badge ${id} (${name})`),
   )
 
-/** Why a badge can not be earned by this streak. */
+/** The fault of a badge's reference to a streak. */
 export const streakReferenceFaults = (
   { settings }: ProjectState,
   key: string | null,

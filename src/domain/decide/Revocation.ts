@@ -1,15 +1,14 @@
 /**
- * Undo: takes back what one event or reward gave, as its record says: xp and points, the windows that they
- * counted for as long as these are open, the uses of limits, what it counted for steps and badges, the
- * badges that it gave by a rule, a quest or a hand, and the quests that it completed. Then every badge goes
- * whose number has fallen below the target by which it was earned, and the level follows.
+ * Revokes the effects of one event or reward, as recorded: xp and points, also in windows that are still open; uses of
+ * limits; counts of steps and badges; badges given by a rule, a quest or by hand; completions of quests. Then revokes
+ * every badge whose number fell below the target at which it was earned, and adjusts the level.
  *
- * What a backfill counted of the history is taken back too, from before the badge was there. A badge that goes
- * with what gave it and whose criteria are met all the same is earned again at once, by those.
+ * Counts of a backfill are revoked too, also from before the badge existed. A revoked badge whose criteria are still met
+ * is earned again at once, by its criteria.
  *
- * What stays: a quest that another record completed; the days of streaks and the badges earned by them, since other
- * events of a day count for it too and nothing counts these; a cooldown that the event started, for no record has the
- * one before it; closed windows.
+ * Not revoked: quests completed by another record; days of streaks and badges earned by them, since other events of a
+ * day may count for it and are not counted; a cooldown started by the event, since no record has the previous one;
+ * closed windows.
  */
 import { Result } from "effect"
 import { targetOf } from "../project/Badge.ts"
@@ -24,7 +23,7 @@ import { type ErrorCode, type LaurelError, laurelError } from "../values/Errors.
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
 
-/** Refuses when `found`, the user's record with the number that is asked for, is not the one that is meant. */
+/** Refuses unless `found`, the user's record of that sequence, is the named event or reward. */
 export const decideRevocation = (
   user: UserState | undefined,
   project: ProjectState,
@@ -43,13 +42,13 @@ export const decideRevocation = (
     return Result.fail(revocationNotFound(command))
   }
   const undo = new Undo(user, project, now)
-  // Backwards: a quest is open again before its steps are taken back.
+  // Backwards: a quest reopens before its steps are revoked.
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeCounts(found)
   return Result.succeed({ cause: command, facts: undo.finish(command.of, found) })
 }
 
-/** What is said of an event or reward that the user does not have, or that was taken back already. */
+/** The refusal for an unknown or already revoked event or reward. */
 export const revocationNotFound = ({ of }: Pick<Revocation, "of">): LaurelError => {
   const code: ErrorCode = of === "event" ? "event_not_found" : "reward_not_found"
   return laurelError(code, `The user has no ${of} with this id, or it was already revoked.`)
@@ -105,7 +104,7 @@ class Undo {
     }
   }
 
-  /** What the record counted for badges: as it was noted then, or as a backfill has counted the history since. */
+  /** Revokes the record's counts for badges: as recorded, or as counted by a later backfill. */
   takeCounts({ cause, facts, sequence }: JournalRecord): void {
     const { badgeRecounts } = this.#user
     for (const fact of facts) {
@@ -136,7 +135,7 @@ class Undo {
     if (state.period === period && state.completedAt !== null) {
       this.#quests.set(questId, { ...state, completedAt: null, times })
     } else {
-      // The user is in a later period by now: only the count of completions falls.
+      // The user is in a later period: only the number of completions decreases.
       this.#draft.facts.push({
         kind: "quest.reverted",
         questId,
@@ -157,7 +156,7 @@ class Undo {
     this.#draft.facts.push({ kind: "badge.revoked", badgeId, name })
   }
 
-  /** All facts of the undo. */
+  /** All facts of the revocation. */
   finish(of: "event" | "reward", found: JournalRecord): ReadonlyArray<Fact> {
     const { facts } = this.#draft
     for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
@@ -210,7 +209,7 @@ class Undo {
     }
   }
 
-  /** Revokes the badges whose number fell below what they were earned by, and gives back those that are earned all the same. */
+  /** Revokes the badges whose number fell below their target when earned, and awards again those whose criteria are still met. */
   #revokeUnearned(total: { readonly xp: number; readonly points: number }): void {
     const user = this.#user
     const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])

@@ -1,4 +1,4 @@
-/** What commands about rules decide. What rules give for events is in `Rules.ts`. */
+/** Decides commands on rules. `Rules.ts` applies them to events. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -8,7 +8,7 @@ import { type Decided, quotaExceeded, refuse } from "./Decided.ts"
 import { badgeReferenceFaults } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
-/** The members to change, as a merge patch has them: `reward` and `limit` member by member. */
+/** The members of a merge patch; `reward` and `limit` are merged. */
 export interface RuleChange
   extends Partial<Pick<Rule, "action" | "where" | "cooldownSeconds" | "enabled">> {
   readonly reward?: Partial<Gives>
@@ -16,7 +16,7 @@ export interface RuleChange
   readonly multiplierPath?: string | null
   /** Null: 0. */
   readonly multiplierMin?: number | null
-  /** Null: the largest there is. */
+  /** Null: `limits.multiplierMax`. */
   readonly multiplierMax?: number | null
 }
 

@@ -1,4 +1,4 @@
-/** What an event's rules give, within their limits. */
+/** Applies rules to an event, within their limits and cooldowns. */
 import { limits } from "../../Limits.ts"
 import { valueAt } from "../project/Condition.ts"
 import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"
@@ -8,7 +8,7 @@ import { firstDayOf, windowOfDay, type Zone } from "../values/Calendar.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
-/** `rules` are those whose conditions hold for the event. */
+/** `rules`: the rules whose conditions hold for the event. */
 export const applyRules = (draft: Draft, rules: ReadonlyArray<Rule>, event: TrackedEvent): void => {
   for (const rule of rules) {
     const period = rule.limit === null ? 0 : periodAt(rule.limit.per, draft.zone, draft.occurredAt)
@@ -29,9 +29,9 @@ const hourMs = 3_600_000
 const dayHours = 24
 
 /**
- * The number of a limit's period: hours of UTC, days and what is made of them in the project's zone. It tells
- * the kind, and grows with time across the kinds, so that a limit with another period starts anew and what
- * was used before counts as old: the hour (of a local day: its date at 00:00 UTC) in which it begins, times 4.
+ * The number of a limit's period: UTC hours; days, weeks and months in the project's zone. It is the hour in which the
+ * period begins (for a local day its date at 00:00 UTC), times 4, plus a code of the kind. It increases with time across
+ * kinds, so after a change of the limit's period earlier uses count as old.
  */
 const periodAt = (per: LimitPeriod, zone: Zone, at: number): number => {
   switch (per) {
@@ -58,11 +58,11 @@ const isUsedUp = (
   if (limit === null) return false
   const used = periods.find(([of]) => of === period)?.[1]
   if (used !== undefined) return used >= limit.times
-  // What was used in a period that is not remembered any more is not known: it counts as used up.
+  // A dropped period counts as used up, since its uses are unknown.
   return periods.length >= limits.rulePeriodsMax && period < periods[0]![0]
 }
 
-/** xp and points times the number in the metadata; nothing where there is no number. */
+/** The reward times the number in the metadata; nothing without a number. */
 const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined): Gives => {
   const value = multiplier === null ? 1 : valueAt(metadata, multiplier.path)
   if (typeof value !== "number" || multiplier === null) return nothing
@@ -70,7 +70,7 @@ const multiplied = ({ multiplier, reward }: Rule, metadata: Metadata | undefined
   return { ...reward, xp: times(reward.xp, factor), points: times(reward.points, factor) }
 }
 
-/** Rounded down, but not by the noise of binary fractions: 100 times 1.15 is 115. */
+/** Rounds down, after removing the noise of binary fractions: 100 times 1.15 is 115. */
 const times = (amount: number, factor: number): number =>
   Math.floor(Number((amount * factor).toPrecision(15)))
 

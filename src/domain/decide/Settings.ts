@@ -1,4 +1,4 @@
-/** What a change of an environment's settings decides. */
+/** Decides changes of an environment's settings. */
 import { Result } from "effect"
 import type { LevelCurve, LevelCurveKind } from "../project/Level.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
@@ -7,7 +7,7 @@ import type { Decided } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { streaksInUse } from "./References.ts"
 
-/** A level curve as callers send it: the members of all kinds side by side. */
+/** A level curve as sent: the union of the members of all kinds. */
 export interface LevelCurveParts {
   readonly kind?: LevelCurveKind
   readonly base?: number
@@ -16,7 +16,7 @@ export interface LevelCurveParts {
   readonly thresholds?: ReadonlyArray<number>
 }
 
-/** The members to change, as a merge patch has them: `levelCurve` member by member, unless its kind changes. */
+/** The members of a merge patch; `levelCurve` is merged unless its kind changes. */
 export interface SettingsChange extends Partial<Omit<ProjectSettings, "levelCurve">> {
   readonly levelCurve?: LevelCurveParts
 }
@@ -41,7 +41,7 @@ export const decideSettings = (
   const kept = new Set((change.streaks ?? settings.streaks).map(({ key }) => key))
   const refusal = streaksInUse(state, kept)
   if (refusal !== undefined) return Result.fail(refusal)
-  // What the kind requires is there now.
+  // All members that the kind requires are present now.
   const levelCurve = (curveParts as LevelCurve | undefined) ?? settings.levelCurve
   return Result.succeed([
     { kind: "project.updated", settings: { ...settings, ...change, levelCurve } },

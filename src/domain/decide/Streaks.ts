@@ -1,4 +1,4 @@
-/** What an event adds to streaks, and what time takes from them. */
+/** Extends streaks by events, and breaks them by the clock. */
 import type { ActionEntry } from "../project/ActionIndex.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import { daysOf, type StreakState, streakNow, withEventAt } from "../user/Streak.ts"
@@ -6,9 +6,9 @@ import { userZone } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
 /**
- * Adds what occurred to the streaks that it counts for. Calls `grown` for each of which a run became longer, the present
- * one or one of the past, with its days before and after. A streak of `imported` history that is over already is
- * noted as such at once: if time did it afterwards, there would be a message about each.
+ * Adds the event to the streaks that it counts for. Calls `grown` with the days before and after for each streak of which
+ * a present or past run grew. A streak of `imported` history that is already over is noted as broken at once: a later
+ * tick would send a message for each.
  */
 export const extendStreaks = (
   draft: Draft,
@@ -39,7 +39,7 @@ export const extendStreaks = (
   }
 }
 
-/** Whether the last run of `next` goes on from where that of `streak` began: it is the same streak. */
+/** Whether the last run of `next` contains the start of that of `streak`: the same streak. */
 const continues = (next: StreakState, streak: StreakState): boolean =>
   next.runs.at(-1)!.first <= streak.runs.at(-1)!.first
 
@@ -49,7 +49,7 @@ const noteBreak = (draft: Draft, key: string, streak: StreakState): void => {
   draft.facts.push({ kind: "streak.broken", key, length, streak: { ...streak, broken: true } })
 }
 
-/** Notes which streaks have come to their end by `draft.now`. */
+/** Notes the streaks that broke by `draft.now`. */
 export const breakStreaks = (draft: Draft): void => {
   const { project, user } = draft
   if (user === undefined) return

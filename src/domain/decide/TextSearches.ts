@@ -1,6 +1,6 @@
 /**
- * The bound on `contains` conditions of an action. To look through a text of 16 KiB takes up to 0.1 ms, so these alone
- * could make one event hold the event loop for seconds; no other condition costs more than 0.1 µs.
+ * The bound on `contains` conditions per action. A search of 16 KiB of text takes up to 0.1 ms, so without a bound one
+ * event could hold the event loop for seconds; all other conditions cost at most 0.1 µs.
  */
 import { limits } from "../../Limits.ts"
 import type { Condition } from "../project/Condition.ts"
@@ -15,8 +15,8 @@ export interface Clause {
 }
 
 /**
- * The faults of those clauses that bring in a new `contains` where the action has too many different ones already, in
- * all rules, quests and badges that are not archived. `id` is that of the definition, which they replace.
+ * The faults of clauses that add a new `contains` to an action with too many different ones, in all rules, quests and
+ * badges that are not archived. The clauses replace those of the definition `id`.
  */
 export const textSearchFaults = (
   state: ProjectState,

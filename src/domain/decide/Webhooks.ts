@@ -1,4 +1,4 @@
-/** What a command about webhooks decides. Whether an address may be sent to is looked at where it is known: above. */
+/** Decides commands on webhooks. The HTTP layer checks their addresses. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
@@ -14,14 +14,14 @@ export type WebhookCommand =
     }
   | { readonly kind: "updateWebhook"; readonly webhookId: string; readonly change: WebhookChange }
   | { readonly kind: "deleteWebhook"; readonly webhookId: string }
-  /** The secret before signs too for `graceSeconds`; with 0, none of those before does any more. */
+  /** The previous secret also signs for `graceSeconds`; 0 expires all earlier secrets. */
   | {
       readonly kind: "rotateWebhookSecret"
       readonly webhookId: string
       readonly secret: string
       readonly graceSeconds: number
     }
-  /** Laurel gives up on it. */
+  /** Laurel disables the webhook. */
   | {
       readonly kind: "disableWebhook"
       readonly webhookId: string

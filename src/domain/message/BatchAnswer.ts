@@ -1,7 +1,7 @@
-/** The answer to a batch, as far as it is about users: what a kept one has of somebody, and how it is without them. */
+/** The users in the kept answer to a batch, and the answer without erased users. */
 import { recordNameOf } from "../values/Ids.ts"
 
-/** An outcome, or why there is none. */
+/** An outcome or a refusal. */
 interface Result {
   readonly userId?: string
   readonly eventId?: string
@@ -16,7 +16,7 @@ export interface BatchAnswer {
   readonly results: ReadonlyArray<Result>
 }
 
-/** Everybody whom an answer tells of. */
+/** The users in an answer. */
 export const usersOfAnswer = ({ results }: BatchAnswer): ReadonlySet<string> => {
   const users = new Set<string>()
   for (const { userId } of results) if (userId !== undefined) users.add(userId)
@@ -24,8 +24,8 @@ export const usersOfAnswer = ({ results }: BatchAnswer): ReadonlySet<string> => 
 }
 
 /**
- * The answer without what it says of events up to the sequence that `erasedThrough` has for their user: they
- * show as refused. The same object where there is none.
+ * The answer with events up to their user's sequence in `erasedThrough` shown as refused. The same object if there are
+ * none.
  */
 export const withoutErased = (
   answer: BatchAnswer,

@@ -1,7 +1,7 @@
 /**
- * What a user's history shows: the facts of each record that mean something to a person, with what caused
- * them, in the words of the contract. DeliveryWriter is left out (`windows.credited`, `rule.used`,
- * `badge.counted`): what it adds up to shows in balances, boards and progress.
+ * A user's history: the facts of each record that concern people, with their cause, in the terms of the contract.
+ * Bookkeeping facts are omitted (`windows.credited`, `rule.used`, `badge.counted`): balances, boards and progress show
+ * their effect.
  */
 import type { Fact, FactOf, JournalRecord, QuestRef } from "../record/Record.ts"
 import type { Profile } from "../user/User.ts"
@@ -70,7 +70,7 @@ interface Streak {
   readonly best: number
 }
 
-/** What a fact of each kind says. */
+/** The members of a fact of each kind. */
 interface Members {
   readonly "event.tracked": Outcome
   readonly "event.revoked": Undone
@@ -112,7 +112,7 @@ interface Members {
   readonly "user.updated": { readonly profile: Profile }
 }
 
-/** Why a record is there. Times are ISO 8601; `id` is the caller's own id. */
+/** The cause of a record. Times are ISO 8601; `id` is the caller's own id. */
 export type HistoryCause =
   | {
       readonly kind: "event"
@@ -143,7 +143,7 @@ export type HistoryCause =
 export type HistoryFact = {
   [Kind in HistoryKind]: {
     readonly kind: Kind
-    /** When it was decided, ISO 8601. */
+    /** The time of the decision, ISO 8601. */
     readonly at: string
     readonly sequence: number
   } & Members[Kind] & { readonly cause: HistoryCause }
@@ -154,7 +154,7 @@ const shown: ReadonlySet<string> = new Set(historyKinds)
 /** Whether a history shows this fact. */
 export const isShown = (fact: Fact): fact is FactOf<HistoryKind> => shown.has(fact.kind)
 
-/** What a history says of `fact`, one of the record's that `isShown`. */
+/** `fact` as a history shows it: a fact of the record that `isShown`. */
 export const historyFact = (record: JournalRecord, fact: FactOf<HistoryKind>): HistoryFact =>
   ({
     kind: fact.kind,

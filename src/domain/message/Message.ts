@@ -1,7 +1,7 @@
 /**
- * What webhooks and streams tell: pure functions of a durable record. A fact makes at most one message, so a
- * message is named by its record and the place of its fact in it; its id is the same whenever and however
- * often it is made. What each kind says is declared in `MessageCatalogue.ts`.
+ * Messages of webhooks and streams: pure functions of a durable record. A fact makes at most one message, so record
+ * and index of the fact name the message; its id is the same each time it is made. `MessageCatalogue.ts` declares the
+ * kinds.
  */
 import { limits } from "../../Limits.ts"
 import { questStatusAt } from "../project/Quest.ts"
@@ -23,16 +23,16 @@ import { type EventReply, type RevocationReply, type RewardReply, replyOf } from
 export interface Message<Kind extends MessageKind = MessageKind> {
   readonly id: string
   readonly type: Kind
-  /** When it was decided, ISO 8601. */
+  /** The time of the decision, ISO 8601. */
   readonly timestamp: string
   readonly project: string
   readonly environment: string
   readonly data: MessageData[Kind]
 }
 
-/** Which message of which record. */
+/** The record and fact of a message. */
 export interface MessageName extends RecordName {
-  /** The place of the fact in the record, from 0. */
+  /** The index of the fact in the record, from 0. */
   readonly index: number
 }
 
@@ -42,7 +42,7 @@ export const messageId = (name: MessageName): string => factId("msg", name)
 /** The message that an id names; `undefined` for any other text. */
 export const messageNameOf = (id: string): MessageName | undefined => factNameOf("msg", id)
 
-/** The id of what a fact made. */
+/** The id of a message or delivery of a fact. */
 export const factId = (prefix: "msg" | "dlv", { index, ...record }: MessageName): string =>
   [prefix, recordDigits(record), index.toString(36)].join("_")
 
@@ -55,13 +55,13 @@ export const factNameOf = (prefix: "msg" | "dlv", id: string): MessageName | und
   return factId(prefix, name) === id ? name : undefined
 }
 
-/** The kind of the message that tells of the fact at `index`; `undefined` where none does. */
+/** The kind of the message of the fact at `index`; `undefined` if it has none. */
 export const messageKindAt = (record: JournalRecord, index: number): MessageKind | undefined => {
   const fact = record.facts[index]
   return fact === undefined || isSilent(record) ? undefined : kindOfFact(fact)
 }
 
-/** Whether the message of `fact` is for the webhook with this id, as far as the fact decides it. */
+/** Whether `fact` allows its message for the webhook with this id. */
 export const isFactFor = (fact: Fact, webhookId: string): boolean => {
   switch (fact.kind) {
     case "webhook.tested":
@@ -73,7 +73,7 @@ export const isFactFor = (fact: Fact, webhookId: string): boolean => {
   }
 }
 
-/** The message that tells of the fact at `index`, which `messageKindAt` has a kind for. */
+/** The message of the fact at `index`, for which `messageKindAt` has a kind. */
 export const messageAt = (record: JournalRecord, index: number): Message => {
   const { at, sequence, subject } = record
   const fact = record.facts[index]
@@ -92,7 +92,7 @@ export const messageAt = (record: JournalRecord, index: number): Message => {
   } as Message
 }
 
-// Both remember their last answer: messages are mostly of now, and of the same environment.
+// Both cache their last answer: most messages have the same second and environment.
 const isoTime = makeIsoTime()
 
 let latestId = ""
@@ -100,7 +100,7 @@ let latest: Pick<Message, "environment" | "project"> = { project: "", environmen
 const environmentParts = (id: string): typeof latest => {
   if (id !== latestId) {
     const split = id.lastIndexOf(":")
-    // In one piece, as ids are (`recordDigits`).
+    // Joined, not concatenated (`recordDigits`).
     const project = [...id.slice(0, split)].join("")
     latest = { project, environment: id.slice(split + 1) }
     latestId = id
@@ -206,7 +206,7 @@ const showQuest = (quest: FactOf<"quest.created">["quest"], at: number) => ({
   updatedAt: isoTime(quest.updatedAt),
 })
 
-/** What gave something, as messages and histories say it. */
+/** A source, as messages and histories show it. */
 export const showSource = (source: Source) => {
   if (typeof source === "string") return { kind: source, id: null }
   return "ruleId" in source
@@ -214,7 +214,7 @@ export const showSource = (source: Source) => {
     : ({ kind: "quest", id: source.questId } as const)
 }
 
-/** What a record is about: the id is of the event or the reward that was sent, or taken back. */
+/** The cause of a record; the id is that of the event or reward that was sent or revoked. */
 const showCause = (record: JournalRecord) => {
   const cause: Cause = record.cause
   switch (cause.kind) {
@@ -234,7 +234,7 @@ const showCause = (record: JournalRecord) => {
   }
 }
 
-/** Each level that was gained, the highest of them where there are too many for a message. */
+/** The levels gained; the highest ones if too many for a message. */
 const levelsGained = ({ from, to }: FactOf<"level.changed">): ReadonlyArray<number> => {
   const count = Math.min(Math.max(0, to - from), limits.messageLevelsMax)
   return Array.from({ length: count }, (_, index) => to - count + 1 + index)

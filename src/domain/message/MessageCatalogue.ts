@@ -163,7 +163,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
 }
 
-/** The whole message around an example of its data. */
+/** A complete example of a message. */
 const exampleOf = (type: MessageKind, data: MessageData[MessageKind]) => ({
   id: "msg_0mi8k3f2a4c92_1",
   type,
@@ -173,7 +173,7 @@ const exampleOf = (type: MessageKind, data: MessageData[MessageKind]) => ({
   data,
 })
 
-/** What a kind says: when, as a JSON Schema (draft 2020-12), and by an example. */
+/** A kind's trigger, JSON Schema (draft 2020-12) and example. */
 export const describeMessage = (kind: MessageKind) => {
   const { description, example } = entries[kind]
   const { definitions, schema } = Schema.toJsonSchemaDocument(messageSchema(kind))

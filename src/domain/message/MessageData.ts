@@ -1,4 +1,4 @@
-/** What each kind of message says: the schema of its `data`. */
+/** The schema of `data` for each kind of message. */
 import { Schema } from "effect"
 import { questRecurrences, questStatuses } from "../project/Quest.ts"
 import { windowKinds } from "../values/Calendar.ts"

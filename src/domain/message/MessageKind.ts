@@ -1,4 +1,4 @@
-/** The kinds of message, and how they are asked for. */
+/** The kinds of message, and the patterns that select them. */
 import type { Fact } from "../record/Record.ts"
 
 export const messageKinds = [
@@ -35,7 +35,7 @@ const families = new Set(messageKinds.map((kind) => kind.slice(0, kind.indexOf("
 export const isKindPattern = (text: string): boolean =>
   text === "*" || kinds.has(text) || (text.endsWith(".*") && families.has(text.slice(0, -2)))
 
-/** The kinds that `patterns` ask for. */
+/** The kinds that match `patterns`. */
 export const kindsOf = (patterns: ReadonlyArray<string>): ReadonlySet<MessageKind> =>
   new Set(
     messageKinds.filter((kind) =>
@@ -48,7 +48,7 @@ export const kindsOf = (patterns: ReadonlyArray<string>): ReadonlySet<MessageKin
     ),
   )
 
-/** The kind of the message that tells of a fact; `undefined` where none does. Most facts share their kind's name. */
+/** The kind of a fact's message; `undefined` if it has none. Most facts share their kind's name. */
 export const kindOfFact = ({ kind }: Fact): MessageKind | undefined => {
   if (kind === "webhook.tested") return "webhook.test"
   return kinds.has(kind) ? (kind as MessageKind) : undefined

@@ -1,6 +1,6 @@
 /**
- * The answer to a user's command, rebuilt from its record alone, so that a duplicate, even years later, is
- * told the first outcome.
+ * The reply to a user's command, derived from its record alone, so a duplicate gets the first outcome, even years
+ * later.
  */
 import type {
   GrantedReward,
@@ -13,19 +13,19 @@ import type {
 import { recordId } from "../values/Ids.ts"
 
 interface Change {
-  /** What the record gave; negative where it took. */
+  /** The change by the record; negative for a revocation. */
   readonly earned: number
   readonly total: number
 }
 
 export interface QuestChange extends Omit<QuestRef, "period"> {
   readonly status: "not_started" | "in_progress" | "completed" | "expired"
-  /** The share that is done, 0 to 1. */
+  /** The completed share, 0 to 1. */
   readonly progress: number
   readonly alreadyCompleted: boolean
 }
 
-/** What a record did, in the terms of the contract; times are epoch milliseconds. */
+/** The outcome of a record, in the terms of the contract; times are epoch milliseconds. */
 interface Outcome {
   readonly duplicate: boolean
   readonly userId: string
@@ -62,12 +62,12 @@ export type RewardReply = Outcome & { readonly kind: "reward"; readonly rewardId
 export interface RevocationReply extends Outcome {
   readonly kind: "revocation"
   readonly of: "event" | "reward"
-  /** The id of what was taken back. */
+  /** The id of the revoked event or reward. */
   readonly id: string
   readonly shortfall: { readonly xp: number; readonly points: number }
 }
 
-/** Commands whose answer is only that they were done. */
+/** The reply to a command without an outcome of its own. */
 export interface DoneReply {
   readonly kind: "done"
   readonly userId: string
@@ -86,7 +86,7 @@ export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
       ? RevocationReply
       : DoneReply
 
-/** The answer to the command that made `record`, a user's. */
+/** The reply to the command of a user's `record`. */
 export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply => {
   const { at, cause, subject } = record
   if (subject.actor !== "user" || cause.kind === "request") {
@@ -95,7 +95,7 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
   const outcome = outcomeOf(record, subject.userId, duplicate)
   switch (cause.kind) {
     case "event":
-      // Nearly all replies are of this kind: member by member is faster than a copy that is added to.
+      // Nearly all replies are of this kind: a literal is faster than a spread.
       return {
         kind: "event",
         duplicate,
@@ -182,7 +182,7 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
         quests = changed(quests, fact, "completed", 1, true)
         break
       case "quest.reverted":
-        // Only what counts towards it has changed.
+        // Only its counts changed.
         if (fact.to === "completed") break
         quests = changed(quests, fact, fact.to, fact.progress)
         break
@@ -195,7 +195,7 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
     points: { earned: pointsEarned, total: points },
     level: { before: before ?? after, after },
     badges,
-    // One that is earned all the same was not taken.
+    // A badge that was earned again at once was not revoked.
     badgesRevoked:
       badgesRevoked.length === 0
         ? badgesRevoked
@@ -205,17 +205,17 @@ const outcomeOf = (record: JournalRecord, userId: string, duplicate: boolean): O
   }
 }
 
-/** Shared by all who have nothing to tell of a kind. */
+/** The shared empty list. */
 const nothing: ReadonlyArray<never> = []
 
-/** The list with one more; a list that is not shared grows, since a record may have thousands. */
+/** The list with one more entry. An unshared list grows in place, since a record may have thousands of facts. */
 const added = <A>(list: ReadonlyArray<A>, one: A): ReadonlyArray<A> => {
   if (list === nothing) return [one]
   ;(list as Array<A>).push(one)
   return list
 }
 
-/** One entry a quest: the last that the record says of it, in that order. */
+/** One entry per quest: its last change in the record, in that order. */
 const changed = (
   quests: Map<string, QuestChange> | undefined,
   { questId, title }: QuestRef,

@@ -1,7 +1,6 @@
 /**
- * The definitions of an environment, by the action and the metadata of the events that concern them: so that an event
- * costs what it can match, however many definitions there are. Derived from a `ProjectState`, made when it is first asked
- * for and kept as long as the state.
+ * Indexes the definitions of an environment by action and conditions, so the cost of an event depends on the
+ * definitions that it can match, not on their number. Derived lazily from a `ProjectState` and cached with it.
  */
 import type { Metadata } from "../values/Metadata.ts"
 import { type Badge, type Criterion, targetOf } from "./Badge.ts"
@@ -25,19 +24,19 @@ export interface CountingBadge {
   readonly criteria: CountCriterion
 }
 
-/** The definitions that an event concerns, each list in the order of creation. */
+/** The definitions that match an event, each list in the order of creation. */
 export interface Matching {
   readonly rules: ReadonlyArray<Rule>
   readonly steps: ReadonlyArray<StepsOfQuest>
   readonly badges: ReadonlyArray<CountingBadge>
-  /** What it took to find them, as `SharedConditions.work`, and 1 for each definition that was gone through. */
+  /** The cost of the match: `SharedConditions.work`, plus 1 per definition tried. */
   readonly work: number
 }
 
-/** What an action can concern. */
+/** The definitions of an action. */
 export interface ActionEntry {
   readonly streaks: ReadonlyArray<StreakDefinition>
-  /** Of the definitions of the action, those whose conditions hold for an event's metadata. */
+  /** The definitions whose conditions hold for an event's metadata. */
   readonly matching: (metadata: Metadata | undefined) => Matching
 }
 
@@ -49,10 +48,10 @@ export interface Thresholds {
 
 export interface ActionIndex {
   readonly byAction: ReadonlyMap<string, ActionEntry>
-  /** For actions that no definition names. */
+  /** For actions without a definition of their own. */
   readonly other: ActionEntry
   readonly thresholds: Readonly<Record<"xp" | "level" | "points" | "quest_count", Thresholds>>
-  /** Of the streak with this key; under `""` those for whichever. */
+  /** By the streak's key; under `""` the badges for any streak. */
   readonly streakThresholds: ReadonlyMap<string, Thresholds>
 }
 
@@ -70,9 +69,9 @@ class Entry implements ActionEntry {
   readonly steps: Array<QuestWithStep> = []
   readonly badges: Array<CountingBadge> = []
   streaks: ReadonlyArray<StreakDefinition> = []
-  /** Made for the first event: when definitions are made one after the other, most indexes see no event of most actions. */
+  /** Compiled for the first event: while definitions are created in a row, most indexes see no event of most actions. */
   #match: ActionEntry["matching"] | undefined
-  /** Of this entry once it is compiled, until then of the one before. */
+  /** The conditions of this entry once compiled, until then those of its predecessor. */
   #conditions: SharedConditions | undefined
 
   constructor(before?: Entry) {
@@ -110,7 +109,7 @@ class Entry implements ActionEntry {
     }
   }
 
-  /** Those of the entry before, unless most of them are gone. */
+  /** The predecessor's conditions, unless most of them are unused. */
   #conditionsToShare(): SharedConditions {
     let count = 0
     for (const { where } of this.rules) count += where.length
@@ -193,7 +192,7 @@ const thresholds = (badges: ReadonlyArray<Badge> = []): Thresholds => {
   return { targets: sorted.map(targetOf), badges: sorted }
 }
 
-/** The badges whose target lies in (`before`, `after`], lowest first; O(log n) and what it finds. */
+/** The badges with a target in (`before`, `after`], lowest first; O(log n) plus the result. */
 export const crossedBy = (
   { badges, targets }: Thresholds,
   before: number,
@@ -216,10 +215,10 @@ const noBadges: ReadonlyArray<Badge> = []
 
 const indexes = new WeakMap<ProjectState, Index>()
 
-/** By some of its definitions, the latest state that was indexed. */
+/** The latest indexed state, by some of its definitions. */
 const latest = new WeakMap<object, ProjectState>()
 
-/** The first two definitions of each kind: a record that changes one definition leaves one of these, if there are two. */
+/** The first two definitions of each kind: a record that changes one of them keeps the other. */
 function* keysOf({ badges, quests, rules }: ProjectState): Generator<object> {
   for (const part of [rules, quests, badges]) {
     let count = 0
@@ -230,7 +229,7 @@ function* keysOf({ badges, quests, rules }: ProjectState): Generator<object> {
   }
 }
 
-/** The latest state that had some of these definitions: of the same environment, mostly one record before. */
+/** The latest indexed state with some of these definitions: the same environment, usually one record earlier. */
 const stateBefore = (project: ProjectState): ProjectState | undefined => {
   for (const key of keysOf(project)) {
     const before = latest.get(key)
@@ -259,7 +258,7 @@ const find = (project: ProjectState): Index => {
   return index
 }
 
-/** The state that was asked for last: most events are of the same one as the event before. */
+/** The last state and its index: most events have the same state as the previous event. */
 let asked: { readonly project: ProjectState; readonly index: ActionIndex } | undefined
 
 /** The index of a project's definitions. */

@@ -11,7 +11,7 @@ export const criterionKinds = [
 ] as const
 export type CriterionKind = (typeof criterionKinds)[number]
 
-/** By what a badge is earned; all but `manual` by themselves, when the number reaches `target`. */
+/** The criterion of a badge. All kinds but `manual` award it when their number reaches `target`. */
 export type Criterion =
   | { readonly kind: "xp" | "level" | "points" | "quest_count"; readonly target: number }
   | {
@@ -20,24 +20,24 @@ export type Criterion =
       readonly action: string
       readonly where: ReadonlyArray<Condition>
     }
-  /** `streak`: the key of one streak, or null for whichever. */
+  /** `streak`: the key of a streak, or null for any streak. */
   | { readonly kind: "streak"; readonly target: number; readonly streak: string | null }
   | { readonly kind: "manual" }
 
-/** A badge's definition. An archived one is earned no more and stays with those who have it. Times are epoch milliseconds. */
+/** A badge's definition. An archived badge is no longer awarded; users keep it. Times are epoch milliseconds. */
 export interface Badge {
   readonly id: string
   readonly name: string
   readonly description: string | null
   readonly icon: string | null
   readonly criteria: Criterion
-  /** Shown to a user only once it is earned. */
+  /** Hidden from a user until earned. */
   readonly secret: boolean
   readonly archived: boolean
   readonly createdAt: number
   readonly updatedAt: number
 }
 
-/** The number at which a badge is earned; 0 for one that is given by hand. */
+/** The number at which a badge is earned; 0 for a manual badge. */
 export const targetOf = ({ criteria }: Badge): number =>
   criteria.kind === "manual" ? 0 : criteria.target

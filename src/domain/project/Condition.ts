@@ -1,6 +1,5 @@
-/** Conditions on an event's metadata, as rules, quest steps and badges carry them. */
+/** Conditions of rules, quest steps and badges on an event's metadata. */
 import type { Metadata } from "../values/Metadata.ts"
-/** Conditions on an event's metadata, as rules, quest steps and badges carry them. */
 
 export const conditionOperators = [
   "eq",
@@ -16,8 +15,8 @@ export const conditionOperators = [
 export type ConditionOperator = (typeof conditionOperators)[number]
 
 /**
- * `path` is a dotted path inside the metadata: `amount`, `cart.total`, `items.0.price`. `value` is what
- * the operator compares with: a scalar for `eq ne contains`, a number or a string for `gt gte lt lte`, a list
+ * `path` is a dotted path inside the metadata: `amount`, `cart.total`, `items.0.price`. `value` is the operand
+ * of the operator: a scalar for `eq ne contains`, a number or a string for `gt gte lt lte`, a list
  * of scalars for `in`, a boolean (default true) for `exists`.
  */
 export interface Condition {
@@ -29,11 +28,11 @@ export interface Condition {
 export type Scalar = string | number | boolean | null
 export type ConditionValue = Scalar | ReadonlyArray<Scalar>
 
-/** What stands at `path`; `undefined` where there is nothing. Only own members count. */
+/** The value at `path`, by own members only; `undefined` if absent. */
 export const valueAt = (metadata: Metadata | undefined, path: string): unknown =>
   valueAtNames(metadata, path.split("."))
 
-/** What stands at the path of these names. */
+/** The value at the path of these names. */
 export const valueAtNames = (
   metadata: Metadata | undefined,
   names: ReadonlyArray<string>,
@@ -41,14 +40,14 @@ export const valueAtNames = (
   let value: unknown = metadata
   for (const name of names) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined
-    // The one member that a list has of its own and JSON does not.
+    // An own member of a list, but not of its JSON.
     if (name === "length" && Array.isArray(value)) return undefined
     value = (value as Record<string, unknown>)[name]
   }
   return value
 }
 
-/** Whether a condition holds for what stands at its path. */
+/** Whether a condition holds for the value at its path. */
 export type Test = (found: unknown) => boolean
 
 /** Whether all conditions hold for the metadata of an event. */
@@ -93,17 +92,17 @@ export const testOf = ({ op, value }: Condition): Test => {
   }
 }
 
-/** A look through so few values is as quick as one into a set. */
+/** A linear search of so few values is as fast as a set. */
 const listedMax = 8
 
 const never: Test = () => false
 
-/** Numbers by size, strings by code unit (so ISO dates by time); anything else is never in order. */
+/** Orders numbers by size, strings by code unit (so ISO dates by time); false for all other values. */
 const orderTest = (op: "gt" | "gte" | "lt" | "lte", value: Condition["value"]): Test => {
   const kind = typeof value
   if (kind !== "number" && kind !== "string") return never
   const limit = value as number
-  // Of two strings as of two numbers; they are never mixed.
+  // Strings compare like numbers here; `typeof` keeps the two apart.
   switch (op) {
     case "gt":
       return (found) => typeof found === kind && (found as number) > limit

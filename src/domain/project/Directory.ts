@@ -11,7 +11,7 @@ export type Scope = (typeof scopes)[number]
 export const tiers = ["free", "pro", "enterprise"] as const
 export type Tier = (typeof tiers)[number]
 
-/** Requests per minute of a tier; `null` is no limit. An enterprise key names its own. */
+/** Requests per minute of a tier; `null` is no limit. An enterprise key sets its own. */
 export const tierRequestsPerMinute: Record<Tier, number | null> = {
   free: 100,
   pro: 1_000,
@@ -27,7 +27,7 @@ export interface Project {
   readonly createdAt: number
 }
 
-/** Times are epoch milliseconds. `hint` is the start of the key's text, to tell keys apart in lists. */
+/** Times are epoch milliseconds. `hint` is the start of the key's text, for lists. */
 export interface ApiKey {
   readonly id: string
   readonly projectId: string
@@ -40,7 +40,7 @@ export interface ApiKey {
   readonly hash: string
   readonly hint: string
   readonly createdAt: number
-  /** From when on it opens nothing; absent for never. */
+  /** End of validity; absent for none. */
   readonly expiresAt?: number
   readonly revokedAt: number | null
 }
@@ -61,7 +61,7 @@ export const emptyDirectory: DirectoryState = {
   ...noAccounts,
 }
 
-/** The name of an environment wherever one is stored: `prj_…:sandbox`. */
+/** The stored name of an environment: `prj_…:sandbox`. */
 export const environmentId = (projectId: string, environment: EnvironmentName): string =>
   `${projectId}:${environment}`
 

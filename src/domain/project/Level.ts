@@ -1,9 +1,9 @@
 /**
- * Levels are always derived from xp by a curve, never stored, so a new curve counts for everybody at once.
+ * Levels are derived from xp by a curve, never stored, so a new curve applies to all users at once.
  *
- * Level 1 begins at 0 xp. All starts are whole numbers, exact up to the largest balance, and rise from
- * level to level; what would begin beyond the largest balance does not exist, so every curve has a top level.
- * A start is O(1), and the level of some xp O(1) for `quadratic` and `linear`, O(log n) for the others.
+ * Level 1 begins at 0 xp. Starts are whole numbers, exact up to the largest balance, and strictly increasing;
+ * no level begins beyond the largest balance, so every curve has a top level.
+ * The start of a level is O(1), and the level of some xp O(1) for `quadratic` and `linear`, O(log n) for the others.
  */
 import { limits } from "../../Limits.ts"
 
@@ -22,7 +22,7 @@ export type LevelCurve =
 
 export const defaultLevelCurve: LevelCurve = { kind: "quadratic", base: 50 }
 
-/** Levels are whole numbers that JSON can carry; only one of 1 xp each meets this bound. */
+/** Levels are safe integers; only a curve of 1 xp per level reaches this bound. */
 const levelMax = Number.MAX_SAFE_INTEGER
 
 /** The xp at which `level` (≥ 1) begins; infinity above the curve's top level. */
@@ -48,7 +48,7 @@ export const levelAt = (curve: LevelCurve, xp: number): number => {
   switch (curve.kind) {
     case "quadratic": {
       let level = Math.floor((1 + Math.sqrt(1 + (4 * xp) / curve.base)) / 2)
-      // Square roots of large numbers round, by less than one level: settle on the one that really holds xp.
+      // Square roots of large numbers round, by less than one level: correct by comparing starts.
       while (startOf(curve, level + 1) <= xp) level++
       while (level > 1 && startOf(curve, level) > xp) level--
       return level
@@ -75,7 +75,7 @@ const countUpTo = (sorted: ReadonlyArray<number>, most: number): number => {
 
 type ThresholdCurve = Extract<LevelCurve, { readonly kind: "geometric" | "table" }>
 
-// Derived from the curve, and kept as long as it is.
+// Derived from the curve, and cached with it.
 const geometricThresholds = new WeakMap<LevelCurve, ReadonlyArray<number>>()
 
 const thresholdsOf = (curve: ThresholdCurve): ReadonlyArray<number> => {
@@ -88,7 +88,7 @@ const thresholdsOf = (curve: ThresholdCurve): ReadonlyArray<number> => {
   return thresholds
 }
 
-/** Where the levels begin. Products alone, whose rounding IEEE 754 prescribes, so that it is the same everywhere. */
+/** The starts of the levels. Only products: IEEE 754 defines their rounding, so results are equal on all machines. */
 const sumsOf = ({
   base,
   factor,

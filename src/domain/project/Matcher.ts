@@ -1,19 +1,18 @@
 /**
- * Definitions with conditions, so that those which an event satisfies are found at the cost of those that it can
- * satisfy: each is filed under its rarest equality (`eq`, or `in` with few values), by path and value; only
- * those without one are gone through for every event.
+ * Finds the definitions whose conditions an event satisfies. Each definition is filed under its rarest equality
+ * (`eq`, or `in` with few values), by path and value; only definitions without an equality are tried for every event.
  */
 import type { Condition, Scalar } from "./Condition.ts"
 import type { SharedCondition, SharedConditions, SharedPath } from "./SharedConditions.ts"
 
-/** A definition at its place in the order of creation, and the conditions under which it is not filed. */
+/** A definition, its place in the order of creation, and its conditions beside the equality it is filed under. */
 interface Clause<A> {
   readonly place: number
   readonly item: A
   readonly rest: ReadonlyArray<SharedCondition>
 }
 
-/** Under more values an `in` is not filed: then filing takes longer than looking. */
+/** An `in` with more values is not filed: filing would take longer than trying it. */
 const filedValuesMax = 8
 
 export class Matcher<A> {
@@ -60,7 +59,7 @@ export class Matcher<A> {
     }
   }
 
-  /** Those whose conditions all hold for the event that the conditions are at, in the order of creation. */
+  /** The definitions whose conditions hold for the current event of the conditions, in the order of creation. */
   matching(): ReadonlyArray<A> {
     if (this.#unconditional) return this.#items
     const conditions = this.#conditions
@@ -88,7 +87,7 @@ export class Matcher<A> {
   }
 }
 
-/** The values of which the one at the path must be, if they are few. */
+/** The values that satisfy the condition, if it is an equality with few values. */
 const equalityValues = ({ op, value }: Condition): ReadonlyArray<Scalar> | undefined => {
   if (op === "eq") return isScalar(value) ? [value] : undefined
   if (op !== "in" || !Array.isArray(value) || value.length > filedValuesMax) return undefined

@@ -15,7 +15,7 @@ export interface StreakDefinition {
   readonly key: string
   /** The actions that count; empty: every action. */
   readonly actions: ReadonlyArray<string>
-  /** Days that may be missed: how many a streak begins with, how many it can hold, and after how many days it gains one. */
+  /** Forgiven missed days: the initial number, the maximum, and the days after which a streak gains one. */
   readonly freezes: {
     readonly initial: number
     readonly max: number
@@ -24,7 +24,7 @@ export interface StreakDefinition {
 }
 
 export interface ProjectSettings {
-  /** What people call it; null: as the directory does. */
+  /** Display name; null: the name in the directory. */
   readonly name: string | null
   /** The IANA time zone of its days, weeks and months. */
   readonly timezone: string
@@ -32,7 +32,7 @@ export interface ProjectSettings {
   readonly streaks: ReadonlyArray<StreakDefinition>
 }
 
-/** A run of a badge's award to those who qualify already. Times are epoch milliseconds. */
+/** A backfill: the award of a badge to users who already qualify. Times are epoch milliseconds. */
 export interface BackfillState {
   readonly notify: boolean
   readonly startedAt: number
@@ -44,16 +44,16 @@ export interface BackfillState {
 export interface ProjectState {
   /** The sequence of the last record applied. */
   readonly sequence: number
-  /** That of the last one by which something may be due for users at another time (`Due.ts`). */
+  /** The sequence of the last record that may have moved due times of users (`Due.ts`). */
   readonly dueSequence: number
   readonly settings: ProjectSettings
   readonly quests: ReadonlyMap<string, Quest>
   readonly rules: ReadonlyMap<string, Rule>
   readonly badges: ReadonlyMap<string, Badge>
   readonly webhooks: ReadonlyMap<string, Webhook>
-  /** The latest run for each badge that had one, as long as it is not archived. */
+  /** The latest backfill of each badge that is not archived. */
   readonly backfills: ReadonlyMap<string, BackfillState>
-  /** The index of the latest window of each kind that is closed. What is closed is never opened again, also when the time zone changes. */
+  /** The index of the latest closed window of each kind. A closed window never reopens, even after a change of time zone. */
   readonly closedThrough: Readonly<Record<WindowKind, number>>
 }
 

@@ -29,14 +29,14 @@ export interface Quest {
   readonly id: string
   readonly title: string
   readonly description: string | null
-  /** What was set by hand. `published` becomes `scheduled`, `active` or `ended` by the clock: `questStatusAt`. */
+  /** The status set by hand, stored under this name. The clock makes `published` `scheduled`, `active` or `ended`: `questStatusAt`. */
   readonly set: "draft" | "published" | "paused" | "archived"
   readonly reward: Gives
-  /** None: completed by a `QUEST_COMPLETE` event. Else by itself when every step is. */
+  /** The quest completes with its steps; without steps, by a `QUEST_COMPLETE` event. */
   readonly steps: ReadonlyArray<QuestStep>
   readonly startsAt: number | null
   readonly endsAt: number | null
-  /** Starts anew in each window of the project's time zone. */
+  /** Restarts in each window of the project's time zone. */
   readonly recurrence: QuestRecurrence
   /** Quests that a user must have completed before. */
   readonly prerequisites: ReadonlyArray<string>
@@ -45,7 +45,7 @@ export interface Quest {
   readonly updatedAt: number
 }
 
-/** The status of a quest at `now`: by hand, and, where it is published, by the clock. */
+/** The status of a quest at `now`: the one set by hand, or, if published, by the clock. */
 export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
   if (quest.set === "draft" || quest.set === "archived") return quest.set
   if (quest.endsAt !== null && now >= quest.endsAt) return "ended"
@@ -53,11 +53,11 @@ export const questStatusAt = (quest: Quest, now: number): QuestStatus => {
   return quest.startsAt !== null && now < quest.startsAt ? "scheduled" : "active"
 }
 
-/** The index of the period of a quest that has this local day of the project; 0 when it does not recur. */
+/** The index of a quest's period on this local day of the project; 0 if the quest does not recur. */
 export const questPeriodOf = ({ recurrence }: Quest, day: number): number =>
   recurrence === "none" ? 0 : windowOfDay(recurrence, day)
 
-/** When the present period of a quest ends, epoch milliseconds; infinity when it does not recur. */
+/** The end of a quest's present period, epoch milliseconds; infinity if the quest does not recur. */
 export const questPeriodEnd = (quest: Quest, zone: Zone, now: number): number => {
   const { recurrence } = quest
   if (recurrence === "none") return Number.POSITIVE_INFINITY

@@ -3,7 +3,7 @@ import type { Condition } from "./Condition.ts"
 export const limitPeriods = ["hour", "day", "week", "month", "ever"] as const
 export type LimitPeriod = (typeof limitPeriods)[number]
 
-/** What a rule, a quest or a hand gives. */
+/** The reward of a rule, a quest or a grant by hand. */
 export interface Gives {
   readonly xp: number
   readonly points: number
@@ -11,23 +11,23 @@ export interface Gives {
 }
 
 /**
- * A rule gives its reward for every event with its action whose metadata satisfies `where`, as long as it
- * is enabled. Rules are taken in the order of their creation; each that matches gives. Times are epoch milliseconds.
+ * An enabled rule gives its reward for every event with its action whose metadata satisfies `where`. All matching rules
+ * give, in the order of their creation. Times are epoch milliseconds.
  */
 export interface Rule {
   readonly id: string
   readonly action: string
   readonly where: ReadonlyArray<Condition>
   readonly reward: Gives
-  /** xp and points are multiplied by the number at `path` of the metadata, kept within the bounds, and rounded down. */
+  /** Multiplies xp and points by the number at `path` of the metadata, clamped to the bounds, rounded down. */
   readonly multiplier: {
     readonly path: string
     readonly min: number
     readonly max: number
   } | null
-  /** At most `times` per user in each period (of the project's time zone) in which events occurred. */
+  /** At most `times` per user and period of the project's time zone, by the time of the event. */
   readonly limit: { readonly times: number; readonly per: LimitPeriod } | null
-  /** After it gave, it gives nothing to the same user for events that occurred sooner than this. */
+  /** Minimum time between two events of a user that the rule rewards. */
   readonly cooldownSeconds: number | null
   readonly enabled: boolean
   readonly createdAt: number

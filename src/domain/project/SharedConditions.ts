@@ -1,14 +1,14 @@
 /**
- * The conditions of all definitions of one action, each of them once, however many definitions have it. For an event,
- * between `begin` and `end`, a path is looked up at most once, and a condition is evaluated at most once.
+ * The distinct conditions of all definitions of one action. Per event, between `begin` and `end`, each path is looked up
+ * and each condition evaluated at most once.
  *
- * When a definition changes, the next index goes on with the conditions of the one before, so that only what is new
- * is compiled; of what is gone, as much as is there may stay in memory.
+ * After a change of definitions the next index reuses these conditions and compiles only new ones. Unused conditions may
+ * stay in memory, at most as many as used ones.
  */
 import type { Metadata } from "../values/Metadata.ts"
 import { type Condition, type Test, testOf, valueAtNames } from "./Condition.ts"
 
-/** A path, and what the event of this number has there. */
+/** A path, and its value in the event of this number. */
 export interface SharedPath {
   readonly names: ReadonlyArray<string>
   readonly conditions: Map<Condition["op"], Map<unknown, SharedCondition>>
@@ -16,13 +16,13 @@ export interface SharedPath {
   found: unknown
 }
 
-/** A condition, and whether it holds for the event of this number. */
+/** A condition, and its result for the event of this number. */
 export interface SharedCondition {
   readonly condition: Condition
   readonly path: SharedPath
-  /** Made when it is first needed: with an equality in front, that may be never. */
+  /** Compiled when first needed, which an equality in front may prevent. */
   test: Test | undefined
-  /** How many definitions have it, or had it. */
+  /** The number of definitions that have or had it. */
   uses: number
   event: number
   holds: boolean
@@ -30,24 +30,24 @@ export interface SharedCondition {
 
 export class SharedConditions {
   /**
-   * What was done for the event so far: 1 for each condition evaluated, some 40 ns, and 1 more for every 16 units of
-   * what a `contains` looked through: as much as it takes where the text is made for that, a tenth of it as a rule.
+   * Work for the current event: 1 per condition evaluated, about 40 ns, plus 1 per 16 code units that a `contains`
+   * searched: the worst case of a hostile text, and ten times the usual cost.
    */
   work = 0
   readonly #paths = new Map<string, SharedPath>()
   readonly #looked: Array<SharedPath> = []
   readonly #shared = new WeakMap<ReadonlyArray<Condition>, ReadonlyArray<SharedCondition>>()
-  /** How many different conditions there are, with those that no definition has any more. */
+  /** The number of distinct conditions, unused ones included. */
   #size = 0
   #event = 0
   #metadata: Metadata | undefined
 
-  /** Whether most of what is here is gone, where definitions have so many conditions. */
+  /** Whether most conditions are unused, given the number of conditions that definitions have now. */
   isStale(conditions: number): boolean {
     return this.#size > 2 * conditions + staleMin
   }
 
-  /** The conditions that are the same as these of one definition. */
+  /** The shared conditions equal to those of one definition. */
   share(where: ReadonlyArray<Condition>): ReadonlyArray<SharedCondition> {
     let shared = this.#shared.get(where)
     if (shared === undefined) {
@@ -85,14 +85,14 @@ export class SharedConditions {
     return shared
   }
 
-  /** The next event. */
+  /** Starts the next event. */
   begin(metadata: Metadata | undefined): void {
     this.#event++
     this.#metadata = metadata
     this.work = 0
   }
 
-  /** Keeps nothing of the event in memory. */
+  /** Releases the event. */
   end(): void {
     this.#metadata = undefined
     for (const path of this.#looked) path.found = undefined

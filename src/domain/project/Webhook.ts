@@ -1,7 +1,7 @@
-/** Why a webhook is disabled: it answered 410; nothing but failures for `webhookFailingMs`; somebody did it. */
+/** Why a webhook is disabled: it answered 410; only failures for `webhookFailingMs`; by hand. */
 export type DisabledReason = "gone" | "failing" | "manual"
 
-/** A secret that was replaced, and until when it signs all the same. */
+/** A replaced secret, and the end of its grace period. */
 export interface PreviousSecret {
   readonly secret: string
   readonly until: number
@@ -10,7 +10,7 @@ export interface PreviousSecret {
 /** A registered endpoint. Times are epoch milliseconds. */
 export interface Webhook {
   readonly id: string
-  /** The record that created it; it is told of later ones only. No other webhook has the same number. */
+  /** The sequence of the record that created it: it receives later records only. Unique among webhooks. */
   readonly since: number
   readonly url: string
   /** Kinds, families such as `quest.*`, or `*`. */
@@ -21,9 +21,9 @@ export interface Webhook {
   readonly disabledAt: number | null
   /** Signs its messages (`whsec_…`). */
   readonly secret: string
-  /** Signs them too, until then: receivers change over while both are right. */
+  /** Also signs until its grace period ends, so that receivers can change over. */
   readonly previousSecret: PreviousSecret | null
-  /** Those before it whose time runs too, newest first; absent where there are none. */
+  /** Earlier secrets in their grace period, newest first; absent if none. */
   readonly olderSecrets?: ReadonlyArray<PreviousSecret>
   readonly createdAt: number
   readonly updatedAt: number

@@ -1,6 +1,6 @@
 /**
- * How many of a user's events count for a badge, from the user's history read backwards: an event that was
- * taken back does not count, and what takes it back comes before it in this direction.
+ * Counts a user's events for a badge, reading the history backwards: a revoked event does not count, and in this
+ * direction its revocation comes first.
  */
 import type { Criterion } from "../project/Badge.ts"
 import { compileWhere, type Where } from "../project/Condition.ts"
@@ -10,7 +10,7 @@ export class ActionCount {
   current = 0
   readonly #action: string
   readonly #where: Where
-  /** Sequences of events that were taken back and not come to yet. */
+  /** Sequences of revoked events not read yet. */
   readonly #revoked = new Set<number>()
 
   constructor(criteria: Extract<Criterion, { readonly kind: "action_count" }>) {
@@ -18,12 +18,12 @@ export class ActionCount {
     this.#where = compileWhere(criteria.where)
   }
 
-  /** Whether events that were not come to yet were taken back. */
+  /** Whether revoked events remain to be read. */
   get open(): boolean {
     return this.#revoked.size > 0
   }
 
-  /** The next older record of the user's. */
+  /** Counts the user's next older record. */
   add({ cause, facts, sequence }: JournalRecord): void {
     if (cause.kind === "revocation" && cause.of === "event" && facts.length > 0) {
       this.#revoked.add(cause.sequence)

@@ -1,8 +1,7 @@
 /**
- * A record is what one command did: its cause and the facts that were decided because of it. Records are
- * what the journal holds, one entry each, numbered by `sequence` over the whole data directory. State is
- * always the fold of `apply` over records, so a record carries all that `apply` and a reply need: changing
- * a rule or a level curve later never changes what a record says.
+ * A record is the result of one command: its cause and the facts decided. Each record is one entry of the journal,
+ * numbered by `sequence` across the data directory. State is always the fold of `apply` over records, so a record
+ * carries all data that `apply` and a reply need: later changes of rules or level curves never change it.
  */
 import type { AccountFact } from "../accounts/AccountFact.ts"
 import type { Badge } from "../project/Badge.ts"
@@ -19,7 +18,7 @@ import type { LaurelError } from "../values/Errors.ts"
 import type { Metadata } from "../values/Metadata.ts"
 
 /**
- * What a client sent: both the command to the user's actor and the cause of what it decides. Times are epoch
+ * An event sent by a client: the command to the user's actor, and the cause of its record. Times are epoch
  * milliseconds; `id` is the caller's own id, which makes a repeat a duplicate. An event without `occurredAt`
  * occurred when it was decided. Laurel's own id of an event or a reward is made from its record (`recordId`).
  */
@@ -29,7 +28,7 @@ export interface TrackedEvent {
   readonly action: string
   readonly occurredAt?: number | undefined
   readonly metadata?: Metadata | undefined
-  /** It is history from elsewhere: it may be of any age, and no message tells of it. */
+  /** Imported history: of any age, and without messages. */
   readonly imported?: true | undefined
 }
 
@@ -42,7 +41,7 @@ export type GrantedReward = {
   | { readonly type: "badge"; readonly badgeId: string }
 )
 
-/** Takes back what the event or reward of this record gave. `at` is the record's, so that another's number is not mistaken for it. */
+/** Revokes the event or reward of this record. `at` is the record's time, which tells reused sequences apart. */
 export interface Revocation {
   readonly kind: "revocation"
   readonly of: "event" | "reward"
@@ -50,31 +49,31 @@ export interface Revocation {
   readonly at: number
 }
 
-/** Changes the members that are there. */
+/** Changes the members present in `change`. */
 export interface ProfileChange {
   readonly kind: "profile"
   readonly change: Partial<Profile>
 }
 
-/** Everything about the user is to be forgotten. */
+/** Erases the user. */
 export interface Erasure {
   readonly kind: "erasure"
 }
 
 /**
- * Gives a badge to who qualifies already. `counted` is the number of the user's events that count for it,
- * taken from the history up to the record `countedUpTo`; for badges that count actions.
+ * Awards a badge to a user who already qualifies. For `action_count` badges, `counted` is the number of matching events
+ * in the history up to the record `countedUpTo`.
  */
 export interface Backfill {
   readonly kind: "backfill"
   readonly badgeId: string
   readonly counted?: number | undefined
   readonly countedUpTo?: number | undefined
-  /** Whether messages tell of it. */
+  /** Whether it sends messages. */
   readonly notify: boolean
 }
 
-/** Time has passed: what ended by itself is noted. */
+/** Notes the streaks and quests that ended by the clock. */
 export interface Tick {
   readonly kind: "tick"
 }
@@ -88,10 +87,10 @@ export type UserCommand =
   | Backfill
   | Tick
 
-/** Why a record exists. */
+/** The cause of a record. */
 export type Cause = UserCommand | { readonly kind: "request" }
 
-/** What gave xp, points or a badge: a rule, a quest, a reward granted by hand, or, for a badge, its own criteria. */
+/** The source of xp, points or a badge: a rule, a quest, a reward granted by hand, or a badge's own criteria. */
 export type Source =
   | { readonly ruleId: string }
   | { readonly questId: string }
@@ -101,15 +100,15 @@ export type Source =
 export interface QuestRef {
   readonly questId: string
   readonly title: string
-  /** The index of the window that a recurring quest is in (`Calendar.ts`), 0 for a quest that does not recur. */
+  /** The index of a recurring quest's window (`Calendar.ts`), else 0. */
   readonly period: number
 }
 
-/** What was decided because of a user's command. Balances (`total`, `xp`, `points`, `level`) are those after the record. */
+/** Facts of a user's command. Balances (`total`, `xp`, `points`, `level`) are those after the record. */
 export type UserFact =
   | { readonly kind: "user.created" }
   | { readonly kind: "user.updated"; readonly profile: Profile }
-  /** The ids of the quests that the user was midway in, and of those completed: what the counts lose. */
+  /** The ids of the user's quests in progress and completed, to subtract from the counts. */
   | {
       readonly kind: "user.deleted"
       readonly inProgress: ReadonlyArray<string>
@@ -121,7 +120,7 @@ export type UserFact =
       readonly points: number
       readonly level: number
     }
-  /** `shortfall`: what could not be taken back, because the balance was spent. */
+  /** `shortfall`: the amount beyond the balance, which could not be revoked. */
   | {
       readonly kind: "event.revoked" | "reward.revoked"
       readonly xp: number
@@ -140,7 +139,7 @@ export type UserFact =
       readonly amount: number
       readonly total: number
     }
-  /** The xp of the record, which may be negative, in the windows that it counts for: each by its index, absent where it is closed. */
+  /** The xp of the record (negative for a revocation) and the index of each window that it counts for; absent if closed. */
   | {
       readonly kind: "windows.credited"
       readonly amount: number
@@ -149,7 +148,7 @@ export type UserFact =
       readonly monthly?: number
     }
   | { readonly kind: "level.changed"; readonly from: number; readonly to: number }
-  /** A rule with a limit or a cooldown gave; `period` counts the limit's periods. `times: -1` when it is taken back. */
+  /** A use of a rule with a limit or a cooldown, in the limit's `period`. `times: -1` revokes it. */
   | {
       readonly kind: "rule.used"
       readonly ruleId: string
@@ -157,9 +156,9 @@ export type UserFact =
       readonly occurredAt: number
       readonly times: 1 | -1
     }
-  /** How many events have counted for a badge; by a backfill, in the whole history. */
+  /** Events counted for a badge; by a backfill, in the whole history. */
   | { readonly kind: "badge.counted"; readonly badgeId: string; readonly current: number }
-  /** `target`: what was asked for when it was earned; absent for one that was given. */
+  /** `target`: the target when it was earned; absent for a granted badge. */
   | {
       readonly kind: "badge.earned"
       readonly badgeId: string
@@ -174,25 +173,25 @@ export type UserFact =
       readonly step: string
       readonly current: number
       readonly target: number
-      /** The share of the whole quest that is done, 0 to 1. */
+      /** The completed share of the whole quest, 0 to 1. */
       readonly progress: number
     } & QuestRef)
-  /** `times`: how often the user has completed it, with this. */
+  /** `times`: the user's completions, this one included. */
   | ({ readonly kind: "quest.completed"; readonly times: number } & QuestRef)
-  /** The user asked for a quest's reward again; nothing is earned. */
+  /** The user claimed a quest's reward again and earned nothing. */
   | ({ readonly kind: "quest.repeated" } & QuestRef)
   | ({ readonly kind: "quest.expired" } & QuestRef)
-  /** A step or a completion was taken back: what is left, where the user stood (`from`) and stands now (`to`). */
+  /** A step or a completion was revoked: the remaining counts, the status before (`from`) and after (`to`). */
   | ({
       readonly kind: "quest.reverted"
       readonly from: "in_progress" | "completed" | "expired"
       readonly to: "not_started" | "in_progress" | "completed" | "expired"
-      /** The share that is left, 0 to 1. */
+      /** The remaining share, 0 to 1. */
       readonly progress: number
       readonly steps: StepCounts
       readonly times: number
     } & QuestRef)
-  /** The streak as it is now: a day was added at its end (`extended`) or in its past (`counted`). */
+  /** The streak after a day was added at its end (`extended`) or in its past (`counted`). */
   | {
       readonly kind: "streak.extended" | "streak.counted"
       readonly key: string
@@ -206,7 +205,7 @@ export type UserFact =
       readonly streak: StreakState
     }
 
-/** What was decided because of a request that concerns a whole environment, or the directory. */
+/** Facts of a request to a whole environment. */
 export type ProjectFact =
   | { readonly kind: "quest.created" | "quest.updated"; readonly quest: Quest }
   | { readonly kind: "rule.created" | "rule.updated"; readonly rule: Rule }
@@ -216,14 +215,14 @@ export type ProjectFact =
   | { readonly kind: "webhook.created"; readonly webhook: Omit<Webhook, "since"> }
   | { readonly kind: "webhook.updated"; readonly webhook: Webhook }
   | { readonly kind: "webhook.deleted" | "webhook.tested"; readonly webhookId: string }
-  /** Laurel has given up on it. */
+  /** Laurel disabled the webhook. */
   | {
       readonly kind: "webhook.disabled"
       readonly webhookId: string
       readonly description: string | null
       readonly reason: Exclude<DisabledReason, "manual">
     }
-  /** A message is to be sent once more: that of the fact at `index` of the record `sequence`. */
+  /** Sends the message of the fact at `index` of the record `sequence` again. */
   | {
       readonly kind: "webhook.redelivered"
       readonly webhookId: string
@@ -231,9 +230,9 @@ export type ProjectFact =
       readonly at: number
       readonly index: number
     }
-  /** Everything from `since` on that failed or was missed is to be sent. */
+  /** Sends all failed and missed messages since `since`. */
   | { readonly kind: "webhook.recovered"; readonly webhookId: string; readonly since: number }
-  /** A window of the leaderboard is over: `total` users were on it. Times are epoch milliseconds. */
+  /** A window of the leaderboard closed with `total` users. Times are epoch milliseconds. */
   | {
       readonly kind: "leaderboard.window_closed"
       readonly window: WindowKind
@@ -249,7 +248,7 @@ export type ProjectFact =
       readonly checked: number
       readonly awarded: number
     }
-  /** A finished batch, kept for its Idempotency-Key; `results` is the reply as it was. */
+  /** A finished batch, kept for its Idempotency-Key; `results` is its reply. */
   | { readonly kind: "batch.answered"; readonly results: unknown }
 
 export type DirectoryFact =
@@ -270,14 +269,14 @@ export type FactOf<Kind extends Fact["kind"]> = Fact extends infer Each
     : never
   : never
 
-/** The promise of an Idempotency-Key: the record's reply, or `error`, is what a repeat gets. */
+/** A kept Idempotency-Key: a repeat gets the record's reply, or `error`. */
 export interface Kept {
   readonly key: string
   readonly fingerprint: string
   readonly error?: LaurelError
 }
 
-/** Which actor a record belongs to: a user, an environment's project actor, or the one directory. */
+/** The actor of a record: a user, an environment's project actor, or the directory. */
 export type Subject =
   | { readonly actor: "user"; readonly environment: string; readonly userId: string }
   | { readonly actor: "project"; readonly environment: string }
@@ -293,11 +292,11 @@ export interface JournalRecord {
   readonly kept?: Kept
 }
 
-/** Whether no message may tell of a record: it is imported history, or an award for the past. */
+/** Whether a record sends no messages: imported history, or a silent backfill. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>
   cause.kind === "event" ? cause.imported === true : cause.kind === "backfill" && !cause.notify
 
-/** The name that makes a repeat of this a duplicate, in a namespace of its kind; `undefined` for none. */
+/** The deduplication key of a command, in the namespace of its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {
   switch (cause.kind) {
     case "event":

@@ -92,7 +92,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
   return next
 }
 
-/** Whether a change of definitions may change when streaks break and quests end for users who are midway. */
+/** Whether a change of definitions may move the times at which streaks break and quests end. */
 const movesDueTimes = (fact: Fact, { quests, settings }: ProjectState): boolean => {
   if (fact.kind === "quest.updated") {
     const before = quests.get(fact.quest.id)

@@ -1,6 +1,6 @@
 /**
- * How the facts of a record change a user's state: pure, synchronous, total. It needs nothing but the record,
- * no definitions, no clock, no calendar, so that replaying a journal gives what was.
+ * How the facts of a record change a user's state: pure, synchronous, total. It reads only the record, no definitions,
+ * clock or calendar, so a replay of the journal yields the same state.
  */
 import { limits } from "../../Limits.ts"
 import type { QuestState } from "../user/QuestState.ts"
@@ -123,7 +123,7 @@ const foldQuest = (
     case "quest.reverted": {
       const { from, period, steps, times, to } = fact
       if (from === "completed" && to !== "completed") state.questsCompleted--
-      // A completion in an earlier period; where the user stands in the present one stays.
+      // A completion of an earlier period; the present period stays.
       if (period !== before.period) quests.set(fact.questId, { ...before, times })
       else if (to !== "not_started") {
         const completedAt = to === "completed" ? before.completedAt : null
@@ -172,7 +172,7 @@ const ruleUse = (
 ): RuleUse => {
   const used = use.periods.find(([of]) => of === period)?.[1] ?? 0
   const periods = use.periods.filter(([of]) => of !== period)
-  // Also when nothing is left of it: else an older one, which is forgotten, would look unused.
+  // A period with no uses left stays: otherwise a dropped older period would look unused.
   periods.push([period, Math.max(0, used + times)])
   periods.sort(([one], [other]) => one - other)
   return {
@@ -181,7 +181,7 @@ const ruleUse = (
   }
 }
 
-/** The state after `record`; `undefined` as long as the user was never created (a refusal that was only kept), and once it is erased. */
+/** The state after `record`; `undefined` before the user is created (a kept refusal creates none), and after an erasure. */
 export const applyUser = (
   user: UserState | undefined,
   record: JournalRecord,

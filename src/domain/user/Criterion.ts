@@ -1,8 +1,8 @@
-/** The numbers by which badges are earned, as they stand for a user. */
+/** A user's progress by the criterion of a badge. */
 import { type Badge, targetOf } from "../project/Badge.ts"
 import type { UserState } from "./User.ts"
 
-/** The number by which `badge` is earned, as it stands for a user; `undefined` for one that only a hand gives. */
+/** The user's number for `badge`'s criterion; `undefined` for a manual badge. */
 export const criterionNumber = (
   { criteria, id }: Badge,
   user: UserState,
@@ -30,7 +30,7 @@ export const criterionNumber = (
   }
 }
 
-/** Whether a user does not have `badge` and its number has reached the target. */
+/** Whether the user lacks `badge` and has reached its target. */
 export const qualifies = (
   badge: Badge,
   user: UserState,

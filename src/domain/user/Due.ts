@@ -1,4 +1,4 @@
-/** When something will happen to a user by itself, so that nobody need look at every user every day. */
+/** The time of the next change of a user by the clock alone, so that idle users need no daily visit. */
 import type { ProjectState } from "../project/Project.ts"
 import { type Quest, questPeriodEnd } from "../project/Quest.ts"
 import { type Zone, zoneOf } from "../values/Calendar.ts"
@@ -7,8 +7,8 @@ import { streakBreaksAt, streakNow } from "./Streak.ts"
 import { type UserState, userZone } from "./User.ts"
 
 /**
- * When a `tick` will next find something to note, epoch milliseconds; a time that is past when it would
- * now; infinity for never. Exact for the definitions as they are: an edit may make it earlier or later.
+ * The time at which a `tick` will next decide facts, epoch milliseconds: past if it would now, infinity for never.
+ * Exact for the present definitions; an edit may move it.
  */
 export const dueAt = (user: UserState, project: ProjectState, now: number): number => {
   let due = Number.POSITIVE_INFINITY

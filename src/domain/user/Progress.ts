@@ -1,7 +1,6 @@
 /**
- * How far a user is, as of a moment: what follows from a state, the definitions and the clock, whether or not
- * a record has noted it yet. A quest whose time is over shows as expired, one that recurs begins anew with
- * its period, and a broken streak has 0 days, at once.
+ * A user's progress at a moment, derived from state, definitions and clock, even before a record notes the change:
+ * an ended quest shows as expired, a recurring quest restarts with its period, and a broken streak has 0 days, at once.
  */
 import type { Badge } from "../project/Badge.ts"
 import { levelAt } from "../project/Level.ts"
@@ -44,8 +43,8 @@ export interface BadgeProgress {
 }
 
 /**
- * Every badge that can be earned, and those that the user has. A secret one shows once it is earned. A badge
- * that is given by hand has the target 1.
+ * Every badge that can be earned, and those that the user has. A secret badge shows once earned. A manual badge
+ * has the target 1.
  */
 export const badgeProgress = (
   user: UserState,
@@ -83,12 +82,12 @@ export interface QuestProgress {
     readonly current: number
     readonly target: number
   }>
-  /** When the present period ends, or the quest where it does not recur; null: never, or it was archived. */
+  /** The end of the present period, or of a quest that does not recur; null: none, or the quest is archived. */
   readonly periodEndsAt: number | null
   readonly completedAt: number | null
 }
 
-/** Every quest that is active, and those that the user has begun, in the order of their creation. */
+/** All active quests and those that the user has started, in the order of their creation. */
 export const questProgress = (
   user: UserState,
   project: ProjectState,
@@ -109,7 +108,7 @@ const isOver = (quest: Quest, now: number): boolean => {
   return status === "ended" || status === "archived"
 }
 
-/** Where the user stands: in the present period, or, once the quest is over, where it was left. */
+/** The user's state in the present period, or the last state once the quest is over. */
 const standingAt = (
   quest: Quest,
   state: QuestState | undefined,
@@ -162,7 +161,7 @@ export interface StreakProgress {
   readonly best: number
   /** The last day that counted, as a date such as `2026-11-01` in the user's zone; null: none yet. */
   readonly lastDay: string | null
-  /** How many more missed days would be forgiven. */
+  /** Freezes left. */
   readonly freezes: number
 }
 

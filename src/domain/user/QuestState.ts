@@ -1,32 +1,32 @@
-/** Where a user stands in a quest, and what follows from it by the clock. */
+/** A user's state in a quest, and its expiry by the clock. */
 import { type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
 import type { Zone } from "../values/Calendar.ts"
 
 export type StepCounts = { readonly [step: string]: number }
 
-/** How many events count for a step. Its key may be one that every object inherits, such as `constructor`. */
+/** The events counted for a step. Own members only: a key may be `constructor`. */
 export const stepCountOf = (steps: StepCounts | undefined, step: string): number =>
   steps !== undefined && Object.hasOwn(steps, step) ? steps[step]! : 0
 
-/** Where a user stands in a quest. */
+/** A user's state in a quest. */
 export interface QuestState {
-  /** The window that a recurring quest was last touched in, else 0. */
+  /** The index of the window of a recurring quest that last changed, else 0. */
   readonly period: number
-  /** What counts in this period, by the step's key, also once it is completed; steps that nothing counted for are absent. */
+  /** Counts of this period by step key, kept after completion; steps without a count are absent. */
   readonly steps: StepCounts
   readonly startedAt: number | null
   readonly completedAt: number | null
-  /** It ended before it was completed. */
+  /** Whether it ended before completion. */
   readonly expired: boolean
-  /** How often the user has completed it, over all periods. */
+  /** Completions over all periods. */
   readonly times: number
 }
 
-/** Whether the quest was started and has not ended for the user. */
+/** Whether the user has started the quest and neither completed nor missed it. */
 export const isMidway = ({ completedAt, expired, startedAt }: QuestState): boolean =>
   startedAt !== null && completedAt === null && !expired
 
-/** Whether the user's progress in a quest has come to its end without completion. */
+/** Whether a started quest is over at `now` without completion. */
 export const hasExpired = (
   quest: Quest | undefined,
   state: QuestState,

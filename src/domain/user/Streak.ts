@@ -1,26 +1,25 @@
 /**
- * Streaks: local days in a row (`Calendar.ts`) on each of which something happened that counts.
+ * Streaks: consecutive local days (`Calendar.ts`), each with an event that counts.
  *
- * - A day is one of the user's time zone at the time of the decision. An event that occurred after the
- *   latest that counted can only add a day behind the last one.
- * - Up to `freezes` missed days are forgiven, each for one freeze; they do not count as days. A streak begins
- *   with `initial` freezes and gains one whenever its days reach a multiple of `everyDays`, up to `max`.
- * - More missed days than freezes break it: the next day begins a new one.
- * - A change of zone breaks nothing. To the west, a day that was counted is not counted again. To the east, the
- *   last day covers all that was still that day where it was counted: what comes after that can be missed.
- * - A late event's day is put in its place, and the days that are known, those of the latest `streakRunsMax`
- *   runs, are walked anew: what they make does not depend on the order in which their events came. Only
- *   that a day which was forgiven once stays forgiven: an event never breaks a streak.
+ * - Days are local to the user's time zone at the time of the decision. An event later than the latest counted
+ *   one can only add a day after the last.
+ * - A missed day uses up a freeze and does not count. A streak begins with `initial` freezes and gains one whenever its
+ *   days reach a multiple of `everyDays`, up to `max`.
+ * - More missed days than freezes break the streak: the next day begins a new one.
+ * - A change of time zone breaks nothing. To the west, a counted day is not counted twice. To the east, the last day
+ *   covers the hours that belonged to it in the old zone; only later days can be missed.
+ * - A late event inserts its day, and the known days (those of the latest `streakRunsMax` runs) are replayed: the result
+ *   does not depend on the order of arrival. One exception: a forgiven day stays forgiven, so no event breaks a streak.
  *
- * An event of a day that was counted costs a look at the last run; a late one a walk over the runs and their gaps.
+ * Cost: an event of a counted day reads the last run; a late event walks all runs and their gaps.
  */
 import { limits } from "../../Limits.ts"
 import type { StreakDefinition } from "../project/Project.ts"
 import type { Zone } from "../values/Calendar.ts"
 
 /**
- * Days in a row, from `first` to `last`: of which `frozen` were missed and forgiven, and `skipped` fell out
- * by a change of time zone. Local days (`Calendar.ts`).
+ * Consecutive local days from `first` to `last`, of which `frozen` were missed and forgiven, and `skipped` vanished by a
+ * change of time zone.
  */
 export interface StreakRun {
   readonly first: number
@@ -30,39 +29,39 @@ export interface StreakRun {
 }
 
 export interface StreakState {
-  /** Oldest first; the last one is the current streak, unless `broken`. */
+  /** Oldest first; the last run is the current streak, unless `broken`. */
   readonly runs: ReadonlyArray<StreakRun>
-  /** The most days that it ever had. */
+  /** The longest run, in days. */
   readonly best: number
-  /** How many missed days can still be forgiven. */
+  /** Freezes left. */
   readonly freezes: number
-  /** When the event occurred that added the last day: that is another day in another time zone. */
+  /** The time of the event that added the last day; in another time zone it may fall on another day. */
   readonly lastAt: number
-  /** When the last day ends where it was counted. */
+  /** The end of the last day in the time zone of its event. */
   readonly lastDayEndsAt: number
   readonly broken: boolean
 }
 
-/** The days of a run on which something happened. */
+/** The number of days of a run with an event. */
 export const daysOf = ({ first, frozen, last, skipped }: StreakRun): number =>
   last - first + 1 - frozen.length - skipped.length
 
-/** The last day of a streak, as the calendar of the present zone has it. */
+/** The last day of a streak in the present zone. */
 export const lastDayOf = ({ lastAt, runs }: StreakState, zone: Zone): number =>
   Math.max(runs.at(-1)!.last, zone.dayAt(lastAt))
 
-/** The last day of the present zone in which it was still the streak's last day where that was counted. */
+/** The last day of the present zone that the streak's last day still covers. */
 const coveredThrough = ({ lastDayEndsAt, runs }: StreakState, zone: Zone): number =>
   Math.max(runs.at(-1)!.last, zone.dayAt(lastDayEndsAt - 1))
 
 export interface StreakNow {
   /** Days in a row as of now; 0 once it is broken. */
   readonly current: number
-  /** The freezes that are left, after those for the days missed so far. */
+  /** Freezes left, after the days missed so far. */
   readonly freezes: number
 }
 
-/** A streak as it stands at `now` (epoch milliseconds), whether or not its break was noted yet. */
+/** A streak at `now` (epoch milliseconds), even before a record notes its break. */
 export const streakNow = (streak: StreakState, zone: Zone, now: number): StreakNow => {
   const missed = Math.max(0, zone.dayAt(now) - coveredThrough(streak, zone) - 1)
   return streak.broken || missed > streak.freezes
@@ -70,11 +69,11 @@ export const streakNow = (streak: StreakState, zone: Zone, now: number): StreakN
     : { current: daysOf(streak.runs.at(-1)!), freezes: streak.freezes - missed }
 }
 
-/** When an unbroken streak breaks if nothing happens, epoch milliseconds. */
+/** When an unbroken streak breaks without further events, epoch milliseconds. */
 export const streakBreaksAt = (streak: StreakState, zone: Zone): number =>
   zone.startOfDay(coveredThrough(streak, zone) + streak.freezes + 2)
 
-/** The streak with what occurred at `occurredAt`, decided at `now`; the same object when it adds nothing. */
+/** The streak with an event of `occurredAt`, decided at `now`; the same object if nothing changes. */
 export const withEventAt = (
   streak: StreakState | undefined,
   definition: StreakDefinition,
@@ -86,13 +85,13 @@ export const withEventAt = (
   if (streak === undefined) return begun(definition, [], zone, day, 0, occurredAt)
   const { last } = streak.runs.at(-1)!
   const late = occurredAt < streak.lastAt
-  // What came before the latest event is of no later day, even where a change of zone says so.
+  // An earlier event adds no later day, even if a change of zone suggests one.
   if (day === last || (late && day > last)) return streak
   const next = late
     ? withPastDay(streak, definition, day)
     : withNextDay(streak, definition, zone, day, occurredAt)
   if (next === streak || !next.broken) return next
-  // A broken one with more days is whole again only if it reaches up to now.
+  // A late day mends a broken streak only if the streak then reaches up to now.
   return { ...next, broken: streakNow({ ...next, broken: false }, zone, now).current === 0 }
 }
 
@@ -159,7 +158,7 @@ const withNextDay = (
 const daysFrom = (first: number, end: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index)
 
-/** A late event's day: the runs of the days that are known and this one. */
+/** The streak with the day of a late event: the known days and this one, replayed. */
 const withPastDay = (
   streak: StreakState,
   definition: StreakDefinition,
@@ -195,7 +194,7 @@ const withPastDay = (
   }
 }
 
-/** The days of a run without its gaps, as spans of the first and the last. */
+/** The spans of days with events in a run: the first and last day of each. */
 const spansOf = ({
   first,
   frozen,
@@ -213,8 +212,8 @@ const spansOf = ({
 }
 
 /**
- * What lies between a run and the day `first`, and the freezes that it needs: none where all missed days
- * were forgiven before. `undefined`: more than any freezes forgive.
+ * The gap between a run and the day `first`, and the freezes that it needs: none if all missed days were forgiven
+ * before. `undefined`: more days than any freezes forgive.
  */
 const gapBefore = (
   first: number,

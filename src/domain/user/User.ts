@@ -1,9 +1,7 @@
 /**
- * One user's state. What a command decides is in `decide/`, how facts change the state in `applyUser.ts`, what
- * the caller is answered in `UserReply.ts`.
+ * One user's state. `decide/` decides commands, `record/applyUser.ts` applies facts, `message/UserReply.ts` replies.
  *
- * A state is immutable; parts that a record does not touch are shared with the state before it, and parts
- * that are empty with all other users.
+ * A state is immutable; it shares unchanged parts with its predecessor, and empty parts with all users.
  */
 import type { ProjectState } from "../project/Project.ts"
 import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
@@ -15,24 +13,24 @@ export interface Profile {
   /** An IANA time zone; null: the project's. */
   readonly timezone: string | null
   readonly attributes: { readonly [name: string]: string | number | boolean }
-  /** Off every leaderboard. */
+  /** Hidden from all leaderboards. */
   readonly hidden: boolean
 }
 
 export interface EarnedBadge {
   readonly earnedAt: number
-  /** The target by which it was earned; absent for one that was given. */
+  /** The target when it was earned; absent for a granted badge. */
   readonly target?: number
 }
 
-/** How a rule with a limit or a cooldown was used: `[period, times]` of the latest periods, oldest first. */
+/** Uses of a rule with a limit or a cooldown: `[period, times]` of the latest periods, oldest first. */
 export interface RuleUse {
   readonly periods: ReadonlyArray<readonly [period: number, times: number]>
-  /** When the latest event occurred that it gave for. */
+  /** The time of the latest event that the rule rewarded. */
   readonly lastAt: number
 }
 
-/** The xp of the user's latest window of a kind, and of the one before: until the latest is stored, the other may be needed. */
+/** The xp of the user's latest window of a kind, and of the window before: needed until the latest is stored. */
 export interface WindowScores {
   readonly index: number
   readonly xp: number
@@ -48,18 +46,18 @@ export interface UserState {
   /** The sequence of the last record applied. */
   readonly sequence: number
   readonly xp: number
-  /** The sequence of the record that set `xp`: who reached a score first stands first inside a tie. */
+  /** The sequence of the record that set `xp`: the user who reached a score first leads the tie. */
   readonly scoreSequence: number
   readonly points: number
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
-  /** How many events have counted for each badge that counts actions, also once it is earned. */
+  /** Events counted for each `action_count` badge, also after it is earned. */
   readonly badgeCounts: ReadonlyMap<string, number>
   /** By badge: the last record up to which a backfill has counted the whole history. */
   readonly badgeRecounts: ReadonlyMap<string, number>
   readonly quests: ReadonlyMap<string, QuestState>
-  /** How often quests were completed, all together. */
+  /** Completions of all quests. */
   readonly questsCompleted: number
   readonly streaks: ReadonlyMap<string, StreakState>
   readonly ruleUses: ReadonlyMap<string, RuleUse>
@@ -89,6 +87,6 @@ export const noWindows: UserState["windows"] = {
   monthly: noScores,
 }
 
-/** The zone that a user's days are counted in. */
+/** The time zone of a user's days. */
 export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
   zoneOf(user?.profile.timezone ?? project.settings.timezone)

@@ -1,17 +1,17 @@
 /**
- * Days, weeks and months as people count them: in a time zone. A local day is a number, counted from
- * 1970-01-01; weeks are ISO weeks, from Monday; each kind of window has an index that grows by one from
- * window to window, so that "the next" and "the same" are plain arithmetic, whatever daylight saving does.
+ * Local days, ISO weeks and months of a time zone. A local day is a number, counted from 1970-01-01; each kind of
+ * window has an index that grows by one from window to window, so "next" and "same" are plain arithmetic despite
+ * daylight saving.
  *
- * `Temporal` knows the zones but is slow; a `Zone` remembers the local days that it found, with their bounds:
- * most questions are about today, those of late and imported events about a day before as well.
+ * `Temporal` knows the zones but is slow; a `Zone` caches the local days that it found, with their bounds: most
+ * lookups are for today, those of late and imported events for an earlier day.
  */
 export const windowKinds = ["daily", "weekly", "monthly"] as const
 export type WindowKind = (typeof windowKinds)[number]
 
-/** The time zone of the IANA database that `name` means, in whatever case, as it is written there; `undefined` for none that this machine knows. */
+/** The IANA time zone named `name`, in any case, in its canonical spelling; `undefined` if this machine does not know it. */
 export const canonicalTimeZone = (name: string): string | undefined => {
-  // An offset such as `+02:00` would do for Temporal, but has no daylight saving.
+  // Temporal accepts an offset such as `+02:00`, but offsets have no daylight saving.
   if (!/^[A-Za-z]/.test(name)) return undefined
   try {
     return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId
@@ -60,7 +60,7 @@ interface LocalDay {
 export class Zone {
   readonly name: string
   #latest: LocalDay = { day: 0, from: 0, until: 0 }
-  /** Days that were found, each where the half day of UTC leads that was asked for. */
+  /** Cached days, each under a half day of UTC that it covers. */
   readonly #found: Array<LocalDay | undefined> = []
 
   constructor(name: string) {
@@ -86,7 +86,7 @@ export class Zone {
       .toPlainDate()
     const day = epoch.until(date).days
     const next = this.startOfDay(day + 1)
-    // A clock that goes back over midnight does not bring the day before back: days follow each other.
+    // Where daylight saving sets clocks back over midnight, the day before does not return.
     return ms >= next
       ? { day: day + 1, from: next, until: this.startOfDay(day + 2) }
       : { day, from: this.startOfDay(day), until: next }
@@ -132,7 +132,7 @@ export const windowOfDay = (kind: WindowKind, day: number): number => {
   }
 }
 
-// A memory of the last answer, not a state: any other gives the same.
+// A cache of the last answer: it never changes a result.
 let month = { index: 0, from: 0, until: 31 }
 
 /** The first local day of a window. */
@@ -148,10 +148,10 @@ export const firstDayOf = (kind: WindowKind, index: number): number => {
 }
 
 const zones = new Map<string, Zone>()
-/** The one that was asked for last. */
+/** The last zone returned. */
 let latestZone = new Zone("UTC")
 
-/** The zone with this name, which `isTimeZone` accepts; one for all who ask. */
+/** The shared zone with this name, which `isTimeZone` accepts. */
 export const zoneOf = (name: string): Zone => {
   if (name === latestZone.name) return latestZone
   let zone = zones.get(name)

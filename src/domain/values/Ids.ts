@@ -1,10 +1,10 @@
 /**
- * The shapes of the ids that callers choose. Ids are compared character by character: no Unicode
- * normalisation, no case folding. Ids that Laurel makes carry a prefix that tells their kind (`evt_`, `qst_`…).
+ * The formats of ids. Callers' ids are compared code point by code point, without Unicode normalisation or case
+ * folding. Laurel's own ids have a prefix for their kind (`evt_`, `qst_`…).
  */
 import { limits } from "../../Limits.ts"
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches control characters
 const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/
 
 /** The number of characters (code points) in a text; an emoji counts as one. */
@@ -15,8 +15,8 @@ export const characterCount = (text: string): number => {
 }
 
 /**
- * What is wrong with `text` as an id or a name of a caller's (1 to `charactersMax` characters, no control
- * characters, well-formed), or `undefined`.
+ * The fault of `text` as a caller's id or name, or `undefined`: 1 to `charactersMax` characters, no control
+ * characters, well-formed Unicode.
  */
 export const callerIdFault = (
   text: string,
@@ -45,13 +45,13 @@ export const compareCodePoints = (one: string, other: string): number => {
   return one.length - other.length
 }
 
-/** Surrogates stand for what comes after U+FFFF. */
+/** Surrogates encode code points above U+FFFF. */
 const rankOfUnit = (unit: number): number =>
   unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
 
 export const actionPattern = /^[A-Z][A-Z0-9_]{0,63}$/
 
-/** The action that asks for a quest's reward; every other action is left to the rules. */
+/** The action that claims a quest's reward; rules match every other action. */
 export const questCompleteAction = "QUEST_COMPLETE"
 
 export type IdPrefix =
@@ -76,20 +76,20 @@ export interface RecordName {
 
 const timeDigits = 9
 
-/** What is named by a record. */
+/** Kinds of ids derived from a record. */
 type RecordPrefix = "evt" | "rwd" | "msg" | "dlv"
 
 /**
- * Laurel's id of the event or reward that a record is about, such as `evt_0mi8k3f2a4c92`: its time and its
- * sequence, both in base 36. It leads to the record without an index. The time is there because a data
- * directory that was restored to an earlier point gives a sequence a second time.
+ * Laurel's id of the event or reward of a record, such as `evt_0mi8k3f2a4c92`: time and sequence of the record in
+ * base 36, so no index is needed to find it. The time tells records apart whose sequence was used twice, before and
+ * after a restore to an earlier point.
  */
 export const recordId = (prefix: RecordPrefix, record: RecordName): string =>
   [prefix, recordDigits(record)].join("_")
 
 /**
- * What all ids made of a record have in common. They are joined, not concatenated: one string that V8 keeps in pieces,
- * or as a piece of another, takes `JSON.stringify` off its quick path for all that it is part of.
+ * The common part of a record's ids. Joined, not concatenated: `JSON.stringify` leaves its fast path for a value that
+ * contains a V8 rope or sliced string.
  */
 export const recordDigits = ({ at, sequence }: RecordName): string => {
   if (at !== latestAt) {
@@ -101,7 +101,7 @@ export const recordDigits = ({ at, sequence }: RecordName): string => {
   return latestDigits
 }
 
-// A memory of the last answer, not a state: records of one batch have the same time, or nearly.
+// A cache of the last answer: records of one batch have nearly the same time.
 let latestAt = 0
 let latestAtDigits = "0".repeat(timeDigits)
 let latestSequence = 0

@@ -1,14 +1,14 @@
 /**
- * What is wrong with the metadata of an event or a quest. Walks at most `metadataDepthMax` levels deep, so that nesting
- * can not overflow the stack, and stops at the first fault.
+ * The fault of an event's or quest's metadata. The walk is at most `metadataDepthMax` levels deep, so nesting cannot
+ * overflow the stack, and ends at the first fault.
  *
- * Most metadata is far below its limit: the walk adds up the most bytes that JSON could need, and what stays within the
- * limit by that count needs no other. Only else a second walk adds up the fewest, which ends at the latest where even
- * those are too many; what passes both is written out for an exact count, and is small.
+ * Most metadata is far below its limit, so a first walk adds up an upper bound of its JSON bytes. If the bound exceeds
+ * the limit, a second walk adds up a lower bound and ends once that exceeds it, too. Metadata that passes is small, and
+ * is encoded for an exact count.
  */
 import { limits } from "../../Limits.ts"
 
-/** A JSON object of the caller's. */
+/** A JSON object sent by a caller. */
 export type Metadata = { readonly [key: string]: unknown }
 
 interface MetadataFault {
@@ -42,8 +42,8 @@ export const metadataFault = (metadata: object): MetadataFault | undefined => {
 }
 
 /**
- * How many bytes JSON needs for a code unit of text, for a number, `true`, `false` or `null`, and for the brackets of
- * something: two, or one less, since between values there is a comma less than there are values.
+ * JSON bytes of a code unit of text, of a scalar (number, `true`, `false`, `null`), and of a pair of brackets: two, or
+ * one in the lower bound, since n values have n − 1 commas.
  */
 interface Weights {
   readonly brackets: number

@@ -6,11 +6,11 @@
 /** Epoch milliseconds as text. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
 
-/** `isoTime` for a time that may not be there. */
+/** `isoTime` of an optional time. */
 export const isoTimeOrNull = (ms: number | null): string | null =>
   ms === null ? null : isoTime(ms)
 
-/** `isoTime` for times that mostly lie close together: it keeps the last text, and that of the last second. */
+/** `isoTime` for times close together: caches the last text, and that of the last second. */
 export const makeIsoTime = (): ((ms: number) => string) => {
   let second = Number.NaN
   let textOfSecond = ""
@@ -24,7 +24,7 @@ export const makeIsoTime = (): ((ms: number) => string) => {
       textOfSecond = isoTime(of * 1_000).slice(0, -4)
     }
     last = ms
-    // In one piece, as ids are (`recordDigits`).
+    // Joined, not concatenated (`recordDigits`).
     text = [textOfSecond, String(ms - of * 1_000).padStart(3, "0"), "Z"].join("")
     return text
   }
