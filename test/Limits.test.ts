@@ -14,7 +14,7 @@ describe("The bounds of webhooks", () => {
 })
 
 describe("Bounds that disagree", () => {
-  it("end the start, and say which", () => {
+  it("end the start, and are named", () => {
     expect(() => checkLimits(limits)).not.toThrow()
     const cases = [
       [{ bodyBytesMax: limits.metadataBytesMax }, "a body holds the largest metadata"],

@@ -47,7 +47,7 @@ describe("The configuration", () => {
     expect(webhookAllowedRanges.includes("10.0.0.1")).toBe(false)
   })
 
-  it("takes what is set, and an empty variable for one that is not", () => {
+  it("reads the variables, and treats an empty one as unset", () => {
     const config = configOf({
       LAUREL_HOST: "::1",
       LAUREL_PORT: "0",
@@ -188,7 +188,7 @@ describe("The configuration", () => {
     expect(archivesIn(archives)).toBe("/mnt/archive")
   })
 
-  it("tells by when what is erased is gone: in ten days, or later where more is kept", () => {
+  it("returns the deadline of an erasure: ten days, or later with longer retention", () => {
     const days = (environment: Record<string, string>) =>
       erasureMsOf(configOf(environment)) / 86_400_000
     expect(days({})).toBe(10)
@@ -199,7 +199,7 @@ describe("The configuration", () => {
     expect(days({ LAUREL_SNAPSHOT_INTERVAL: "1 day" })).toBeGreaterThan(11)
   })
 
-  it("warns of variables that look like settings and are none", () => {
+  it("warns of unknown LAUREL_ variables", () => {
     const { config, warnings } = readConfig({ LAUREL_PROT: "1", LAUREL: "x", PATH: "y" })
     expect(Result.isSuccess(config)).toBe(true)
     expect(warnings).toEqual(["LAUREL_PROT is not a setting and has no effect; is it misspelt?"])

@@ -3,7 +3,7 @@ import { Gaps } from "../../../src/domain/board/Gaps.ts"
 import { Random } from "../../simulation/random.ts"
 
 describe("Gaps", () => {
-  it("count around the rows that are gone, as a filter over all rows does", () => {
+  it("skip the removed rows like a filter over all rows", () => {
     const random = new Random(7)
     for (let round = 0; round < 50; round++) {
       const size = random.integer(1, 60)

@@ -24,7 +24,7 @@ describe("Order and ranks", () => {
     ])
   })
 
-  it("puts who reached a score first before who reached it later", () => {
+  it("ranks the user who reached a score first before later ones", () => {
     const board = boardOf(["z", 5], ["a", 10], ["z", 10])
     expect(idsOf(pageOf(board, 0, 10))).toEqual(["a", "z"])
   })
@@ -49,7 +49,7 @@ describe("Order and ranks", () => {
     expect(board.rankOf("a")).toBe(1)
   })
 
-  it("tells neighbouring scores just below 2^53 apart", () => {
+  it("distinguishes neighbouring scores just below 2^53", () => {
     const most = Number.MAX_SAFE_INTEGER
     const board = boardOf(["a", most - 1], ["b", most], ["c", most - 2])
     expect(idsOf(pageOf(board, 0, 10))).toEqual(["b", "a", "c"])
@@ -57,7 +57,7 @@ describe("Order and ranks", () => {
     expect(board.scoreOf("b")).toBe(most)
   })
 
-  it("knows the rank that a score has or would have", () => {
+  it("returns the rank of any score, listed or not", () => {
     const board = boardOf(["a", 10], ["b", 30], ["c", 30])
     expect([31, 30, 29, 10, 1].map((score) => board.rankOfScore(score))).toEqual([1, 1, 3, 3, 4])
   })
@@ -82,7 +82,7 @@ describe("Who is listed", () => {
     expect(board.total).toBe(1)
   })
 
-  it("takes a removed member off and lists it again with its next score", () => {
+  it("removes a member and lists it again with its next score", () => {
     const board = boardOf(["a", 10], ["b", 5])
     const member = board.memberOf("a")
     board.remove(member)
@@ -93,7 +93,7 @@ describe("Who is listed", () => {
     expect(board.rank(member)).toBe(2)
   })
 
-  it("hands nothing of a forgotten user to the next one who gets its number", () => {
+  it("passes nothing of a released user to the next owner of its number", () => {
     const board = boardOf(["a", 10])
     const member = board.memberOf("a")
     board.forget("a")
@@ -113,7 +113,7 @@ describe("Who is listed", () => {
     expect(idsOf(pageOf(board, 0, 10))).toEqual(ids.toReversed())
   })
 
-  it("refuses scores and sequences that are no integers from 0 to 2^53 - 1, and stays as it was", () => {
+  it("refuses scores and sequences other than integers from 0 to 2^53 - 1, and is unchanged", () => {
     const board = boardOf(["a", 10])
     for (const wrong of [Number.NaN, -1, 0.5, 2 ** 53, Number.POSITIVE_INFINITY]) {
       expect(() => board.setUser("a", wrong, 2)).toThrow(RangeError)
@@ -124,7 +124,7 @@ describe("Who is listed", () => {
     expect(board.scoreOf("a")).toBe(10)
   })
 
-  it("refuses to be built from entries that name a user twice", () => {
+  it("refuses entries with a user twice", () => {
     const entry = { userId: "a", score: 10, tieSequence: 1 }
     expect(() => Leaderboard.fromEntries([entry, { ...entry, score: 20 }])).toThrow(/once/)
   })

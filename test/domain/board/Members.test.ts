@@ -40,7 +40,7 @@ describe("The numbers of user ids", () => {
     }, 30_000)
   }
 
-  it("are used again, lowest loss first, and a number that is not in use has no id", () => {
+  it("are reused, and a number that is not in use has no id", () => {
     const members = new Members()
     expect(["a", "b", "c"].map((id) => members.admit(id))).toEqual([0, 1, 2])
     members.release("b")
@@ -62,7 +62,7 @@ describe("The numbers of user ids", () => {
 })
 
 describe("An id", () => {
-  it("is copied as UTF-8 to where it is wanted, and only as long as its number is in use", () => {
+  it("is copied as UTF-8, only while its number is in use", () => {
     const members = new Members()
     const [ada, fox] = [members.admit("ada"), members.admit("ü🦊")]
     const target = Buffer.alloc(16, ".")

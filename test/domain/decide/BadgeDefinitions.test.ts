@@ -74,7 +74,7 @@ describe("A badge", () => {
     expect(world.faults(creating(parts))).toEqual(faults)
   })
 
-  it("changes in what a patch names; its criteria begin anew with another kind", () => {
+  it("changes the members of a patch; a new kind of criteria replaces the old members", () => {
     world.ask(creating({ kind: "action_count", target: 2, action: "TAP" }))
     world.now += 1_000
     expect(world.ask(updating({ name: "Taps", criteria: { target: 9 } }))).toEqual([
@@ -94,7 +94,7 @@ describe("A badge", () => {
     ])
   })
 
-  it("is archived by a delete, stays as it is then, and is gone for a second one", () => {
+  it("is archived by a delete, cannot change then, and is not found by a second one", () => {
     world.ask(creating({ kind: "manual" }))
     expect(world.ask(deleting)).toMatchObject([
       { kind: "badge.updated", badge: { id: "b", archived: true } },
@@ -103,7 +103,7 @@ describe("A badge", () => {
     expect(world.refusal(updating({ name: "Again" })).code).toBe("invalid_transition")
   })
 
-  it("that is not there is not found", () => {
+  it("that does not exist is not found", () => {
     expect(world.refusal(updating({})).code).toBe("badge_not_found")
     expect(world.refusal(deleting).code).toBe("badge_not_found")
   })
@@ -125,7 +125,7 @@ describe("The runs of a badge's backfill", () => {
   const starting = { kind: "startBackfill", badgeId: "b", notify: true } as const
   const finishing = { kind: "finishBackfill", badgeId: "b", checked: 5, awarded: 2 } as const
 
-  it("are asked for one after the other, and remember the latest", () => {
+  it("run one after the other, and the latest is kept", () => {
     world.ask(creating({ kind: "xp", target: 5 }))
     expect(world.refusal(finishing).code).toBe("conflict")
     expect(world.ask(starting)).toEqual([{ kind: "backfill.started", badgeId: "b", notify: true }])
@@ -142,7 +142,7 @@ describe("The runs of a badge's backfill", () => {
     expect(world.state.backfills.get("b")).toMatchObject({ notify: false, checked: 0 })
   })
 
-  it("are for badges that are there, and can be earned", () => {
+  it("are for existing badges with criteria", () => {
     expect(world.refusal(starting).code).toBe("badge_not_found")
     world.ask(creating({ kind: "manual" }))
     expect(world.refusal(starting).code).toBe("conflict")

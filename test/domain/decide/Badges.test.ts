@@ -22,7 +22,7 @@ describe("A badge is earned once, when its number reaches the target:", () => {
     expect(world.user?.badges.get("xp")).toEqual({ earnedAt: world.now, target: 100 })
   })
 
-  it("level 1 is reached by whoever comes", () => {
+  it("level 1 is reached by the first event", () => {
     const world = new World()
     world.badge({ id: "here", criteria: { kind: "level", target: 1 } })
     expect(earnedBy(world.track())).toEqual(["here"])
@@ -42,7 +42,7 @@ describe("A badge is earned once, when its number reaches the target:", () => {
     expect(world.user?.badgeCounts.get("bdg_1")).toBe(3)
   })
 
-  it("actions that come to a lowered target, not those past it, which are for a backfill", () => {
+  it("actions that reach a lowered target; users past it need a backfill", () => {
     const world = new World()
     const criteria = { kind: "action_count", action: "TAP", where: [] } as const
     const made = world.badge({ criteria: { ...criteria, target: 4 } })
@@ -62,7 +62,7 @@ describe("A badge is earned once, when its number reaches the target:", () => {
     expect(earnedBy(world.complete("qst_1"))).toEqual(["bdg_1"])
   })
 
-  it("days of one streak, or of whichever", () => {
+  it("days of one streak, or of any", () => {
     const world = new World()
     const freezes = { initial: 0, max: 0, everyDays: null }
     world.settings({ streaks: ["a", "b"].map((key) => ({ key, actions: [key], freezes })) })
@@ -84,7 +84,7 @@ describe("A badge is earned once, when its number reaches the target:", () => {
   })
 })
 
-describe("A badge that a hand gives", () => {
+describe("A badge granted by hand", () => {
   const give = { kind: "reward", type: "badge", badgeId: "bdg_1" } as const
 
   it("is earned once, whatever its criteria", () => {
@@ -103,7 +103,7 @@ describe("A badge that a hand gives", () => {
 })
 
 describe("A badge that is archived", () => {
-  it("is earned no more and stays with who has it", () => {
+  it("is no longer awarded; users keep it", () => {
     const world = new World()
     const badge = world.badge({ criteria: { kind: "xp", target: 10 } })
     world.grant(10)
@@ -117,7 +117,7 @@ describe("A badge that is archived", () => {
 describe("A backfill", () => {
   const backfill = { kind: "backfill", badgeId: "bdg_1", notify: false } as const
 
-  it("gives a badge to who was past its target before it was there", () => {
+  it("awards a badge to users past its target when it was created", () => {
     const world = new World()
     world.grant(500)
     world.badge({ criteria: { kind: "xp", target: 100 } })
@@ -126,14 +126,14 @@ describe("A backfill", () => {
     expect(earnedBy(world.do(backfill))).toEqual([])
   })
 
-  it("gives nothing to who is not", () => {
+  it("gives nothing to users below it", () => {
     const world = new World()
     world.grant(99)
     world.badge({ criteria: { kind: "xp", target: 100 } })
     expect(world.do(backfill).facts).toEqual([])
   })
 
-  it("takes over what the history counts, unless the user has gone on since", () => {
+  it("takes over the count of the history, unless the user changed since", () => {
     const world = new World()
     for (let n = 0; n < 3; n++) world.track()
     world.badge({ criteria: { kind: "action_count", action: "TAP", where: [], target: 5 } })

@@ -65,7 +65,7 @@ describe("Windows of the leaderboard", () => {
     expect(Result.isFailure(close(world, ["daily", "2026-11-02"]))).toBe(true)
   })
 
-  it("stay closed when the clock or the zone goes back: the one after them is open", () => {
+  it("stay closed when the clock or the zone goes back: the next window is open", () => {
     const world = new World("2026-11-04T12:00:00Z")
     world.define(...Result.getOrThrow(close(world, ["daily", "2026-11-03"])))
     world.at("2026-11-02T12:00:00Z")

@@ -29,7 +29,7 @@ describe("A quest", () => {
     expect(questOf("q1")).toMatchObject({ createdAt: world.now, updatedAt: world.now })
   })
 
-  it("changes in what a patch names, keeps the rest and its place in the list", () => {
+  it("changes the members of a patch, keeps the rest and its place in the list", () => {
     create("q1", { title: "One", reward: { xp: 10, points: 3, badgeId: null } })
     create("q2")
     const createdAt = world.now
@@ -57,12 +57,12 @@ describe("A quest", () => {
     ])
   })
 
-  it("that is not there is not found", () => {
+  it("that does not exist is not found", () => {
     expect(world.refusal(updating("q1", {})).code).toBe("quest_not_found")
     expect(world.refusal(deleting("__proto__")).code).toBe("quest_not_found")
   })
 
-  it("is told everything that is wrong with it at once", () => {
+  it("is refused with all of its faults at once", () => {
     world.ask({ kind: "createBadge", badge: badgeWith({ id: "gone" }) })
     world.ask({ kind: "deleteBadge", badgeId: "gone" })
     create("old")
@@ -91,7 +91,7 @@ describe("A quest", () => {
     expect(questOf("q1").reward.badgeId).toBeNull()
   })
 
-  it("ends after it starts, and not before it is there", () => {
+  it("ends after it starts, and after its creation", () => {
     const times = (startsAt: number, endsAt: number) => ({
       startsAt: world.now + startsAt,
       endsAt: world.now + endsAt,
@@ -105,7 +105,7 @@ describe("A quest", () => {
     ])
   })
 
-  it("waits for quests that do not wait for it", () => {
+  it("requires quests that do not require it", () => {
     create("a")
     create("b", { prerequisites: ["a"] })
     create("c", { prerequisites: ["b", "a"] })
@@ -204,7 +204,7 @@ describe("The status of a quest", () => {
     expect(world.status("q")).toBe("active")
   })
 
-  it("of a draft becomes by the clock what it would be, when it is published", () => {
+  it("of a published draft follows the clock", () => {
     create("q", { set: "draft", startsAt: world.now + hour })
     update("q", { status: "active" })
     expect(world.status("q")).toBe("scheduled")
@@ -229,7 +229,7 @@ describe("The status of a quest", () => {
 })
 
 describe("An archived quest", () => {
-  it("stays as it is and is gone for a second delete", () => {
+  it("cannot change and is not found by a second delete", () => {
     create("q")
     expect(world.ask(deleting("q"))).toMatchObject([
       { kind: "quest.updated", quest: { id: "q", set: "archived", updatedAt: world.now } },
@@ -238,7 +238,7 @@ describe("An archived quest", () => {
     expect(world.refusal(updating("q", { title: "Again" })).code).toBe("invalid_transition")
   })
 
-  it("is one that no other quest waits for", () => {
+  it("is no prerequisite of other quests", () => {
     create("first")
     create("then", { title: "Then", prerequisites: ["first"], set: "draft" })
     for (const command of [deleting("first"), updating("first", { status: "archived" })]) {
@@ -250,7 +250,7 @@ describe("An archived quest", () => {
     expect(world.status("first")).toBe("archived")
   })
 
-  it("tells a few of many that wait for it, and how many more", () => {
+  it("lists a few of many dependent quests, and the number of others", () => {
     create("first")
     for (let index = 0; index < 7; index++) create(`q${index}`, { prerequisites: ["first"] })
     expect(world.refusal(deleting("first")).detail).toMatch(/quest q4 \(A quest\) and 2 more\./)

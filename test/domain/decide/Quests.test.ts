@@ -58,7 +58,7 @@ describe("A quest with steps", () => {
     expect(kindsOf(world.track("TAP"))).toEqual(["event.tracked"])
   })
 
-  it("can not be completed by an event that says so, until it is; then that is told", () => {
+  it("cannot be completed by QUEST_COMPLETE before its steps; then the event is a repeat", () => {
     const world = new World()
     world.quest({ steps: [step("taps", "TAP", 1)] })
     expect(world.refused(complete("qst_1")).code).toBe("quest_incomplete")
@@ -66,7 +66,7 @@ describe("A quest with steps", () => {
     expect(world.complete("qst_1").reply.quests[0]).toMatchObject({ alreadyCompleted: true })
   })
 
-  it("counts an event for no step that is done", () => {
+  it("counts an event for no completed step", () => {
     const world = new World()
     world.quest({ steps: [step("taps", "TAP", 2), step("first tap", "TAP", 1)] })
     world.track("TAP")
@@ -144,7 +144,7 @@ describe("An edit to a quest that users are midway in", () => {
     expect(world.track("SWIPE").reply.quests[0]?.status).toBe("completed")
   })
 
-  it("drops a step that is gone, and completes with the next event that counts", () => {
+  it("drops a removed step, and completes with the next event that counts", () => {
     const { quest, world } = midway()
     world.quest({ ...quest, steps: [step("swipes", "SWIPE", 1)] })
     expect(world.track("SWIPE").reply.quests[0]?.status).toBe("completed")
@@ -160,7 +160,7 @@ describe("An edit to a quest that users are midway in", () => {
     })
   })
 
-  it("with a lower target can also be completed by an event that says so", () => {
+  it("with a lower target can also be completed by QUEST_COMPLETE", () => {
     const { quest, world } = midway()
     world.quest({ ...quest, steps: [step("taps", "TAP", 1)] })
     expect(world.complete("qst_1").reply).toMatchObject({
@@ -169,7 +169,7 @@ describe("An edit to a quest that users are midway in", () => {
     })
   })
 
-  it("with another action or other conditions goes on from where they were", () => {
+  it("with another action or other conditions keeps the counts", () => {
     const { quest, world } = midway()
     const where = [{ path: "hard", op: "eq", value: true }] as const
     const taps = { ...quest.steps[0]!, action: "SWIPE", where, target: 3 }
@@ -184,7 +184,7 @@ describe("An edit to a quest that users are midway in", () => {
     expect(reply.quests).toMatchObject([{ status: "completed" }])
   })
 
-  it("that takes all steps away lets them complete it by an event that says so", () => {
+  it("that removes all steps lets users complete it by QUEST_COMPLETE", () => {
     const { quest, world } = midway()
     world.quest({ ...quest, steps: [] })
     expect(world.track("TAP").reply.quests).toEqual([])
@@ -201,7 +201,7 @@ describe("An edit to a quest that users are midway in", () => {
     expect(world.track("TAP").reply.quests).toMatchObject([{ status: "completed" }])
   })
 
-  it("that pauses it holds them up, late events included, until it goes on", () => {
+  it("that pauses it stops counting, late events included, until it is active again", () => {
     const { quest, world } = midway()
     world.quest({ ...quest, set: "paused" })
     expect(world.track("TAP").reply.quests).toEqual([])
@@ -228,7 +228,7 @@ describe("An edit to a quest that users are midway in", () => {
     expect(kindsOf(world.do({ kind: "tick" }))).toEqual(["quest.expired"])
   })
 
-  it("that makes it recur, or not any more, begins anew for them, and for who was done", () => {
+  it("that changes its recurrence restarts it for all users, completed ones included", () => {
     for (const [from, to] of [
       ["none", "daily"],
       ["daily", "none"],
@@ -267,7 +267,7 @@ describe("An edit to a quest that users are midway in", () => {
     expect(world.track("TAP").reply.quests).toMatchObject([{ status: "completed" }])
   })
 
-  it("leaves completed who has completed it, whatever is asked for now", () => {
+  it("keeps completions, whatever the new steps", () => {
     const { quest, world } = midway()
     world.track("TAP")
     world.quest({ id: "before", steps: [] })

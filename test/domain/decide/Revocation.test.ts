@@ -42,7 +42,7 @@ describe("Undoing an event", () => {
     })
   })
 
-  it("gives back the use of a limit", () => {
+  it("restores the use of a limit", () => {
     const world = new World()
     world.rule({ reward: { xp: 10 }, limit: { times: 1, per: "day" } })
     const first = world.track()
@@ -76,7 +76,7 @@ describe("Undoing an event", () => {
     expect(world.track().reply).toMatchObject({ xp: { earned: 100 }, badges: [{ id: "medal" }] })
   })
 
-  it("takes back a step; a quest of which nothing is left was never begun", () => {
+  it("revokes a step; a quest without remaining steps is not started", () => {
     const world = new World()
     world.quest({ steps: [step("taps", "TAP", 3)] })
     const first = world.track()
@@ -224,7 +224,7 @@ describe("Undoing an event", () => {
     expect(world.user?.badgeCounts.get("bdg_1")).toBe(3)
   })
 
-  it("gives a badge back whose criteria are met all the same", () => {
+  it("awards a badge again whose criteria are still met", () => {
     const world = new World()
     world.badge({ id: "rich", criteria: { kind: "xp", target: 100 } })
     const given = world.do({ kind: "reward", type: "badge", badgeId: "rich" })
@@ -236,7 +236,7 @@ describe("Undoing an event", () => {
     expect(world.undo(xp).reply.badgesRevoked).toMatchObject([{ id: "rich" }])
   })
 
-  it("gives no badge back that is archived, or for which 1 is missing", () => {
+  it("awards no badge again that is archived, or 1 below its target", () => {
     for (const [archived, amount] of [
       [true, 100],
       [false, 99],
@@ -313,7 +313,7 @@ describe("Undoing a reward", () => {
     expect(world.user?.badges.size).toBe(0)
   })
 
-  it("that gave a badge which the user had already leaves it", () => {
+  it("leaves a badge that the user already had", () => {
     const world = new World()
     world.badge({})
     world.do({ kind: "reward", type: "badge", badgeId: "bdg_1" })
@@ -324,7 +324,7 @@ describe("Undoing a reward", () => {
 })
 
 describe("An undo is refused", () => {
-  it("when the record is not there, is another's, or is of the other kind", () => {
+  it("when the record is missing, another user's, or of the other kind", () => {
     const world = new World()
     const { record } = world.track()
     const { at, sequence } = record

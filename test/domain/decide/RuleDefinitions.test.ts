@@ -16,7 +16,7 @@ const updating = (change: RuleChange) => ({ kind: "updateRule", ruleId: "r", cha
 const ruleNow = () => world.state.rules.get("r")!
 
 describe("A rule", () => {
-  it("changes in what a patch names, and keeps the rest", () => {
+  it("changes the members of a patch, and keeps the rest", () => {
     world.ask(creating({ reward: { xp: 5, points: 2, badgeId: null }, cooldownSeconds: 60 }))
     const createdAt = world.now
     world.now += 1_000
@@ -32,7 +32,7 @@ describe("A rule", () => {
     })
   })
 
-  it("has its limit changed by halves, taken away, and given as a whole only", () => {
+  it("has its limit patched by member, removed, and added only as a whole", () => {
     world.ask(creating({ limit: { times: 3, per: "day" } }))
     world.ask(updating({ limit: { times: 5 } }))
     expect(ruleNow().limit).toEqual({ times: 5, per: "day" })
@@ -64,7 +64,7 @@ describe("A rule", () => {
     expect(ruleNow().multiplier).toBeNull()
   })
 
-  it("gives only badges that are there", () => {
+  it("gives only existing badges", () => {
     const reward = { xp: 0, points: 0, badgeId: "b" }
     expect(world.faults(creating({ reward }))).toEqual([["/reward/badgeId", "unknown_reference"]])
     world.ask({ kind: "createBadge", badge: badgeWith({ id: "b" }) })

@@ -12,7 +12,7 @@ const worldWith = (...rules: ReadonlyArray<Parameters<World["rule"]>[0]>) => {
 }
 
 describe("A rule", () => {
-  it("gives xp, points and a badge, each told with its source", () => {
+  it("gives xp, points and a badge, each with its source", () => {
     const world = new World()
     world.badge({ id: "bdg_1", name: "Tapper" })
     world.rule({ id: "rul_1", reward: { xp: 10, points: 3, badgeId: "bdg_1" } })
@@ -83,7 +83,7 @@ describe("A limit", () => {
     return world.track().reply.xp.earned
   }
 
-  it("gives so many times in each period of the project's zone, and no more", () => {
+  it("allows a number of rewards per period of the project's zone", () => {
     const spans = {
       hour: ["2026-11-04T12:00:00Z", "2026-11-04T12:59:59.999Z", "2026-11-04T13:00:00Z"],
       day: ["2026-11-03T23:00:00Z", "2026-11-04T22:59:59.999Z", "2026-11-04T23:00:00Z"],
@@ -108,7 +108,7 @@ describe("A limit", () => {
     expect(world.trackAt("2026-11-03T13:00:00Z").reply.xp.earned).toBe(0)
   })
 
-  it("with another period starts anew, however often it gave before", () => {
+  it("with a new period restarts at 0", () => {
     const world = worldWith({ limit: { times: 1, per: "hour" } })
     for (let hour = 0; hour < limits.rulePeriodsMax * 2; hour++) {
       expect(world.track().reply.xp.earned).toBe(10)
@@ -122,7 +122,7 @@ describe("A limit", () => {
     }
   })
 
-  it("remembers a bounded number of periods, and gives nothing for older ones", () => {
+  it("keeps a bounded number of periods, and gives nothing for older ones", () => {
     const world = limited("hour", 1)
     const hour = 3_600_000
     const at = (hoursAgo: number) =>
@@ -134,7 +134,7 @@ describe("A limit", () => {
     expect(world.user?.ruleUses.get("rul_0")?.periods).toHaveLength(limits.rulePeriodsMax)
   })
 
-  it("gives nothing for a period that it forgot, also when a later one is free again", () => {
+  it("gives nothing for a dropped period, even when a later one has uses left", () => {
     const world = limited("hour", 1)
     const first = world.now
     for (let hour = 0; hour < limits.rulePeriodsMax; hour++) {
@@ -146,7 +146,7 @@ describe("A limit", () => {
     expect(world.track().reply.xp.earned).toBe(10)
   })
 
-  it("is not used up by what gives nothing", () => {
+  it("is not used up by an event without a reward", () => {
     const world = worldWith({
       limit: { times: 1, per: "ever" },
       multiplier: { path: "n", min: 0, max: 9 },

@@ -17,7 +17,7 @@ const streak = (key: string, initial = 0, max = 0) => ({
 })
 
 describe("The settings of a project", () => {
-  it("change in what a patch names, and keep the rest", () => {
+  it("change the members of a patch, and keep the rest", () => {
     expect(world.state.settings).toEqual(defaultSettings)
     world.ask(updating({ timezone: "Europe/Berlin" }))
     const facts = world.ask(updating({ name: "Shop" }))

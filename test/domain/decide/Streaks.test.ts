@@ -52,7 +52,7 @@ describe("A streak", () => {
     expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 3, best: 3 }])
   })
 
-  it("breaks when a whole day was missed, which is told once, and begins anew", () => {
+  it("breaks after a missed day, with one message, and restarts", () => {
     const world = worldWith()
     trackOn(world, "04", "05")
     expect(dueAt(world.user!, world.project, world.now)).toBe(Date.parse(day("07", "00:00")))
@@ -74,7 +74,7 @@ describe("A streak", () => {
     expect(kindsOf(world.track())).toEqual(["streak.extended", "event.tracked"])
   })
 
-  it("counts days where the user is, not in UTC", () => {
+  it("uses the user's local days, not UTC", () => {
     const world = worldWith({}, "America/New_York")
     world.at("2026-11-05T04:30:00Z")
     world.track()
@@ -101,7 +101,7 @@ describe("A streak", () => {
 })
 
 describe("A change of time zone", () => {
-  it("to the east, over a day that the user never had, breaks nothing", () => {
+  it("to the east, over a day that vanishes, breaks nothing", () => {
     const world = worldWith({}, "Pacific/Pago_Pago", "2026-11-05T10:30:00Z")
     world.track()
     moveTo(world, "Pacific/Kiritimati")
@@ -110,7 +110,7 @@ describe("A change of time zone", () => {
     expect(streakOf(world).runs).toHaveLength(1)
   })
 
-  it("to the east breaks nothing at once: the last day lasts as long as where it was counted", () => {
+  it("to the east breaks nothing at once: the last day ends where it was counted", () => {
     const world = worldWith({}, "UTC", day("01", "00:10"))
     world.track()
     world.at(day("02", "23:00"))
@@ -121,7 +121,7 @@ describe("A change of time zone", () => {
     expect(world.track().reply.streaks).toEqual([{ key: "daily", current: 2, best: 2 }])
   })
 
-  it("to the west does not make whole again what is over, whether or not that was noted", () => {
+  it("to the west does not mend a broken streak, noted or not", () => {
     const world = worldWith({}, "Asia/Tokyo", "2026-11-01T12:00:00+09:00")
     world.track()
     world.at("2026-11-03T00:00:00+09:00")
@@ -129,7 +129,7 @@ describe("A change of time zone", () => {
     expect(now(world).current).toBe(0)
   })
 
-  it("to another name of the same zone is none", () => {
+  it("to an alias of the same zone changes nothing", () => {
     const world = worldWith({}, "Asia/Calcutta", "2026-11-04T23:30:00+05:30")
     world.track()
     const before = streakOf(world)
@@ -161,7 +161,7 @@ describe("A change of time zone", () => {
 describe("Freezes", () => {
   const freezes = { initial: 1, max: 2, everyDays: 3 }
 
-  it("forgive missed days, one each, and are gained by days in a row, up to a most", () => {
+  it("forgive missed days, one each, and are gained by consecutive days, up to a maximum", () => {
     const world = worldWith({ freezes })
     trackOn(world, "01", "02")
     expect(now(world)).toEqual({ current: 2, freezes: 1 })
@@ -208,7 +208,7 @@ describe("A late event", () => {
     expect(now(world)).toEqual({ current: 3, freezes: 0 })
   })
 
-  it("in whatever order it comes makes the same of the same days", () => {
+  it("gives the same streak in any order of arrival", () => {
     const ordersOf = (dates: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
       dates.length === 0
         ? [[]]
@@ -256,7 +256,7 @@ describe("A late event", () => {
     expect(kindsOf(world.trackAt(day("14")))).toEqual(["streak.counted", "event.tracked"])
   })
 
-  it("makes a streak whole that was noted as broken, if it reaches up to now", () => {
+  it("mends a broken streak if the streak then reaches up to now", () => {
     const world = worldWith()
     trackOn(world, "01", "02")
     world.at(day("04", "06:00"))
@@ -281,7 +281,7 @@ describe("A late event", () => {
     expect(streakOf(world).runs.map(daysOf)).toEqual(Array(limits.streakRunsMax).fill(1))
   })
 
-  it("of imported history is over at once, in silence, and goes on if the history reaches up to now", () => {
+  it("of imported history breaks at once, without a message, and continues if the history reaches up to now", () => {
     const world = worldWith()
     const imported = (date: string) =>
       world.track("TAP", { occurredAt: Date.parse(date), imported: true })

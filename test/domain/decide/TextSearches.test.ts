@@ -38,7 +38,7 @@ const worldWithRoomForOne = () => {
 }
 
 describe("The contains conditions of an action", () => {
-  it("may be so many different ones, in rules, quests and badges together", () => {
+  it("are bounded in rules, quests and badges together", () => {
     const world = worldWithRoomForOne()
     world.ask(rule("last", [search("last")]))
     expect(world.faults(rule("more", [search("more")]))).toEqual([["/where", "too_long"]])
@@ -81,7 +81,7 @@ describe("The contains conditions of an action", () => {
     expect(world.faults(rule("more", [search("more")]))).toEqual([["/where", "too_long"]])
   })
 
-  it("that were too many before there was a bound may be changed, but not become more", () => {
+  it("beyond the bound from earlier versions may change, but not increase", () => {
     const world = new ProjectWorld()
     const rules = Array.from({ length: most + 5 }, (_, n) =>
       ruleWith({ id: `r${n}`, where: [search(`r${n}`)] }),

@@ -45,7 +45,7 @@ const update = (
 ) => ({ kind: "updateWebhook", webhookId, change }) as const
 
 describe("A webhook's definition", () => {
-  it("begins enabled, and knows the record that made it", () => {
+  it("is enabled at first, and has the sequence of its record", () => {
     const world = new World()
     world.do(create("a"))
     world.do(create("b"))
@@ -70,7 +70,7 @@ describe("A webhook's definition", () => {
     expect(world.state.webhooks.size).toBe(limits.webhooksMax)
   })
 
-  it("changes what is named, and remembers by whom and when it was disabled", () => {
+  it("changes the members of a patch, and records why and when it was disabled", () => {
     const world = new World()
     world.do(create("a"))
     world.do(update("a", { events: ["quest.*"] }), now + 1)

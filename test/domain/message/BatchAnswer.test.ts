@@ -16,7 +16,7 @@ const answer = {
 }
 
 describe("A batch's answer", () => {
-  it("tells of everybody who is in it", () => {
+  it("lists its users", () => {
     expect([...usersOfAnswer(answer)]).toEqual(["a", "b"])
   })
 
@@ -41,7 +41,7 @@ describe("A batch's answer", () => {
     })
   })
 
-  it("stays the same object when it tells of nobody who was erased", () => {
+  it("stays the same object without erased users", () => {
     expect(withoutErased(answer, () => 0)).toBe(answer)
     expect(withoutErased(answer, (userId) => (userId === "c" ? 100 : 0))).toBe(answer)
   })

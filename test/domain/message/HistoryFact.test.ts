@@ -60,7 +60,7 @@ describe("What a history shows", () => {
     expect([...kinds].sort()).toEqual([...historyKinds].sort())
   })
 
-  it("leaves out writer", () => {
+  it("leaves out bookkeeping facts", () => {
     const hidden = new Set(
       everything()
         .records.flatMap(({ facts }) => facts)
@@ -81,7 +81,7 @@ describe("What a history shows", () => {
     expect(sum("points.earned", "points.revoked")).toBe(world.user?.points)
   })
 
-  it("tells what caused a fact", () => {
+  it("shows the cause of a fact", () => {
     const world = everything()
     const causeOf = (index: number) => shownOf(world.records[index]!)[0]?.cause
     const [, event, undone, , , points] = world.records

@@ -74,7 +74,7 @@ describe("A message", () => {
   const { records } = everything()
   const told = records.flatMap(messagesOf)
 
-  it("is made of each fact that somebody may be told of, and says what its schema declares", () => {
+  it("is made of each public fact, and matches its schema", () => {
     for (const message of told) expect(decode(message)).toEqual(message)
     const expected = messageKinds.filter((kind) =>
       /^(?!webhook|leaderboard|quest\.(cr|up))/.test(kind),
@@ -116,7 +116,7 @@ describe("A message", () => {
     expect(data).toEqual({ sequence: records.at(-1)!.sequence, userId: "u1" })
   })
 
-  it("of what was taken back names it, and what it can not take back", () => {
+  it("of a revocation names the event or reward, and the shortfall", () => {
     const revoked = told.filter(({ type }) => type.endsWith(".revoked"))
     const event = recordId("evt", records[1]!)
     const reward = recordId("rwd", records[2]!)
@@ -159,7 +159,7 @@ describe("A message", () => {
     expect(messageNameOf(ids[0]!.replace(/_0$/, "_00"))).toBeUndefined()
   })
 
-  it("tells of a change of level once, with each level gained and of too many the highest", () => {
+  it("of a change of level lists the levels gained, the highest ones of too many", () => {
     const world = new World()
     const levels = (amount: number) => {
       const { record } = world.grant(amount)
@@ -192,7 +192,7 @@ describe("A message", () => {
     expect(backfilled("later", true)).toEqual(["badge.earned"])
   })
 
-  it("of an environment says what its schema declares", () => {
+  it("of an environment matches its schema", () => {
     const record = projectRecord(
       { kind: "quest.created", quest: questWith({ startsAt: 1, endsAt: 2 }) },
       { kind: "quest.updated", quest: questWith({ set: "archived" }) },
@@ -239,7 +239,7 @@ describe("A message", () => {
     expect(whom({ kind: "user.created" })).toEqual(["whk_1", "whk_2"])
   })
 
-  it("takes less than 20 KiB, whatever its parts are", () => {
+  it("takes less than 20 KiB at the largest", () => {
     const wide = "🏆"
     const world = new World()
     const blank = JSON.stringify({ m: "" }).length

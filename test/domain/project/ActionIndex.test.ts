@@ -14,7 +14,7 @@ const indexOf = (...facts: ReadonlyArray<Fact>) => actionIndexOf(withFacts(empty
 const freezes = { initial: 0, max: 0, everyDays: null }
 
 describe("The index of definitions", () => {
-  it("is kept when a record changes no definition, and made anew when one does", () => {
+  it("is kept when a record changes no definition, and rebuilt when one does", () => {
     const after = (project: ProjectState, fact: Fact) => withFacts(project, [fact])
     const project = after(emptyProject, { kind: "rule.created", rule: ruleWith({}) })
     const index = actionIndexOf(project)
@@ -31,7 +31,7 @@ describe("The index of definitions", () => {
     }
   })
 
-  it("lists for an action what it can concern, in the order of creation", () => {
+  it("lists the definitions of an action in the order of creation", () => {
     const step = (key: string, action: string) => ({ key, action, where: [], target: 1 })
     const index = indexOf(
       { kind: "rule.created", rule: ruleWith({ id: "r1", action: "A" }) },
@@ -74,7 +74,7 @@ describe("The index of definitions", () => {
     expect(index.other.matching({})).toEqual({ rules: [], steps: [], badges: [], work: 0 })
   })
 
-  it("finds the badges whose target a number passes, as a look at each would", () => {
+  it("finds the badges whose target a number passes, like a scan of all badges", () => {
     const random = new Random(1)
     const badges = Array.from({ length: 60 }, (_, n) =>
       badgeWith({ id: `b${n}`, criteria: { kind: "xp", target: random.integer(1, 40) } }),

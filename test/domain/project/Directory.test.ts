@@ -45,7 +45,7 @@ const pointers = (command: DirectoryCommand, at?: number) =>
   refusal(emptyDirectory, command, at).errors?.map(({ pointer }) => pointer)
 
 describe("The directory", () => {
-  it("keeps its first secret for ever", () => {
+  it("keeps its first secret forever", () => {
     const state = run(emptyDirectory, { kind: "createDirectory", hashSecret: "aa" })
     expect(state.hashSecret).toBe("aa")
     expect(refusal(state, { kind: "createDirectory", hashSecret: "bb" }).code).toBe("conflict")
@@ -96,7 +96,7 @@ describe("The directory", () => {
     expect(pointers(all, 5)).toEqual(["/project", "/rateLimit", "/expiresAt"])
   })
 
-  it("holds a bounded number of keys in force, and a revoked one makes room", () => {
+  it("holds a bounded number of active keys, and a revocation makes room", () => {
     const full: DirectoryState = {
       ...run(emptyDirectory, createKey("0", "shop")),
       keys: new Map(

@@ -125,7 +125,7 @@ describe("A level curve", () => {
 })
 
 describe("The progress within a level", () => {
-  it("tells how far a user is", () => {
+  it("is the share of the present level", () => {
     expect(levelProgress(defaultLevelCurve, 150)).toEqual({
       xpAtStart: 100,
       xpAtNext: 300,

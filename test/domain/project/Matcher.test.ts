@@ -163,7 +163,7 @@ describe("The definitions that an event concerns", () => {
     ])
   })
 
-  it("are found for each event anew, with nothing left of the one before", () => {
+  it("are found for each event independently of the previous one", () => {
     const entry = entryOf(
       ruleFacts([[eq("a", 1)], [{ path: "a", op: "exists", value: false }], [eq("b.c", 2)]]),
     )
@@ -214,7 +214,7 @@ describe("The definitions that an event concerns", () => {
     }
   })
 
-  it("are compiled alone when they change, however many others there are", () => {
+  it("are compiled alone when they change, however many others exist", () => {
     let compiled = 0
     const counted = (n: number): Condition => ({
       get path() {
@@ -248,7 +248,7 @@ describe("The definitions that an event concerns", () => {
     expect(match()).toBe(4)
   })
 
-  it("keep a bounded number of conditions that no definition has any more", () => {
+  it("keep a bounded number of unused conditions", () => {
     let compiled = 0
     const constant: Condition = {
       get path() {

@@ -31,17 +31,17 @@ describe("The count of a user's actions", () => {
     ])
   })
 
-  it("is without events that were taken back, but with those of rewards of the same number", () => {
+  it("is without revoked events, but with rewards of the same number", () => {
     const hard = { hard: true }
     expect(count(tap(1, hard), tap(2, hard), undo(3, 1))).toEqual([1, false])
     expect(count(tap(1, hard), undo(3, 1, "reward"))).toEqual([1, false])
   })
 
-  it("is open as long as an event that was taken back is not come to", () => {
+  it("is open until every revoked event was read", () => {
     expect(count(tap(5, { hard: true }), undo(6, 2))).toEqual([1, true])
   })
 
-  it("leaves an undo alone that was refused", () => {
+  it("ignores a refused revocation", () => {
     const refused = { ...undo(3, 1), facts: [] }
     expect(count(tap(1, { hard: true }), refused)).toEqual([1, false])
   })

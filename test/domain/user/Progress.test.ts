@@ -102,7 +102,7 @@ describe("Progress in quests", () => {
     expect(quests(world)).toEqual(expected("in_progress", 1, 1, null))
   })
 
-  it("never shows more than a target that was lowered, nor steps that are gone", () => {
+  it("never shows more than a lowered target, nor removed steps", () => {
     const world = new World()
     const made = world.quest({ steps: [step("a", "TAP", 5), step("b", "SWIPE", 1)] })
     for (let tap = 0; tap < 4; tap++) world.track()
@@ -139,7 +139,7 @@ describe("Progress in quests", () => {
     expect(statuses()).toEqual(over)
   })
 
-  it("begins anew with each period of a quest that recurs, in the project's zone", () => {
+  it("restarts with each period of a recurring quest, in the project's zone", () => {
     const world = new World("2026-11-04T22:30:00Z")
     world.settings({ timezone: "Europe/Berlin" })
     world.quest({ id: "daily", recurrence: "daily", steps: [step("a", "TAP", 2)] })
@@ -176,7 +176,7 @@ describe("Progress in quests", () => {
     expect(quests(world)[0]?.periodEndsAt).toBe(endsAt)
   })
 
-  it("shows paused and archived quests only to those who began them", () => {
+  it("shows paused and archived quests only to users who started them", () => {
     const world = new World()
     const begun = world.quest({ id: "begun", steps: [step("a", "TAP", 2)] })
     const untouched = world.quest({ id: "untouched" })
@@ -206,7 +206,7 @@ describe("Streaks", () => {
     freezes: { initial: freezes, max: 2, everyDays: null },
   })
 
-  it("show before the first day what they begin with", () => {
+  it("show their initial freezes before the first day", () => {
     const world = new World()
     world.settings({ streaks: [daily(1)] })
     world.track("OTHER")

@@ -73,7 +73,7 @@ const refusal = (project: ProjectState, user: UserState | undefined, command: Us
   Result.getOrThrow(Result.flip(decideUser(user, project, command, now)))
 
 describe("An event", () => {
-  it("earns what every enabled rule with its action gives, and creates the user", () => {
+  it("earns the rewards of all enabled rules with its action, and creates the user", () => {
     const project = projectWith(
       rule("TAP", 10),
       rule("TAP", 5),
@@ -92,13 +92,13 @@ describe("An event", () => {
     expect(user).toMatchObject({ id: "u1", xp: 15, createdAt: now, scoreSequence: 2 })
   })
 
-  it("that no rule knows earns nothing and still is on record", () => {
+  it("without a rule earns nothing and is still recorded", () => {
     const { record, reply } = run(emptyProject, undefined, track("TAP", { metadata: { a: 1 } }))
     expect(reply).toMatchObject({ xp: { earned: 0, total: 0 }, level: { before: 1, after: 1 } })
     expect(record.cause).toMatchObject({ kind: "event", metadata: { a: 1 } })
   })
 
-  it("that lifts a user over several levels says from where to where, once", () => {
+  it("across several levels records one change of level", () => {
     const { record, reply } = run(projectWith(rule("TAP", 650)), undefined, track("TAP"))
     expect(record.facts).toContainEqual({ kind: "level.changed", from: 1, to: 4 })
     expect(reply.level).toEqual({ before: 1, after: 4 })
@@ -163,12 +163,12 @@ describe("A reward", () => {
 })
 
 describe("replyOf", () => {
-  it("tells the same from a record that went through the journal", () => {
+  it("replies the same from a record read back from the journal", () => {
     const { record, reply } = run(projectWith(rule("TAP", 650)), undefined, track("TAP"))
     expect(replyOf(JSON.parse(JSON.stringify(record)), false)).toEqual(reply)
   })
 
-  it("knows no answer to a record of another actor", () => {
+  it("has no reply to a record of another actor", () => {
     const { record } = run(emptyProject, undefined, grant(1))
     const other = { ...record, subject: { actor: "directory" } } as const
     expect(() => replyOf(other, false)).toThrow("answers no command")

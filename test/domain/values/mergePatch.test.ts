@@ -18,7 +18,7 @@ describe("A merge patch", () => {
     expect(JSON.stringify(mergePatch(JSON.parse(target), JSON.parse(patch)))).toBe(expected)
   })
 
-  it("takes __proto__ for a member like any other, and leaves the target alone", () => {
+  it("treats __proto__ like any other member, and leaves the target unchanged", () => {
     const target = JSON.parse('{"a":{"x":1}}')
     const patched = mergePatch(target, JSON.parse('{"__proto__":{"y":1},"a":{"x":2}}'))
     expect(JSON.stringify(patched)).toBe('{"a":{"x":2},"__proto__":{"y":1}}')
