@@ -1,4 +1,4 @@
-/** How an engine runs, and what it tells while it does. */
+/** Options of an engine. */
 import type { JournalRecord } from "../domain/record/Record.ts"
 import type { Metrics } from "../metrics/Metrics.ts"
 import type { Broken } from "../storage/Storage.ts"
@@ -13,9 +13,9 @@ export interface EngineOptions extends StateOptions {
   readonly snapshotSliceEntriesMax?: number
   readonly sweepIntervalMs?: number
   readonly clockCheckMs?: number
-  /** The longest jump ahead of the machine's clock, also since the newest record, that may be believed. */
+  /** The longest jump ahead of the machine's clock, also since the newest record, that is followed. */
   readonly clockJumpMsMax?: number
-  /** The storage can not be trusted any more: the process must end at once. */
+  /** The storage is broken: the process must end at once. */
   readonly onBroken: (cause: Broken) => void
   readonly onRecovering?: (progress: RecoveryProgress) => void
   readonly onRecovered?: (report: RecoveryReport) => void

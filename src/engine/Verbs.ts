@@ -120,11 +120,13 @@ const drainOf = (
     batches.changed()
     yield* actors.answers.idle
     if (!(yield* commit.settled)) {
-      yield* Effect.logError("The disk is still full: what is not in the journal yet is given up")
+      yield* Effect.logError("Disk still full: dropping the records that are not in the journal")
       return
     }
     yield* snapshotter.take.pipe(
-      Effect.catchTag("NoSpace", () => Effect.logError("No space for the last snapshot")),
+      Effect.catchTag("NoSpace", () =>
+        Effect.logError("Disk full: no last snapshot; the next start replays the journal"),
+      ),
       Effect.catchTag("Broken", (cause) => Effect.sync(() => onBroken(cause))),
     )
   })

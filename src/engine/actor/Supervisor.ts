@@ -46,7 +46,7 @@ export class Supervisor {
     defect: unknown,
   ) {
     this.#options.metrics.actorFailed()
-    yield* Effect.logError("An actor's state can not be loaded", Cause.die(defect)).pipe(
+    yield* Effect.logError("An actor's state could not be loaded", Cause.die(defect)).pipe(
       Effect.annotateLogs({ actor: actor.subject.actor }),
     )
     this.#giveUp(actor)
@@ -63,7 +63,7 @@ export class Supervisor {
     metrics.actorFailed()
     // As a cause, since of a bare error the log would have no stack.
     const cause = Cause.die(defect)
-    yield* Effect.logError("An actor failed; its state is loaded again", cause).pipe(
+    yield* Effect.logError("An actor crashed; restarting it", cause).pipe(
       Effect.annotateLogs({ ...annotations, actor: actor.subject.actor }),
     )
     const now = this.#options.now()

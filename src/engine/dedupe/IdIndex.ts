@@ -3,7 +3,8 @@
  * bytes. Which of several records with one hash was meant, or none, is seen in the records themselves.
  *
  * - Each snapshot writes the ids of an environment that are new as one run, of buckets by the first bits of the hash, with
- *   `idBucketIdsMax` ids on average, so that no bucket is larger than what LMDB should delete often. A run is written side by side and read by key, while an entry for each id would be a page of LMDB for each id.
+ *   `idBucketIdsMax` ids on average: below the size of values that LMDB deletes badly. The entries of a run are neighbours
+ *   in LMDB, while an entry for each id would touch a page for each id.
  * - Runs are merged as in a log-structured merge tree (O'Neil et al., 1996): a new run takes in the newest ones
  *   as long as they are at most twice as large. So the number of runs, which a look-up asks one by one,
  *   grows with the logarithm of the ids up to `idRunIdsMax`; beyond it a run is not merged any more, so that no

@@ -1,4 +1,7 @@
-/** The metrics of an engine. Events are counted here if they happen once per batch or more rarely; all else is read when metrics are collected. */
+/**
+ * The metrics of an engine. Events are counted here if they happen once per batch or more rarely; all else is read when
+ * metrics are collected.
+ */
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 

@@ -2,16 +2,17 @@
  * The periodic, incremental snapshot: what became durable since the last one goes into LMDB, behind the
  * journal.
  *
- * - First come the boards of windows that were closed (`boards/BoardWriter.ts`), then what must go of users who
- *   were erased (`Erasures.ts`).
+ * - First come the boards of closed windows (`boards/BoardWriter.ts`), then the deletions of erased users
+ *   (`erasedEntries.ts`).
  * - Written are then the dirty actors' durable states, the new records as history pages, kept replies, and the
  *   callers' ids (`IdIndex.ts`); last, in the final slice, the watermark: everything up to it is in the snapshot.
  * - A slice is one transaction of about `sliceEntriesMax` entries, of users whose keys stand together, so that they share
- *   pages (`partsByKey.ts`). Preparing one gives way to others every `snapshotTurnEntriesMax` entries. A crash between slices does no harm: every actor's value carries its own sequence, and recovery
- *   skips the records it already has; pages and index entries are written again as they were.
+ *   pages (`partsByKey.ts`). Preparing one yields to the event loop every `snapshotTurnEntriesMax` entries.
+ * - A crash between slices does no harm: every actor's value carries its own sequence, and recovery skips the records it
+ *   already has; pages and index entries are written again unchanged.
  * - The snapshot never knows more than the journal: only states that were committed are written, and in
  *   relaxed durability not before the journal has them.
- * - Where nothing happens, a heartbeat every `journalHeartbeatMs` lets what is old leave the journal all the same.
+ * - Without writes, a heartbeat record every `journalHeartbeatMs` lets old segments of the journal be pruned.
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
 import { Effect, Semaphore, Stream } from "effect"
@@ -85,7 +86,7 @@ export class Snapshotter {
       yield* Effect.race(Effect.sleep(intervalMs), this.#state.changed.requested)
       yield* this.#beat(heartbeat)
       yield* Effect.catchTag(this.take, "NoSpace", (error) =>
-        Effect.logError("No space for a snapshot; the journal keeps everything").pipe(
+        Effect.logError("Disk full: no snapshot; the journal keeps all records").pipe(
           Effect.annotateLogs({ operation: error.operation }),
           Effect.andThen(Effect.sleep(limits.noSpaceRetryMs)),
         ),
@@ -93,7 +94,7 @@ export class Snapshotter {
     }
   })
 
-  /** It is not waited for: with a full disk, only a snapshot may make room. The next snapshot finds its record. */
+  /** Nothing waits for the record: with a full disk, only a snapshot may make room. The next snapshot has it. */
   #beat(heartbeat: Heartbeat): Effect.Effect<void> {
     const { at, watermark } = this.#mark
     const isBusy = this.pending > 0 || this.#beating || watermark === 0
@@ -184,12 +185,12 @@ export class Snapshotter {
           ids.failed()
         }),
       ),
-      // The snapshot stands, whatever becomes of this.
+      // The snapshot stands, even if this fails.
       Effect.andThen(Effect.suspend(() => this.#prune())),
     )
   }
 
-  /** Lets go of the journal before the oldest mark, and ends a segment that is as old as one may be. */
+  /** Prunes the journal before the oldest mark, and ends a segment of the greatest age. */
   #prune(): Effect.Effect<void, StorageError> {
     const { journal } = this.#mark
     const old = this.#state.now() - limits.journalSegmentMs
@@ -197,7 +198,7 @@ export class Snapshotter {
     return this.#state.storage.prune(journal[0]?.sequence ?? 0, closeThrough)
   }
 
-  /** Takes out what must go. */
+  /** Deletes the data of erased users. */
   readonly #erase = Effect.fnUntraced(function* (
     this: Snapshotter,
     erased: ReadonlyArray<Erasure>,
@@ -218,7 +219,7 @@ export class Snapshotter {
     if (slice.length > 0) yield* write()
   }).bind(this)
 
-  /** What must go, in groups that are written whole. */
+  /** The deletions, in groups that are written whole. */
   #erased(erased: ReadonlyArray<Erasure>): Stream.Stream<ReadonlyArray<Entry>, StorageError> {
     const { environments, ids, storage } = this.#state
     const users = Stream.fromIterable(erased).pipe(
@@ -279,7 +280,7 @@ export class Snapshotter {
     return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice))
   }
 
-  /** What is in the snapshot need not be remembered. */
+  /** Drops from memory what the snapshot has. */
   #forget(actors: ReadonlyArray<AnyActor>): void {
     for (const actor of actors) actor.named = undefined
     this.#state.idempotency.snapshotted(this.#mark.watermark)

@@ -4,12 +4,11 @@
  * they are searched by time, and a wrong date can not be taken back.
  *
  * - Time begins at the newest record's, or at the machine's where that is later.
- * - It never goes back. Where the machine's clock is behind, time goes on at `clockSlewRate` of its speed until the
- *   machine's has caught up: 10 hours for an hour.
- * - Where the machine's clock jumps ahead of the time that has passed by more than `clockStepMs`, it is not believed: time
- *   goes on with the monotonic clock. A jump that stands for `clockJumpStandsMs` is believed, since a suspended machine
- *   makes such a jump; one of more than `jumpMsMax` never is, nor at the start, until the operator allows it
- *   (`LAUREL_CLOCK_JUMP_MAX`).
+ * - It never goes back. If the machine's clock is behind, time runs at `clockSlewRate` of its speed until that clock has
+ *   caught up: 10 hours for an hour.
+ * - If the machine's clock jumps ahead of the monotonic clock by more than `clockStepMs`, time follows the monotonic clock.
+ *   A jump that lasts for `clockJumpStandsMs` is followed, since a suspended machine makes such a jump; one of more
+ *   than `jumpMsMax` is not, nor at the start, until the operator allows it (`LAUREL_CLOCK_JUMP_MAX`).
  *
  * Cost: one reading of the machine's clock; of the monotonic clock only once in a millisecond.
  */

@@ -1,4 +1,4 @@
-/** The clock of an engine over its data: where it begins, what it says in the log and to the metrics. */
+/** Opens the clock of an engine at the newest time of its data; its steps are logged and counted. */
 import { Clock, Effect } from "effect"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
@@ -34,20 +34,18 @@ const logStep = (step: ClockStep): Effect.Effect<void> => {
       })
     case "believed":
       return Effect.annotateLogs(
-        Effect.logWarning("The machine's clock has stood by its jump ahead and is followed again"),
+        Effect.logWarning("The machine's clock kept its jump ahead and is followed again"),
         { aheadSeconds: seconds(step.aheadMs) },
       )
     case "withdrawn":
       return Effect.annotateLogs(
-        Effect.logWarning(
-          "The machine's clock is back from its jump ahead, which nothing followed",
-        ),
+        Effect.logWarning("The machine's clock is back from its jump ahead, which was ignored"),
         { aheadSeconds: seconds(step.aheadMs) },
       )
     case "behind":
       return Effect.annotateLogs(
         Effect.logWarning(
-          "The machine's clock is behind the newest time of the data. Time goes on a tenth slower until the clock has caught up",
+          "The machine's clock is behind the newest time of the data. The server's time runs a tenth slower until the clock has caught up",
         ),
         { behindSeconds: seconds(step.behindMs) },
       )
@@ -55,8 +53,8 @@ const logStep = (step: ClockStep): Effect.Effect<void> => {
 }
 
 const jumped =
-  "The machine's clock has jumped ahead. Time goes on without it until the jump has stood for a minute"
+  "The machine's clock jumped ahead. It is ignored until the jump has lasted for a minute"
 const tooFar =
-  "The machine's clock has jumped ahead too far to be believed. Time goes on without it. If the clock is right, start once with a larger LAUREL_CLOCK_JUMP_MAX"
+  "The machine's clock jumped ahead further than LAUREL_CLOCK_JUMP_MAX and is ignored. If the clock is right, start once with a larger value"
 
 const seconds = (ms: number): number => Math.round(ms / 1_000)
