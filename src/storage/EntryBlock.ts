@@ -1,8 +1,8 @@
 /**
- * Consecutive entries of a table in memory that is used again for the next ones, for who reads a million of
- * them: two buffers and an array for each would cost several times what reading them does.
+ * Consecutive entries of a table, in memory that each block reuses. For reads of a million entries: two buffers and an array
+ * per entry would cost several times the read itself.
  *
- * All keys lie in one buffer, all values in another, where those of `Values.ts` can be checked at once.
+ * One buffer holds all keys, another all values, so that one CRC checks all values (`SealedValue.ts`).
  */
 import { limits } from "../Limits.ts"
 import { dataViewOf } from "./Keys.ts"
@@ -11,14 +11,14 @@ const keyBytes = 64 * 1024
 const valueBytes = 1024 * 1024
 
 /**
- * After a whole value and these four bytes (little-endian) the CRC-32 is what it is at the beginning. So any
- * number of whole values, each followed by them, have the CRC of nothing at all, 0.
+ * A whole value and these four bytes (little-endian) bring the CRC-32 back to its initial state. So any number of whole
+ * values, each followed by them, have CRC 0.
  */
 const separator = 0x4c9dd581
 const separatorBytes = 4
 
 export class EntryBlock {
-  /** How many entries there are. */
+  /** Number of entries. */
   count = 0
   keys: Buffer = Buffer.allocUnsafeSlow(keyBytes)
   values: Buffer = Buffer.allocUnsafeSlow(valueBytes)
@@ -26,18 +26,18 @@ export class EntryBlock {
   valuesView = dataViewOf(this.values)
   readonly #keyEnds = new Uint32Array(limits.readChunkEntriesMax)
   readonly #valueEnds = new Uint32Array(limits.readChunkEntriesMax)
-  /** Where the next one goes. */
+  /** Where the next entry begins. */
   #keyAt = 0
   #valueAt = 0
 
-  /** Makes room for other entries. */
+  /** Empties the block. */
   clear(): void {
     this.count = 0
     this.#keyAt = 0
     this.#valueAt = 0
   }
 
-  /** Whether it takes no more; one entry goes into an empty block whatever its size. */
+  /** Whether the block takes no more entries; an empty block takes one entry of any size. */
   get full(): boolean {
     return this.count === limits.readChunkEntriesMax || this.#valueAt >= valueBytes
   }

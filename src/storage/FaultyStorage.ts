@@ -1,6 +1,6 @@
 /**
- * Makes any storage fail on demand: a `Faults` is what a test holds, the layer wraps whatever `Storage` it is
- * given. Without faults it changes nothing.
+ * Makes any storage fail on demand: a test holds the `Faults`, the layer wraps the given `Storage`.
+ * Without faults the wrapped storage behaves as before.
  */
 import { Deferred, Effect, Layer, Stream } from "effect"
 import { Broken, NoSpace, Storage, type StorageError } from "./Storage.ts"
@@ -15,7 +15,7 @@ export interface Failure {
   readonly times?: number
 }
 
-/** A call that was held: `reached` when it has come, and it goes on after `release`. */
+/** A held call: `reached` once the call arrives; `release` lets it continue. */
 export interface Hold {
   readonly reached: Effect.Effect<void>
   readonly release: Effect.Effect<void>
@@ -52,7 +52,7 @@ export class Faults {
     }
   }
 
-  /** Holds the next call of a verb until it is released; for ever if it never is. */
+  /** Holds the next call of a verb until its release. */
   hold(verb: Verb): Hold {
     const reached = Deferred.makeUnsafe<void>()
     const released = Deferred.makeUnsafe<void>()
@@ -69,7 +69,7 @@ export class Faults {
     this.#planned.push({ verb, before: Effect.sleep(delayMs) })
   }
 
-  /** Forgets the faults that have not struck yet. */
+  /** Cancels the pending faults. */
   clear(): void {
     this.#planned.length = 0
   }

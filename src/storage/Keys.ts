@@ -1,10 +1,9 @@
 /**
- * Composite binary keys. A key is its parts one after another, each self-delimiting, so that no choice of
- * ids can make two different lists of parts collide and a list of parts is a prefix of exactly those lists
- * that begin with it.
+ * Composite binary keys: self-delimiting parts in sequence. Two different lists of parts never collide, and the key of a list
+ * is a prefix of exactly the keys of lists that begin with it.
  *
  * - A string is a 1, its UTF-8 and a 0. Strings must be well formed: a lone surrogate would collide with
- *   U+FFFD, so it is refused where ids enter. U+0000 and U+0001, which no id has, are written as 1 1 and 1 2.
+ *   U+FFFD, so the API refuses it. U+0000 and U+0001, which no id has, are written as 1 1 and 1 2.
  * - A number is a 2 and a safe integer in 8 bytes, big-endian two's complement with the sign bit flipped.
  *
  * Order: numbers by value; strings by code points; a string before a number.
@@ -17,12 +16,12 @@ export interface KeyRange {
   readonly until: Uint8Array
 }
 
-/** What LMDB takes with 4-KiB pages. */
+/** LMDB's limit with 4-KiB pages. */
 export const keyBytesMax = 1_978
 
 const stringTag = 1
 const numberTag = 2
-/** What a number takes in a key. */
+/** Size of a number in a key. */
 export const numberBytes = 9
 const wordValues = 0x1_0000_0000
 const signBit = 0x8000_0000
@@ -40,7 +39,7 @@ export const compositeKey = (...parts: ReadonlyArray<KeyPart>): Uint8Array => {
   return key
 }
 
-/** Where a key is put together; used within one call only. */
+/** Scratch memory for building a key; used within one call. */
 let scratch = Buffer.allocUnsafeSlow(2 * keyBytesMax)
 
 const reserve = (size: number): void => {

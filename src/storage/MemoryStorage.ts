@@ -1,9 +1,9 @@
 /**
- * Storage in memory, for tests and benches: the contract of the real one without its disk. What it holds
- * lives in a `MemoryState`, so that a second service opened over the same state is a restart.
+ * Storage in memory, for tests and benches: the contract of the durable storage without a disk. A `MemoryState` holds the
+ * data, so a second service over the same state simulates a restart.
  *
- * Everything that comes in is copied. A batch shows once `onAppend` has let it through, as on a disk
- * that has flushed.
+ * Input is copied. A batch becomes visible when `onAppend` succeeds, as after a flush. A write fails whose
+ * `replaces` does not match the stored value.
  */
 import { Array as Arr, Effect, Layer, Stream } from "effect"
 import { EntryBlock } from "./EntryBlock.ts"
@@ -26,9 +26,9 @@ import {
 const chunkLength = 1_000
 
 export interface MemoryStorageOptions {
-  /** What the service is opened over; empty by default. */
+  /** The data; empty by default. */
   readonly state?: MemoryState
-  /** Runs in place of the disk: the batch is durable when it succeeds, and nothing is kept when it fails. */
+  /** Stands in for the disk: success makes the batch durable, failure discards it. */
   readonly onAppend?: (batch: JournalBatch) => Effect.Effect<void, StorageError>
 }
 
@@ -78,7 +78,7 @@ class MemoryTable {
   }
 }
 
-/** What survives a restart. */
+/** The data that survives a restart. */
 export class MemoryState {
   readonly #tables = new Map<Table, MemoryTable>()
   /** Consecutive, the first of them `firstSequence`. */

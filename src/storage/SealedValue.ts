@@ -1,10 +1,10 @@
 /**
- * What every value of the snapshot is wrapped in, since LMDB itself has no checksums: one byte of format
- * version, body, CRC-32 (little-endian) of version and body. A bit that flipped on the disk is an error and
- * never a wrong balance.
+ * The form of every stored value, since LMDB has no checksums: one byte of format version, body, CRC-32 (little-endian) of
+ * version and body. A bit that flips on the disk gives an error, never a wrong balance. Loads nothing of Effect, so that
+ * a scan process starts fast.
  *
- * Cost: one allocation, one copy of the body and one native CRC per value written. With the checksum at the
- * end, the CRC of a whole value is always the same number, so checking one allocates nothing.
+ * Cost of a write: one allocation, one copy of the body and one native CRC. The checksum comes last, so the CRC of every
+ * whole value is the same number and a check allocates nothing.
  */
 import { crc32 } from "node:zlib"
 import type { EntryBlock } from "./EntryBlock.ts"
@@ -12,7 +12,7 @@ import { asBuffer, keyParts } from "./Keys.ts"
 
 const formatVersion = 1
 const checksumBytes = 4
-/** The CRC-32 of anything that its own CRC-32 follows. */
+/** The CRC-32 of any bytes followed by their own CRC-32. */
 const residue = 0x2144df1c
 
 /** Where the body begins in a stored value. */
@@ -26,11 +26,11 @@ export const encodeValue = (body: Uint8Array | string): Uint8Array => {
   return sealValue(value)
 }
 
-/** Room for the stored form of a body of so many bytes, which the caller writes at `valueBodyAt`, and then seals. */
+/** Memory for the stored form of a body of `bodyBytes`: the caller writes the body at `valueBodyAt`, then calls `sealValue`. */
 export const valueFor = (bodyBytes: number): Buffer =>
   Buffer.allocUnsafe(valueBodyAt + bodyBytes + checksumBytes)
 
-/** The stored form of the body that was written into `value`, which is the same memory. */
+/** Completes `value`, which holds the body, in place. */
 export const sealValue = (value: Buffer): Uint8Array => {
   const end = value.length - checksumBytes
   value[0] = formatVersion
@@ -42,16 +42,16 @@ export const sealValue = (value: Buffer): Uint8Array => {
 export const checksumOf = (bytes: Uint8Array, end: number = bytes.length): number =>
   bytes[end - 4]! | (bytes[end - 3]! << 8) | (bytes[end - 2]! << 16) | (bytes[end - 1]! << 24)
 
-/** Whether a stored value has this format and its checksum is right: its body may be read in place. */
+/** Whether a stored value has this format and a right checksum: then its body can be read in place. */
 export const isWhole = (value: Buffer): boolean =>
   value[0] === formatVersion && value.length >= valueBodyAt + checksumBytes && hasChecksum(value)
 
-/** Whether the checksum of a stored value is right, whatever its format. */
+/** Whether the checksum of a stored value of any format is right. */
 export const hasChecksum = (value: Buffer): boolean => crc32(value) === residue
 
 /**
- * The first entry of a block whose value is not whole; -1 when all are. One CRC over all of them tells as
- * surely as one for each: what is damaged changes it, whatever whole values follow.
+ * The first entry of a block whose value is damaged; -1 if none is. One CRC over all values is as reliable as one per
+ * value: damage changes it, and whole values after the damage cannot change it back.
  */
 export const firstDamaged = (block: EntryBlock): number => {
   const areWhole = crc32(block.separated) === 0
@@ -73,12 +73,12 @@ export const wholeBodyEnd = (valueEnd: number): number => valueEnd - checksumByt
 export const wholeBody = (value: Buffer): Buffer =>
   value.subarray(valueBodyAt, wholeBodyEnd(value.length))
 
-/** How the body of a value of each format that there was comes to have today's form. */
+/** By format version, how to convert a body to the current form. */
 const readers: { readonly [format: number]: (body: Buffer) => Buffer } = {
   [formatVersion]: (body) => body,
 }
 
-/** The body of a stored value, as a view of it, or what is wrong with it, in words that follow its name. */
+/** The body of a stored value, as a view, or the fault as a predicate ("is damaged"). */
 export const openValue = (value: Uint8Array): Uint8Array | string => {
   const bytes = asBuffer(value)
   const version = bytes[0] ?? 0
@@ -91,7 +91,11 @@ export const openValue = (value: Uint8Array): Uint8Array | string => {
     : read(wholeBody(bytes))
 }
 
-/** A key in words, for reports. */
+/** A fault of a value as a sentence, without the full stop. */
+export const valueFault = (table: string, key: Uint8Array, words: string): string =>
+  `The value ${keyName(key)} of table ${table} ${words}`
+
+/** A key as text, for reports. */
 export const keyName = (key: Uint8Array): string => {
   try {
     return JSON.stringify(keyParts(key))

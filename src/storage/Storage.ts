@@ -1,17 +1,17 @@
 /**
- * The seam between the engine and the disk: five verbs. The journal (append, read, prune) is the only thing
- * on the path of a write; the snapshot entries are written behind it and could be rebuilt from it.
+ * The interface between engine and disk: five verbs. Only the journal (append, read, prune) is on the path of a
+ * write; snapshot entries follow behind it and can be rebuilt from it.
  *
- * Three implementations keep one contract (`test/storage/contract.ts`): `DurableStorage` (segment files and
- * LMDB), `MemoryStorage`, and `FaultyStorage`, which makes any other one fail on demand.
+ * Three implementations pass one contract test (`test/storage/contract.ts`): `DurableStorage` (segment files and
+ * LMDB), `MemoryStorage`, and `FaultyStorage`, which makes another one fail on demand.
  */
 import { Cause, Context, Data, type Effect, type Stream } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"
 import type { KeyRange } from "./Keys.ts"
 
 /**
- * `NoSpace`: nothing was written and the same call may succeed once there is space.
- * `Broken`: what is on disk is unknown or wrong; the process must end and recover.
+ * `NoSpace`: nothing was written; the same call can succeed once there is space.
+ * `Broken`: the state on disk is unknown or wrong; the process must end and recover.
  */
 export class NoSpace extends Data.TaggedError("NoSpace")<{ readonly operation: string }> {
   override get message(): string {
@@ -29,17 +29,17 @@ export class Broken extends Data.TaggedError("Broken")<{
 }
 export type StorageError = NoSpace | Broken
 
-/** Stored bytes are not what was written, in words that name them: the cause of a `Broken` that a restart does not mend. */
+/** Stored bytes differ from the written ones; the message names them. As the cause of a `Broken`, a restart does not help. */
 export class Damaged extends Error {}
 
-/** An error, by which `operation` failed, as the storage's own: itself where it is one already. */
+/** The error of a failed `operation` as a `Broken`. */
 export const toBroken = (operation: string, error: unknown): Broken =>
   error instanceof Broken ? error : new Broken({ operation, cause: error })
 
-/** Code has failed that never should; what was acknowledged is on disk. `cause` is what was thrown. */
+/** A bug: code threw `cause`. Acknowledged writes are on disk. */
 export class Defect extends Error {}
 
-/** What ended `operation`, as an error of the storage; what was thrown by code is a `Defect`. */
+/** The cause that ended `operation` as a `Broken`; a throw becomes a `Defect`. */
 export const brokenBy = (operation: string, cause: Cause.Cause<unknown>): Broken => {
   const error = Cause.squash(cause)
   if (Cause.hasFails(cause)) return toBroken(operation, error)
@@ -48,7 +48,7 @@ export const brokenBy = (operation: string, cause: Cause.Cause<unknown>): Broken
 
 /**
  * Consecutive records, `firstSequence` the number of the first. `frames` holds `count` frames, each a
- * 32-bit little-endian length and that many bytes. The caller leaves the memory alone until the append ends.
+ * 32-bit little-endian length and that many bytes. The caller must not change the memory until the append ends.
  */
 export interface JournalBatch {
   readonly firstSequence: number
@@ -65,10 +65,10 @@ export interface StoredRecord {
  * The tables of the snapshot:
  * `meta` the watermark and settings · `actors` the state of each project actor and the directory ·
  * `users` each user's state · `history` pages of records by user · `eventIds` callers' ids of events and
- * rewards, as hashes → sequence · `idempotency` kept replies · `batches` whom a kept batch tells of · `expiry` what to
- * forget, by time · `boards` closed windows of leaderboards. Beside it, and not of the snapshot: `outbox`
- * how far webhooks were told, and what is still to be done · `endpoints` numbers of each webhook ·
- * `deliveries` by webhook, status and message · `due` pending ones by time · `attempts` all but the last.
+ * rewards, as hashes → sequence · `idempotency` kept replies · `batches` the users of a kept batch reply · `expiry` expiry
+ * times of replies · `boards` closed windows of leaderboards. Beside the snapshot: `outbox`
+ * the cursor of webhooks and their pending jobs · `endpoints` counts of each webhook ·
+ * `deliveries` by webhook, status and message · `due` pending deliveries by time · `attempts` all but the last.
  */
 export const tables = [
   "meta",
@@ -117,26 +117,26 @@ export class Storage extends Context.Service<
   {
     /** The sequence of the last record found when the storage was opened, 0 for none. */
     readonly lastSequence: number
-    /** The sequence of the oldest record that is still there; of the next one where there is none. */
+    /** The sequence of the oldest record kept; without records, of the next one. */
     readonly firstSequence: Effect.Effect<number>
-    /** Makes a batch durable; it succeeds only after the flush. One at a time, without gaps. */
+    /** Appends a batch; succeeds after the flush. One at a time, without gaps. */
     readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError>
     /** The durable records from `sequence` on, in order, up to the last one at the time of the call. */
     readonly readRecords: (sequence: number) => Stream.Stream<ReadonlyArray<StoredRecord>, Broken>
     /** Writes all entries or none, durably. */
     readonly writeEntries: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
-    /** The value of one key. Values are the reader's to keep. */
+    /** The value of one key. The caller may keep it. */
     readonly readEntry: (
       table: Table,
       key: Uint8Array,
     ) => Effect.Effect<Uint8Array | undefined, Broken>
-    /** The entries of a range, in chunks that never hold the event loop long. */
+    /** The entries of a range, in chunks that each hold the event loop briefly. */
     readonly readEntries: (range: Range) => Stream.Stream<ReadonlyArray<StoredEntry>, Broken>
-    /** The same in byte order, for who reads a whole table: each block is good until the next is asked for. */
+    /** The same in byte order, for whole tables: a block is valid until the next request. */
     readonly readBlocks: (range: BlockRange) => Stream.Stream<EntryBlock, Broken>
     /**
-     * Lets go of journal segments that hold only records below `sequence`. With `closeThrough`, a newest segment
-     * that has a record up to there takes no more, so that it can go in its time too.
+     * Removes journal segments that hold only records below `sequence`. A newest segment that has a record
+     * up to `closeThrough` takes no more, so that a later prune can remove it too.
      */
     readonly prune: (sequence: number, closeThrough?: number) => Effect.Effect<void, StorageError>
   }

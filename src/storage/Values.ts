@@ -1,11 +1,11 @@
-/** The values of the snapshot (`SealedValue.ts`) as they are read: one that is not what was written ends the operation. */
+/** Decodes stored values (`SealedValue.ts`) in effects: a damaged value fails the operation. */
 import { Effect } from "effect"
-import { keyName, openValue } from "./SealedValue.ts"
+import { openValue, valueFault } from "./SealedValue.ts"
 import { Broken, Damaged, type Table } from "./Storage.ts"
 
 export * from "./SealedValue.ts"
 
-/** Where a value was found, for the report of a damaged one. */
+/** Table and key of a value, for reports. */
 export interface Place {
   readonly table: Table
   readonly key: Uint8Array
@@ -14,17 +14,17 @@ export interface Place {
 /** A value of the database is damaged, or the database is. */
 export class DamagedValue extends Damaged {}
 
-/** The same, where a value that is wrong ends the operation. */
+/** The body of a stored value; fails if the value is damaged. */
 export const decodeValue = (value: Uint8Array, place: Place): Effect.Effect<Uint8Array, Broken> => {
   const body = openValue(value)
   return typeof body === "string" ? brokenValue(place, body) : Effect.succeed(body)
 }
 
-/** What `openValue` says is wrong, as the end of an operation. */
+/** Fails with a fault that `openValue` found. */
 export const brokenValue = (place: Place, words: string): Effect.Effect<never, Broken> =>
   Effect.fail(
     new Broken({
       operation: "read",
-      cause: new DamagedValue(`The value ${keyName(place.key)} of table ${place.table} ${words}`),
+      cause: new DamagedValue(valueFault(place.table, place.key, words)),
     }),
   )

@@ -19,7 +19,7 @@ const pageBytes = 4_096
 const users = 60
 const allowed = { LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8" }
 const words =
-  /(The (database|data directory) \S+ is damaged: [^\n]+|The database is damaged\. The process ends)\. Nothing was changed\. `laurel snapshots restore --to-sequence last` makes it anew/
+  /(The (database|data directory) \S+ is damaged: [^\n]+|The database is damaged\. The process ends)\. Nothing was changed\. `laurel snapshots restore --to-sequence last` rebuilds it from an archive/
 
 /** A directory with something in every table: webhooks that wait and that were delivered, kept answers, batches. */
 const filled = async () => {

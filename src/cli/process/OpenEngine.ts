@@ -18,7 +18,7 @@ import type { Metrics } from "../../metrics/Metrics.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
 import { DiskError } from "../../storage/disk/Disk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
-import { makeAnew } from "../../storage/lmdb/environment.ts"
+import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import { Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
@@ -145,7 +145,7 @@ const wordsOf = (broken: Broken): string => {
     return "A defect of Laurel. The process ends; a restart recovers what was acknowledged. Please report what stands with it"
   }
   if (broken.cause instanceof DamagedValue) {
-    return `The database is damaged. The process ends. ${makeAnew}`
+    return `The database is damaged. The process ends. ${rebuildHint}`
   }
   return isDamage(broken)
     ? "The journal is damaged. The process ends. The next start says up to which record the journal is whole, and what to do"
@@ -176,7 +176,7 @@ const openFailure = (directory: string, error: StorageError): CommandFailed => {
       `Can not use the data directory ${directory}: ${words}`,
     )
   }
-  const more = error.cause instanceof DamagedValue ? `. ${makeAnew}` : ""
+  const more = error.cause instanceof DamagedValue ? `. ${rebuildHint}` : ""
   return commandFailed(
     exitCodes.damagedData,
     `The data directory ${directory} is damaged: ${words}${more}`,

@@ -27,20 +27,20 @@ import {
 } from "../../storage/archive/ArchiveManifest.ts"
 import { type DiskError, removeTree, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { scanJournal } from "../../storage/journal/JournalScan.ts"
+import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { NoSpace } from "../../storage/Storage.ts"
 import { describeFiles } from "./Files.ts"
-import { FaultList } from "./Findings.ts"
 import {
+  damaged,
   type Input,
   type JobCode,
   type JobContext,
-  JobFailed,
+  type JobFailed,
   type PositionAnswer,
 } from "./Jobs.ts"
 import { copyLive, throttledRest } from "./LiveCopy.ts"
-import { insistWhole, readWatermark, SavedState } from "./SavedState.ts"
+import { insistWhole, readWatermark } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
 type ArchiveInput = Input<"archive">
@@ -79,7 +79,12 @@ const fill = Effect.fnUntraced(function* (
   const position = (yield* context.ask("position")) as PositionAnswer
   yield* copyTail(path.join(directory, "journal"), draft, watermark, position)
   yield* context.ask("journal")
-  const { findings, saved } = yield* Effect.scoped(check(draft, context))
+  const { faults, findings, saved } = yield* Effect.scoped(
+    verify({ folder: draft, isScanned: true }, context),
+  )
+  if (faults.count > 0) {
+    return yield* damaged(`What was copied does not pass its check: ${faults.summary}`)
+  }
   yield* context.ask("verified")
   // What LMDB leaves beside a database that was opened.
   yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
@@ -132,14 +137,12 @@ const copyTail = Effect.fnUntraced(function* (
         }
       }),
   )
-  const { fault } = end
-  if (fault !== undefined && fault.kind !== "interrupted") {
-    const detail = `The journal is damaged at byte ${fault.position} of ${fault.path}: ${fault.words}`
-    return yield* new JobFailed({ kind: "damaged", detail })
-  }
+  const damage = damageOf(end)
+  if (damage !== undefined) return yield* damaged(faultText(damage))
   if (position !== undefined && end.checksum !== position.checksum) {
-    const detail = `The journal should end with record ${position.lastSequence}, but ends otherwise with ${end.lastSequence}`
-    return yield* new JobFailed({ kind: "damaged", detail })
+    return yield* damaged(
+      `The journal should end with record ${position.lastSequence}, but ends otherwise with ${end.lastSequence}`,
+    )
   }
   writer ??= new SegmentWriter({
     disk: nodeDisk,
@@ -147,16 +150,4 @@ const copyTail = Effect.fnUntraced(function* (
     after: { lastSequence: 0, checksum: 0 },
   })
   yield* writer.end
-})
-
-const check = Effect.fnUntraced(function* (draft: string, context: JobContext) {
-  const faults = new FaultList()
-  const saved = yield* SavedState.open({ folder: draft, fault: faults.add, isScanned: true })
-  const findings = yield* verify(saved, faults, (done, total) =>
-    context.progress({ activity: "Checking", done, total }),
-  )
-  if (findings.faultCount === 0) return { findings, saved }
-  const more = findings.faultCount > 1 ? ` (and ${findings.faultCount - 1} more faults)` : ""
-  const detail = `What was copied does not pass its check: ${findings.faults[0]}${more}`
-  return yield* new JobFailed({ kind: "damaged", detail })
 })

@@ -19,14 +19,14 @@ import type { JournalRecord } from "../../domain/record/Record.ts"
 import { type DiskError, type DiskFile, removeTree } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { batchRecords } from "../../storage/Frames.ts"
-import { scanJournal } from "../../storage/journal/JournalScan.ts"
+import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { keyParts } from "../../storage/Keys.ts"
 import { type Table, tables } from "../../storage/Storage.ts"
-import { keyName, openValue } from "../../storage/Values.ts"
+import { openValue, valueFault } from "../../storage/Values.ts"
 import { decodeRecord, encodeDirectory } from "../records/Codec.ts"
 import { exportFormat, type Line, valueForm } from "./ExportLines.ts"
 import { FaultList } from "./Findings.ts"
-import { type JobCode, JobFailed, type PositionAnswer } from "./Jobs.ts"
+import { damaged, durableEnd, type JobCode, JobFailed } from "./Jobs.ts"
 import { emptyRecord } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 
@@ -92,15 +92,12 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
   const saved = yield* SavedState.open({
     folder,
     fault: faults.add,
-    until: () =>
-      Effect.map(context.ask("position"), (answer) => (answer as PositionAnswer)?.lastSequence),
+    until: durableEnd(context),
   })
   const environment = scope === null ? undefined : yield* environmentOf(saved, scope)
   const { lastSequence, watermark } = saved
-  const end = saved.tail.end.fault
-  if (end !== undefined && end.kind !== "interrupted") {
-    faults.add(`The journal is damaged at byte ${end.position} of ${end.path}: ${end.words}`)
-  }
+  const damage = damageOf(saved.tail.end)
+  if (damage !== undefined) faults.add(faultText(damage))
   const counts = { entries: 0, records: 0 }
   const write = Effect.fnUntraced(function* (opened: DiskFile) {
     const writer = new Writer(opened)
@@ -120,7 +117,7 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
         }
         const body = openValue(value)
         if (typeof body === "string") {
-          return yield* damaged(`The value ${keyName(key)} of table ${table} ${body}`)
+          return yield* damaged(valueFault(table, key, body))
         }
         const parts = keyParts(key) as [string | number, ...Array<string | number>]
         writer.write({ kind: "entry", table, key: parts, ...valueForm(table, body) })
@@ -166,8 +163,6 @@ export const exportLines: JobCode<"export"> = Effect.fnUntraced(function* (input
   yield* nodeDisk.syncFolder(path.dirname(file))
   return { ...counts, sequence: lastSequence }
 })
-
-const damaged = (detail: string) => new JobFailed({ kind: "damaged", detail })
 
 const environmentOf = (
   saved: SavedState,

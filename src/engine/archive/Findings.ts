@@ -16,6 +16,11 @@ export class FaultList {
   readonly shown: Array<string> = []
   count = 0
 
+  /** The first, and how many more there are. */
+  get summary(): string {
+    return this.count > 1 ? `${this.shown[0]} (and ${this.count - 1} more faults)` : this.shown[0]!
+  }
+
   readonly add = (words: string): void => {
     this.count++
     if (this.shown.length < limits.verificationFaultsMax) this.shown.push(words)

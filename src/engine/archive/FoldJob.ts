@@ -33,10 +33,7 @@ export const foldJournal = Effect.fnUntraced(function* ({
   const watermark = yield* readWatermark(folder)
   const total = until - watermark
   if (total <= recordsMax) return
-  const store = yield* openLmdbStore({
-    folder: path.join(folder, "live"),
-    freeSpaceBytesMin: limits.freeSpaceBytesMin,
-  })
+  const store = yield* openLmdbStore({ folder: path.join(folder, "live") })
   let slice: Array<StoredRecord> = []
   const from = watermark + 1
   yield* scanJournal({ disk: nodeDisk, folder: path.join(folder, "journal"), from }, (batches) =>

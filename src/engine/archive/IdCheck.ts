@@ -6,7 +6,7 @@
  */
 
 import type { StoredEntry } from "../../storage/Storage.ts"
-import { keyName, openValue } from "../../storage/Values.ts"
+import { openValue, valueFault } from "../../storage/Values.ts"
 import { hashText, idSeed } from "../dedupe/BloomFilter.ts"
 import { firstBits } from "../dedupe/IdList.ts"
 import { decodeRunHead, eachId, idPlaceOf } from "../dedupe/IdRun.ts"
@@ -78,8 +78,7 @@ export class IdCheck {
 
   /** An entry of the index; they come in the order of their keys. */
   entry([key, value]: StoredEntry): void {
-    const about = (words: string) =>
-      this.#fault(`The value ${keyName(key)} of table eventIds ${words}`)
+    const about = (words: string) => this.#fault(valueFault("eventIds", key, words))
     const body = openValue(value)
     if (typeof body === "string") {
       about(body)

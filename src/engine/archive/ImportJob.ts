@@ -25,7 +25,6 @@ import {
 } from "./ExportLines.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { type JobCode, type JobContext, JobFailed } from "./Jobs.ts"
-import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 
 const pieceBytes = 1_048_576
@@ -54,10 +53,7 @@ const fill = Effect.fnUntraced(function* (
   yield* nodeDisk.makeFolder(journal)
   const header = yield* Effect.scoped(
     Effect.gen(function* () {
-      const store = yield* openLmdbStore({
-        folder: live,
-        freeSpaceBytesMin: limits.freeSpaceBytesMin,
-      })
+      const store = yield* openLmdbStore({ folder: live })
       const reading = new Import(journal, store.writeEntries)
       yield* withFile(nodeDisk, file, "read", (opened) => reading.run(opened, context))
       return reading.header!
@@ -65,15 +61,7 @@ const fill = Effect.fnUntraced(function* (
   )
   yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
   for (const folder of [live, journal, draft]) yield* nodeDisk.syncFolder(folder)
-  const faults = new FaultList()
-  const findings = yield* Effect.scoped(
-    Effect.gen(function* () {
-      const saved = yield* SavedState.open({ folder: draft, fault: faults.add })
-      return yield* verify(saved, faults, (done, total) =>
-        context.progress({ activity: "Checking", done, total }),
-      )
-    }),
-  )
+  const { faults, findings } = yield* Effect.scoped(verify({ folder: draft }, context))
   yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
   if (faults.count > 0) {
     return yield* refused(faults.shown.map((words) => `The whole does not add up: ${words}`))

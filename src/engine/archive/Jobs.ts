@@ -2,7 +2,7 @@
  * What is done in a process of its own (`worker.ts`), since it takes long, since damage that LMDB meets can end
  * the process, and since a server's event loop must not wait for it. Jobs, answers and results are plain JSON.
  */
-import { Data, type Effect, type Scope } from "effect"
+import { Data, Effect, type Scope } from "effect"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import type { JournalPosition } from "../../storage/journal/SegmentFormat.ts"
 import type { Findings } from "./Findings.ts"
@@ -146,6 +146,12 @@ export class JobFailed extends Data.TaggedError("JobFailed")<{
     return this.detail
   }
 }
+
+export const damaged = (detail: string) => new JobFailed({ kind: "damaged", detail })
+
+/** Asks for the last durable record; `undefined`: as the files say. */
+export const durableEnd = ({ ask }: JobContext) =>
+  Effect.map(ask("position"), (answer) => (answer as PositionAnswer)?.lastSequence)
 
 /** What goes from the process to whoever has ordered the job, a line of JSON each. */
 export type FromWorker =

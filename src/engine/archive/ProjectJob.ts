@@ -1,7 +1,7 @@
 /** Finds a project by its name in a data directory. Fails where the database is damaged, or there is no such project. */
 import { Effect } from "effect"
 import { projectNamed } from "../../domain/project/Directory.ts"
-import { makeAnew } from "../../storage/lmdb/environment.ts"
+import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import { type JobCode, JobFailed } from "./Jobs.ts"
 import { SavedState } from "./SavedState.ts"
 
@@ -19,4 +19,4 @@ export const findProject: JobCode<"project"> = Effect.fnUntraced(function* ({ di
 })
 
 const damaged = (words: string) =>
-  new JobFailed({ kind: "damaged", detail: `${words}. First, all has to be whole. ${makeAnew}` })
+  new JobFailed({ kind: "damaged", detail: `${words}. Restore first. ${rebuildHint}` })

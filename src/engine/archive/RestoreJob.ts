@@ -26,17 +26,21 @@ import { draftIn } from "../../storage/archive/ArchiveSwap.ts"
 import { type DiskError, readSmallFile, removeTree } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { batchOf, batchRecords } from "../../storage/Frames.ts"
-import { type JournalEnd, scanJournal, segmentsIn } from "../../storage/journal/JournalScan.ts"
+import {
+  faultText,
+  type JournalEnd,
+  scanJournal,
+  segmentsIn,
+} from "../../storage/journal/JournalScan.ts"
 import { Segment } from "../../storage/journal/Segment.ts"
 import type { JournalPosition, SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { type JournalBatch, NoSpace } from "../../storage/Storage.ts"
 import { copyFile } from "./Files.ts"
-import { FaultList, type Findings } from "./Findings.ts"
+import type { Findings } from "./Findings.ts"
 import { foldJournal } from "./FoldJob.ts"
-import { type Input, type JobCode, type JobContext, JobFailed } from "./Jobs.ts"
+import { damaged, type Input, type JobCode, type JobContext, type JobFailed } from "./Jobs.ts"
 import { type ProjectGoesBack, without } from "./ProjectHistory.ts"
-import { SavedState } from "./SavedState.ts"
 import { verify } from "./Verification.ts"
 import { keepWebhooks } from "./WebhookTables.ts"
 
@@ -49,8 +53,6 @@ export const restoreDraft: JobCode<"restore"> = Effect.fnUntraced(function* (inp
     Effect.ignore(removeTree(nodeDisk, draft)),
   )
 })
-
-const damaged = (detail: string) => new JobFailed({ kind: "damaged", detail })
 
 const fill = Effect.fnUntraced(function* (
   input: RestoreInput,
@@ -73,7 +75,13 @@ const fill = Effect.fnUntraced(function* (
   for (const folder of ["live", "journal"]) yield* nodeDisk.syncFolder(path.join(draft, folder))
   yield* nodeDisk.syncFolder(draft)
   yield* context.ask("journal")
-  const findings = yield* Effect.scoped(check(draft, until, context))
+  const { faults, findings, saved } = yield* Effect.scoped(verify({ folder: draft }, context))
+  if (saved.lastSequence !== until) {
+    faults.add(`It ends with record ${saved.lastSequence}, not ${until}`)
+  }
+  if (faults.count > 0) {
+    return yield* damaged(`What would be restored does not pass its check: ${faults.summary}`)
+  }
   // What LMDB leaves beside a database that was opened.
   yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
   yield* context.ask("verified")
@@ -239,9 +247,7 @@ class JournalOutput {
 const manifestEnd = ({ checksum, sequence }: Manifest) => ({ lastSequence: sequence, checksum })
 
 const whole = ({ fault }: JournalEnd): Effect.Effect<void, JobFailed> =>
-  fault === undefined
-    ? Effect.void
-    : damaged(`The journal is damaged at byte ${fault.position} of ${fault.path}: ${fault.words}`)
+  fault === undefined ? Effect.void : damaged(faultText(fault))
 
 /** The records of a batch up to `until`. */
 const upTo = (batch: SegmentBatch, until: number): JournalBatch => {
@@ -254,17 +260,3 @@ const upTo = (batch: SegmentBatch, until: number): JournalBatch => {
     kept.map(({ body }) => body),
   )
 }
-
-const check = Effect.fnUntraced(function* (draft: string, until: number, context: JobContext) {
-  const faults = new FaultList()
-  const saved = yield* SavedState.open({ folder: draft, fault: faults.add })
-  const findings = yield* verify(saved, faults, (done, total) =>
-    context.progress({ activity: "Checking", done, total }),
-  )
-  if (saved.lastSequence !== until) {
-    faults.add(`It ends with record ${saved.lastSequence}, not ${until}`)
-  }
-  if (faults.count === 0) return findings
-  const more = faults.count > 1 ? ` (and ${faults.count - 1} more faults)` : ""
-  return yield* damaged(`What would be restored does not pass its check: ${faults.shown[0]}${more}`)
-})

@@ -10,7 +10,7 @@ import { Effect, Result } from "effect"
 import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import { type Disk, type DiskError, withFile } from "../../storage/disk/Disk.ts"
-import { scanJournal, segmentsIn } from "../../storage/journal/JournalScan.ts"
+import { scanJournal, segmentsFrom, segmentsIn } from "../../storage/journal/JournalScan.ts"
 import { Segment } from "../../storage/journal/Segment.ts"
 import type { JobFailed, JobProgress } from "./Jobs.ts"
 import {
@@ -116,14 +116,8 @@ const bytesFrom = Effect.fnUntraced(function* (
   folder: string,
   from: number,
 ): Effect.fn.Return<number, DiskError> {
-  const firsts = yield* segmentsIn(disk, folder)
   let bytes = 0
-  for (const first of firsts.slice(
-    Math.max(
-      0,
-      firsts.findLastIndex((each) => each <= from),
-    ),
-  )) {
+  for (const first of yield* segmentsFrom(disk, folder, from)) {
     bytes += yield* withFile(disk, new Segment(folder, first).path, "read", (file) => file.size)
   }
   return bytes

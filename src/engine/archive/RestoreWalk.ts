@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { batchRecords } from "../../storage/Frames.ts"
-import type { JournalEnd } from "../../storage/journal/JournalScan.ts"
+import { damageOf, faultText, type JournalEnd } from "../../storage/journal/JournalScan.ts"
 import type { SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
 import { decodeRecord } from "../records/Codec.ts"
 import { JobFailed } from "./Jobs.ts"
@@ -151,12 +151,10 @@ export class Walk {
   }
 
   /** The journal is at its end; tells what is not known because of that. */
-  end({ fault, lastSequence }: JournalEnd): Effect.Effect<string | undefined, JobFailed> {
+  end(end: JournalEnd): Effect.Effect<string | undefined, JobFailed> {
     const target = this.#target
-    const damaged = fault !== undefined && fault.kind !== "interrupted"
-    const where = damaged
-      ? `The journal is damaged at byte ${fault.position} of ${fault.path}, after record ${lastSequence}: ${fault.words}.`
-      : undefined
+    const damage = damageOf(end)
+    const where = damage && `${faultText(damage, `, after record ${end.lastSequence}`)}.`
     const short = target.kind === "sequence" && this.kept < target.sequence
     if (where !== undefined && this.#project !== undefined) {
       return refused(`${where} One project can go back only where all of the journal is whole.`)
@@ -166,7 +164,7 @@ export class Walk {
     }
     if (short) {
       return refused(
-        `The journal ends with record ${lastSequence}: there is no ${target.sequence}.`,
+        `The journal ends with record ${end.lastSequence}: there is no ${target.sequence}.`,
       )
     }
     return Effect.succeed(

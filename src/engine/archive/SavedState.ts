@@ -22,15 +22,15 @@ import type { UserState } from "../../domain/user/User.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
 import { compositeKey, keyParts, numberBytes, rangeOf } from "../../storage/Keys.ts"
 import { findDamage, type OnScanning } from "../../storage/lmdb/DatabaseCheck.ts"
-import { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
+import { type LmdbReader, openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { type StoredEntry, type Table, tables } from "../../storage/Storage.ts"
-import { keyName, openValue } from "../../storage/Values.ts"
+import { keyName, openValue, valueFault } from "../../storage/Values.ts"
 import { joinPieces } from "../dedupe/KeptAnswers.ts"
 import { decodeDirectory, decodePage, decodeProject } from "../records/Codec.ts"
 import { decodeUser } from "../records/UserCodec.ts"
 import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 import { Cursor, leastOf, same } from "./Cursor.ts"
-import { JobFailed } from "./Jobs.ts"
+import { damaged, type JobFailed } from "./Jobs.ts"
 import { type Fault, JournalTail } from "./JournalTail.ts"
 
 export interface SavedUser {
@@ -48,7 +48,7 @@ export interface SavedStateOptions {
   /** A data directory or an archive. */
   readonly folder: string
   /** The last record that counts; by default the journal's end. */
-  readonly until?: () => Effect.Effect<number | undefined>
+  readonly until?: Effect.Effect<number | undefined>
   readonly fault: Fault
   /** Called while the database is scanned. */
   readonly onScanning?: OnScanning
@@ -62,21 +62,17 @@ export const insistWhole = (
   onScanning?: OnScanning,
 ): Effect.Effect<void, JobFailed> =>
   Effect.flatMap(findDamage(path.join(folder, "live"), onScanning), (detail) =>
-    detail === undefined ? Effect.void : Effect.fail(new JobFailed({ kind: "damaged", detail })),
+    detail === undefined ? Effect.void : damaged(detail),
   )
 
 /** Up to which record the snapshot of a data directory or an archive is complete. */
 export const readWatermark = (folder: string): Effect.Effect<number, JobFailed> =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => new LmdbReader(path.join(folder, "live"))),
-    (reader) => {
+  Effect.scoped(
+    Effect.flatMap(openReader(path.join(folder, "live")), (reader) => {
       const faults: Array<string> = []
       const { watermark } = new SavedState(reader, (words) => faults.push(words)).withMark()
-      return faults.length === 0
-        ? Effect.succeed(watermark)
-        : Effect.fail(new JobFailed({ kind: "damaged", detail: faults[0]! }))
-    },
-    (reader) => Effect.promise(() => reader.close()),
+      return faults.length === 0 ? Effect.succeed(watermark) : damaged(faults[0]!)
+    }),
   )
 
 const everything = rangeOf(new Uint8Array())
@@ -102,13 +98,10 @@ export class SavedState {
     until,
   }: SavedStateOptions): Effect.fn.Return<SavedState, DiskError | JobFailed, Scope.Scope> {
     if (isScanned !== true) yield* insistWhole(folder, onScanning)
-    const reader = yield* Effect.acquireRelease(
-      Effect.sync(() => new LmdbReader(path.join(folder, "live"))),
-      (opened) => Effect.promise(() => opened.close()),
-    )
+    const reader = yield* openReader(path.join(folder, "live"))
     const saved = new SavedState(reader, fault)
     const { watermark } = saved.withMark()
-    const last = yield* until?.() ?? Effect.undefined
+    const last = yield* until ?? Effect.undefined
     saved.#tail = yield* JournalTail.read(path.join(folder, "journal"), watermark, last, fault)
     return saved
   })
@@ -163,7 +156,7 @@ export class SavedState {
       if (kind === "directory") continue
       const known = kind === "project" && typeof environment === "string"
       const state = known ? this.#decoded("actors", key, value, decodeProject) : undefined
-      if (!known) this.#fault(`The value ${keyName(key)} of table actors is of no known actor`)
+      if (!known) this.#fault(valueFault("actors", key, "is of no known actor"))
       if (state !== undefined) projects.set(environment as string, state)
     }
     for (const record of this.#tail.shared) {
@@ -318,8 +311,7 @@ export class SavedState {
     decode: (body: Uint8Array) => A,
   ): A | undefined {
     const body = openValue(value)
-    const about = (words: string) =>
-      this.#fault(`The value ${keyName(key)} of table ${table} ${words}`)
+    const about = (words: string) => this.#fault(valueFault(table, key, words))
     if (typeof body === "string") {
       about(body)
       return undefined

@@ -12,26 +12,35 @@
  * history, the journal's tail and the boards; time: about that of decoding every record once.
  */
 
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
 import { duplicateKey, type JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
+import type { DiskError } from "../../storage/disk/Disk.ts"
+import { damageOf, faultText } from "../../storage/journal/JournalScan.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import type { Table } from "../../storage/Storage.ts"
-import { keyName, openValue } from "../../storage/Values.ts"
+import { keyName, openValue, valueFault } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { BoardCheck } from "./BoardCheck.ts"
 import { CountsCheck } from "./CountsCheck.ts"
-import type { FaultList, Findings } from "./Findings.ts"
+import { FaultList, type Findings } from "./Findings.ts"
 import { IdCheck } from "./IdCheck.ts"
-import type { SavedState, SavedUser } from "./SavedState.ts"
+import type { JobContext, JobFailed } from "./Jobs.ts"
+import { SavedState, type SavedStateOptions, type SavedUser } from "./SavedState.ts"
 import { checkUser } from "./UserCheck.ts"
 import { WebhookCheck } from "./WebhookCheck.ts"
 
-export type Progress = (done: number, total: number) => void
+export interface Verified {
+  readonly faults: FaultList
+  readonly findings: Findings
+  readonly saved: SavedState
+}
+
+type Progress = (done: number, total: number) => void
 
 const usersInATurn = 200
-/** Of which the checksum of each value is checked; what they say, elsewhere if at all. */
+/** Tables whose values need a right checksum only, here; `CountsCheck` and `WebhookCheck` read some of them. */
 const plainTables = [
   "meta",
   "batches",
@@ -43,12 +52,17 @@ const plainTables = [
   "attempts",
 ] as const satisfies ReadonlyArray<Table>
 
-/** Checks `saved`, whose own faults go to `faults` too; gives way to others now and then. */
-export const verify = (
-  saved: SavedState,
-  faults: FaultList,
-  progress: Progress,
-): Effect.Effect<Findings> => new Check(saved, faults, progress).run
+/** Opens a data directory or an archive for the surrounding scope, and checks all of it. */
+export const verify = Effect.fnUntraced(function* (
+  options: Omit<SavedStateOptions, "fault" | "onScanning">,
+  { progress }: JobContext,
+  faults: FaultList = new FaultList(),
+): Effect.fn.Return<Verified, DiskError | JobFailed, Scope.Scope> {
+  const checking = (done: number, total: number) => progress({ activity: "Checking", done, total })
+  const saved = yield* SavedState.open({ ...options, fault: faults.add, onScanning: checking })
+  const findings = yield* new Check(saved, faults, checking).run
+  return { faults, findings, saved }
+})
 
 class Check {
   readonly #saved: SavedState
@@ -74,12 +88,8 @@ class Check {
 
   readonly run = Effect.gen({ self: this }, function* () {
     const { fault } = this
-    const journal = this.#saved.tail.end.fault
-    if (journal !== undefined && journal.kind !== "interrupted") {
-      fault(
-        `The journal is damaged at byte ${journal.position} of ${journal.path}: ${journal.words}`,
-      )
-    }
+    const damage = damageOf(this.#saved.tail.end)
+    if (damage !== undefined) fault(faultText(damage))
     yield* this.#checkUsers
     yield* this.#checkIds
     yield* this.#checkAnswers
@@ -181,7 +191,7 @@ class Check {
 
   #checkValue(table: Table, key: Uint8Array, value: Uint8Array): void {
     const body = openValue(value)
-    if (typeof body === "string") this.fault(`The value ${keyName(key)} of table ${table} ${body}`)
+    if (typeof body === "string") this.fault(valueFault(table, key, body))
   }
 
   /** What users share: definitions belong to projects, and keys too. */

@@ -10,26 +10,16 @@ import { isMissing, readSmallFile, removeTree } from "../../storage/disk/Disk.ts
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { describeFiles } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
-import { type JobCode, JobFailed, type PositionAnswer } from "./Jobs.ts"
-import { SavedState } from "./SavedState.ts"
+import { damaged, durableEnd, type JobCode } from "./Jobs.ts"
 import { verify } from "./Verification.ts"
 
 export const verifyLive: JobCode<"verifyLive"> = Effect.fnUntraced(function* (
   { directory },
   context,
 ) {
-  const faults = new FaultList()
-  const saved = yield* SavedState.open({
-    folder: directory,
-    fault: faults.add,
-    onScanning: (done, total) => context.progress({ activity: "Checking", done, total }),
-    // Asked once the snapshot's moment is fixed: the journal must reach beyond all that it holds.
-    until: () =>
-      Effect.map(context.ask("position"), (answer) => (answer as PositionAnswer)?.lastSequence),
-  })
-  const findings = yield* verify(saved, faults, (done, total) =>
-    context.progress({ activity: "Checking", done, total }),
-  )
+  // Asked once the snapshot's moment is fixed: the journal must reach beyond all that it holds.
+  const until = durableEnd(context)
+  const { findings, saved } = yield* verify({ folder: directory, until }, context)
   const { lastSequence, watermark } = saved
   const end = saved.tail.end.fault
   const interrupted = end?.kind === "interrupted" ? end.words : null
@@ -38,7 +28,7 @@ export const verifyLive: JobCode<"verifyLive"> = Effect.fnUntraced(function* (
 
 export const verifyArchive: JobCode<"verifyArchive"> = Effect.fnUntraced(function* (
   { folder },
-  { progress },
+  context,
 ) {
   const manifest = yield* readSmallFile(
     nodeDisk,
@@ -49,12 +39,11 @@ export const verifyArchive: JobCode<"verifyArchive"> = Effect.fnUntraced(functio
     Effect.catchIf(isMissing, () => Effect.succeed(Result.fail("is missing"))),
   )
   if (Result.isFailure(manifest)) {
-    const detail = `The manifest of ${folder} ${manifest.failure}`
-    return yield* new JobFailed({ kind: "damaged", detail })
+    return yield* damaged(`The manifest of ${folder} ${manifest.failure}`)
   }
   const { checksum, counts, files, sequence, sums } = manifest.success
   const faults = new FaultList()
-  const found = yield* describeFiles(folder, ["live", "journal"], progress)
+  const found = yield* describeFiles(folder, ["live", "journal"], context.progress)
   const byPath = new Map(found.map((file) => [file.path, file]))
   for (const file of files) {
     const there = byPath.get(file.path)
@@ -71,10 +60,7 @@ export const verifyArchive: JobCode<"verifyArchive"> = Effect.fnUntraced(functio
   yield* Effect.addFinalizer(() =>
     Effect.ignore(removeTree(nodeDisk, path.join(folder, "live", "lock.mdb"))),
   )
-  const saved = yield* SavedState.open({ folder, fault: faults.add })
-  const findings = yield* verify(saved, faults, (done, total) =>
-    progress({ activity: "Checking", done, total }),
-  )
+  const { findings, saved } = yield* verify({ folder }, context, faults)
   if (saved.lastSequence !== sequence || saved.tail.end.checksum !== checksum) {
     faults.add(`The journal ends with record ${saved.lastSequence}, the manifest says ${sequence}`)
   }

@@ -12,7 +12,7 @@
 import type { Webhook } from "../../domain/project/Webhook.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import type { StoredEntry, Table } from "../../storage/Storage.ts"
-import { keyName, openValue } from "../../storage/Values.ts"
+import { keyName, openValue, valueFault } from "../../storage/Values.ts"
 import type { Fault } from "./JournalTail.ts"
 
 /** In `outbox`: since when the tables keep these rules. */
@@ -164,12 +164,12 @@ export class WebhookCheck {
   #json<A>(table: Table, key: Uint8Array, value: Uint8Array | undefined): A | undefined {
     if (value === undefined) return undefined
     const body = openValue(value)
-    // Whose checksum is wrong is told elsewhere.
+    // Verification reports a wrong checksum.
     if (typeof body === "string") return undefined
     try {
       return JSON.parse(Buffer.from(body).toString("utf8"))
     } catch {
-      this.#fault(`The value ${keyName(key)} of table ${table} can not be understood`)
+      this.#fault(valueFault(table, key, "can not be understood"))
       return undefined
     }
   }

@@ -7,12 +7,11 @@
 import path from "node:path"
 import { Effect, type Scope, Stream } from "effect"
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
-import { limits } from "../../Limits.ts"
 import { keyParts, rangeOf } from "../../storage/Keys.ts"
-import { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
+import { type LmdbReader, openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
 import type { Entry, StorageError, Table } from "../../storage/Storage.ts"
-import { encodeValue, keyName, openValue } from "../../storage/Values.ts"
+import { encodeValue, openValue, valueFault } from "../../storage/Values.ts"
 import { JobFailed } from "./Jobs.ts"
 import type { ProjectGoesBack } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
@@ -31,14 +30,8 @@ export const keepWebhooks = Effect.fnUntraced(function* (
   project: ProjectGoesBack,
 ): Effect.fn.Return<void, unknown, Scope.Scope> {
   const own = yield* Effect.scoped(endpointsOf(draft, project))
-  const reader = yield* Effect.acquireRelease(
-    Effect.sync(() => new LmdbReader(path.join(from, "live"))),
-    (opened) => Effect.promise(() => opened.close()),
-  )
-  const store = yield* openLmdbStore({
-    folder: path.join(draft, "live"),
-    freeSpaceBytesMin: limits.freeSpaceBytesMin,
-  })
+  const reader = yield* openReader(path.join(from, "live"))
+  const store = yield* openLmdbStore({ folder: path.join(draft, "live") })
   for (const table of tables) {
     yield* Stream.runForEach(store.readEntries({ table, ...everything }), (entries) =>
       store.writeEntries(entries.map(([key]) => ({ table, key, value: null }))),
@@ -79,8 +72,7 @@ function* entriesOf(reader: LmdbReader, own: ReadonlySet<number>, after: number)
     for (const [key, value] of reader.entries({ table, ...everything })) {
       const body = openValue(value)
       if (typeof body === "string") {
-        const detail = `The value ${keyName(key)} of table ${table} ${body}`
-        throw new JobFailed({ kind: "damaged", detail })
+        throw new JobFailed({ kind: "damaged", detail: valueFault(table, key, body) })
       }
       const parts = keyParts(key)
       if (table === "outbox") {

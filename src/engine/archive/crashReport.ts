@@ -5,7 +5,7 @@
  */
 import { spawnSync } from "node:child_process"
 import path from "node:path"
-import { makeAnew } from "../../storage/lmdb/environment.ts"
+import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import { ScanListener, scanArguments } from "../../storage/lmdb/ScanOutcome.ts"
 
 const folder = path.join(process.argv[2]!, "live")
@@ -19,4 +19,4 @@ const listener = new ScanListener(folder)
 for (const line of stdout.split("\n")) if (line !== "") listener.hear(line)
 const outcome = listener.ended(status, signal)
 if ("fault" in outcome)
-  console.error(`laurel: The server has ended. ${outcome.fault}. ${makeAnew}.`)
+  console.error(`laurel: The server has ended. ${outcome.fault}. ${rebuildHint}.`)

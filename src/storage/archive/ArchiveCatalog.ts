@@ -1,6 +1,6 @@
 /**
- * The folder of archives: which there are, how one gets its name, and how it goes. A name is given and taken by
- * one rename, so whoever lists the folder, also after a crash at any moment, finds whole archives only.
+ * The folder of archives: lists, publishes and removes them. One rename publishes or removes an archive, so a listing
+ * finds only whole archives, also after a crash.
  */
 import path from "node:path"
 import { Effect, Option, Result } from "effect"
@@ -27,23 +27,23 @@ import {
 } from "./ArchiveManifest.ts"
 import { expiredArchives, type Retention } from "./ArchiveRetention.ts"
 
-/** An archive as it is listed. */
+/** A listed archive. */
 export interface ListedArchive {
   readonly id: string
   readonly folder: string
-  /** When it was made, epoch milliseconds, and its last record: by its name. */
+  /** Creation time (epoch milliseconds) and last record, from the name. */
   readonly at: number
   readonly sequence: number
-  /** What is in it, or why that can not be told, in words that follow "The manifest". */
+  /** The manifest, or its fault, in words that follow "The manifest". */
   readonly manifest: Result.Result<Manifest, string>
-  /** The last check; `undefined`: only that when it was made. */
+  /** The last check after the one at creation; `undefined`: none. */
   readonly verification: Verification | undefined
 }
 
 const removedSuffix = ".removed"
 export const draftSuffix = ".draft"
 
-/** The archives in `folder`, oldest first; none where there is no such folder. */
+/** The archives in `folder`, oldest first; none if the folder does not exist. */
 export const listArchives = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
@@ -71,7 +71,7 @@ const readManifest = (disk: Disk, where: string): Effect.Effect<Result.Result<Ma
     ),
     Effect.catch((error) =>
       Effect.succeed(
-        Result.fail(isMissing(error) ? "is missing" : `can not be read (${error.code})`),
+        Result.fail(isMissing(error) ? "is missing" : `cannot be read (${error.code})`),
       ),
     ),
   )
@@ -82,7 +82,7 @@ const readVerification = (disk: Disk, where: string): Effect.Effect<Verification
     Effect.orElseSucceed(() => undefined),
   )
 
-/** Keeps how a check of the archive in `where` ended. */
+/** Stores the result of a check of the archive in `where`. */
 export const writeVerification = (
   disk: Disk,
   where: string,
@@ -93,7 +93,7 @@ export const writeVerification = (
 export const isGood = ({ manifest, verification }: ListedArchive): boolean =>
   Result.isSuccess(manifest) && (verification?.faultCount ?? 0) === 0
 
-/** Makes the folder for an archive that is about to be written; nothing else is in it. */
+/** Makes an empty draft folder for a new archive. */
 export const makeDraft = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
@@ -104,7 +104,7 @@ export const makeDraft = Effect.fnUntraced(function* (
   return draft
 })
 
-/** The draft, all of which is durable, becomes the archive `id`. */
+/** Publishes a durable draft as archive `id`. */
 export const publishArchive = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
@@ -117,22 +117,22 @@ export const publishArchive = Effect.fnUntraced(function* (
   return where
 })
 
-/** Removes an archive; once its name is gone it does not come back. */
+/** Removes an archive; a crash in between does not bring it back. */
 export const removeArchive = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
   id: string,
 ): Effect.fn.Return<void, DiskError> {
   const removed = path.join(folder, `${id}${removedSuffix}`)
-  // Another process may remove the same one.
+  // Another process may be removing it too.
   yield* Effect.catchIf(disk.rename(path.join(folder, id), removed), isMissing, () => Effect.void)
   yield* disk.syncFolder(folder)
   yield* removeTree(disk, removed)
 })
 
 /**
- * Removes what a crash left half removed; with `drafts` also what it left half written. Only who holds the lock
- * of the data directory may remove drafts.
+ * Completes removals that a crash interrupted; with `drafts` removes unfinished archives too, which requires the lock
+ * of the data directory.
  */
 export const sweepArchives = Effect.fnUntraced(function* (
   disk: Disk,
@@ -147,7 +147,7 @@ export const sweepArchives = Effect.fnUntraced(function* (
   }
 })
 
-/** Which of `archives` the retention lets go, oldest first. */
+/** The archives that the retention prunes, oldest first. */
 export const expiredOf = (
   archives: ReadonlyArray<ListedArchive>,
   retention: Retention,
@@ -162,7 +162,7 @@ export const expiredOf = (
     retention,
   )
 
-/** Removes what the retention lets go; returns the ids, oldest first. */
+/** Prunes by the retention; returns the removed ids, oldest first. */
 export const pruneArchives = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
@@ -174,9 +174,9 @@ export const pruneArchives = Effect.fnUntraced(function* (
   return expired
 })
 
-/** What an archive takes on the disk, by its manifest. */
+/** Size of an archive on disk, by its manifest. */
 export const bytesOf = ({ files }: Manifest): number =>
   files.reduce((sum, { bytes }) => sum + bytes, 0)
 
-/** Room for an archive of `bytes` that still leaves the server what it needs. */
+/** Free space needed for an archive of `bytes` beside a server. */
 export const roomFor = (bytes: number): number => bytes + 2 * limits.freeSpaceBytesMin

@@ -1,15 +1,15 @@
 /**
- * An archive is a whole data directory as of one record, in a folder of its own that can be copied anywhere
- * and started:
+ * An archive is a whole data directory as of one record, in a folder that can be copied anywhere and
+ * started:
  *
  *     <archives>/<time>-<sequence>/
- *       manifest.json       what is in it, and the checksum of every file
- *       verification.json   how the last check of it ended
+ *       manifest.json       contents, and the checksum of every file
+ *       verification.json   result of the last check
  *       live/data.mdb       the snapshot (LMDB), page by page
  *       journal/            the records after the snapshot's watermark, and its clean mark
  *
- * A folder gets this name only when all of it is durable and was checked; `<…>.draft` is on its way in, and
- * `<…>.removed` on its way out. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
+ * A folder gets this name only once all of it is durable and checked; `<…>.draft` is an archive in creation, and
+ * `<…>.removed` one in removal. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
  * JSON text of `manifest`, without spaces.
  */
 import { createHash } from "node:crypto"
@@ -28,14 +28,14 @@ export const Manifest = Schema.Struct({
   createdAt: Schema.String,
   recordedAt: Schema.NullOr(Schema.String),
   reason: Schema.Literals(["schedule", "request"]),
-  /** The last record in it, and the checksum of the journal's batch that ends with it: archives and journals of one history agree in it. */
+  /** The last record, and the checksum of the journal's batch that ends with it: archives and journals of one history agree on it. */
   sequence: Schema.Int,
   checksum: Schema.Int,
   /** Up to this record the snapshot is complete; the archive's journal has the rest. */
   watermark: Schema.Int,
-  /** How many there are of each: `users`, `records`… */
+  /** Counts by name: `users`, `records`… */
   counts: Schema.Record(Schema.String, Schema.Int),
-  /** What they add up to, as decimal numbers of any length: `xp`. */
+  /** Sums by name, as decimal numbers of any length: `xp`. */
   sums: Schema.Record(Schema.String, Schema.String),
   files: Schema.Array(
     Schema.Struct({ path: Schema.String, bytes: Schema.Int, sha256: Schema.String }),
@@ -57,7 +57,7 @@ const checksumOf = (manifest: unknown): string =>
 export const encodeManifest = (manifest: Manifest): string =>
   `${JSON.stringify({ sha256: checksumOf(manifest), manifest }, null, 2)}\n`
 
-/** The manifest in a text, or why there is none, in words that follow "The manifest". */
+/** Decodes a manifest, or returns its fault, in words that follow "The manifest". */
 export const decodeManifestText = (text: string): Result.Result<Manifest, string> => {
   const wrapped = Option.getOrUndefined(decodeWrapped(text))
   if (wrapped === undefined || wrapped.sha256 !== checksumOf(wrapped.manifest)) {
@@ -71,12 +71,12 @@ export const decodeManifestText = (text: string): Result.Result<Manifest, string
   return manifest === undefined ? Result.fail("is not one of Laurel's") : Result.succeed(manifest)
 }
 
-/** How a check of an archive ended. */
+/** The result of a check of an archive. */
 const Verification = Schema.fromJsonString(
   Schema.Struct({
     format: Schema.Literal(1),
     at: Schema.String,
-    /** None: everything was as it should be. */
+    /** Empty for a good archive. */
     faults: Schema.Array(Schema.String),
     faultCount: Schema.Int,
   }),
@@ -92,7 +92,7 @@ export const archiveId = (at: number, sequence: number): string =>
 
 const idPattern = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3}Z)-(\d{1,16})$/
 
-/** When an archive was made and what its last record is, by its name; `undefined`: it is no archive's. */
+/** Creation time and last record in the name of an archive; `undefined` for other names. */
 export const parseArchiveId = (
   id: string,
 ): { readonly at: number; readonly sequence: number } | undefined => {

@@ -1,11 +1,11 @@
 /**
- * Which archives stay. Of each of the newest `hourly` hours that have archives the newest one, of each of the
- * newest `daily` days likewise (hours and days of UTC); those that were asked for as long as the oldest daily
- * one; and always the newest of all. Hours without a server have no archives, so they cost none: a server
- * that was down for a week finds its archives as they were.
+ * Retention of archives. Kept are the newest archive of each of the newest `hourly` hours that have archives, and of each
+ * of the newest `daily` days (hours and days of UTC); archives made on demand, as long as the oldest daily
+ * one; and always the newest of all. Hours without archives do not count, so a server
+ * that was down for a week keeps its archives.
  *
- * An archive that failed its check takes nobody's place, and stays until it is removed by name: it may be all
- * that is left of something.
+ * An archive that failed its check does not count, and stays until it is removed by name: it may be
+ * the only copy.
  */
 export interface RetentionCandidate {
   readonly id: string
@@ -23,15 +23,15 @@ export interface Retention {
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-/** The age by which an archive is gone where one is made every `intervalMs`, milliseconds. */
+/** The age at which every archive has been pruned if one is made every `intervalMs`, milliseconds. */
 export const archiveKeptMs = ({ daily, hourly }: Retention, intervalMs: number): number => {
-  // Of so many periods that have one, and of the one that is under way.
+  // That many periods with an archive, and the current one.
   const within = (periods: number, periodMs: number) =>
     periods * Math.max(periodMs, intervalMs) + periodMs
   return intervalMs + Math.max(within(hourly, hourMs), within(daily, dayMs))
 }
 
-/** The ids of the archives that may go, oldest first. */
+/** The ids of the archives to prune, oldest first. */
 export const expiredArchives = (
   archives: ReadonlyArray<RetentionCandidate>,
   { daily, hourly }: Retention,

@@ -1,14 +1,13 @@
 /**
- * Puts a new snapshot and journal in the place of those of a data directory, both or neither.
+ * Replaces the snapshot and journal of a data directory, both or neither.
  *
- * The new ones are made in `<directory>/restore.draft/`, whole and durable. Then `restore.json` is written, and
- * from that moment on it happens: each folder that is there goes to `replaced-<time>/`, the new one takes
- * its name, and at last `restore.json` goes. Whoever opens the directory next finishes what a crash has
- * interrupted; what is left to do shows in which folders are still in the draft. A draft without
- * `restore.json` was given up, and is removed. What was replaced can take the draft's place in the same way: `from`
- * in `restore.json` names its folder.
+ * A restore first builds whole, durable replacements in `<directory>/restore.draft/`. Writing `restore.json` is the point of no
+ * return: then each existing folder moves to `replaced-<time>/`, its replacement takes its name, and finally
+ * `restore.json` is removed. After a crash the next opening of the directory completes the swap; the folders still
+ * in the draft are the remaining work. A draft without `restore.json` is discarded. Replaced data can be
+ * swapped in the same way: `from` in `restore.json` names its folder.
  *
- * Only who holds the lock of the directory may call these.
+ * All functions here require the lock of the directory.
  */
 import path from "node:path"
 import { Effect, Option, Schema } from "effect"
@@ -39,10 +38,10 @@ const replacedFolders = ["journal", "live"] as const
 
 const draftName = "restore.draft"
 
-/** Where the new folders are made. */
+/** The folder of the replacements. */
 export const draftIn = (directory: string): string => path.join(directory, draftName)
 
-/** The folders in `directory` with what restores have replaced, oldest first. */
+/** The folders of replaced data in `directory`, oldest first. */
 export const replacedIn = (disk: Disk, directory: string): OnDisk<ReadonlyArray<string>> =>
   disk.list(directory).pipe(
     Effect.catchIf(isMissing, () => Effect.succeed([])),
@@ -58,8 +57,8 @@ const has = (disk: Disk, folder: string, name: string): Effect.Effect<boolean, D
   )
 
 /**
- * Installs the draft of `directory`, or what is in its folder `from`. Returns the folder with what it replaced;
- * `undefined`: there was nothing to replace. `at` is epoch milliseconds.
+ * Installs the draft of `directory`, or its folder `from`. Returns the folder of the replaced data;
+ * `undefined` if there was none. `at` is epoch milliseconds.
  */
 export const installDraft = Effect.fnUntraced(function* (
   disk: Disk,
@@ -113,7 +112,7 @@ const readIntent = (disk: Disk, directory: string): OnDisk<Intent | undefined> =
     Effect.catchIf(isMissing, () => Effect.succeed(undefined)),
   )
 
-/** Finishes or gives up what a crash has interrupted, before anything of the directory is opened. */
+/** Completes or discards a swap that a crash interrupted, before the directory is opened. */
 export const settleSwap = Effect.fnUntraced(function* (
   disk: Disk,
   directory: string,

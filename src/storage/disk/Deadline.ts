@@ -1,7 +1,7 @@
 /**
- * A write that has reached the disk can not be taken back: it runs to its end whatever becomes of its
- * caller, and one that does not end within `commitDeadlineMs` has an unknown outcome. Only time counts in which the process
- * ran: after a standstill the disk's answer may be there already.
+ * A write that has reached the disk cannot be undone, so it completes even if its caller is interrupted. A write that does not end
+ * within `commitDeadlineMs` has an unknown outcome. Only time in which the process ran counts: after a standstill the disk's
+ * answer may already be waiting.
  */
 import { Effect, Fiber } from "effect"
 import { limits } from "../../Limits.ts"
@@ -9,8 +9,8 @@ import { Broken, type StorageError } from "../Storage.ts"
 import { timeoutOfRunning } from "./runningTime.ts"
 
 /**
- * Runs `write` detached; `onExpired` hears when its time is over, which fails with `Broken`.
- * Also a caller that can not be interrupted waits no longer than that.
+ * Runs `write` detached. Past the deadline, calls `onExpired` and fails with `Broken`; an uninterruptible
+ * caller waits no longer either.
  */
 export const withDeadline = <A>(
   operation: string,

@@ -1,7 +1,7 @@
 /**
- * One process per data directory. The lock is SQLite's exclusive lock on an empty database `lock`: a lock of the
- * operating system, which the kernel releases when the process dies, however it dies. Node has no file locks
- * of its own; a file with a process id in it would outlive a crash.
+ * One process per data directory. The lock is SQLite's exclusive lock on an empty database `lock`, a lock of the
+ * operating system that the kernel releases whenever the process ends. Node has no file locks;
+ * a file with a process id would outlive a crash.
  */
 import path from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -21,7 +21,7 @@ const failure = (directory: string, cause: unknown): Broken => {
   const taken = hasErrorCode(cause, busy)
   const words = taken
     ? `The data directory ${directory} is in use by another process. Stop that one first, or choose another directory.`
-    : `The data directory ${directory} can not be locked: ${cause}`
+    : `The data directory ${directory} cannot be locked: ${cause}`
   return new Broken({ operation: "lock", cause: new Error(words, { cause }) })
 }
 

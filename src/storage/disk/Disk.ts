@@ -1,9 +1,8 @@
 /**
- * All that the journal asks of a disk. `NodeDisk` is the real one; a simulated one in the tests tears, drops
- * and reorders what was not flushed, fails any call and fills up.
+ * The disk calls of the journal. `NodeDisk` is the real disk; the tests' simulated disk tears, drops
+ * and reorders unflushed writes, fails any call and fills up.
  *
- * Only `sync` and `syncFolder` make anything durable: what was written to a file by the one, which names a
- * folder holds by the other.
+ * Only two calls make anything durable: `sync` the content of a file, `syncFolder` the names in a folder.
  */
 import path from "node:path"
 import { Data, Effect } from "effect"
@@ -25,12 +24,12 @@ export const isFull = (error: DiskError): boolean =>
 
 export type OnDisk<A> = Effect.Effect<A, DiskError>
 
-/** `create` empties what was there. */
+/** `create` empties an existing file. */
 export type OpenMode = "read" | "write" | "create"
 
 export interface DiskFile {
   readonly path: string
-  /** Writes all pieces one after another from `position` on; in one call where the system takes them. */
+  /** Writes all pieces in order from `position`, if possible in one system call. */
   readonly write: (position: number, pieces: ReadonlyArray<Uint8Array>) => OnDisk<void>
   /** Fills `into` from `position` on; returns the bytes read, fewer only at the end of the file. */
   readonly read: (position: number, into: Uint8Array) => OnDisk<number>
@@ -46,15 +45,15 @@ export interface Disk {
   /** Renames a file or a folder; a file replaces the one that `to` named. */
   readonly rename: (from: string, to: string) => OnDisk<void>
   readonly remove: (path: string) => OnDisk<void>
-  /** Removes a folder that holds nothing. */
+  /** Removes an empty folder. */
   readonly removeFolder: (path: string) => OnDisk<void>
   /** The names in a folder, in no order; `ENOTDIR` when it is a file. */
   readonly list: (path: string) => OnDisk<ReadonlyArray<string>>
-  /** Makes a folder and those above it, durably; does nothing when it is there. */
+  /** Makes a folder and its parents durably; does nothing if it exists. */
   readonly makeFolder: (path: string) => OnDisk<void>
   /** Makes the names in a folder durable. */
   readonly syncFolder: (path: string) => OnDisk<void>
-  /** What this process may still write to the file system that holds `path`. */
+  /** Bytes that this process can still write to the file system of `path`. */
   readonly freeBytes: (path: string) => OnDisk<number>
 }
 
@@ -67,7 +66,7 @@ export const withFile = <A, E>(
 ): Effect.Effect<A, E | DiskError> =>
   Effect.acquireUseRelease(disk.open(where, mode), use, (file) => file.close)
 
-/** Writes a small file so that a crash leaves either what was there before or all of `text`. */
+/** Writes a small file atomically: a crash leaves the old content or all of `text`. */
 export const replaceFile = (
   disk: Disk,
   folder: string,
@@ -83,14 +82,14 @@ export const replaceFile = (
   )
 }
 
-/** The text of a small file; what is beyond `bytesMax` is left out. */
+/** The text of a small file, truncated to `bytesMax`. */
 export const readSmallFile = (disk: Disk, where: string, bytesMax: number): OnDisk<string> =>
   withFile(disk, where, "read", (file) => {
     const bytes = Buffer.alloc(bytesMax)
     return Effect.map(file.read(0, bytes), (count) => bytes.toString("utf8", 0, count))
   })
 
-/** Removes a file, or a folder with all that it holds; nothing happens where nothing is. */
+/** Removes a file or a folder with its contents, if it exists. */
 export const removeTree = (disk: Disk, where: string): OnDisk<void> =>
   disk.list(where).pipe(
     Effect.flatMap((names) =>
@@ -108,5 +107,5 @@ export const removeTree = (disk: Disk, where: string): OnDisk<void> =>
     Effect.catchIf(isMissing, () => Effect.void),
   )
 
-/** There is nothing of this name. */
+/** The name does not exist. */
 export const isMissing = (error: DiskError): boolean => error.code === "ENOENT"

@@ -1,4 +1,4 @@
-/** The real disk: `node:fs` with callbacks, since promises and file handles cost on the path of every commit. */
+/** The real disk: `node:fs` with callbacks, since promises and file handles would make every commit dearer. */
 import fs from "node:fs"
 import path from "node:path"
 import { Effect } from "effect"
@@ -86,7 +86,7 @@ class NodeFile implements DiskFile {
   }
 }
 
-/** What a short write has left. */
+/** The pieces that a short write left. */
 const after = (pieces: ReadonlyArray<Uint8Array>, written: number): ReadonlyArray<Uint8Array> => {
   let skip = written
   const rest: Array<Uint8Array> = []
@@ -121,7 +121,7 @@ const isFolder = (where: string): Effect.Effect<boolean> =>
     Effect.match({ onFailure: () => false, onSuccess: (stats) => stats.isDirectory() }),
   )
 
-/** Makes a folder where its parent is; tells whether it was missing. */
+/** Makes a folder whose parent exists; returns whether it was missing. */
 const makeOneFolder = (folder: string): OnDisk<boolean> =>
   call("make folder", folder, (callback: Callback<void>) =>
     fs.mkdir(folder, callback as fs.NoParamCallback),
@@ -139,8 +139,8 @@ const makeOneFolder = (folder: string): OnDisk<boolean> =>
   )
 
 /**
- * Not Node's recursive mkdir: that tries forever where a folder can not be made although the one above it
- * is there, as in `/proc`.
+ * Not Node's recursive mkdir: that retries forever where a folder cannot be made although its parent
+ * exists, as in `/proc`.
  */
 const makeFolder = (where: string): OnDisk<void> => {
   const folder = path.resolve(where)

@@ -1,17 +1,17 @@
 /**
- * TimeoutQueue in time in which this process ran. A virtual machine that is suspended, or a process that is stopped by a
- * signal, stands still while the disk and the clock may go on; when it continues, timers fire before the answers that
- * wait are read. A plain timeout would then blame the other side.
+ * Timeouts that count only time in which this process ran. While a virtual machine is suspended or a signal has stopped the
+ * process, disk and clock continue; on resume, timers fire before waiting answers are read, and a plain timeout
+ * would blame the other side.
  *
- * The time is counted in steps of `runningStepMs`. A step that took twice as long or longer was not all the process's own
- * and counts as nothing, so what was under way gets a full step at least after a standstill.
+ * Time is counted in steps of `runningStepMs`. A step that took at least twice as long includes a standstill
+ * and counts as nothing, so a pending call gets at least one full step after a standstill.
  */
 import { Clock, Effect } from "effect"
 import { limits } from "../../Limits.ts"
 
 /**
- * What `wait` answers, or `orElse` after `ms` milliseconds in which the process ran. `wait` only waits, for what is
- * done elsewhere: it is interrupted after each step and begins again.
+ * The result of `wait`, or `orElse` after `ms` milliseconds of running time. `wait` must do no work of its own:
+ * it is interrupted and restarted after each step.
  */
 export const timeoutOfRunning = <A, E, B, F>(
   wait: Effect.Effect<A, E>,

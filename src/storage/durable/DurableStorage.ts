@@ -1,6 +1,6 @@
 /**
- * The real storage, over a data directory: `lock`, `journal/` (segments) and `live/` (LMDB). Opened in this
- * order and closed in reverse, the journal's clean mark after LMDB's last write.
+ * The storage of a data directory: `lock`, `journal/` (segments) and `live/` (LMDB). Opened in this order and closed in
+ * reverse, so that the journal's clean mark follows LMDB's last write.
  */
 import path from "node:path"
 import { Effect, Layer, type Scope } from "effect"
@@ -17,28 +17,28 @@ import { openLmdbStore } from "../lmdb/LmdbStore.ts"
 import { Broken, Storage } from "../Storage.ts"
 
 export interface DurableStorageOptions {
-  /** Made when it is missing. */
+  /** Created if missing. */
   readonly directory: string
   /** Where the journal lives; LMDB and the lock are always on the real disk. */
   readonly disk?: Disk
   readonly segmentBytes?: number
   readonly freeSpaceBytesMin?: number
-  /** Called now and then while all of the snapshot is checked. */
+  /** Progress of the check of the snapshot, in entries. */
   readonly onChecking?: (done: number, total: number) => void
 }
 
-/** An open data directory, and what is asked of it beside the five verbs. */
+/** An open data directory: the five verbs, and more that only this storage has. */
 export interface OpenedStorage {
   readonly storage: Storage["Service"]
-  /** Where the durable journal ends now. */
+  /** The end of the durable journal. */
   readonly position: () => JournalPosition
   /** All of the snapshot was checked when it was opened. */
   readonly isChecked: boolean
-  /** A process that read the snapshot has died: what it pinned is let go. */
+  /** Unpins the pages of readers whose process died. */
   readonly forgetDeadReaders: Effect.Effect<void>
 }
 
-/** Opens a data directory for the surrounding scope. Fails when it is in use, damaged or can not be written. */
+/** Opens a data directory for the surrounding scope. Fails when it is in use, damaged or not writable. */
 export const open = Effect.fnUntraced(function* (
   options: DurableStorageOptions,
 ): Effect.fn.Return<OpenedStorage, Broken, Scope.Scope> {
@@ -82,7 +82,7 @@ export const open = Effect.fnUntraced(function* (
   }
 })
 
-/** Marks now, every `flushedMarkMs` and at the end how far the journal is flushed. */
+/** Writes the flushed mark now, every `flushedMarkMs` and at the end. */
 const keepFlushedMark = Effect.fnUntraced(function* (
   journal: Journal,
 ): Effect.fn.Return<void, never, Scope.Scope> {
@@ -90,11 +90,11 @@ const keepFlushedMark = Effect.fnUntraced(function* (
   const told = (cause: DiskError) => {
     if (isTold) return Effect.void
     isTold = true
-    return Effect.logWarning("How far the journal is flushed can not be marked").pipe(
+    return Effect.logWarning("Writing the flushed mark of the journal failed").pipe(
       Effect.annotateLogs({ cause: cause.message }),
     )
   }
-  // Detached: a file that is closed under a write would lend its descriptor to another.
+  // Detached: after a close under a write, the descriptor could belong to another file.
   const marked = withDeadline("mark", Effect.catch(journal.markFlushed, told), () => {})
   const mark = Effect.ignore(marked)
   yield* mark

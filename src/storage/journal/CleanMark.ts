@@ -1,7 +1,7 @@
 /**
- * The mark of a clean shutdown, `journal/clean`: the last record and its batch's checksum. While it stands
- * the journal must end exactly there, so a damaged tail is damage and not an interrupted write. It is
- * removed, durably, before the first append of the next run.
+ * The mark of a clean shutdown, `journal/clean`: the last record and its batch's checksum. While the mark exists,
+ * the journal must end exactly there, so a damaged tail is damage, not an interrupted write. The
+ * first append of the next run removes it durably.
  */
 import path from "node:path"
 import { Effect, Option, Schema } from "effect"

@@ -1,10 +1,10 @@
 /**
- * How far the journal was flushed for certain, in `journal/flushed`: evidence for a start after a crash. A batch is
- * acknowledged once it is flushed, so a journal that ends before the mark has lost what was acknowledged: that is damage,
- * and no write that was interrupted. What was flushed after the mark is not known.
+ * The last record known to be flushed, in `journal/flushed`: evidence for a start after a crash. A batch is
+ * acknowledged after its flush, so a journal that ends before the mark has lost acknowledged records: that is damage,
+ * not an interrupted write. Batches after the mark may or may not have been flushed.
  *
- * The mark is written every `flushedMarkMs` while records come, beside the commits and not for each: a commit would take
- * a second flush for it. Two slots take turns, each in a sector of its own, so that one is whole whenever the power goes:
+ * The mark is written every `flushedMarkMs` while records come, not with each commit, which would cost a second
+ * flush. Two slots take turns, each in its own sector, so that a power cut leaves one whole:
  *
  *     slot   8 magic and version · 8 last sequence · 4 checksum of these
  */
@@ -34,7 +34,7 @@ const encode = (sequence: number): Buffer => {
   return bytes
 }
 
-/** The sequence in a slot; 0: it has none. */
+/** The sequence in a slot; 0 for none. */
 const decode = (bytes: Buffer): number =>
   bytes.subarray(0, magic.length).equals(magic) &&
   crc32(bytes.subarray(0, 16)) === bytes.readUInt32LE(16)
@@ -48,7 +48,7 @@ const readSlots = (file: DiskFile): OnDisk<ReadonlyArray<number>> => {
   )
 }
 
-/** The last record in the journal's `folder` that was flushed for certain; 0: nothing is known. */
+/** The last record in the journal's `folder` known to be flushed; 0 for unknown. */
 export const readFlushed = (disk: Disk, folder: string): OnDisk<number> =>
   withFile(disk, path.join(folder, name), "read", readSlots).pipe(
     Effect.map((sequences) => Math.max(...sequences)),
@@ -66,7 +66,7 @@ export class FlushedMark {
     this.#folder = folder
   }
 
-  /** Marks that all records up to `sequence` are flushed. The caller sees to it that it is not interrupted. */
+  /** Marks that all records up to `sequence` are flushed. The caller must make this uninterruptible. */
   readonly write = (sequence: number): OnDisk<void> =>
     Semaphore.withPermit(this.#writing, this.#write(sequence))
 
@@ -89,6 +89,6 @@ export class FlushedMark {
   }).bind(this)
 }
 
-/** Why a journal that ends with `lastSequence` is damaged, though its end looks like an interrupted write. */
+/** The fault of a journal that ends with `lastSequence`, before the mark. */
 export const acknowledgedMissing = (lastSequence: number, flushed: number): string =>
   `records up to ${flushed} were flushed and acknowledged, and the whole batches end with ${lastSequence}`

@@ -2,13 +2,13 @@
  * The journal: append-only segment files of checksummed, chained batches (`SegmentFormat`).
  *
  * - An append is one write and one flush. It succeeds only after the flush.
- * - The file grows in steps of `journalAllocationBytes`: the batch that reaches the end of what is allocated
- *   brings the zeros of the next step in the same write, so that all others overwrite and their flush has no
- *   metadata to write. The next segment is prepared while the current one fills.
- * - One append at a time. It runs to its end whatever becomes of its caller.
- * - No space: the file is cut back to the last good batch and the same append may be repeated. Any other
- *   error, and an append that takes longer than `commitDeadlineMs` of running time, leaves the outcome unknown: from then
- *   on everything fails with `Broken`. After a failed flush the page cache can not be trusted, so a flush
+ * - The file grows in steps of `journalAllocationBytes`: the batch that reaches the allocated end writes the zeros of the
+ *   next step too, so that all other batches overwrite and their flush has no metadata to write. The next segment is
+ *   prepared while the current one fills.
+ * - One append at a time. An append completes even if its caller is interrupted.
+ * - No space: the file is truncated to the last good batch and the same append can be repeated. Any other
+ *   error, and an append that takes longer than `commitDeadlineMs` of running time, leaves an unknown outcome: from then
+ *   on everything fails with `Broken`. After a failed flush the page cache cannot be trusted, so a flush
  *   is never repeated.
  * - A new segment's name is durable before its first batch counts.
  *
@@ -46,13 +46,13 @@ export interface JournalOptions {
   readonly freeSpaceBytesMin: number
 }
 
-/** The segment that is being filled. It joins `segments` with its first durable batch. */
+/** The segment in use. It joins `segments` with its first durable batch. */
 export interface Current {
   readonly file: DiskFile
   readonly segment: Segment
   /** Where the last good batch ends; 0 while the file has no header. */
   end: number
-  /** The bytes that are written, as batches or zeros. */
+  /** Size of the file, zeros included. */
   allocated: number
 }
 
@@ -65,11 +65,11 @@ export class Journal {
   #lastSequence: number
   #checksum: number
   #marked: boolean
-  /** Its last end was in order: it had the mark of that when it was opened. */
+  /** The last shutdown was clean: its mark was there at the opening. */
   readonly wasClosed: boolean
   readonly #flushedMark: FlushedMark
   #current: Current | undefined
-  /** The segment that takes no more, though it is not full. */
+  /** A segment closed before it is full. */
   #closed: Segment | undefined
   #preparing: Fiber.Fiber<DiskFile, DiskError> | undefined
   #broken: Broken | undefined
@@ -93,7 +93,7 @@ export class Journal {
     return this.#lastSequence
   }
 
-  /** The sequence of the oldest record that is still there; of the next one where there is none. */
+  /** The sequence of the oldest record kept; without records, of the next one. */
   get firstSequence(): number {
     return this.#segments[0]?.firstSequence ?? this.#lastSequence + 1
   }
@@ -118,8 +118,8 @@ export class Journal {
     })
 
   /**
-   * Removes the segments, oldest first, that hold only records below `sequence`; never the newest. With
-   * `closeThrough`, a newest one that has a record up to there takes no more: the next append begins another.
+   * Removes segments that hold only records below `sequence`, oldest first and never the newest. A newest segment
+   * that has a record up to `closeThrough` takes no more: the next append begins another.
    */
   readonly prune = (sequence: number, closeThrough = 0): Effect.Effect<void, StorageError> =>
     Effect.gen({ self: this }, function* () {
@@ -134,7 +134,7 @@ export class Journal {
       }
     }).pipe(Effect.uninterruptible)
 
-  /** Leaves evidence of what is durable, for a start after a crash. It fails without harm. */
+  /** Writes the flushed mark. A failure does no harm. */
   readonly markFlushed: OnDisk<void> = Effect.suspend(() =>
     this.#flushedMark.write(this.#lastSequence),
   )
@@ -166,7 +166,7 @@ export class Journal {
     }
   })
 
-  /** Begins to prepare the next segment beside what else goes on. */
+  /** Starts to prepare the next segment in the background. */
   readonly prepare: Effect.Effect<void> = Effect.suspend(() =>
     Effect.map(
       Effect.forkDetach(this.#prepared, { startImmediately: true, uninterruptible: true }),
@@ -247,7 +247,7 @@ export class Journal {
       this.#segments.push(segment)
       yield* this.prepare
     }
-    // Past its deadline nothing is acknowledged any more, even if the disk did answer.
+    // Past the deadline no write is acknowledged, even if the disk has answered.
     if (this.#broken !== undefined) return yield* this.#broken
     segment.add(batch.firstSequence, size)
     current.end = end
@@ -256,7 +256,7 @@ export class Journal {
     this.#lastSequence += batch.count
   }).bind(this)
 
-  /** Cuts a write that found no space back to the last good batch. */
+  /** Truncates a write that found no space to the last good batch. */
   readonly #repair = (current: Current): Effect.Effect<never, StorageError> =>
     Effect.flatMap(this.#settled("append", current.file.truncate(current.end)), () => {
       current.allocated = current.end
@@ -288,7 +288,7 @@ export class Journal {
       Effect.onError(renamed, () => Effect.ignore(file.close)),
     )
     const before = this.#current
-    // Its name is there: from here on nothing may follow in the one before.
+    // The name exists: no batch may follow in the segment before.
     this.#current = { file, segment, end: 0, allocated: this.#zeros.length }
     if (before !== undefined) yield* this.#known("append", before.file.close)
     return this.#current
@@ -299,7 +299,7 @@ export class Journal {
       this.#broken ??= expired
     })
 
-  /** Keeps room on the disk for the operator to work in. */
+  /** Keeps disk space free for the operator. */
   readonly #spaceFor = (bytes: number): Effect.Effect<void, NoSpace> =>
     Effect.flatMap(
       Effect.orElseSucceed(
@@ -312,7 +312,7 @@ export class Journal {
           : Effect.void,
     )
 
-  /** A call that changes nothing when it fails for want of space. */
+  /** A call that changes nothing if it fails for lack of space. */
   readonly #known = <A>(operation: string, call: OnDisk<A>): Effect.Effect<A, StorageError> =>
     Effect.catch(
       call,
@@ -320,7 +320,7 @@ export class Journal {
         isFull(error) ? Effect.fail(new NoSpace({ operation })) : this.#break(operation, error),
     )
 
-  /** A call that leaves an unknown state whenever it fails. */
+  /** A call whose failure leaves an unknown state. */
   readonly #settled = <A>(operation: string, call: OnDisk<A>): Effect.Effect<A, Broken> =>
     Effect.catch(call, (error) => this.#break(operation, error))
 

@@ -1,6 +1,6 @@
 /**
- * Reads durable records in order. What to read is fixed when the stream starts, so appends go on meanwhile;
- * segments that are pruned under a reader end it with `Broken`.
+ * Reads durable records in order. The start of the stream fixes its end, so appends continue meanwhile;
+ * pruning a segment under a reader fails it with `Broken`.
  *
  * Cost: a jump to within `journalIndexBytes` of the first record, then one pass; a piece of
  * `journalReadBytes` in memory at a time.

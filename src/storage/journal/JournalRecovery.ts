@@ -6,7 +6,13 @@ import path from "node:path"
 import { Clock, Effect } from "effect"
 import { type Disk, type DiskError, withFile } from "../disk/Disk.ts"
 import { Broken } from "../Storage.ts"
-import { type JournalEnd, type JournalFault, scanJournal, segmentsIn } from "./JournalScan.ts"
+import {
+  faultText,
+  type JournalEnd,
+  type JournalFault,
+  scanJournal,
+  segmentsIn,
+} from "./JournalScan.ts"
 import { Segment } from "./Segment.ts"
 import { segmentHeaderBytes } from "./SegmentFormat.ts"
 import { copyBytes } from "./SegmentTail.ts"
@@ -33,13 +39,13 @@ export interface RecoveredJournal {
 /** The file in which the next segment is prepared. */
 export const preparedName = "next.segment"
 
-/** What an operator reads about a fault. */
-const wordsOf = ({ kind, path: where, position, words }: JournalFault, last: number): string =>
-  kind === "newer"
-    ? `${where} was written by a newer Laurel`
-    : `The journal is damaged at byte ${position} of ${where}, after record ${last}: ${words}. ` +
+/** A fault and its remedy, for the operator. */
+const wordsOf = (fault: JournalFault, last: number): string =>
+  fault.kind === "newer"
+    ? `${fault.path} was written by a newer Laurel`
+    : `${faultText(fault, `, after record ${last}`)}. ` +
       "Nothing was changed. Restore the data directory from an archive; or, to give up every record after " +
-      `${last}, truncate that file to ${position} bytes and move all later segments and the ` +
+      `${last}, truncate that file to ${fault.position} bytes and move all later segments and the ` +
       "files clean and flushed out of the folder."
 
 const recover = Effect.fnUntraced(function* (
@@ -83,7 +89,7 @@ const recover = Effect.fnUntraced(function* (
   }
   const names = yield* disk.list(folder)
   if (names.includes(preparedName)) yield* disk.remove(path.join(folder, preparedName))
-  // What the last run wrote may not have been flushed; from here on it counts as durable.
+  // The last run may not have flushed all of it; from here on it counts as durable.
   const last = segments.at(-1)
   if (last !== undefined) yield* withFile(disk, last.path, "write", (file) => file.sync)
   yield* disk.syncFolder(folder)
@@ -116,7 +122,7 @@ const keepCut = Effect.fnUntraced(function* (
   return cut
 })
 
-/** Opens what is there; an empty folder is an empty journal. */
+/** Recovers the journal in `folder`; an empty folder is an empty journal. */
 export const recoverJournal = (
   disk: Disk,
   folder: string,

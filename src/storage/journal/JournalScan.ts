@@ -40,6 +40,14 @@ export interface JournalFault {
   readonly end?: number
 }
 
+/** A fault in a sentence without its full stop. */
+export const faultText = ({ path, position, words }: JournalFault, after = ""): string =>
+  `The journal is damaged at byte ${position} of ${path}${after}: ${words}`
+
+/** The fault of a scan that found damage; an interrupted write is none. */
+export const damageOf = ({ fault }: JournalEnd): JournalFault | undefined =>
+  fault?.kind === "interrupted" ? undefined : fault
+
 /** Where a scan ended. */
 export interface JournalEnd extends JournalPosition {
   /** The first record that was read; `undefined`: none was. */
@@ -85,6 +93,21 @@ export const segmentsIn = (
     ),
   )
 
+/** The same, from the segment on that has the record `from`. */
+export const segmentsFrom = (
+  disk: Disk,
+  folder: string,
+  from: number,
+): Effect.Effect<ReadonlyArray<number>, DiskError> =>
+  Effect.map(segmentsIn(disk, folder), (firsts) =>
+    firsts.slice(
+      Math.max(
+        0,
+        firsts.findLastIndex((first) => first <= from),
+      ),
+    ),
+  )
+
 class Scan<E> {
   readonly #options: ScanOptions
   readonly #visit: (batches: ReadonlyArray<SegmentBatch>) => Effect.Effect<void, E>
@@ -114,25 +137,20 @@ class Scan<E> {
     this: Scan<E>,
   ): Effect.fn.Return<JournalEnd, DiskError | E> {
     const { disk, folder, from = 1 } = this.#options
-    const firsts = yield* segmentsIn(disk, folder)
+    const firsts = yield* segmentsFrom(disk, folder, from)
     this.#mark = yield* Effect.catchIf(
       readCleanMark(disk, folder),
       isMissing,
       () => Effect.undefined,
     )
     this.#flushed = yield* readFlushed(disk, folder)
-    const start = Math.max(
-      0,
-      firsts.findLastIndex((first) => first <= from),
-    )
-    for (let index = start; index < firsts.length; index++) {
-      const first = firsts[index]!
+    for (const [index, first] of firsts.entries()) {
       if (first > this.#until) break
       const newest = index === firsts.length - 1
       this.#path = new Segment(folder, first).path
       this.#position = 0
       const fault = yield* withFile(disk, this.#path, "read", (file) =>
-        this.#segment(file, first, index === start, newest),
+        this.#segment(file, first, index === 0, newest),
       )
       if (fault?.kind === "interrupted" && this.#lastSequence < this.#flushed) {
         return this.#end(this.#lost())

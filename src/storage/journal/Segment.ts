@@ -1,4 +1,4 @@
-/** What the journal remembers of one segment file. Cost: two numbers for every `journalIndexBytes` of it. */
+/** The index of one segment file. Cost: two numbers per `journalIndexBytes`. */
 import path from "node:path"
 import { limits } from "../../Limits.ts"
 import { segmentHeaderBytes, segmentName } from "./SegmentFormat.ts"
@@ -17,7 +17,7 @@ export class Segment {
     this.firstSequence = firstSequence
   }
 
-  /** Takes note of a batch at the end. */
+  /** Adds a batch at the end. */
   add(firstSequence: number, size: number): void {
     const indexed = this.#positions[this.#positions.length - 1]
     if (indexed === undefined || this.end - indexed >= limits.journalIndexBytes) {
@@ -27,7 +27,7 @@ export class Segment {
     this.end += size
   }
 
-  /** Where to begin reading to find `sequence`: the last known batch that does not begin after it. */
+  /** Where to start reading for `sequence`: at the last indexed batch that does not begin after it. */
   positionBefore(sequence: number): number {
     let low = 0
     let high = this.#sequences.length

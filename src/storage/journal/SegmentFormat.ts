@@ -10,7 +10,7 @@
  *              · 4 checksum of the batch before · frames
  *
  * A batch names the checksum of the one before it, over segments too, so that a lost or swapped batch shows.
- * Its magic holds bytes that UTF-8 never has, so that text in records can not be taken for a batch.
+ * Its magic holds bytes that UTF-8 never has, so text in records never looks like a batch.
  */
 import { crc32 } from "node:zlib"
 import type { JournalBatch } from "../Storage.ts"
@@ -22,7 +22,7 @@ export const batchHeaderBytes = 28
 const segmentMagic = Buffer.from([0x89, 0x4c, 0x41, 0x55, 0x52, 0x45, 0x4c, 0x0a])
 export const batchMagic = Buffer.from([0xff, 0x4c, 0x42, 0xfe])
 const batchMagicNumber = batchMagic.readUInt32LE(0)
-/** What the checksum of a batch leaves out: magic and itself. */
+/** The checksum of a batch skips the magic and itself. */
 const checkedFrom = 8
 const wordValues = 0x1_0000_0000
 
@@ -36,7 +36,7 @@ const readSequence = (bytes: Buffer, at: number): number =>
 export const segmentName = (firstSequence: number): string =>
   `${String(firstSequence).padStart(20, "0")}.segment`
 
-/** The first sequence that a file's name tells; `undefined` when it is no segment. */
+/** The first sequence in a file's name; `undefined` for other files. */
 export const sequenceOfName = (name: string): number | undefined =>
   /^\d{20}\.segment$/.test(name) ? Number(name.slice(0, 20)) : undefined
 
@@ -68,7 +68,7 @@ export const decodeSegmentHeader = (bytes: Buffer): SegmentHeader | "newer" | "d
   if (bytes.readUInt32LE(24) !== crc32(bytes.subarray(0, 24))) return "damaged"
   const version = bytes.readUInt32LE(8)
   switch (version) {
-    // Each format that there was is read here.
+    // Every released format is read here.
     case formatVersion:
       return { firstSequence: readSequence(bytes, 12), previous: bytes.readUInt32LE(20) }
     default:

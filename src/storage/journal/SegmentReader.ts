@@ -1,9 +1,8 @@
 /**
- * Reads the batches of one segment, a piece of about `readBytes` at a time, so that memory stays bounded
- * however long the segment is, and the event loop gets its turn between pieces.
+ * Reads and verifies the batches of one segment, a piece of about `journalReadBytes` at a time: memory stays bounded
+ * for segments of any length, and the event loop runs between pieces.
  *
- * Cost: one read a piece, and one allocation unless the memory is used again; every batch's checksum is
- * verified on the way.
+ * Cost: one read per piece, and one allocation unless the caller lends memory.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
@@ -13,11 +12,11 @@ import { batchHeaderBytes, batchSizeAt, decodeBatch, type SegmentBatch } from ".
 export class SegmentReader {
   readonly #file: DiskFile
   readonly #end: number
-  /** The memory that is used again; `undefined`: each piece has its own. */
+  /** Memory for every piece; `undefined`: each piece has its own. */
   #memory: Buffer | undefined
-  /** Read, but not yet given out: the beginning of a batch. */
+  /** The beginning of a batch that the last piece cut. */
   #carried: Buffer = Buffer.alloc(0)
-  /** Where the last batch that was given out ends. */
+  /** Where the last returned batch ends. */
   position: number
 
   /**
@@ -32,7 +31,7 @@ export class SegmentReader {
   }
 
   /**
-   * The next batches, as views of what was read. None: there is no whole and valid batch at
+   * The next batches, as views of the piece; none if there is no whole and valid batch at
    * `position`.
    */
   readonly next: Effect.Effect<ReadonlyArray<SegmentBatch>, DiskError> = Effect.suspend(() =>

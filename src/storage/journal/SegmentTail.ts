@@ -1,4 +1,4 @@
-/** What follows the last good batch of a segment: zeros, an interrupted write, or evidence of damage. */
+/** Inspects the bytes after the last good batch of a segment: zeros, an interrupted write, or evidence of damage. */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import type { DiskError, DiskFile } from "../disk/Disk.ts"
@@ -17,7 +17,7 @@ const lastNonZero = (bytes: Buffer): number => {
   return at
 }
 
-/** What lies between `start` and the end of the file, a piece at a time. */
+/** Inspects the file from `start` to its end, a piece at a time. */
 export const inspectTail = Effect.fnUntraced(function* (
   file: DiskFile,
   start: number,

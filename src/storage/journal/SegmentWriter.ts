@@ -1,10 +1,9 @@
 /**
- * Writes batches that exist already as the segments of a journal in a new folder, for archives and restores. As
- * in the journal each batch names the checksum of the one before, so batches that are written as they were
- * read are the same bytes, and a copy can be recognised by its last checksum.
+ * Writes existing batches as segments of a journal in a new folder, for archives and restores. Each batch names the
+ * checksum of the one before, so unchanged batches give the same bytes, and the last checksum identifies a copy.
  *
- * Nothing is durable before `end`, which also leaves the mark of a clean shutdown: whatever is missing later
- * is damage and not an interrupted write. Cost: one write for about `journalReadBytes`, one flush a segment.
+ * Nothing is durable before `end`, which also writes the mark of a clean shutdown: a later loss
+ * is damage, not an interrupted write. Cost: one write per `journalReadBytes`, one flush per segment.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
@@ -18,14 +17,14 @@ export interface SegmentWriterOptions {
   readonly disk: Disk
   /** An existing folder without segments after `after`. */
   readonly folder: string
-  /** What the first batch follows. */
+  /** The position before the first batch. */
   readonly after: JournalPosition
   readonly segmentBytes?: number
 }
 
 interface Current {
   readonly file: DiskFile
-  /** What is in the file, and what waits to be written to it. */
+  /** Bytes in the file; pieces and bytes that wait for a write. */
   written: number
   pieces: Array<Uint8Array>
   waiting: number
@@ -47,7 +46,7 @@ export class SegmentWriter {
     return this.#position
   }
 
-  /** Takes the batch that follows; its memory is copied. Only `firstSequence`, `count` and `frames` count. */
+  /** Takes a copy of the next batch. Only `firstSequence`, `count` and `frames` count. */
   readonly write = Effect.fnUntraced(function* (
     this: SegmentWriter,
     batch: JournalBatch,
@@ -64,7 +63,7 @@ export class SegmentWriter {
     if (current.waiting >= limits.journalReadBytes) yield* this.#flush(current)
   }).bind(this)
 
-  /** Makes everything durable and tells where the journal ends now. */
+  /** Makes everything durable; returns the end of the journal. */
   readonly end: Effect.Effect<JournalPosition, DiskError> = Effect.suspend(() =>
     Effect.gen({ self: this }, function* () {
       const { disk, folder } = this.#options
@@ -74,7 +73,7 @@ export class SegmentWriter {
     }),
   )
 
-  /** Lets go of the open file of a journal that is given up. */
+  /** Closes the open file of an abandoned journal. */
   readonly abandon: Effect.Effect<void> = Effect.suspend(() => {
     const current = this.#current
     this.#current = undefined

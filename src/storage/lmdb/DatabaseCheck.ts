@@ -1,9 +1,9 @@
 /**
- * Whether a database is what was written: before it is opened to be written, and whenever a scan (`scan.ts`) is asked for.
+ * Checks that a database holds what was written: before it is opened for writing, and on demand (`scan.ts`).
  *
- * `in-use` lies beside a database that is open, and stays where its process was ended. An orderly end puts `closed` in its place,
- * with the last transaction: an older one at the next start is damage. Both say that sums are kept: a database that has
- * lost them is not taken for one of a Laurel that kept none.
+ * The file `in-use` lies beside an open database and survives a crash. A clean shutdown replaces it by `closed`,
+ * which holds the last transaction: an older one at the next start is damage. Either file implies that the database keeps sums: one
+ * that lost its sums is damaged, not one of an earlier version.
  */
 import { spawn } from "node:child_process"
 import fs from "node:fs"
@@ -22,7 +22,7 @@ import type { Scanned, ScanOptions } from "./scan.ts"
 
 export type OnScanning = (done: number, total: number) => void
 
-/** Scans an existing database in a process of its own. */
+/** Scans an existing database in a child process. */
 export const runScan = (
   options: ScanOptions,
   onScanning: OnScanning = () => {},
@@ -46,7 +46,7 @@ export const runScan = (
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-/** What is wrong with the database in `folder`, in a sentence; `undefined`: nothing, or nothing can be said of it. */
+/** The damage of the database in `folder`, as a sentence; `undefined`: none found, or the scan could not run. */
 export const findDamage = (
   folder: string,
   onScanning?: OnScanning,
@@ -56,7 +56,7 @@ export const findDamage = (
   )
 
 export interface CheckedDatabase {
-  /** `undefined`: there is no database yet, or none that has sums, and these are they. */
+  /** Sums of all tables, stored or computed. */
   readonly sums: Sums
   /** The sums are not stored yet. */
   readonly isNew: boolean
@@ -72,7 +72,7 @@ const damaged = (words: string) => new Broken({ operation: "open", cause: new Da
 const inUse = (folder: string): string => path.join(folder, "in-use")
 const closed = (folder: string): string => path.join(folder, "closed")
 
-/** What the last end has left beside the database; `transaction`: the last one, of an orderly end. */
+/** The marks beside the database; `transaction`: the last one, after a clean shutdown. */
 const readMarks = (
   folder: string,
 ): { readonly hasSums: boolean; readonly transaction: number | undefined } => {
@@ -84,8 +84,8 @@ const readMarks = (
 }
 
 /**
- * Checks the database in `folder` before it is opened to be written: all of it where it is small, where its last end was not
- * orderly or it is `uncleanShutdown`, or where it has no sums yet; else only what leads to the rest. Fails where it is damaged.
+ * Checks the database in `folder` before it is opened for writing: all of it if it is small, has no sums, or after an
+ * unclean shutdown (of the database, or of the journal: `uncleanShutdown`); else only its tables. Fails if it is damaged.
  */
 export const checkDatabase = Effect.fnUntraced(function* (
   folder: string,
@@ -139,7 +139,7 @@ const faultOf = (
     : `it ends with transaction ${transaction}, and was closed after ${closedAt}`
 }
 
-/** The database is about to be written. */
+/** Marks the database as open. */
 export const markInUse = (folder: string): Effect.Effect<void, Broken> =>
   attempt(() => {
     if (fs.existsSync(closed(folder))) fs.renameSync(closed(folder), inUse(folder))
@@ -149,7 +149,7 @@ export const markInUse = (folder: string): Effect.Effect<void, Broken> =>
     Effect.catchTag("DiskError", (cause) => new Broken({ operation: "open", cause })),
   )
 
-/** It was closed in order after this transaction. */
+/** Marks the database as cleanly closed after `transaction`. */
 export const markClosed = (folder: string, transaction: number): Effect.Effect<void> =>
   replaceFile(nodeDisk, folder, "closed", String(transaction)).pipe(
     Effect.andThen(nodeDisk.remove(inUse(folder))),

@@ -1,8 +1,7 @@
 /**
- * A table of LMDB whose entries are read into blocks. The binding copies each key and each value into a buffer
- * of its own that it uses again, and has them decoded there. For everybody else that makes two new buffers
- * of an entry, which is most of the cost of reading one and all of its garbage (`npm run bench -- journal` compares);
- * here the bytes are copied on, into the block.
+ * Reads a table of LMDB into blocks. The binding copies each key and value into its own reused buffer and calls a decoder.
+ * The usual decoder makes two new buffers per entry, which is most of the cost of a read and all of its garbage
+ * (`npm run bench -- journal` compares); this one copies the bytes into the block.
  */
 import { limits } from "../../Limits.ts"
 import type { EntryBlock } from "../EntryBlock.ts"
@@ -22,7 +21,7 @@ interface TableOptions {
   }
 }
 
-/** What is needed of the table. */
+/** The used part of the binding's table. */
 interface OpenTable {
   readonly getRange: (range: {
     readonly start: Bytes
@@ -33,7 +32,7 @@ interface OpenTable {
 
 export class BlockTable {
   readonly #table: OpenTable
-  /** The one that is being filled. */
+  /** The block in use. */
   #block!: EntryBlock
   /** LMDB's buffer as of the last value, and the whole of it: the length that LMDB gives it is the value's. */
   #source: Bytes | undefined
@@ -64,7 +63,7 @@ export class BlockTable {
     })
   }
 
-  /** Fills `block` with the first entries of the range, for up to `readChunkMs`; answers what is left of it. Throws. */
+  /** Fills `block` with the first entries of the range, for up to `readChunkMs`; returns the rest of the range. Throws. */
   fill(block: EntryBlock, range: BlockRange): BlockRange | undefined {
     block.clear()
     if (range.until.length === 0) return undefined

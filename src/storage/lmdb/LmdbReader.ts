@@ -1,11 +1,11 @@
 /**
- * The snapshot's entries as of one moment, read without changing them: one read transaction from `open` to
- * `close`, in a process of its own, beside the server that writes them or alone.
+ * Reads the snapshot's entries as of one moment: one read transaction from `open` to `close`, in a child process, also
+ * beside the server that writes.
  *
- * - Synchronous, since its process has nothing else to do. It pins old pages of the live environment while it
- *   is open, which grows the file by what is written meanwhile.
- * - LMDB trusts its pages. A truncated file or a page of zeros ends the process with SIGBUS or an abort: never
- *   open one in a process that serves.
+ * - Synchronous, since its process does nothing else. While open, it pins old pages of the live environment, so the
+ *   file grows by the pages written meanwhile.
+ * - LMDB trusts its pages: a truncated file or a page of zeros ends the process with SIGBUS or an abort. Never
+ *   open a reader in a process that serves.
  */
 import { Effect, type Scope } from "effect"
 import { type DiskError, withFile } from "../disk/Disk.ts"
@@ -22,6 +22,13 @@ import {
 } from "./environment.ts"
 
 type Bytes = Uint8Array
+
+/** Opens the environment in `folder` for the surrounding scope. */
+export const openReader = (folder: string): Effect.Effect<LmdbReader, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new LmdbReader(folder)),
+    (reader) => Effect.promise(() => reader.close()),
+  )
 
 export class LmdbReader {
   readonly #root: LmdbRoot
@@ -57,7 +64,7 @@ export class LmdbReader {
     }
   }
 
-  /** How many entries a table has. */
+  /** Number of entries of a table. */
   count(table: Table): number {
     const database = this.#tables.get(table)
     return database === undefined ? 0 : countOf(database)
@@ -69,19 +76,19 @@ export class LmdbReader {
   }
 }
 
-/** An environment of which no page is written over that its state of one moment needs. */
+/** A pinned state of an environment: LMDB overwrites none of its pages. */
 export interface PinnedPages {
-  /** The first bytes of its file: they say which state that is. All others are as the file has them, in any order of reading. */
+  /** The first bytes of the file, which identify the state. All other bytes can be read from the file in any order. */
   readonly head: Uint8Array
-  /** What the file had at that moment; what it has grown by since belongs to later states. */
+  /** Size of the file at that moment; later growth belongs to later states. */
   readonly bytes: number
 }
 
 /**
- * Pins the environment in `folder` for the surrounding scope, also beside the process that writes it: LMDB writes
- * over no page that belongs to the state of a read transaction that is open, or to any later one. But the first two
- * pages, which name the newest state, are written over in turn: they are read until two readings agree, so that none
- * is half of one and half of the next. Fails with what `lmdb` throws, or the disk.
+ * Pins the environment in `folder` for the surrounding scope, also beside the process that writes it: LMDB overwrites
+ * no page that belongs to the state of an open read transaction or to a later state. It overwrites only the first two
+ * pages, which name the newest state, in turn: they are read until two reads agree, so that neither
+ * is torn. Fails with the error of `lmdb` or the disk.
  */
 export const pinPages = (
   folder: string,

@@ -1,4 +1,4 @@
-/** What a scan's process says, and what its end means. Loads nothing of Effect. */
+/** The output of a scan process and the meaning of its exit. Loads nothing of Effect. */
 import { fileURLToPath } from "node:url"
 import { keyName } from "../SealedValue.ts"
 import { dataFile } from "./environment.ts"
@@ -16,23 +16,23 @@ export type FromScan =
         readonly stored: SumRows | null
       }
     }
-  /** What is damaged. */
+  /** The damage, as a sentence. */
   | { readonly fault: string }
-  /** What LMDB threw where `at` says. */
+  /** LMDB's error while reading at the last `at`. */
   | { readonly thrown: string }
-  /** Why the system let it read nothing. */
+  /** The system's error. */
   | { readonly failed: string }
 
-/** `fault`: a sentence about the damage. `failed`: why the database could not be read, which says nothing of it. */
+/** `fault`: the damage, as a sentence. `failed`: the scan could not run, so the state of the database is unknown. */
 export type ScanOutcome = Scanned | { readonly fault: string } | { readonly failed: string }
 
-/** The arguments with which Node runs a scan. */
+/** Node's arguments for a scan. */
 export const scanArguments = (options: ScanOptions): ReadonlyArray<string> => [
   fileURLToPath(new URL("scanProcess.ts", import.meta.url)),
   JSON.stringify(options),
 ]
 
-/** The signals by which a process ends that reads a page which is damaged or missing. */
+/** Signals that end a process reading a damaged or missing page. */
 const signalsOfDamage = ["SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGTRAP"]
 
 /** Follows a scan of `folder`. */
@@ -45,7 +45,7 @@ export class ScanListener {
     this.#folder = folder
   }
 
-  /** Takes a line of its output; answers how far it is, where the line says so. */
+  /** Takes a line of output; returns the position if the line has one. */
   hear(line: string): ScanPosition | undefined {
     const message: FromScan = JSON.parse(line)
     if ("at" in message) {
@@ -67,7 +67,7 @@ export class ScanListener {
     return undefined
   }
 
-  /** What its end means. */
+  /** The outcome, once the process has ended. */
   ended(code: number | null, signal: string | null): ScanOutcome {
     if (this.#said !== undefined) return this.#said
     return signal !== null && signalsOfDamage.includes(signal)

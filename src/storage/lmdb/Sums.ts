@@ -1,8 +1,8 @@
 /**
- * How many entries each table has, and the sum of their digests, whatever their order: kept in the transaction that
- * changes them, so that a scan of the same transaction finds both again. A digest is 32 bits of an entry's key and of
- * the checksum at the end of its value (`SealedValue`), so that the old value's last four bytes are enough to take an
- * entry out. A lost, doubled, renamed or older entry shows, but for one case in 2^32.
+ * The count of each table's entries and the sum of their digests, in any order. The transaction that changes the entries
+ * stores both, so a scan of the same transaction can compare them. A digest is 32 bits of an entry's key and of its
+ * value's checksum (`SealedValue`), so the old checksum is enough to subtract an entry. The sums reveal a lost, doubled,
+ * renamed or stale entry, except for one case in 2^32.
  */
 import { checksumOf, encodeValue, openValue } from "../SealedValue.ts"
 
@@ -11,17 +11,17 @@ export interface TableSum {
   sum: number
 }
 
-/** By name of the table; one that is missing has no entries. */
+/** By table; a missing table has no entries. */
 export type Sums = Map<string, TableSum>
 
-/** Where the sums lie among the names of the tables. */
+/** Key of the sums among the names of the tables. */
 export const sumsName = "sums"
 export const sumsKey = Buffer.from(sumsName)
 
 export const encodeSums = (sums: Sums): Uint8Array =>
   encodeValue(JSON.stringify(Object.fromEntries(sums)))
 
-/** The sums of a stored value; a string says what is wrong with it. */
+/** The sums of a stored value, or its fault. */
 export const decodeSums = (value: Uint8Array): Sums | string => {
   const body = openValue(value)
   return typeof body === "string"
@@ -41,7 +41,7 @@ export const sumOf = (sums: Sums, table: string): TableSum => {
   return sum
 }
 
-/** Adds an entry of this digest (`by` 1), or takes it out (`by` -1). */
+/** Adds (`by` 1) or subtracts (`by` -1) an entry. */
 export const change = (sum: TableSum, digest: number, by: 1 | -1): void => {
   sum.count += by
   sum.sum = (sum.sum + by * digest) | 0
@@ -72,7 +72,7 @@ const mix = (bits: number): number => {
   return mixed ^ (mixed >>> 16)
 }
 
-/** What is wrong where a scan has `found` something else than what is stored for a table; `undefined`: nothing. */
+/** How the sums that a scan `found` differ from the stored ones; `undefined`: not at all. */
 export const differenceOf = (
   table: string,
   stored: TableSum = { count: 0, sum: 0 },

@@ -1,19 +1,19 @@
 /**
- * Reads a whole database through LMDB and compares it with what was written. LMDB trusts its pages: a damaged or missing
- * one can end the process by a signal, so a process of its own runs this (`scanProcess`, ordered by `runScan`).
+ * Reads a whole database through LMDB and compares it with its sums. LMDB trusts its pages: a damaged or missing
+ * page can end the process by a signal, so a child process runs this (`scanProcess`, started by `runScan`).
  *
- * Of every table: its keys are in order; a lookup of each key finds the entry that the walk has found, since a walk
- * does not use the keys of branch pages, and a lookup does; each value has its checksum; count and sum are those that
- * the transaction has stored (`Sums`). LMDB reads its list of free pages only to write; an `exclusive` scan has it read
- * them and takes that back. A number in that list that is wrong shows at the scan after a write has used it.
+ * The scan checks of every table: keys are in order; a look-up of each key finds the entry that the walk found (a walk
+ * does not use the keys of branch pages, a look-up does); each value has its checksum; count and sum equal the stored
+ * ones (`Sums`). LMDB reads its free list only to write; an `exclusive` scan makes it read the list and aborts the write. A
+ * wrong number in the free list shows in the scan after a write has used it.
  *
- * Beside the server it pins old pages, which grows the file by what is written during the scan of one table.
+ * Beside the server the scan pins old pages, so the file grows by the pages written during the scan of one table.
  */
 import fs from "node:fs"
 import { crc32 } from "node:zlib"
 import { EntryBlock } from "../EntryBlock.ts"
 import { keyBytesMax } from "../Keys.ts"
-import { checksumOf, hasChecksum, keyName } from "../SealedValue.ts"
+import { checksumOf, hasChecksum, keyName, valueFault } from "../SealedValue.ts"
 import type { BlockRange, Table } from "../Storage.ts"
 import {
   countOf,
@@ -42,13 +42,13 @@ import {
 export interface ScanOptions {
   /** An existing environment. */
   readonly folder: string
-  /** All entries are read, else only what leads to them; also where the file is shorter than it should be. */
+  /** Read all entries, else only the tables. A file that is too short is read whole in any case. */
   readonly whole: boolean
-  /** Nobody else has the environment open. */
+  /** No other process has the environment open. */
   readonly exclusive: boolean
 }
 
-/** How far a scan is; `after`: the last key that was read, in hex. */
+/** Progress of a scan; `after`: the last key read, in hex. */
 export interface ScanPosition {
   readonly table: string
   readonly after?: string
@@ -61,17 +61,17 @@ export interface Scanned {
   readonly transaction: number
   /** All entries were read. */
   readonly whole: boolean
-  /** How many were read. */
+  /** Number of entries read. */
   readonly entries: number
-  /** The sums that are stored; `undefined`: the database was written by a Laurel that kept none. */
+  /** The stored sums; `undefined`: a version without sums wrote the database. */
   readonly stored: Sums | undefined
   readonly found: Sums
 }
 
-/** The database is damaged, in words that follow "is damaged:". */
+/** The database is damaged; the message follows "is damaged:". */
 export class DamagedDatabase extends Error {}
 
-/** No composite key is as high. */
+/** Above every composite key. */
 const lastKey = Buffer.alloc(keyBytesMax, 0xff)
 const freeBytesTried = 4 * 1024 * 1024
 
@@ -109,7 +109,7 @@ export const scan = async (
   return { transaction, whole, entries: done, stored, found }
 }
 
-/** The tables that there are. */
+/** The existing tables. */
 const namesOf = (root: LmdbRoot): ReadonlyArray<string> =>
   Array.from(root.getKeys(), (key) => Buffer.from(key).toString().replaceAll("\0", "")).filter(
     (name) => name !== sumsName,
@@ -123,8 +123,8 @@ const readSums = (root: LmdbRoot): Sums | undefined => {
 }
 
 /**
- * Checks and sums all entries of a table. LMDB begins a read transaction when a table was opened and keeps it for this turn
- * of the event loop: one for each table, the sums that are read next included.
+ * Checks and sums all entries of a table. LMDB begins a read transaction when a table is opened and keeps it for this turn
+ * of the event loop: the entries and the sums read next are of one transaction.
  */
 const scanTable = (
   root: LmdbRoot,
@@ -148,7 +148,7 @@ const scanTable = (
       if (Buffer.compare(last, key) >= 0) throw fault("is out of order")
       last = key
       if (!areWhole && !hasChecksum(block.value(n))) {
-        throw new DamagedDatabase(`The value ${keyName(key)} of table ${name} is damaged`)
+        throw new DamagedDatabase(valueFault(name, key, "is damaged"))
       }
       const checksum = checksumOf(block.values, end)
       const found = lookUp(table, key)
@@ -156,7 +156,7 @@ const scanTable = (
       if (!isFound) throw fault("is there, but a lookup does not find it")
       change(sum, digestOf(hashKey(key), checksum), 1)
     }
-    // The block is filled anew.
+    // The next fill overwrites the block.
     last = Buffer.from(last)
     if (block.count > 0) onBlock({ count: block.count, last })
   }

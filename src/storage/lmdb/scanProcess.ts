@@ -1,6 +1,6 @@
 /**
- * The process of a scan: its argument says of what, lines on the standard output say how far it is and what it has found
- * (`ScanOutcome`). It may die of the database.
+ * The process of a scan: takes its options as an argument and prints progress and result as lines (`ScanOutcome`). A damaged
+ * database may end it by a signal.
  */
 import { writeSync } from "node:fs"
 import type { FromScan } from "./ScanOutcome.ts"
@@ -26,5 +26,5 @@ try {
   else if (isLmdb(code) || code === undefined) say({ thrown: message })
   else say({ failed: message })
 }
-// Whatever LMDB still has to do for it.
+// Without waiting for LMDB.
 process.exit(0)
