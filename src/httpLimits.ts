@@ -37,6 +37,12 @@ export const httpLimits = {
   /** Time per turn to decode batch bodies, in total, and the bytes parsed per step. */
   decodeTurnMs: 5,
   decodeStepBytes: 16 * kibibyte,
+  /** Pages of the dashboard that are made at once, and a form of one. */
+  pagesConcurrentMax: 8,
+  pageBodyBytesMax: 64 * kibibyte,
+  /** How long a secret waits to be shown once, and how many do. */
+  secretShownMs: 60_000,
+  secretsShownMax: 1_000,
   // Streams of messages
   streamsMax: 2_000,
   streamsOfEnvironmentMax: 200,

@@ -43,6 +43,7 @@ const rooms = [
   "webhooks",
   "accounts",
   "http",
+  "dashboard",
   "config",
   "cli",
 ]
@@ -59,12 +60,14 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "request",
     "stream",
     "contract",
+    "pages",
     "docs",
     "handlers",
     "pipeline",
     "server",
     "admin",
   ],
+  dashboard: ["browser", "view", "request", "pages", ""],
   cli: ["output", "process", "demo", "commands", ""],
 }
 /** What every room may import, from the ground up too. */
@@ -87,7 +90,7 @@ describe("src/", () => {
     expect(unknown).toEqual([])
   })
 
-  it("imports one way: domain, metrics, storage, engine, webhooks and accounts, http, config, cli, main", () => {
+  it("imports one way: domain, metrics, storage, engine, webhooks and accounts, http, dashboard, config, cli, main", () => {
     const wrong = files.flatMap((file) =>
       importsOf(file)
         .filter((target) => target.startsWith("."))
@@ -178,6 +181,9 @@ describe("src/", () => {
     const undici = loaded.filter((file) => loadedBy(file).includes("undici"))
     expect(undici).toEqual([])
     expect(loaded).toContain(join(source, "webhooks/send/SenderThread.ts"))
+    // The dashboard is imported where the settings want one.
+    const rooms = loaded.map((file) => relative(source, file))
+    expect(rooms.filter((file) => /^(dashboard|accounts\/people)\//.test(file))).toEqual([])
   })
 
   it("loads nothing but Node and LMDB for the scan of a database and the report of a crash", () => {

@@ -56,6 +56,24 @@ const settings = {
     duration(1_000, 3_600_000),
     "Idle timeout of connections; set it above the idle timeout of a proxy in front",
   ),
+  publicUrl: setting(
+    "LAUREL_PUBLIC_URL",
+    "",
+    webAddress,
+    "Address at which people reach this server, such as https://laurel.example.com; none: the dashboard is served under loopback names alone",
+  ),
+  dashboard: setting(
+    "LAUREL_DASHBOARD",
+    "on",
+    oneOf("on", "off"),
+    "Serve the dashboard under /dashboard, on the address of the API",
+  ),
+  dashboardInsecure: setting(
+    "LAUREL_DASHBOARD_INSECURE",
+    "false",
+    yesOrNo,
+    "Serve the dashboard over plain HTTP under any name; passwords and sessions can then be read on the network",
+  ),
   adminHost: setting(
     "LAUREL_ADMIN_HOST",
     "127.0.0.1",

@@ -21,6 +21,9 @@ describe("The configuration", () => {
       host: "127.0.0.1",
       port: 8080,
       keepAliveMs: 65_000,
+      publicUrl: undefined,
+      dashboard: "on",
+      dashboardInsecure: false,
       adminHost: "127.0.0.1",
       adminPort: 8081,
       adminHostNames: [],
@@ -207,6 +210,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(26)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(29)
   })
 })

@@ -109,7 +109,7 @@ describe("The first start", patience, () => {
     const server = await Server.start(folder)
     await server.stdout.waitFor(/keys create --project NAME --environment sandbox\n/)
     await server.stop()
-    expect(server.stdout.text).not.toMatch(/demo|first/)
+    expect(server.stdout.text).not.toMatch(/demo|first start/)
   })
 
   it("writes nothing that others on the machine can read", async () => {
@@ -149,6 +149,7 @@ describe("The first start", patience, () => {
       "journal",
       "live",
       "server.json",
+      "setup-link",
     ])
     await server.stop()
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
@@ -156,6 +157,7 @@ describe("The first start", patience, () => {
       "first-key",
       "journal",
       "live",
+      "setup-link",
     ])
   })
 })

@@ -82,11 +82,19 @@ export const showOrKeep = (
  * The text that a start prints for a person. The first start adds the key and three commands, each of which works as it
  * stands; without a key to show, the command that makes one follows.
  */
-export const welcomeText = (url: string, shown?: ShownKey): string =>
+export const welcomeText = (url: string, shown?: ShownKey, dashboard?: string): string =>
   `
 Laurel runs at ${url}, with its reference at ${url}/docs.
-
+${dashboard === undefined ? "" : dashboardText(dashboard)}
 ${shown === undefined ? makeKeyText : firstStartText(url, shown)}`
+
+/** A setup link, the file that has one, or, once there is an account, the address to sign in at. */
+const dashboardText = (dashboard: string): string => {
+  if (dashboard.includes("#")) return `Create the first account of the dashboard: ${dashboard}\n`
+  return dashboard.startsWith("http")
+    ? `The dashboard: ${dashboard}\n`
+    : `Create the first account of the dashboard with the link in this file, which only its owner can read: ${dashboard}\n`
+}
 
 const makeKeyText = `Create a key:
 

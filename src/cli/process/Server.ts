@@ -32,6 +32,7 @@ import { createDemoKey, showOrKeep, welcomeText } from "../output/Welcome.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
+import { keepSetupLink, type OpenedDashboard, openDashboard } from "./OpenDashboard.ts"
 import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
 import { keepServerFile, makeToken, realPath } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
@@ -95,7 +96,9 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     const shownKey =
       demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
     const deliveries = yield* deliver
-    yield* Effect.provide(api.takeOver, Context.add(services, DeliveryLog, deliveries))
+    const dashboard = yield* Effect.provide(openDashboard(config), services)
+    const takeOver = api.takeOver({ pages: dashboard?.pages })
+    yield* Effect.provide(takeOver, Context.add(services, DeliveryLog, deliveries))
     const token = makeToken()
     const archives = yield* keepArchives(config, host, source, metrics)
     const admin = yield* Effect.provide(
@@ -109,6 +112,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       Context.add(services, Archives, archives),
     ).pipe(Effect.mapError((error) => listenFailure("admin", config, error)))
     const url = reachable(api.url)
+    const dashboardAt = yield* setupLink(config, url, dashboard)
     yield* leaveArchiveSettings(config)
     yield* keepServerFile(config.dataDirectory, {
       pid: process.pid,
@@ -128,7 +132,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         }),
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
-    yield* Console.log(welcomeText(url, shownKey))
+    yield* Console.log(welcomeText(url, shownKey, dashboardAt))
     const { forgetDeadReaders } = source
     yield* Effect.forkScoped(
       watchDatabase({
@@ -141,6 +145,18 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       }),
     )
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
+
+/** Where people set up the first account: the link, or, where standard output is a log, the file that has it. */
+const setupLink = (config: Config, url: string, dashboard: OpenedDashboard | undefined) =>
+  Effect.gen(function* () {
+    if (dashboard === undefined) return undefined
+    const { setupToken } = dashboard
+    const base = config.publicUrl?.replace(/\/$/, "") ?? url.replace("//127.0.0.1:", "//localhost:")
+    const link = setupToken && `${base}${dashboard.pages.prefix}/setup#${setupToken}`
+    const file = yield* keepSetupLink(config.dataDirectory, link)
+    if (link === undefined) return `${base}${dashboard.pages.prefix}`
+    return process.stdout.isTTY || file === undefined ? link : file
+  })
 
 const sentenceOf = (progress: OpenProgress): string => {
   const done = progress.done.toLocaleString("en")

@@ -18,9 +18,10 @@ interface Script {
   readonly compressed: Buffer
 }
 
-/** What answers the paths of the reference. */
+/** What answers the paths of the reference, and `/`, from where browsers are sent to `browsersGoTo`. */
 export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
+  browsersGoTo = "/docs",
 ) =>
   Effect.gen(function* () {
     const document = JSON.stringify(OpenApi.fromApi(api))
@@ -35,7 +36,7 @@ export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constrai
       body: document,
     })
     return new Map([
-      ["/", showEntrance],
+      ["/", showEntrance(browsersGoTo)],
       ["/openapi.json", openapi],
       ["/docs", page],
       ["/docs/reference.js", reader],
@@ -49,16 +50,23 @@ const entrance = JSON.stringify({
   openapi: "/openapi.json",
 })
 
-/** Redirects a browser to the reference, and names it to other clients. */
-const showEntrance: PlainHandler = ({ accept }) =>
-  /\btext\/html\b/.test(String(accept ?? ""))
-    ? {
-        status: 302,
-        contentType: "text/plain; charset=utf-8",
-        body: "See /docs\n",
-        headers: ["Location", "/docs", "Vary", "Accept"],
-      }
-    : { status: 200, contentType: "application/json", body: entrance, headers: ["Vary", "Accept"] }
+/** Redirects a browser to `browsersGoTo`, and names the reference to other clients. */
+const showEntrance =
+  (browsersGoTo: string): PlainHandler =>
+  ({ accept }) =>
+    /\btext\/html\b/.test(String(accept ?? ""))
+      ? {
+          status: 302,
+          contentType: "text/plain; charset=utf-8",
+          body: `See ${browsersGoTo}\n`,
+          headers: ["Location", browsersGoTo, "Vary", "Accept"],
+        }
+      : {
+          status: 200,
+          contentType: "application/json",
+          body: entrance,
+          headers: ["Vary", "Accept"],
+        }
 
 /** The reader tries whether it may use eval, which browsers report, and does without. */
 const contentSecurityPolicy = [

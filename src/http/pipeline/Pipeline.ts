@@ -16,6 +16,7 @@ import { acceptable, acceptedMediaType, unsupportedMediaType } from "../body/Med
 import type { HttpRoute, PlainReply } from "../contract/Interpreter.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "../contract/Operation.ts"
 import type { Router } from "../contract/Router.ts"
+import { PageRequests, type Pages } from "../pages/Pages.ts"
 import type { Exchange, RequestHandler, RunForRequest } from "../request/Exchange.ts"
 import type { Share } from "../request/FairShares.ts"
 import { insufficientScope, internalError } from "../request/RequestErrors.ts"
@@ -34,6 +35,7 @@ export interface PipelineParts {
   readonly run: RunForRequest
   readonly metrics: RequestMetrics
   readonly admission?: Admission
+  readonly pages?: Pages | undefined
   /** How long the caller of a streamed reply may take nothing. */
   readonly streamStallMs: number
 }
@@ -48,6 +50,7 @@ export class Pipeline implements RequestHandler {
   readonly #metrics: RequestMetrics
   readonly #streams: Streams
   readonly #admission: Admission
+  readonly #pages: PageRequests | undefined
   /** No new requests are taken any more. */
   draining = false
   /** Requests of operations that wait for their reply. */
@@ -62,6 +65,13 @@ export class Pipeline implements RequestHandler {
     this.#admission = parts.admission ?? new Admission(limits, () => 0)
     this.#authentication = new Authentication(accounts, this.#admission.shares)
     this.#streams = new Streams(run, streamStallMs)
+    this.#pages =
+      parts.pages &&
+      new PageRequests(parts.pages, {
+        run,
+        isDraining: () => this.draining,
+        failed: (exchange, cause) => this.#failed(exchange, cause),
+      })
   }
 
   /** From now on no new requests are taken; replies without an end of their own end. */
@@ -101,6 +111,11 @@ export class Pipeline implements RequestHandler {
     if (fault !== undefined) {
       exchange.last = true
       exchange.refuse(fault)
+      return
+    }
+    if (this.#pages?.owns(path)) {
+      exchange.metrics = this.#metrics.of("dashboard")
+      this.#pages.handle(exchange)
       return
     }
     const match = this.#router.find(request.method ?? "", path)

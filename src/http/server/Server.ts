@@ -19,6 +19,7 @@ import { Api } from "../api/Api.ts"
 import { alive, compileRoutes, type PlainHandler } from "../contract/Interpreter.ts"
 import { makeDocs } from "../docs/Docs.ts"
 import { handlersOf } from "../handlers/Handlers.ts"
+import type { Pages } from "../pages/Pages.ts"
 import { Admission, type AdmissionBounds } from "../pipeline/Admission.ts"
 import { Pipeline } from "../pipeline/Pipeline.ts"
 import { EventMetrics, RequestMetrics } from "../request/RequestMetrics.ts"
@@ -36,6 +37,12 @@ export interface ServeOptions extends Address {
   readonly metrics?: Metrics
 }
 
+/** What the engine's take-over brings beside the engine. */
+export interface TakeOver {
+  /** Pages beside the API; without them nothing answers there. */
+  readonly pages?: Pages | undefined
+}
+
 export type ServerBounds = ListenerBounds &
   AdmissionBounds &
   StreamBounds &
@@ -48,7 +55,9 @@ export interface Served {
 
 export interface Listening extends Served {
   /** From now on the engine answers, until the scope closes: then the server ends. */
-  readonly takeOver: Effect.Effect<void, never, Engine | Accounts | DeliveryLog | Scope.Scope>
+  readonly takeOver: (
+    more?: TakeOver,
+  ) => Effect.Effect<void, never, Engine | Accounts | DeliveryLog | Scope.Scope>
 }
 
 /** Listens until the scope closes, for an engine that is still on its way. */
@@ -64,10 +73,10 @@ export const listenHttp = Effect.fnUntraced(function* (
   metrics.gauge("laurel_http_connections", () => listener.connections)
   yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
 
-  const takeOver = Effect.gen(function* () {
+  const takeOver = Effect.fnUntraced(function* ({ pages }: TakeOver = {}) {
     const engine = yield* Engine
     const accounts = yield* Accounts
-    const docs = yield* makeDocs(Api)
+    const docs = yield* makeDocs(Api, pages?.prefix ?? "/docs")
     const context = yield* Effect.context<never>()
     const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
 
@@ -95,6 +104,7 @@ export const listenHttp = Effect.fnUntraced(function* (
       ),
       accounts,
       admission,
+      pages,
       metrics: requestMetrics,
       run: (effect, requestId) => {
         const annotated = Context.add(context, References.CurrentLogAnnotations, { requestId })
@@ -129,7 +139,7 @@ export const listenHttp = Effect.fnUntraced(function* (
 export const serveHttp = (
   options: ServeOptions,
 ): Effect.Effect<Served, ServeError, Engine | Accounts | DeliveryLog | Readiness | Scope.Scope> =>
-  Effect.tap(listenHttp(options), ({ takeOver }) => takeOver)
+  Effect.tap(listenHttp(options), ({ takeOver }) => takeOver())
 
 export const whereIs = ({ port }: AddressInfo, host: string): Served => ({
   port,

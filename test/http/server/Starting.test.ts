@@ -63,7 +63,7 @@ const startListening = async () => {
     )
     const context = await Effect.runPromise(Scope.provide(Layer.build(services), newScope()))
     const scope = newScope()
-    await Effect.runPromise(Scope.provide(Effect.provide(takeOver, context), scope))
+    await Effect.runPromise(Scope.provide(Effect.provide(takeOver(), context), scope))
     return { engine: Context.get(context, Engine), scope }
   }
   return { ask, metrics, readiness, startEngine, url }

@@ -1,0 +1,55 @@
+/** The dashboard of a server: made where the settings want one, and loaded only then. */
+import fs from "node:fs/promises"
+import path from "node:path"
+import { Effect } from "effect"
+import type { Accounts } from "../../accounts/Accounts.ts"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import type { Config } from "../../config/Config.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { Engine } from "../../engine/Engine.ts"
+import type { Pages } from "../../http/pages/Pages.ts"
+
+export interface OpenedDashboard {
+  readonly pages: Pages
+  /** The token of the link that makes the first owner; `undefined` once there is one. */
+  readonly setupToken: string | undefined
+}
+
+export const openDashboard = Effect.fnUntraced(function* (
+  config: Config,
+): Effect.fn.Return<OpenedDashboard | undefined, LaurelError, Engine | Accounts | ApiKeys> {
+  if (config.dashboard === "off") return undefined
+  const [{ makeDashboard }, PeopleLive] = yield* Effect.promise(() =>
+    Promise.all([
+      import("../../dashboard/Dashboard.ts"),
+      import("../../accounts/people/PeopleLive.ts"),
+    ]),
+  )
+  const engine = yield* Engine
+  const keys = yield* ApiKeys
+  const people = yield* PeopleLive.make
+  const { dashboardInsecure: insecure, publicUrl } = config
+  const pages = makeDashboard({ engine, people, keys, publicUrl, insecure })
+  return { pages, setupToken: yield* people.setUp }
+})
+
+const fileName = "setup-link"
+const ownerOnly = 0o600
+
+/**
+ * Writes the setup link to the file `setup-link` in the data directory, for its owner alone, in place of the one of the
+ * start before; without a link the file goes. Returns the file's absolute path.
+ */
+export const keepSetupLink = (
+  directory: string,
+  link: string | undefined,
+): Effect.Effect<string | undefined> =>
+  Effect.gen(function* () {
+    const file = path.resolve(directory, fileName)
+    yield* Effect.promise(() => fs.rm(file, { force: true }))
+    if (link === undefined) return undefined
+    const written = Effect.tryPromise(() =>
+      fs.writeFile(file, `${link}\n`, { flag: "wx", mode: ownerOnly, flush: true }),
+    )
+    return yield* Effect.match(written, { onSuccess: () => file, onFailure: () => undefined })
+  })

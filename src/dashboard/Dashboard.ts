@@ -1,0 +1,192 @@
+/**
+ * The dashboard: HTML made on the server, forms that need no script. The way of a request: the name it was asked under →
+ * assets → own form → route → session → role → page. Pages are bounded, hold no state but secrets on their way to be shown
+ * once, and change things only by a POST from one of their own forms.
+ */
+import { Effect } from "effect"
+import type { ApiKeys } from "../accounts/ApiKeys.ts"
+import type { Member, People } from "../accounts/people/People.ts"
+import { includesRole, roleIn } from "../domain/accounts/Account.ts"
+import { type DirectoryState, environmentNames, projectNamed } from "../domain/project/Directory.ts"
+import { errorKinds, type LaurelError, laurelError } from "../domain/values/Errors.ts"
+import type { Engine } from "../engine/Engine.ts"
+import type { PageRequest, Pages } from "../http/pages/Pages.ts"
+import { limits } from "../Limits.ts"
+import { accountRoutes } from "./pages/account.ts"
+import { entranceRoutes } from "./pages/entrance.ts"
+import { keyRoutes } from "./pages/keys.ts"
+import { teamRoutes } from "./pages/team.ts"
+import { Once } from "./request/Once.ts"
+import {
+  type MemberVisit,
+  matchRoute,
+  type PlaceVisit,
+  type Route,
+  type Services,
+  type Visit,
+} from "./request/Route.ts"
+import { Site, type SiteOptions } from "./request/Site.ts"
+import { Assets } from "./view/Assets.ts"
+import { emptyForm, Form } from "./view/Forms.ts"
+import { type Content, html } from "./view/Html.ts"
+import { type Frame, type Place, page } from "./view/Page.ts"
+import { pageReply, type Reply, redirect, withCookies } from "./view/Replies.ts"
+
+export const dashboardPrefix = "/dashboard"
+
+export const routes: ReadonlyArray<Route> = [
+  ...entranceRoutes,
+  ...accountRoutes,
+  ...teamRoutes,
+  ...keyRoutes,
+]
+
+export interface DashboardParts extends SiteOptions {
+  readonly engine: Engine["Service"]
+  readonly people: People["Service"]
+  readonly keys: ApiKeys["Service"]
+}
+
+const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
+const day = 86_400
+
+export const makeDashboard = (parts: DashboardParts): Pages => {
+  const { engine, keys, people } = parts
+  const prefix = dashboardPrefix
+  const site = new Site(parts)
+  const assets = new Assets(prefix)
+  const services: Services = { prefix, people, keys, now: engine.now, once: new Once(engine.now) }
+
+  const errorPage = (error: LaurelError, frame: Frame): Reply => {
+    const { status, title } = errorKinds[error.code]
+    const reply = pageReply(
+      status,
+      page(
+        frame,
+        title,
+        html`<p>${error.detail}</p><p><a href="${prefix}">To the dashboard</a></p>`,
+      ),
+    )
+    const seconds = error.retryAfterSeconds
+    return seconds === undefined
+      ? reply
+      : { ...reply, headers: [...reply.headers, "Retry-After", String(seconds)] }
+  }
+  const alone = (path: string): Frame => ({ prefix, assets, path })
+
+  const answer = Effect.fnUntraced(function* (
+    request: PageRequest,
+  ): Effect.fn.Return<Reply, LaurelError> {
+    if (!site.isKnownName(request)) return yield* Effect.fail(unknownName)
+    const asset = request.method === "GET" ? assets.find(request.path) : undefined
+    if (asset !== undefined) return asset
+    if (request.method === "POST" && !site.isOwnForm(request))
+      return yield* Effect.fail(foreignForm)
+    const asked = request.path.slice(prefix.length).split("/").slice(1)
+    const route = routes.find(
+      (one) => one.method === request.method && matchRoute(one, asked) !== undefined,
+    )
+    if (route === undefined) return yield* Effect.fail(notFound)
+    const cookie = site.cookie(request, "session")
+    const member = cookie === undefined ? undefined : yield* people.find(cookie)
+    const directory = yield* engine.readDirectory
+    const params = matchRoute(route, asked)!
+    const place = member && placeOf(directory, params, member)
+    const frame: Frame = {
+      ...alone(request.path),
+      account: member?.account,
+      place,
+      projects: member === undefined ? [] : projectsOf(directory, member),
+    }
+    const visit: Visit = {
+      ...services,
+      request,
+      params,
+      directory,
+      origin: site.originOf(request),
+      form: request.method === "POST" ? new Form(request.body.toString("utf8")) : emptyForm,
+      visitor: {
+        agent: String(request.headers["user-agent"] ?? ""),
+        address: request.address,
+        device: site.cookie(request, "device"),
+      },
+      show: (title: string, main: Content, status = 200) =>
+        pageReply(status, page(frame, title, main)),
+      signedIn: (reply, { device, session }) =>
+        withCookies(reply, [
+          site.setCookie("session", session, limits.sessionMs / 1_000),
+          site.setCookie("device", device, 400 * day),
+        ]),
+      signedOut: (reply) => withCookies(reply, [site.setCookie("session", "", 0)]),
+    }
+    return yield* Effect.catch(dispatch(route, visit, member, place), (error) =>
+      Effect.succeed(
+        error.code === "confirmation_required"
+          ? redirect(`${prefix}/confirm?next=${encodeURIComponent(cameFrom(request))}`)
+          : errorPage(error, frame),
+      ),
+    )
+  })
+
+  /** Answers where the visitor may ask for the route. */
+  const dispatch = (
+    route: Route,
+    visit: Visit,
+    member: Member | undefined,
+    place: Place | undefined,
+  ): Effect.Effect<Reply, LaurelError> => {
+    if (route.access === "anyone") return route.answer(visit)
+    if (member === undefined) {
+      const next = encodeURIComponent(cameFrom(visit.request))
+      return Effect.succeed(redirect(`${prefix}/sign-in?next=${next}`))
+    }
+    const memberVisit: MemberVisit = { ...visit, member }
+    if (route.access !== "project") {
+      const allowed = route.access === "member" || member.account.access.owner
+      return allowed ? route.answer(memberVisit) : Effect.fail(notFound)
+    }
+    const role = place && roleIn(member.account, place.project.id)
+    if (place === undefined || role === undefined) return Effect.fail(notFound)
+    const placeVisit: PlaceVisit = { ...memberVisit, place }
+    return includesRole(role, route.role) ? route.answer(placeVisit) : Effect.fail(roleTooLow)
+  }
+
+  return {
+    prefix,
+    answer: (request) =>
+      Effect.catch(answer(request), (error) =>
+        Effect.succeed(errorPage(error, alone(request.path))),
+      ),
+    refused: (error) => errorPage(error, alone("")),
+  }
+}
+
+/** Where somebody is sent back to: the page itself, or for a form the page it stands on. */
+const cameFrom = ({ headers, method, path }: PageRequest): string => {
+  if (method === "GET") return path
+  return URL.parse(String(headers.referer ?? ""))?.pathname ?? dashboardPrefix
+}
+
+/** The environment of a project that an address names, where the account has access to it. */
+const placeOf = (
+  directory: DirectoryState,
+  { environment, project }: Readonly<Record<string, string>>,
+  { account }: Member,
+): Place | undefined => {
+  const name = environmentNames.find((one) => one === environment)
+  const found = project === undefined ? undefined : projectNamed(directory, project)
+  if (name === undefined || found === undefined) return undefined
+  return roleIn(account, found.id) === undefined ? undefined : { project: found, environment: name }
+}
+
+const projectsOf = ({ projects }: DirectoryState, { account }: Member) =>
+  [...projects.values()]
+    .filter(({ id }) => roleIn(account, id) !== undefined)
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+
+const unknownName = laurelError(
+  "misdirected_request",
+  "The dashboard is not served under this name. Set LAUREL_PUBLIC_URL to the address that people use.",
+)
+const foreignForm = laurelError("insufficient_role", "The form does not come from the dashboard.")
+const roleTooLow = laurelError("insufficient_role", "Your role in this project may only read.")

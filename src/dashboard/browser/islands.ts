@@ -1,0 +1,34 @@
+/** Everything that pages do with a script. Without it they work, but for copying. */
+
+/** The token of a link stands behind its #, which browsers send to nobody. */
+const fillToken = (field: HTMLInputElement): void => {
+  const token = location.hash.slice(1)
+  if (!/^[\w-]{20,}$/.test(token)) return
+  field.value = token
+  field.closest<HTMLElement>(".field")!.hidden = true
+}
+
+/** Shows a time in the reader's zone. */
+const localTime = (element: HTMLTimeElement): void => {
+  const at = new Date(element.dateTime)
+  element.title = element.dateTime
+  element.textContent = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })
+}
+
+/** Copies the text of the element that the button names. */
+const copyButton = (button: HTMLButtonElement): void => {
+  button.hidden = false
+  button.addEventListener("click", async () => {
+    const text = document.getElementById(button.dataset.copy!)?.textContent ?? ""
+    await navigator.clipboard.writeText(text)
+    button.textContent = "Copied"
+  })
+}
+
+for (const field of document.querySelectorAll<HTMLInputElement>("input[data-token]")) {
+  fillToken(field)
+}
+for (const element of document.querySelectorAll("time")) localTime(element)
+for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
+  copyButton(button)
+}

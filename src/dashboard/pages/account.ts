@@ -1,0 +1,100 @@
+/** The account of the person who looks: name and address, password, sessions. */
+import { Effect } from "effect"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import type { MemberVisit, Route } from "../request/Route.ts"
+import { textField } from "../view/Forms.ts"
+import { type Html, html } from "../view/Html.ts"
+import { alert, time } from "../view/Page.ts"
+import { type Reply, redirect } from "../view/Replies.ts"
+
+type Part = "password" | "profile" | "sessions"
+
+const accountPage = Effect.fnUntraced(function* (
+  visit: MemberVisit,
+  failed?: { readonly part: Part; readonly error: LaurelError },
+): Effect.fn.Return<Reply> {
+  const { form, member, people, prefix, show } = visit
+  const { account, session } = member
+  const sessions = yield* people.sessionsOf(account.id)
+  const alertOf = (part: Part): Html | false =>
+    failed !== undefined &&
+    failed.part === part &&
+    failed.error.errors === undefined &&
+    alert(failed.error.detail)
+  const faultsOf = (part: Part) => (failed?.part === part ? failed.error.errors : undefined)
+  const typed = (name: "email" | "name") =>
+    failed?.part === "profile" ? form.text(name) : account[name]
+  return show(
+    "Account",
+    html`<h2>Name and address</h2>
+${alertOf("profile")}
+<form method="post" action="${prefix}/account/profile">
+${textField({ name: "name", label: "Name", autocomplete: "name", value: typed("name"), required: true, faults: faultsOf("profile") })}
+${textField({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: typed("email"), required: true, faults: faultsOf("profile") })}
+<button>Save</button></form>
+<h2>Password</h2>
+${alertOf("password")}
+<form method="post" action="${prefix}/account/password">
+${textField({ name: "password", label: "New password", type: "password", autocomplete: "new-password", hint: `At least ${limits.passwordCharactersMin} characters. All your other sessions end.`, required: true, faults: faultsOf("password") })}
+<button>Change password</button></form>
+<h2>Sessions</h2>
+${alertOf("sessions")}
+<div class="scroll" tabindex="0" role="region" aria-label="Sessions"><table>
+<thead><tr><th scope="col">Browser</th><th scope="col">Address</th><th scope="col">Signed in</th><th scope="col">Last used</th><th scope="col">Actions</th></tr></thead>
+<tbody>${sessions.map(
+      ({ address, agent, createdAt, id, usedAt }) =>
+        html`<tr><td>${agent === "" ? "unknown" : agent.slice(0, 60)}</td><td>${address}</td><td>${time(createdAt)}</td><td>${time(usedAt)}</td>
+<td>${
+          id === session.id
+            ? "this one"
+            : html`<form method="post" action="${prefix}/account/sessions/${id}/end"><button>End</button></form>`
+        }</td></tr>`,
+    )}</tbody></table></div>
+${
+  sessions.length > 1 &&
+  html`<form method="post" action="${prefix}/account/sessions/end-others"><p><button>End all others</button></p></form>`
+}`,
+    failed === undefined ? 200 : 400,
+  )
+})
+
+/** A form of the page: back to it, or the page with what is wrong. What needs a confirmation asks for it. */
+const formRoute = (
+  path: string,
+  part: Part,
+  change: (visit: MemberVisit) => Effect.Effect<Reply, LaurelError>,
+): Route => ({
+  method: "POST",
+  path: `/account/${path}`,
+  access: "member",
+  answer: (visit) =>
+    Effect.catch(change(visit), (error) =>
+      error.code === "confirmation_required"
+        ? Effect.fail(error)
+        : accountPage(visit, { part, error }),
+    ),
+})
+
+const back = ({ prefix }: MemberVisit): Reply => redirect(`${prefix}/account`)
+
+export const accountRoutes: ReadonlyArray<Route> = [
+  { method: "GET", path: "/account", access: "member", answer: (visit) => accountPage(visit) },
+  formRoute("profile", "profile", (visit) => {
+    const { form, member, people } = visit
+    const change = { email: form.text("email"), name: form.text("name").trim() }
+    return Effect.as(people.rename(member, change), back(visit))
+  }),
+  formRoute("password", "password", (visit) => {
+    const { form, member, people, visitor } = visit
+    return Effect.map(people.changePassword(member, form.text("password"), visitor), (signedIn) =>
+      visit.signedIn(back(visit), signedIn),
+    )
+  }),
+  formRoute("sessions/end-others", "sessions", (visit) =>
+    Effect.as(visit.people.signOutOthers(visit.member), back(visit)),
+  ),
+  formRoute("sessions/:session/end", "sessions", (visit) =>
+    Effect.as(visit.people.signOut(visit.member, visit.params.session!), back(visit)),
+  ),
+]

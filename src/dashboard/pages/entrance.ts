@@ -1,0 +1,234 @@
+/** The ways in: the setup of the first owner, links to join and to reset, signing in and out, confirming. */
+import { Effect } from "effect"
+import { roleIn } from "../../domain/accounts/Account.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import type { MemberVisit, Route, Visit } from "../request/Route.ts"
+import { otherFaults, textField } from "../view/Forms.ts"
+import { html } from "../view/Html.ts"
+import { alert } from "../view/Page.ts"
+import { type Reply, redirect } from "../view/Replies.ts"
+
+/** A path of the dashboard, and nothing else: no other site, and no header field behind it. */
+const nextOf = (text: string | null, prefix: string): string =>
+  text !== null &&
+  (text === prefix || text.startsWith(`${prefix}/`)) &&
+  /^[\w/.~-]+$/.test(text) &&
+  !/\/\/|\.\./.test(text)
+    ? text
+    : prefix
+
+const passwordHint = `At least ${limits.passwordCharactersMin} characters. A few words that do not belong together are easy to remember.`
+
+interface LinkPage {
+  readonly path: "setup" | "join" | "reset"
+  readonly title: string
+  readonly intro: string
+  readonly button: string
+}
+
+const linkPages: ReadonlyArray<LinkPage> = [
+  {
+    path: "setup",
+    title: "Set up Laurel",
+    intro: "Create the first account. It owns this server: all projects, and all other accounts.",
+    button: "Create account",
+  },
+  {
+    path: "join",
+    title: "Join Laurel",
+    intro: "Create your account.",
+    button: "Create account",
+  },
+  {
+    path: "reset",
+    title: "Choose a new password",
+    intro: "All your other sessions end.",
+    button: "Change password",
+  },
+]
+
+const linkForm = (
+  visit: Visit,
+  { button, intro, path, title }: LinkPage,
+  error?: LaurelError,
+): Reply => {
+  const { form } = visit
+  const faults = error?.errors
+  const fields = ["email", "name", "password"]
+  const where =
+    path === "setup"
+      ? "The server prints a link with this code when it starts."
+      : "The end of the link that you were sent, after #."
+  return visit.show(
+    title,
+    html`<p>${intro}</p>
+${error !== undefined && faults === undefined && alert(error.detail)}
+${otherFaults(faults, fields).map(alert)}
+<form method="post">
+<div class="field"><label for="token">Code</label>
+<input id="token" name="token" data-token autocomplete="off" required aria-describedby="token-hint" value="${form.text("token")}">
+<p class="hint" id="token-hint">${where}</p></div>
+${
+  path !== "reset" && [
+    textField({
+      name: "email",
+      label: "E-mail address",
+      type: "email",
+      autocomplete: "username",
+      value: form.text("email"),
+      required: true,
+      faults,
+    }),
+    textField({
+      name: "name",
+      label: "Name",
+      autocomplete: "name",
+      value: form.text("name"),
+      required: true,
+      faults,
+    }),
+  ]
+}
+${textField({
+  name: "password",
+  label: "Password",
+  type: "password",
+  autocomplete: "new-password",
+  hint: passwordHint,
+  required: true,
+  faults,
+})}
+<button class="main">${button}</button>
+</form>`,
+    error === undefined ? 200 : 400,
+  )
+}
+
+const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
+  {
+    method: "GET",
+    path: `/${linkPage.path}`,
+    access: "anyone",
+    answer: (visit) => Effect.succeed(linkForm(visit, linkPage)),
+  },
+  {
+    method: "POST",
+    path: `/${linkPage.path}`,
+    access: "anyone",
+    answer: (visit) => {
+      const { form, people, prefix, visitor } = visit
+      const accepted = people.accept({
+        token: form.text("token"),
+        email: form.text("email"),
+        name: form.text("name").trim(),
+        proof: { password: form.text("password") },
+        visitor,
+      })
+      return accepted.pipe(
+        Effect.map((signedIn) => visit.signedIn(redirect(prefix), signedIn)),
+        Effect.catch((error) => Effect.succeed(linkForm(visit, linkPage, error))),
+      )
+    },
+  },
+]
+
+const signInForm = (visit: Visit, error?: LaurelError): Reply => {
+  const { accounts } = visit.directory
+  if (accounts.size === 0) {
+    return visit.show(
+      "No account exists yet",
+      html`<p>Open the setup link that the server printed when it started. A restart prints a new one.</p>`,
+    )
+  }
+  return visit.show(
+    "Sign in",
+    html`${error !== undefined && alert(error.detail)}
+<form method="post">
+${textField({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: visit.form.text("email"), required: true })}
+${textField({ name: "password", label: "Password", type: "password", autocomplete: "current-password", required: true })}
+<button class="main">Sign in</button>
+</form>
+<p class="hint">Locked out? An owner can make a reset link, and so can the command line: <code>laurel accounts reset-password EMAIL</code></p>`,
+    error === undefined ? 200 : error.code === "rate_limited" ? 429 : 400,
+  )
+}
+
+const confirmForm = (visit: MemberVisit, error?: LaurelError): Reply =>
+  visit.show(
+    "Confirm that it is you",
+    html`<p>What you are about to do cannot be undone by others. Confirm with your password; it holds for ten minutes.</p>
+${error !== undefined && alert(error.detail)}
+<form method="post">
+${textField({ name: "password", label: "Password", type: "password", autocomplete: "current-password", required: true })}
+<button class="main">Confirm</button>
+</form>`,
+    error === undefined ? 200 : 400,
+  )
+
+export const entranceRoutes: ReadonlyArray<Route> = [
+  ...linkPages.flatMap(linkRoutes),
+  {
+    method: "GET",
+    path: "",
+    access: "member",
+    answer: ({ directory, member, prefix, show }) => {
+      const project = [...directory.projects.values()].find(
+        ({ id }) => roleIn(member.account, id) !== undefined,
+      )
+      return Effect.succeed(
+        project === undefined
+          ? show(
+              "No project yet",
+              html`<p>The command line creates one with its first key: <code>laurel keys create --project NAME --environment sandbox</code></p>`,
+            )
+          : redirect(`${prefix}/${project.name}/sandbox/keys`),
+      )
+    },
+  },
+  {
+    method: "GET",
+    path: "/sign-in",
+    access: "anyone",
+    answer: (visit) => Effect.succeed(signInForm(visit)),
+  },
+  {
+    method: "POST",
+    path: "/sign-in",
+    access: "anyone",
+    answer: (visit) => {
+      const { form, people, prefix, request, visitor } = visit
+      const next = nextOf(request.query.get("next"), prefix)
+      return people.signIn(form.text("email"), form.text("password"), visitor).pipe(
+        Effect.map((signedIn) => visit.signedIn(redirect(next), signedIn)),
+        Effect.catch((error) => Effect.succeed(signInForm(visit, error))),
+      )
+    },
+  },
+  {
+    method: "POST",
+    path: "/sign-out",
+    access: "member",
+    answer: ({ member, people, prefix, signedOut }) =>
+      Effect.as(people.signOut(member), signedOut(redirect(`${prefix}/sign-in`))),
+  },
+  {
+    method: "GET",
+    path: "/confirm",
+    access: "member",
+    answer: (visit) => Effect.succeed(confirmForm(visit)),
+  },
+  {
+    method: "POST",
+    path: "/confirm",
+    access: "member",
+    answer: (visit) => {
+      const { form, member, people, prefix, request, visitor } = visit
+      const next = nextOf(request.query.get("next"), prefix)
+      return people.confirm(member, form.text("password"), visitor).pipe(
+        Effect.as(redirect(next)),
+        Effect.catch((error) => Effect.succeed(confirmForm(visit, error))),
+      )
+    },
+  },
+]

@@ -1,0 +1,80 @@
+/** What a page is: its path, who may ask for it, and what answers. */
+import type { Effect } from "effect"
+import type { ApiKeys } from "../../accounts/ApiKeys.ts"
+import type { Member, People, Visitor } from "../../accounts/people/People.ts"
+import type { Role } from "../../domain/accounts/Account.ts"
+import type { DirectoryState } from "../../domain/project/Directory.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { PageRequest } from "../../http/pages/Pages.ts"
+import type { Form } from "../view/Forms.ts"
+import type { Content } from "../view/Html.ts"
+import type { Place } from "../view/Page.ts"
+import type { Reply } from "../view/Replies.ts"
+import type { Once } from "./Once.ts"
+
+/** What pages work with. */
+export interface Services {
+  readonly prefix: string
+  readonly people: People["Service"]
+  readonly keys: ApiKeys["Service"]
+  readonly once: Once
+  readonly now: () => number
+}
+
+/** A request for a page, from a known browser. `params` are the parts of the path that its route names. */
+export interface Visit extends Services {
+  readonly request: PageRequest
+  readonly params: Readonly<Record<string, string>>
+  readonly form: Form
+  readonly visitor: Visitor
+  /** The server's address as the visitor knows it, such as `https://laurel.example.com`. */
+  readonly origin: string
+  readonly directory: DirectoryState
+  /** A page with this title and content, in the frame of the account. */
+  readonly show: (title: string, main: Content, status?: number) => Reply
+  /** Sets the cookies of somebody who signed in. */
+  readonly signedIn: (
+    reply: Reply,
+    cookies: { readonly session: string; readonly device: string },
+  ) => Reply
+  readonly signedOut: (reply: Reply) => Reply
+}
+
+export interface MemberVisit extends Visit {
+  readonly member: Member
+}
+
+export interface PlaceVisit extends MemberVisit {
+  readonly place: Place
+}
+
+type Answer = Effect.Effect<Reply, LaurelError>
+
+/**
+ * `path` follows the prefix; `:name` stands for one part. A route of a project is in one of its environments, and
+ * needs at least `role` there; other projects are not found. A route of accounts needs an owner, if it says so.
+ */
+export type Route = { readonly method: "GET" | "POST"; readonly path: string } & (
+  | { readonly access: "anyone"; readonly answer: (visit: Visit) => Answer }
+  | { readonly access: "member" | "owner"; readonly answer: (visit: MemberVisit) => Answer }
+  | {
+      readonly access: "project"
+      readonly role: Exclude<Role, "owner">
+      readonly answer: (visit: PlaceVisit) => Answer
+    }
+)
+
+/** The values of a route's named parts, or `undefined` where the path is another. */
+export const matchRoute = (
+  { path }: Pick<Route, "path">,
+  asked: ReadonlyArray<string>,
+): Record<string, string> | undefined => {
+  const parts = path.split("/").slice(1)
+  if (parts.length !== asked.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, part] of parts.entries()) {
+    if (part.startsWith(":")) params[part.slice(1)] = asked[index]!
+    else if (part !== asked[index]) return undefined
+  }
+  return params
+}

@@ -1,0 +1,73 @@
+/**
+ * Where the dashboard is: under which names a browser may ask for it, which cookies it sets, whether a form comes from
+ * its own pages. A page of another site that resolves its own name to this server (DNS rebinding) is refused by name.
+ */
+import type { PageRequest } from "../../http/pages/Pages.ts"
+
+export interface SiteOptions {
+  /** The address at which people reach the server, such as `https://laurel.example.com`. */
+  readonly publicUrl: string | undefined
+  /** Lets people sign in over plain HTTP under any name. */
+  readonly insecure: boolean
+}
+
+/** The value of a header field that can be there once; Node joins or drops the rest. */
+const text = (value: string | ReadonlyArray<string> | undefined): string => String(value ?? "")
+
+const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"])
+
+export class Site {
+  readonly #host: string | undefined
+  readonly #origin: string | undefined
+  readonly #secure: boolean
+  readonly #insecure: boolean
+
+  constructor({ insecure, publicUrl }: SiteOptions) {
+    const url = publicUrl === undefined ? undefined : new URL(publicUrl)
+    this.#host = url?.host
+    this.#origin = url?.origin
+    this.#secure = url?.protocol === "https:"
+    this.#insecure = insecure
+  }
+
+  /** Whether the request names this server as its public URL does, or a loopback name. */
+  isKnownName({ headers }: PageRequest): boolean {
+    const host = text(headers.host).toLowerCase()
+    return this.#insecure || host === this.#host || loopbackNames.has(host.replace(/:\d+$/, ""))
+  }
+
+  /** The server's address as a link should name it. */
+  originOf({ headers }: PageRequest): string {
+    return this.#origin ?? `http://${headers.host}`
+  }
+
+  /** Whether a POST comes from a page of this server: browsers say so, and no page can say it for another. */
+  isOwnForm({ headers }: PageRequest): boolean {
+    const site = headers["sec-fetch-site"]
+    if (site !== undefined) return site === "same-origin" || site === "none"
+    return URL.parse(text(headers.origin))?.host === text(headers.host).toLowerCase()
+  }
+
+  /** `__Host-`: browsers then take it from this host alone, over TLS, for all paths. */
+  #cookieName(kind: "device" | "session"): string {
+    const name = kind === "session" ? "laurel" : "laurel-device"
+    return this.#secure ? `__Host-${name}` : name
+  }
+
+  /** The text of a cookie; of several with the same name the first. */
+  cookie({ headers }: PageRequest, kind: "device" | "session"): string | undefined {
+    const name = this.#cookieName(kind)
+    for (const part of text(headers.cookie).split(";")) {
+      const [key, value] = part.trim().split("=", 2)
+      if (key === name && value !== undefined && value !== "") return value
+    }
+    return undefined
+  }
+
+  /** A `Set-Cookie` for as long as `maxAgeSeconds`; 0 removes the cookie. */
+  setCookie(kind: "device" | "session", text: string, maxAgeSeconds: number): string {
+    const secure = this.#secure ? "; Secure" : ""
+    const name = this.#cookieName(kind)
+    return `${name}=${text}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The style sheet and the scripts of the pages. Scripts are written in TypeScript; their types are stripped once, when
+ * the dashboard starts. The address of each has a hash of its content, so that browsers keep it for good.
+ */
+import { createHash } from "node:crypto"
+import { readdirSync, readFileSync } from "node:fs"
+import { stripTypeScriptTypes } from "node:module"
+import path from "node:path"
+import { assetReply, type Reply } from "./Replies.ts"
+
+const folder = path.join(import.meta.dirname, "../browser")
+
+export class Assets {
+  readonly #replies = new Map<string, Reply>()
+  readonly #addresses = new Map<string, string>()
+  readonly #prefix: string
+
+  constructor(prefix: string) {
+    this.#prefix = prefix
+    for (const file of readdirSync(folder)) {
+      if (file.endsWith(".json")) continue
+      const text = readFileSync(path.join(folder, file), "utf8")
+      if (file.endsWith(".css")) this.#add(file, "text/css; charset=utf-8", text)
+      else if (file.endsWith(".svg")) this.#add(file, "image/svg+xml", text)
+      else this.#add(file.replace(/\.ts$/, ".js"), "text/javascript; charset=utf-8", stripped(text))
+    }
+  }
+
+  #add(name: string, contentType: string, text: string): void {
+    const tag = createHash("sha256").update(text).digest("hex").slice(0, 12)
+    const { ext, name: base } = path.parse(name)
+    const address = `${this.#prefix}/assets/${base}-${tag}${ext}`
+    this.#addresses.set(name, address)
+    this.#replies.set(address, assetReply(contentType, Buffer.from(text)))
+  }
+
+  /** The address of a file of `browser/`, scripts by their name with `.js`. */
+  address(name: string): string {
+    return this.#addresses.get(name)!
+  }
+
+  /** The file at this path, if there is one. */
+  find(requestPath: string): Reply | undefined {
+    return this.#replies.get(requestPath)
+  }
+}
+
+/** Node warns that the function is experimental; that is for us to know, not for the operator. */
+const stripped = (text: string): string => {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return stripTypeScriptTypes(text)
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}

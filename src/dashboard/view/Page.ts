@@ -1,0 +1,93 @@
+/** The frame of every page: head, skip link, side column with the places that the account may see, main part. */
+import type { Account } from "../../domain/accounts/Account.ts"
+import type { EnvironmentName, Project } from "../../domain/project/Directory.ts"
+import type { Assets } from "./Assets.ts"
+import { type Content, type Html, html } from "./Html.ts"
+
+/** A project's environment, as addresses name it: `/dashboard/shop/production`. */
+export interface Place {
+  readonly project: Project
+  readonly environment: EnvironmentName
+}
+
+export interface Frame {
+  readonly prefix: string
+  readonly assets: Assets
+  /** Absent before signing in. */
+  readonly account?: Account | undefined
+  readonly place?: Place | undefined
+  /** Projects that the account has access to, by name. */
+  readonly projects?: ReadonlyArray<Project>
+  /** The path of the page, to mark its link. */
+  readonly path: string
+}
+
+export const placePath = (prefix: string, { environment, project }: Place): string =>
+  `${prefix}/${project.name}/${environment}`
+
+const link = ({ path }: Frame, address: string, label: string): Html =>
+  html`<li><a href="${address}"${path === address && html` aria-current="page"`}>${label}</a></li>`
+
+const sideColumn = (frame: Frame): Html => {
+  const { account, place, prefix, projects = [] } = frame
+  return html`<nav class="side" aria-label="Dashboard">
+<p class="brand"><a href="${prefix}">Laurel</a></p>
+${
+  place !== undefined &&
+  html`<p class="place ${place.environment}"><strong>${place.project.name}</strong> ${badge(place.environment)}</p>
+<ul>${link(frame, `${placePath(prefix, place)}/keys`, "API keys")}</ul>`
+}
+${
+  projects.length > 0 &&
+  html`<p class="heading" id="projects">Projects</p><ul aria-labelledby="projects">${projects.map(
+    ({ name }) => html`<li>${name}
+<ul>${(["sandbox", "production"] as const).map((environment) =>
+      link(frame, `${prefix}/${name}/${environment}/keys`, environment),
+    )}</ul></li>`,
+  )}</ul>`
+}
+<ul>${account?.access.owner === true && link(frame, `${prefix}/team`, "Team")}
+${link(frame, `${prefix}/account`, "Account")}
+<li><a href="/docs">API reference</a></li></ul>
+<form method="post" action="${prefix}/sign-out"><button class="quiet">Sign out ${account?.name}</button></form>
+</nav>`
+}
+
+/** An environment, told by its word and its mark, not by its colour alone. */
+export const badge = (environment: EnvironmentName): Html =>
+  html`<span class="badge ${environment}">${environment}</span>`
+
+export const page = (frame: Frame, title: string, main: Content): Html => {
+  const { account, assets } = frame
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${title} · Laurel</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="${assets.address("icon.svg")}">
+<link rel="stylesheet" href="${assets.address("dashboard.css")}">
+<script type="module" src="${assets.address("islands.js")}"></script>
+</head>
+<body${account === undefined && html` class="alone"`}>
+<a class="skip" href="#main">Skip to content</a>
+${account !== undefined && sideColumn(frame)}
+<main id="main" tabindex="-1">
+<h1>${title}</h1>
+${main}
+</main>
+</body>
+</html>
+`
+}
+
+/** The reason for which a form was refused. */
+export const alert = (text: Content): Html => html`<p class="alert" role="alert">${text}</p>`
+
+/** A time, in UTC; a script shows it in the reader's zone. `null` is "never". */
+export const time = (at: number | null): Html => {
+  if (at === null) return html`never`
+  const iso = new Date(at).toISOString()
+  return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`
+}

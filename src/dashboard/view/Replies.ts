@@ -1,0 +1,61 @@
+/** Replies of the dashboard, all with the same security headers. */
+import type { PlainReply } from "../../http/contract/Interpreter.ts"
+import type { Html } from "./Html.ts"
+
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ")
+
+const securityHeaders = [
+  "Content-Security-Policy",
+  contentSecurityPolicy,
+  "X-Content-Type-Options",
+  "nosniff",
+  "Referrer-Policy",
+  "same-origin",
+  "Cross-Origin-Opener-Policy",
+  "same-origin",
+  "Cross-Origin-Resource-Policy",
+  "same-origin",
+] as const
+
+export interface Reply extends PlainReply {
+  readonly headers: ReadonlyArray<string>
+}
+
+export const pageReply = (status: number, page: Html): Reply => ({
+  status,
+  contentType: "text/html; charset=utf-8",
+  body: page.text,
+  headers: [...securityHeaders, "Cache-Control", "no-store"],
+})
+
+/** After a form: the browser asks for `path` of this server, and a reload sends nothing again. */
+export const redirect = (path: string): Reply => ({
+  status: 303,
+  contentType: "text/plain; charset=utf-8",
+  body: `See ${path}\n`,
+  headers: [...securityHeaders, "Cache-Control", "no-store", "Location", path],
+})
+
+/** A file whose address changes with its content. */
+export const assetReply = (contentType: string, body: Buffer): Reply => ({
+  status: 200,
+  contentType,
+  body,
+  headers: [...securityHeaders, "Cache-Control", "public, max-age=31536000, immutable"],
+})
+
+export const withCookies = (reply: Reply, cookies: ReadonlyArray<string>): Reply => ({
+  ...reply,
+  headers: [...reply.headers, ...cookies.flatMap((cookie) => ["Set-Cookie", cookie])],
+})

@@ -1,0 +1,115 @@
+/**
+ * Pages for people beside the API, on the same address and under a path of their own. They have a few places of their
+ * own in admission, so that somebody can look while the API is overloaded, and cannot take places from it.
+ */
+import type { Effect } from "effect"
+import { type Cause, Result } from "effect"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
+import { shuttingDown } from "../../engine/actor/refusals.ts"
+import { limits } from "../../Limits.ts"
+import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts"
+import type { PlainReply } from "../contract/Interpreter.ts"
+import type { Exchange, RunForRequest } from "../request/Exchange.ts"
+
+/** A request for a page. `path` is as it was sent, without its query. */
+export interface PageRequest {
+  readonly method: "GET" | "POST"
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: NodeJS.Dict<string | string[]>
+  readonly body: Buffer
+  /** The address of the connection. */
+  readonly address: string
+  readonly requestId: string
+}
+
+export interface Pages {
+  /** Under this path, such as `/dashboard`, every request is theirs. */
+  readonly prefix: string
+  /** A page, or a refusal: `refused` makes the page of an error that was met before. */
+  readonly answer: (request: PageRequest) => Effect.Effect<PlainReply, LaurelError>
+  readonly refused: (error: LaurelError, requestId: string) => PlainReply
+}
+
+interface Owner {
+  readonly isDraining: () => boolean
+  readonly run: RunForRequest
+  readonly failed: (exchange: Exchange, cause: Cause.Cause<unknown>) => void
+}
+
+export class PageRequests {
+  readonly #pages: Pages
+  readonly #owner: Owner
+  #running = 0
+
+  constructor(pages: Pages, owner: Owner) {
+    this.#pages = pages
+    this.#owner = owner
+  }
+
+  owns(path: string): boolean {
+    const { prefix } = this.#pages
+    return path === prefix || path.startsWith(`${prefix}/`)
+  }
+
+  handle(exchange: Exchange): void {
+    const { request } = exchange
+    const { method } = request
+    if (this.#owner.isDraining()) this.#refuse(exchange, shuttingDown)
+    else if (method !== "GET" && method !== "HEAD" && method !== "POST") {
+      const detail = "Allowed methods: GET, HEAD, POST."
+      this.#refuse(exchange, laurelError("method_not_allowed", detail), [
+        "Allow",
+        "GET, HEAD, POST",
+      ])
+    } else if (method !== "POST" || !hasBody(request)) {
+      this.#answer(exchange, Buffer.alloc(0))
+    } else if (announcedBytes(request) > limits.pageBodyBytesMax) {
+      this.#refuse(exchange, bodyTooLarge(limits.pageBodyBytesMax))
+    } else {
+      exchange.askForBody()
+      exchange.reading = true
+      readBody(request, limits.pageBodyBytesMax, (body) => {
+        exchange.reading = false
+        if (Result.isFailure(body)) this.#refuse(exchange, body.failure)
+        else this.#answer(exchange, body.success)
+      })
+    }
+  }
+
+  #answer(exchange: Exchange, body: Buffer): void {
+    if (this.#running >= limits.pagesConcurrentMax) {
+      const detail = "Too many pages are being made. Try again in a second."
+      this.#refuse(exchange, laurelError("overloaded", detail, { retryAfterSeconds: 1 }))
+      return
+    }
+    const { path, queryText, request, requestId } = exchange
+    this.#running++
+    const answer = this.#pages.answer({
+      method: request.method === "POST" ? "POST" : "GET",
+      path,
+      query: new URLSearchParams(queryText),
+      headers: request.headers,
+      body,
+      address: request.socket.remoteAddress ?? "",
+      requestId,
+    })
+    this.#owner.run(answer, requestId).addObserver((exit) => {
+      this.#running--
+      const reason = exit._tag === "Success" ? undefined : exit.cause.reasons[0]
+      if (exit._tag === "Success") this.#send(exchange, exit.value)
+      else if (reason?._tag === "Fail") this.#refuse(exchange, reason.error)
+      else this.#owner.failed(exchange, exit.cause)
+    })
+  }
+
+  #refuse(exchange: Exchange, error: LaurelError, headers: ReadonlyArray<string> = []): void {
+    const reply = this.#pages.refused(error, exchange.requestId)
+    this.#send(exchange, { ...reply, headers: [...(reply.headers ?? []), ...headers] })
+  }
+
+  #send(exchange: Exchange, { body, contentType, headers, status }: PlainReply): void {
+    exchange.reply(status, contentType, body, headers)
+  }
+}

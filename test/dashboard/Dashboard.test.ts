@@ -1,0 +1,348 @@
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { dashboardPrefix, routes } from "../../src/dashboard/Dashboard.ts"
+import type { Route } from "../../src/dashboard/request/Route.ts"
+import { limits } from "../../src/Limits.ts"
+import { Browser, type DashboardServer, password, startDashboard } from "./fixture.ts"
+
+const hostileName = `<b>x</b> "q" 'a' & \u202e javascript:alert(1) ${"\u{1f600}".repeat(20)}`
+
+let server: DashboardServer
+let owner: Browser
+let admin: Browser
+let viewer: Browser
+
+const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
+const projectId = async (name: string): Promise<string> => {
+  const { projects } = await run(server.engine.readDirectory)
+  return [...projects.values()].find((project) => project.name === name)!.id
+}
+
+beforeAll(async () => {
+  server = await startDashboard()
+  for (const project of ["shop", "bank"]) {
+    for (const environment of ["sandbox", "production"] as const) {
+      await run(server.keys.create({ project, environment, scope: "full", tier: "free" }))
+    }
+  }
+  owner = await server.owner()
+  const shop = await projectId("shop")
+  admin = await server.joined(owner, "admin", `admin ${shop}`)
+  viewer = await server.joined(owner, "viewer", `viewer ${shop}`)
+})
+
+afterAll(() => server.stop())
+
+describe("The first account", () => {
+  it("was made by the setup link, which then works for nobody", async () => {
+    const fields = { token: server.setupToken, email: "eve@example.com", name: "Eve", password }
+    const again = await server.browser().post("/dashboard/setup", fields)
+    expect(again.status).toBe(400)
+    expect(again.text).toContain("The link was used, revoked or has expired.")
+    const guessed = await server.browser().post("/dashboard/setup", { ...fields, token: "x" })
+    expect(guessed.text).toContain("The link was used, revoked or has expired.")
+  })
+
+  it("is asked for everything that is wrong at once, and keeps what was typed but the password", async () => {
+    const fresh = await startDashboard()
+    try {
+      const wrong = await fresh.browser().post("/dashboard/setup", {
+        token: fresh.setupToken,
+        email: "nobody",
+        name: " ",
+        password: "a long enough phrase",
+      })
+      expect(wrong.status).toBe(400)
+      expect(wrong.text).toContain("E-mail address must be an e-mail address")
+      expect(wrong.text).toContain("Name must not be empty")
+      expect(wrong.text).toContain('value="nobody"')
+      expect(wrong.text).not.toContain("a long enough phrase")
+      const nobody = await fresh.browser().get("/dashboard/sign-in")
+      expect(nobody.text).toContain("No account exists yet")
+    } finally {
+      await fresh.stop()
+    }
+  })
+})
+
+describe("Signing in", () => {
+  const signIn = (browser: Browser, next = "", given = password) =>
+    browser.post(`/dashboard/sign-in${next}`, { email: "viewer@example.com", password: given })
+
+  it("leads to the page that was asked for, and signing out ends the session on the server", async () => {
+    const browser = server.browser()
+    const asked = await browser.get("/dashboard/shop/sandbox/keys")
+    expect(asked).toMatchObject({ status: 303 })
+    const { location } = await signIn(browser, asked.location!.slice("/dashboard/sign-in".length))
+    expect(location).toBe("/dashboard/shop/sandbox/keys")
+    expect((await browser.get(location!)).status).toBe(200)
+    const stolen = new Browser(server.url)
+    for (const [name, text] of browser.cookies) stolen.cookies.set(name, text)
+    expect((await stolen.get(location!)).status).toBe(200)
+    await browser.post("/dashboard/sign-out")
+    expect(browser.cookies.has("laurel")).toBe(false)
+    expect((await stolen.get(location!)).location).toContain("/sign-in")
+  })
+
+  it("makes a session of its own, whatever cookie the browser had before", async () => {
+    const browser = server.browser()
+    browser.cookies.set("laurel", "chosen-by-somebody-else")
+    await signIn(browser)
+    expect(browser.cookies.get("laurel")).not.toBe("chosen-by-somebody-else")
+    const victim = new Browser(server.url)
+    victim.cookies.set("laurel", "chosen-by-somebody-else")
+    expect((await victim.get("/dashboard/account")).status).toBe(303)
+  })
+
+  it("leads nowhere but into the dashboard", async () => {
+    for (const next of [
+      "https://evil.example",
+      "//evil.example",
+      "/\\evil.example",
+      "/dashboard/..//evil.example",
+      "/dashboard//evil.example",
+      "/dashboardx",
+      "/dashboard\r\nSet-Cookie: a=b",
+      "javascript:alert(1)",
+    ]) {
+      const { location } = await signIn(server.browser(), `?next=${encodeURIComponent(next)}`)
+      expect({ next, location }).toEqual({ next, location: "/dashboard" })
+    }
+  })
+
+  it("says nothing of whether an address has an account", async () => {
+    const texts = await Promise.all(
+      ["viewer@example.com", "nobody@example.com"].map(async (email) => {
+        const { status, text } = await server
+          .browser()
+          .post("/dashboard/sign-in", { email, password: "not the password" })
+        return { status, text: text.replaceAll(email, "") }
+      }),
+    )
+    expect(texts[0]).toEqual(texts[1])
+    expect(texts[0]).toMatchObject({ status: 400 })
+  })
+})
+
+describe("A key", () => {
+  it("is shown once, works at once, and is refused at once when it is revoked", async () => {
+    const keys = "/dashboard/shop/sandbox/keys"
+    const created = await admin.post(keys, { scope: "ingest", tier: "pro", expires: "30" })
+    const page = await admin.get(created.location!)
+    const [, text] = /id="key"[^>]*>(lk_test_\w+)</.exec(page.text)!
+    for (const again of [admin, owner]) {
+      expect((await again.get(created.location!)).text).not.toContain(text)
+    }
+    const send = async () => {
+      const { status } = await fetch(`${server.url}/v1/events`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${text}`, "content-type": "application/json" },
+        body: '{"userId":"u","action":"A"}',
+      })
+      return status
+    }
+    expect(await send()).toBeLessThan(300)
+    const shown = (await run(server.keys.list)).at(-1)!
+    expect(shown).toMatchObject({ scope: "ingest", tier: "pro", environment: "sandbox" })
+    expect((await admin.post(`${keys}/${shown.id}/revoke`)).location).toBe(keys)
+    expect(await send()).toBe(401)
+  })
+
+  it("is not shown to another session, even with its address", async () => {
+    const keys = "/dashboard/shop/sandbox/keys"
+    const { location } = await admin.post(keys, { scope: "full", tier: "free", expires: "never" })
+    expect((await owner.get(location!)).text).not.toContain("Your new key")
+    expect((await admin.get(location!)).text).toContain("Your new key")
+  })
+
+  it("of another project or environment is not found under this one", async () => {
+    const all = await run(server.keys.list)
+    for (const { environment, id, project } of all) {
+      if (project === "shop" && environment === "sandbox") continue
+      const { status, text } = await owner.post(`/dashboard/shop/sandbox/keys/${id}/revoke`)
+      expect(status).toBe(400)
+      expect(text).toContain("No key in force has this id.")
+    }
+    const bank = (await run(server.keys.list)).filter(({ project }) => project === "bank")
+    expect(bank.map(({ status }) => status)).toEqual(["in_force", "in_force"])
+  })
+
+  it("of production asks for the password ten minutes after signing in", async () => {
+    const fresh = await startDashboard()
+    try {
+      await run(
+        fresh.keys.create({ project: "shop", environment: "sandbox", scope: "full", tier: "free" }),
+      )
+      const browser = await fresh.owner()
+      const keys = "/dashboard/shop/production/keys"
+      const wish = { scope: "full", tier: "free", expires: "never" }
+      expect((await browser.post(keys, wish)).location).toContain(`${keys}?created=`)
+      fresh.clock.set("2026-11-22T10:15:00Z")
+      const own = { "sec-fetch-site": "same-origin", referer: `${fresh.url}${keys}` }
+      const asked = await browser.post(keys, wish, own)
+      expect(asked.location).toBe(`/dashboard/confirm?next=${encodeURIComponent(keys)}`)
+      const wrong = await browser.post(asked.location!, { password: "not this one" })
+      expect(wrong.status).toBe(400)
+      expect((await browser.post(asked.location!, { password })).location).toBe(keys)
+      expect((await browser.post(keys, wish)).location).toContain(`${keys}?created=`)
+    } finally {
+      await fresh.stop()
+    }
+  })
+})
+
+describe("Every page", () => {
+  /** A path of the route, in the project `shop`; ids that exist nowhere stand for the rest. */
+  const pathOf = ({ path }: Route, project = "shop"): string =>
+    dashboardPrefix +
+    path
+      .replace(":project", project)
+      .replace(":environment", "sandbox")
+      .replace(/:(\w+)/g, (_, name) => `${name}_unknown`)
+
+  /** What a browser may do with a route. */
+  const outcome = ({ location, status }: { location: string | null; status: number }) => {
+    if (status === 403) return "forbidden"
+    if (status === 404) return "hidden"
+    return location?.includes("/sign-in?") ? "sign in" : "allowed"
+  }
+
+  const expected = (route: Route, role: "nobody" | "viewer" | "admin" | "owner"): string => {
+    if (route.access === "anyone") return "allowed"
+    if (role === "nobody") return "sign in"
+    if (route.access === "member") return "allowed"
+    if (route.access === "owner") return role === "owner" ? "allowed" : "hidden"
+    if (role === "viewer" && neededRole(route) === "admin") return "forbidden"
+    return "allowed"
+  }
+
+  const neededRole = (route: Route) => (route.access === "project" ? route.role : undefined)
+
+  // Whatever ends a session ends those of its own browser.
+  const asked = routes.filter(({ path }) => path !== "/sign-out")
+
+  it("is open to the roles that it says, and to no other", async () => {
+    for (const route of asked) {
+      const browsers = { nobody: server.browser(), viewer, admin, owner }
+      for (const [role, browser] of Object.entries(browsers)) {
+        const path = pathOf(route)
+        const reply = route.method === "GET" ? await browser.get(path) : await browser.post(path)
+        const { method } = route
+        expect({ method, path, role, outcome: outcome(reply) }).toEqual({
+          method,
+          path,
+          role,
+          outcome: expected(route, role as keyof typeof browsers),
+        })
+        expect(reply.status).toBeLessThan(500)
+      }
+    }
+  })
+
+  it("of another project is not found, as one of a project that does not exist", async () => {
+    for (const route of asked.filter(({ access }) => access === "project")) {
+      for (const browser of [viewer, admin]) {
+        const replies = await Promise.all(
+          ["bank", "nothing"].map((project) => {
+            const path = pathOf(route, project)
+            return route.method === "GET" ? browser.get(path) : browser.post(path)
+          }),
+        )
+        expect(replies.map(({ status }) => status)).toEqual([404, 404])
+        expect(replies[0]!.text).toBe(replies[1]!.text)
+      }
+    }
+  })
+
+  it("takes no form of another site", async () => {
+    const foreign: ReadonlyArray<Record<string, string>> = [
+      {},
+      { "sec-fetch-site": "cross-site" },
+      { "sec-fetch-site": "same-site" },
+      { origin: "https://evil.example" },
+      { origin: "null" },
+    ]
+    for (const route of routes.filter(({ method }) => method === "POST")) {
+      for (const headers of foreign) {
+        const { status, text } = await owner.post(pathOf(route), {}, headers)
+        expect({ path: route.path, headers, status }).toMatchObject({ status: 403 })
+        expect(text).toContain("does not come from the dashboard")
+      }
+    }
+    const { status } = await owner.post("/dashboard/sign-in", {}, { origin: server.url })
+    expect(status).toBe(400)
+  })
+
+  it("may be loaded by itself alone, and is kept by no cache", async () => {
+    for (const route of asked.filter(({ method }) => method === "GET")) {
+      const { headers, text } = await owner.get(pathOf(route))
+      expect(headers.get("content-security-policy")).toMatch(
+        /default-src 'none'.*frame-ancestors 'none'.*trusted-types 'none'/,
+      )
+      expect(headers.get("x-content-type-options")).toBe("nosniff")
+      expect(headers.get("cache-control")).toBe("no-store")
+      expect(text).not.toMatch(/\sstyle="|\son\w+="|<script(?! type="module" src=)/)
+    }
+  })
+
+  it("shows what people call themselves as text", async () => {
+    const renamed = { name: hostileName, email: "ada@example.com" }
+    expect((await owner.post("/dashboard/account/profile", renamed)).status).toBe(303)
+    for (const path of ["account", "team", "shop/sandbox/keys"]) {
+      const { text } = await owner.get(`/dashboard/${path}`)
+      expect(text).toContain("&lt;b&gt;x&lt;/b&gt; &quot;q&quot; &#39;a&#39; &amp;")
+      expect(text).not.toContain("<b>x")
+    }
+    await owner.post("/dashboard/account/profile", { ...renamed, name: "ada" })
+  })
+
+  it("is not served under a name that is not the server's", async () => {
+    const { port } = new URL(server.url)
+    const { request } = await import("node:http")
+    const statusUnder = (host: string) =>
+      new Promise<number>((resolve, reject) => {
+        const path = "/dashboard/sign-in"
+        request({ host: "127.0.0.1", port, path, headers: { host } }, (reply) => {
+          reply.resume()
+          resolve(reply.statusCode!)
+        })
+          .on("error", reject)
+          .end()
+      })
+    for (const host of ["evil.example", `localhost.evil.example:${port}`, `127.0.0.1.nip.io`]) {
+      expect(await statusUnder(host)).toBe(421)
+    }
+    for (const host of [`localhost:${port}`, "LOCALHOST", `127.0.0.1:${port}`, "[::1]"]) {
+      expect(await statusUnder(host)).toBe(200)
+    }
+  })
+
+  it("has a body of at most 64 KiB and a path that exists", async () => {
+    const most = { email: "x".repeat(limits.pageBodyBytesMax - "email=".length) }
+    expect((await owner.post("/dashboard/sign-in", most)).status).toBe(400)
+    const more = { email: `${most.email}x` }
+    expect((await owner.post("/dashboard/sign-in", more)).status).toBe(413)
+    for (const path of ["/nothing", "/assets/x.js", "/shop/other/keys", "/%00", "/team/"]) {
+      expect((await owner.get(`/dashboard${path}`)).status).toBe(404)
+    }
+    const { status } = await fetch(`${server.url}/dashboard/team`, { method: "DELETE" })
+    expect(status).toBe(405)
+    const front = await fetch(server.url, { headers: { accept: "text/html" }, redirect: "manual" })
+    expect(front.headers.get("location")).toBe("/dashboard")
+  })
+})
+
+describe("With a public URL over https", () => {
+  it("cookies are bound to the host and to TLS, and links name the address", async () => {
+    const fresh = await startDashboard({ publicUrl: "https://laurel.example.com/" })
+    try {
+      const browser = await fresh.owner()
+      expect([...browser.cookies.keys()]).toEqual(["__Host-laurel", "__Host-laurel-device"])
+      const { location } = await browser.post("/dashboard/team/invite", { access: "owner" })
+      const { text } = await browser.get(location!)
+      expect(text).toMatch(/https:\/\/laurel\.example\.com\/dashboard\/join#[\w-]{43}/)
+    } finally {
+      await fresh.stop()
+    }
+  })
+})

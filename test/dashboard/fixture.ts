@@ -1,0 +1,148 @@
+/** A server with its dashboard: the real engine on storage in memory, real accounts and keys, behind a real socket. */
+import "effect/schema/SchemaJITCompiler/enable"
+import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
+import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
+import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
+import type { People } from "../../src/accounts/people/People.ts"
+import * as PeopleLive from "../../src/accounts/people/PeopleLive.ts"
+import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
+import type { SiteOptions } from "../../src/dashboard/request/Site.ts"
+import { Engine } from "../../src/engine/Engine.ts"
+import { Readiness } from "../../src/http/server/Readiness.ts"
+import { listenHttp } from "../../src/http/server/Server.ts"
+import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
+import { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
+import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
+import { engineLayer } from "../engine/engineLayer.ts"
+import { RunningClock } from "../http/RunningClock.ts"
+
+export const password = "correct horse battery"
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Where a redirect leads. */
+  readonly location: string | null
+}
+
+/** A browser that keeps cookies and does not follow redirects. */
+export class Browser {
+  readonly cookies = new Map<string, string>()
+  readonly #url: string
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+    return this.#ask(path, { headers })
+  }
+
+  /** Sends a form of one of the dashboard's own pages, unless `headers` say otherwise. */
+  post(
+    path: string,
+    fields: Record<string, string> = {},
+    headers: Record<string, string> = { "sec-fetch-site": "same-origin" },
+  ): Promise<Reply> {
+    return this.#ask(path, { method: "POST", body: new URLSearchParams(fields), headers })
+  }
+
+  async #ask(path: string, init: RequestInit): Promise<Reply> {
+    const cookie = [...this.cookies].map(([name, text]) => `${name}=${text}`).join("; ")
+    const headers = { ...(init.headers as object), ...(cookie !== "" && { cookie }) }
+    const response = await fetch(`${this.#url}${path}`, { ...init, headers, redirect: "manual" })
+    for (const line of response.headers.getSetCookie()) {
+      const [name = "", text = ""] = line.split(";")[0]!.split("=", 2)
+      if (/Max-Age=0(;|$)/.test(line)) this.cookies.delete(name)
+      else this.cookies.set(name, text)
+    }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: await response.text(),
+      location: response.headers.get("location"),
+    }
+  }
+}
+
+export interface DashboardServer {
+  readonly url: string
+  readonly engine: Engine["Service"]
+  readonly keys: ApiKeys["Service"]
+  readonly people: People["Service"]
+  readonly clock: RunningClock
+  readonly setupToken: string
+  readonly browser: () => Browser
+  /** A browser in which the first owner was made, ada@example.com. */
+  readonly owner: () => Promise<Browser>
+  /** A browser of a new account that an owner invited. */
+  readonly joined: (owner: Browser, name: string, access: string) => Promise<Browser>
+  readonly stop: () => Promise<void>
+}
+
+export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<DashboardServer> => {
+  const clock = new RunningClock("2026-11-22T10:00:00Z")
+  const scope = Scope.makeUnsafe()
+  const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
+    Effect.runPromise(effect.pipe(Scope.provide(scope), Effect.provideService(Clock.Clock, clock)))
+  const memory = MemoryStorage.layer({ state: new MemoryStorage.MemoryState() })
+  const onBroken = () => {
+    throw new Error("broken")
+  }
+  const engineOf = engineLayer({ onBroken }).pipe(Layer.provideMerge(memory))
+  const deliveries = Layer.effect(
+    DeliveryLog,
+    DispatcherLive.make({ resolve: () => Promise.reject(new Error("no names")), onBroken }),
+  )
+  const services = await run(
+    Layer.build(Layer.provideMerge(deliveries, engineOf) as Layer.Layer<Engine | DeliveryLog>),
+  )
+  const engine = Context.get(services, Engine)
+  const accounts = await run(Effect.provide(AccountsLive.make, services))
+  const keys = Context.get(accounts, ApiKeys)
+  const people = await run(Effect.provide(PeopleLive.make, services))
+  const pages = makeDashboard({
+    engine,
+    keys,
+    people,
+    publicUrl: undefined,
+    insecure: false,
+    ...site,
+  })
+  const readiness = { phase: "ready", doing: "" } as const
+  const { takeOver, url } = await run(
+    listenHttp({
+      host: "127.0.0.1",
+      port: 0,
+      bounds: { overloadTurnMs: Number.POSITIVE_INFINITY },
+    }).pipe(Effect.provideService(Readiness, readiness)),
+  )
+  await run(Effect.provide(takeOver({ pages }), Context.merge(services, accounts)))
+  const setupToken = (await run(people.setUp))!
+  const browser = () => new Browser(url)
+  const accept = async (path: string, token: string, name: string) => {
+    const made = browser()
+    const fields = { token, email: `${name}@example.com`, name, password }
+    const { location, status, text } = await made.post(`/dashboard/${path}`, fields)
+    if (status !== 303 || location !== "/dashboard") throw new Error(text)
+    return made
+  }
+  return {
+    url,
+    engine,
+    keys,
+    people,
+    clock,
+    setupToken,
+    browser,
+    owner: () => accept("setup", setupToken, "ada"),
+    joined: async (owner, name, access) => {
+      const { location } = await owner.post("/dashboard/team/invite", { access })
+      const { text } = await owner.get(location!)
+      const [, token] = /join#([\w-]+)/.exec(text)!
+      return accept("join", token!, name)
+    },
+    stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+  }
+}

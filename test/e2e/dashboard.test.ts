@@ -1,0 +1,67 @@
+/** The dashboard of the real process: from the first start to a key that works. */
+import { readdir, readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { Browser, password } from "../dashboard/fixture.ts"
+import { Server, temporaryFolder } from "./program.ts"
+
+describe("The dashboard", () => {
+  it("is set up by the link of the first start, and makes a key that survives a kill", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    await server.stdout.waitFor(/Create the first account of the dashboard with the link in this/)
+    const file = join(folder, "setup-link")
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    const link = (await readFile(file, "utf8")).trim()
+    expect(link).toMatch(/^http:\/\/localhost:\d+\/dashboard\/setup#[\w-]{43}$/)
+    expect(server.stdout.text).not.toContain(link.split("#")[1])
+    const browser = new Browser(server.url)
+    const account = { email: "ada@example.com", name: "Ada", password }
+    const [, token] = link.split("#")
+    expect((await browser.post("/dashboard/setup", { ...account, token: token! })).status).toBe(303)
+    const { location } = await browser.get("/dashboard")
+    const wish = { scope: "full", tier: "free", expires: "never" }
+    const created = await browser.post(location!, wish)
+    const page = await browser.get(created.location!)
+    const [, key] = /id="key"[^>]*>(lk_test_\w+)</.exec(page.text)!
+    await server.stop("SIGKILL")
+
+    const again = await Server.start(folder)
+    await again.stdout.waitFor(/The dashboard: http:\/\/localhost:\d+\/dashboard\n/)
+    expect(await readdir(folder)).not.toContain("setup-link")
+    const moved = new Browser(again.url)
+    for (const [name, text] of browser.cookies) moved.cookies.set(name, text)
+    expect((await moved.get("/dashboard/account")).text).toContain("ada@example.com")
+    const { status } = await fetch(`${again.url}/v1/project`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    expect(status).toBe(200)
+    expect(await again.stop()).toBe(0)
+    const written = await everyByteOf(folder)
+    for (const secret of [password, token!, key!, ...browser.cookies.values()]) {
+      expect(written.includes(secret)).toBe(false)
+      expect(server.stdout.text + again.stdout.text).not.toContain(secret)
+    }
+  })
+
+  it("is not there with LAUREL_DASHBOARD=off", async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder, { LAUREL_DASHBOARD: "off" })
+    for (const path of ["/dashboard", "/dashboard/setup", "/dashboard/assets/islands.js"]) {
+      const { headers, status } = await fetch(`${server.url}${path}`, { redirect: "manual" })
+      expect(status).toBe(404)
+      expect(headers.get("content-type")).toContain("problem+json")
+    }
+    expect(await readdir(folder)).not.toContain("setup-link")
+    expect(server.stdout.text).not.toContain("dashboard")
+    expect(await server.stop()).toBe(0)
+  })
+})
+
+const everyByteOf = async (folder: string): Promise<Buffer> => {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const texts = files
+    .filter((file) => file.isFile())
+    .map((file) => readFile(join(file.parentPath, file.name)))
+  return Buffer.concat(await Promise.all(texts))
+}
