@@ -1,4 +1,4 @@
-/** What HTTP and the operator see of the delivery of webhooks. */
+/** The delivery log as HTTP and the operator see it. */
 import { Context, Effect } from "effect"
 import type { MessageName } from "../domain/message/Message.ts"
 import { invalidRequest, type LaurelError } from "../domain/values/Errors.ts"
@@ -16,7 +16,7 @@ import type { EndpointStats } from "./store/EndpointStats.ts"
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {
   readonly deliveries: ReadonlyArray<Delivery>
-  /** Where the next page goes on; undefined at the end. */
+  /** Where the next page starts; undefined at the end. */
   readonly next: LogPlace | undefined
 }
 
@@ -29,7 +29,7 @@ export interface DeliveryDetails {
 export class DeliveryLog extends Context.Service<
   DeliveryLog,
   {
-    /** The numbers of an endpoint, as they are on disk; `undefined` when there is none with this id. */
+    /** The numbers of an endpoint, as on disk; `undefined` for an unknown id. */
     readonly stats: (
       environment: string,
       webhookId: string,
@@ -43,7 +43,7 @@ export class DeliveryLog extends Context.Service<
         readonly limit: number
       },
     ) => Effect.Effect<LogPage>
-    /** One delivery; `undefined` when there is none of this message. */
+    /** One delivery; `undefined` where the message has none. */
     readonly find: (
       environment: string,
       webhookId: string,
@@ -66,7 +66,7 @@ export interface DeliveryLogParts {
   readonly onBroken: (cause: Broken) => void
 }
 
-/** The storage is broken: the process ends, and nobody goes on without the answer. */
+/** Never ends if the storage is broken: the process ends. */
 export const endsWhenBroken = <A>(
   effect: Effect.Effect<A, Broken>,
   onBroken: (cause: Broken) => void,
@@ -76,7 +76,7 @@ export const endsWhenBroken = <A>(
     return Effect.never
   })
 
-/** Reads what is on disk, after writing what is not yet. */
+/** Reads the store, after a flush. */
 export const deliveryLogOf = ({
   writer,
   feed,

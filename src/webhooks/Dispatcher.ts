@@ -15,15 +15,14 @@
  * Ready and sending ones of which the store has no row are written later (`DeferredDeliveries.ts`): one that succeeds
  * soon is written once. After a crash, the outbox expands their records again.
  *
- * Runs the endpoints: each that has something to do has a supervised fiber, which begins attempts, reads due
- * deliveries from the store when there is room, and sleeps until something is due or has happened. It ends
- * when nothing is left, so an idle endpoint costs its definition.
+ * Each endpoint with work has a supervised fiber, which begins attempts, loads due deliveries when memory has room, and
+ * waits for a due time or a wake-up. It ends when nothing is left, so an idle endpoint costs its definition only.
  *
- * What an endpoint can begin when it is woken begins at once; its fiber is woken only for the rest, since most of
- * the time one attempt ends and the next one begins.
+ * A wake-up begins attempts at once, without the fiber, which is resumed for other work only: most of the time one attempt
+ * ends and the next begins.
  *
- * A defect in one endpoint concerns that endpoint: what it had in memory goes back to the store, and its fiber
- * begins anew after a pause. Reading back is bounded over all endpoints.
+ * A crash concerns one endpoint: its deliveries in memory go back to the store, and its fiber restarts after a pause.
+ * Concurrent loads are bounded over all endpoints.
  */
 import { Cause, Effect, Latch, Semaphore } from "effect"
 import { messageKindAt } from "../domain/message/Message.ts"
@@ -66,7 +65,7 @@ export class Dispatcher {
     this.#options = options
   }
 
-  /** The endpoint may have something to do: it is looked at soon, together with what else happens to it by then. */
+  /** Looks at the endpoint soon, once for all wake-ups until then: it may have work. */
   readonly wake = (endpoint: Endpoint): void => {
     if (this.closing) {
       if (endpoint.inFlight === 0) this.#landing.openUnsafe()
@@ -210,12 +209,12 @@ export class Dispatcher {
     const { number, queue } = endpoint
     const until = now() + 1
     const wanted = queue.roomToLoad
-    // Those that are in memory, or whose outcome is not written yet, are found once more from the first on only.
+    // Only a pass from the start finds those again that are in memory or not written yet.
     const known = queue.size
     const from = queue.beginRead()
     const most = from === undefined ? wanted + known : wanted
     const due = yield* store.due(number, from ?? 0, until, most)
-    // Later than anything can be: somebody has set the clock back.
+    // Due later than any retry can be: the clock was set back.
     const stray = yield* store.due(number, until + longestPauseMs, Number.POSITIVE_INFINITY, wanted)
     const places: Array<DuePlace> = []
     let last: DuePlace | undefined
@@ -234,7 +233,7 @@ export class Dispatcher {
       if (places.length < wanted && !queue.has(place)) places.push(place)
     }
     const dueAt = new Map(places.map((place) => [placeName(place), place.dueAt]))
-    // What was put off after that was read is not due.
+    // A delivery that was postponed after `due` was read is not due.
     const deliveries = (yield* store.pending(number, places)).filter(
       (delivery) => dueAt.get(delivery.place) === delivery.dueAt,
     )
@@ -249,7 +248,7 @@ export class Dispatcher {
       const isSame = found?.record.at === at && messageKindAt(found.record, index) === kind
       const entry = isSame ? found : undefined
       if (erasures.has(delivery) || (entry !== undefined && (yield* isErased(entry)))) {
-        // A walk over the store passes over deliveries on their way there: nobody else would blank this one.
+        // The walk of an erasure skips deliveries that are in a queue: only this blanks it.
         yield* store.blank(delivery)
         queue.drop(delivery, "erased")
       } else if (entry === undefined) queue.drop(delivery, "gone")

@@ -1,8 +1,8 @@
 /**
- * The delivery of webhooks in this process: outbox, endpoints, bookkeeping, jobs and retention, put together.
+ * Assembles the delivery of webhooks: sender thread, store, endpoints, outbox.
  *
- * At the end no new attempts begin; those under way may finish for `shutdownGraceMs`, and what has not finished
- * is given up and stays pending. The last thing is to write what became of all.
+ * Shutdown: no new attempts begin, those under way get `shutdownGraceMs`, the rest is given up and stays pending. A last
+ * flush writes all outcomes.
  */
 import { Clock, Effect, type Scope } from "effect"
 import type { FeedEntry } from "../engine/commit/Feed.ts"

@@ -1,5 +1,5 @@
 /**
- * What a webhook's URL may be. The checks are on the URL as parsed and written anew, since parsers accept many
+ * Validates a webhook's URL. The checks run on the URL as parsed and serialised again, since parsers accept many
  * spellings of one address (`2130706433`, `0x7f.1`, full-width digits) and drop tabs and line breaks.
  */
 import { isIP } from "node:net"

@@ -1,9 +1,8 @@
 /**
- * How hard an endpoint is pressed. It begins with one attempt at a time; each success allows one more at once, up
- * to `webhookConcurrencyMax`, each failure halves that. After `webhookBreakerFailures` failures in a row the
- * circuit is open: nothing is sent for a while, then one attempt, whose success closes it and whose failure
- * doubles the while. A receiver that says how long to wait (429 or 503 with `Retry-After`) is left alone for
- * that long.
+ * Limits the attempts at once to an endpoint. It starts with one; each success allows one more, up to
+ * `webhookConcurrencyMax`, each failure halves them. After `webhookBreakerFailures` failures in a row the circuit opens:
+ * nothing is sent for a pause, then one attempt, whose success closes the circuit and whose failure doubles the pause. A
+ * receiver that answers 429 or 503 with `Retry-After` gets nothing for that long.
  */
 import { limits } from "../../Limits.ts"
 import { jittered } from "./RetrySchedule.ts"
@@ -63,7 +62,7 @@ export class CircuitBreaker {
     }
   }
 
-  /** Somebody has changed the endpoint: what was learnt of it counts no more. */
+  /** Forgets all outcomes, since the endpoint was changed. */
   reset(): void {
     this.#concurrency = 1
     this.#failures = 0

@@ -1,12 +1,11 @@
 /**
- * One endpoint: its definition, what is to be sent to it, and what became of it. `Dispatcher.ts` runs it, in a
- * supervised fiber of its own, while there is something to do. Attempts themselves are plain callbacks.
+ * One endpoint: its definition, its queue, and its attempts under way. `Dispatcher.ts` runs it in a supervised fiber while
+ * it has work. Attempts are plain callbacks.
  *
- * To an endpoint that answers at once a few attempts more are handed to the sender than there are connections, so
- * that the next one is there when a connection gets free. When it fails they come back.
+ * An endpoint that answers at once gets a few attempts more than it has connections, so that the next one is at hand when
+ * a connection is free. When it fails they are taken back.
  *
- * Messages of one user are sent one at a time, so they arrive in order; a message that has to be tried again
- * lets the others pass.
+ * Messages of one user are sent one at a time, so they arrive in order; a message that has to be retried lets others pass.
  */
 import type { KeyObject } from "node:crypto"
 import { Semaphore } from "effect"
@@ -27,7 +26,7 @@ import { nextPause, type RetrySchedule, retryAfterOf } from "./RetrySchedule.ts"
 import type { Slots, Standing } from "./Slots.ts"
 import type { WebhookMetrics } from "./WebhookMetrics.ts"
 
-/** What all endpoints share. */
+/** Shared by all endpoints. */
 export interface Shared {
   readonly writer: DeliveryWriter
   readonly slots: Slots
@@ -39,9 +38,9 @@ export interface Shared {
   readonly random: () => number
   /** How many deliveries of one endpoint may be in memory to be sent. */
   readonly readyMax?: number | undefined
-  /** Milliseconds that only go forward, at the speed of time (`SteadyTime.ts`): for what is due. */
+  /** Milliseconds that only increase, at the speed of time (`SteadyTime.ts`): for due times. */
   readonly now: () => number
-  /** Epoch milliseconds: for what is shown and signed. */
+  /** Epoch milliseconds: for the log and signatures. */
   readonly wallNow: () => number
   /** The endpoint has something to do. */
   readonly wake: (endpoint: Endpoint) => void
@@ -61,7 +60,7 @@ export class Endpoint implements Account {
   readonly breaker: CircuitBreaker
   readonly stats: EndpointStats
   kinds: ReadonlySet<MessageKind>
-  /** Laurel has given it up, and the record that says so is on its way. */
+  /** Laurel disables it; the record is not durable yet. */
   givenUp = false
   readonly #shared: Shared
   #webhook: Webhook
@@ -69,9 +68,9 @@ export class Endpoint implements Account {
   /** Those that sign, as of the last message. */
   #signing: ReadonlyArray<KeyObject> = []
   #sender: MessageSender | undefined
-  /** Held by whoever reads deliveries from the store to change them. */
+  /** Held while deliveries are read from the store to be changed. */
   readonly lock = Semaphore.makeUnsafe(1)
-  /** What is under way, in the order in which it began: few, and an array for the reason of `SlotMap.ts`. */
+  /** Attempts under way, oldest first: few, and an array for the reason given in `SlotMap.ts`. */
   readonly #flights: Array<Flight> = []
   #lastDurationMs = Number.POSITIVE_INFINITY
 
@@ -95,7 +94,7 @@ export class Endpoint implements Account {
     return this.#webhook.status === "enabled" && !this.givenUp
   }
 
-  /** Whether it accepts the message of a fact, of a kind that it asks for: one made after it was created, and addressed to it or to all. */
+  /** Whether a message of a kind that it asks for is for it: newer than its webhook, and addressed to it or to all. */
   accepts({ record }: FeedEntry, index: number): boolean {
     return record.sequence > this.number && isFactFor(record.facts[index]!, this.webhook.id)
   }
@@ -104,7 +103,7 @@ export class Endpoint implements Account {
     return this.#flights.length
   }
 
-  /** Its definition, as it is from now on. */
+  /** Changes its definition. */
   define(webhook: Webhook): void {
     const before = this.#webhook
     this.#webhook = webhook
@@ -132,7 +131,7 @@ export class Endpoint implements Account {
       if (!slots.take(standing, this.inFlight === 0, this.#wake)) return
       this.#send(this.queue.take(at), now)
     }
-    // What was offered to this one may be for another.
+    // Passes an unused offer on.
     slots.offer()
   }
 
@@ -175,7 +174,7 @@ export class Endpoint implements Account {
     return Math.max(this.#lastDurationMs, waited) <= limits.webhookQuickMs
   }
 
-  /** An endpoint that takes long for what is under way counts as failing until it answers. */
+  /** An endpoint that takes long to answer counts as failing until it does. */
   #standing(now: number): Standing {
     const [oldest] = this.#flights
     const slow = oldest !== undefined && now - oldest.startedAt > limits.webhookSlowMs
@@ -227,7 +226,7 @@ export class Endpoint implements Account {
     this.#lastDurationMs = durationMs
     this.#land(delivery)
     const erased = delivery.stage === "revoked" || this.#shared.erasures.has(delivery)
-    // An answer may repeat what it was sent: the id of somebody who is gone is not kept with it.
+    // A reply may repeat the message: the id of an erased user is not kept with it.
     const body = erased || delivery.kind === "user.deleted" ? "" : outcome.body
     delivery.record({ at, durationMs, status, error, body })
     const succeeded = status !== null && status >= 200 && status < 300
@@ -261,7 +260,7 @@ export class Endpoint implements Account {
     if (this.breaker.isOpen || !this.isEnabled) this.#recallAhead()
   }
 
-  /** What still waits in the sender for a connection goes back to the store: it was not tried. */
+  /** Leaves deliveries that wait in the sender for a connection to the store: they were not tried. */
   #recallAhead(): void {
     // Attempts begin in their order.
     for (const { delivery, giveUp } of this.#flights.slice(limits.webhookConcurrencyMax)) {
@@ -284,13 +283,13 @@ export class Endpoint implements Account {
     this.stats.failedAt = 0
   }
 
-  /** Gives up what is under way, without an outcome, and leaves all that is in memory to the store. */
+  /** Gives up attempts under way, without an outcome, and leaves all deliveries in memory to the store. */
   release(): void {
     this.#giveUp()
     this.queue.leaveAll()
   }
 
-  /** It is gone: nothing of it is sent or kept any more. */
+  /** Its webhook is deleted: drops everything in memory. */
   discard(): void {
     this.#giveUp()
     this.queue.clear()
@@ -305,7 +304,7 @@ export class Endpoint implements Account {
     this.closeSender()
   }
 
-  /** Lets go of its connections; attempts under way end as they may. */
+  /** Closes its connections when the attempts under way have ended. */
   closeSender(): void {
     this.#sender?.close()
     this.#sender = undefined

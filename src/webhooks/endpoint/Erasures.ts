@@ -1,6 +1,6 @@
 /**
- * The users whose erasure is being carried out: what is under way or read from the store meanwhile is neither
- * sent again nor kept. Once the store has been searched the entry is not needed any more.
+ * The users whose erasure is under way: deliveries about them that are in flight or read from the store meanwhile are
+ * not sent again, and their replies are not kept. An entry is removed once the store was walked.
  */
 import type { Delivery } from "../store/Delivery.ts"
 

@@ -21,7 +21,7 @@ import {
 import type { DuePlace } from "../store/DeliveryStore.ts"
 import type { DeliveryWriter } from "../store/DeliveryWriter.ts"
 
-/** What is in memory to be sent, over all endpoints. */
+/** The deliveries in memory, over all endpoints. */
 export interface Memory {
   deliveries: number
   bytes: number
@@ -59,7 +59,7 @@ export class Queue {
   /** When the earliest other one of the store is due. */
   nextDueAt = Number.POSITIVE_INFINITY
 
-  /** `isProven`: whether what is sent is answered; else little is kept in memory. */
+  /** `isProven`: whether the endpoint answers; otherwise little is kept in memory. */
   constructor(options: QueueOptions, isProven: () => boolean) {
     this.#options = options
     this.#isProven = isProven
@@ -89,7 +89,7 @@ export class Queue {
     return this.#inMemory === 0 && !this.behind && this.nextDueAt === Number.POSITIVE_INFINITY
   }
 
-  /** Whether a delivery is in memory, or what became of it is not written yet. */
+  /** Whether a delivery is in memory, or left it and is not written yet. */
   has(place: LogPlace): boolean {
     return this.#deliveries.has(placeName(place))
   }
@@ -100,7 +100,7 @@ export class Queue {
     return delivery !== undefined && isInMemory(delivery) ? delivery : undefined
   }
 
-  /** A delivery that was made or set on its way just now: kept, or left to the store. */
+  /** Takes a new or renewed delivery into memory, or leaves it to the store. */
   offer(delivery: Delivery, entry: FeedEntry): void {
     const inOrder = !this.behind && this.#overdue === 0
     if (delivery.urgent || (inOrder && this.room > 0)) {
@@ -145,7 +145,7 @@ export class Queue {
     else this.#ready.push(delivery)
   }
 
-  /** A delivery in memory is set on its way anew, before all others; one that is under way already goes on. */
+  /** Moves a ready delivery to the front, due now; one under way stays as it is. */
   hasten(delivery: Delivery): void {
     const at = this.#ready.indexOf(delivery)
     if (at === -1) return
@@ -206,7 +206,7 @@ export class Queue {
     this.#options.writer.touch(delivery)
   }
 
-  /** What became of a delivery is in the store. Whether there is something to do now. */
+  /** A delivery was written. Answers whether the endpoint has work now. */
   written(delivery: Delivery): boolean {
     const { place, stage } = delivery
     if (stage !== "leaving" && stage !== "overdue") return false
@@ -233,12 +233,12 @@ export class Queue {
     return this.#readUpTo
   }
 
-  /** They were read up to `place`; undefined: up to the end. What came back meanwhile may have been missed. */
+  /** The due ones were read up to `place`; undefined: to the end. The read may have missed those that returned meanwhile. */
   endRead(place: DuePlace | undefined): void {
     this.#readUpTo = this.#cameBack ? undefined : place
   }
 
-  /** Leaves what is ready beyond the first `kept` to the store. */
+  /** Leaves ready deliveries beyond the first `kept` to the store. */
   leaveReady(kept: number): void {
     for (const delivery of this.#ready.splice(kept)) this.settle(delivery)
   }

@@ -1,6 +1,6 @@
 /**
- * All endpoints, as the projects define them: made when a webhook is created or found at the start, defined anew
- * when it changes, discarded when it is deleted. What the projects say is read from their durable states.
+ * All endpoints, as the projects define them: added when a webhook is created or found at the start, redefined when it
+ * changes, removed when it is deleted. Reads the projects' durable states.
  */
 import { Effect } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
@@ -92,7 +92,7 @@ export class Registry {
     }
   })
 
-  /** What the project says of its webhooks has changed. */
+  /** Follows a change of the webhooks of a project. */
   sync(environment: string): void {
     const { webhooks } = Effect.runSync(this.#engine.readProject(environment))
     const neighbours = this.#environments.get(environment)

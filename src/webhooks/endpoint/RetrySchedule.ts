@@ -1,4 +1,4 @@
-/** When a delivery is tried again. */
+/** When a delivery is retried. */
 import { limits } from "../../Limits.ts"
 
 /** The pause before each attempt, the first included, in milliseconds. Each is counted from the attempt before. */
@@ -8,13 +8,13 @@ export const defaultSchedule: RetrySchedule = [
   0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400,
 ].map((seconds) => seconds * 1_000)
 
-/** Up to a fifth more or less, so that what failed together does not come again together. */
+/** Up to a fifth more or less, so that deliveries that failed together are not retried together. */
 export const jittered = (ms: number, random: () => number): number =>
   Math.round(ms * (0.8 + 0.4 * random()))
 
 /**
- * The pause before the next attempt after `tries` failed ones, in milliseconds; `undefined` when there is
- * none. What the receiver asked for (`Retry-After`) can make it longer, not shorter.
+ * The pause before the next attempt after `tries` failed ones, in milliseconds; `undefined` after the
+ * last. The receiver's `Retry-After` can make it longer, not shorter.
  */
 export const nextPause = (
   schedule: RetrySchedule,
@@ -31,8 +31,8 @@ export const longestPause = (schedule: RetrySchedule): number =>
   Math.max(limits.webhookRetryAfterMsMax, 1.2 * Math.max(...schedule))
 
 /**
- * What a `Retry-After` asks for, in milliseconds from `now` (epoch milliseconds): seconds or a date, at most
- * `webhookRetryAfterMsMax`; `undefined` for nothing, nonsense and the past.
+ * The pause that a `Retry-After` asks for, in milliseconds from `now` (epoch milliseconds): seconds or a date, at most
+ * `webhookRetryAfterMsMax`; `undefined` for a missing or malformed value, or a past time.
  */
 export const retryAfterOf = (value: string | undefined, now: number): number | undefined => {
   if (value === undefined) return undefined
@@ -45,7 +45,7 @@ export const retryAfterOf = (value: string | undefined, now: number): number | u
   return ms > 0 ? Math.min(ms, limits.webhookRetryAfterMsMax) : undefined
 }
 
-/** The form of RFC 9110 that is sent; the obsolete ones count as nonsense. */
+/** The form of RFC 9110 that is sent; the obsolete ones count as malformed. */
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
 /** Reads a schedule such as `0,5,300`: whole seconds. `undefined` for other text, and for too many or too long pauses. */

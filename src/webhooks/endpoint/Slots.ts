@@ -1,8 +1,7 @@
 /**
- * How many attempts there may be at once, over all endpoints. Those whose last attempt failed may have no more
- * than half of them, those of which nothing is known yet three quarters, and a second attempt at once to
- * one endpoint also counts among the half: so however many hang, the others go on. Who gets none waits its
- * turn among its equals.
+ * The attempts under way over all endpoints, bounded. Endpoints whose last attempt failed may use half of the slots, new
+ * ones three quarters, and an endpoint's second attempt at once counts as failing: endpoints that hang cannot take the
+ * slots of those that answer. An endpoint without a slot waits in the queue of its standing.
  */
 export type Standing = "proven" | "unknown" | "failing"
 
@@ -23,7 +22,7 @@ export class Slots {
     }
   }
 
-  /** Whether there is one for anybody. */
+  /** Whether a slot is free for any standing. */
   get areFree(): boolean {
     return this.inUse < this.#most.failing
   }
@@ -44,7 +43,7 @@ export class Slots {
     this.offer()
   }
 
-  /** Wakes the next one for whom there is a slot. Whoever was woken and takes none passes the offer on. */
+  /** Wakes the next endpoint that may have a slot. If it takes none, it calls `offer` again. */
   offer(): void {
     const { failing, proven, unknown } = this.#waiting
     if (proven.size + unknown.size + failing.size === 0) return
@@ -57,7 +56,7 @@ export class Slots {
     }
   }
 
-  /** Whoever waits does not any more. */
+  /** Removes a waiting endpoint. */
   forget(wake: () => void): void {
     for (const waiting of Object.values(this.#waiting)) waiting.delete(wake)
   }

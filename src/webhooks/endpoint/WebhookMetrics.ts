@@ -1,7 +1,7 @@
-/** What the delivery of webhooks says of itself to `Metrics`. */
+/** The metrics of webhook delivery. */
 import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
-/** What is read when the metrics are asked for. */
+/** Read at each scrape. */
 export interface ObservedWebhooks {
   readonly pending: () => number
   readonly inFlight: () => number
@@ -39,12 +39,12 @@ export class WebhookMetrics {
     else this.#failed.increment()
   }
 
-  /** A page of deliveries was searched for erased users. */
+  /** An erasure read a page of deliveries. */
   erasureWalked(): void {
     this.#erasurePages.increment()
   }
 
-  /** So many records are gone before webhooks were made of them. */
+  /** Records were pruned before the outbox read them. */
   missed(records: number): void {
     this.#missed.add(records)
   }

@@ -1,13 +1,13 @@
 /**
- * Takes what the store has of erased users out of deliveries: pending ones are dropped, and no answer that may repeat
- * what was sent is kept.
+ * Erases users from stored deliveries: drops pending ones, and blanks the replies of receivers, which may repeat what was
+ * sent.
  *
- * The store has no index by user, which each delivery would pay for. So an erasure walks all deliveries of its
- * environment, and one walk serves all erasures that wait when it begins: N erasures cost as many walks as fit between
- * the first and the last, at most one per `webhookEraseGatherMs`. An endpoint's lock is held for one page at a time,
- * so its fiber loads what is due between two pages.
+ * The store has no index by user, which each delivery would pay for. An erasure walks all deliveries of its environment,
+ * and one walk serves all erasures that wait when it begins: N erasures cost as many walks as fit between the first and the
+ * last, at most one per `webhookEraseGatherMs`. A walk holds an endpoint's lock for one page at a time, so the endpoint's
+ * fiber loads due deliveries between two pages.
  *
- * What changes place during a walk is in a queue meanwhile, and `Erasures` sees to that until the job has ended.
+ * A delivery that changes its table during a walk is in a queue meanwhile: `Erasures` covers those until the job ends.
  */
 import { Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
@@ -48,7 +48,7 @@ export class Eraser {
     return this.#waiting.size
   }
 
-  /** Ends when nothing of the user is left, but for what is in flight; `Erasures` must know the user. */
+  /** Ends when the user is erased, except from attempts in flight; `Erasures` must know the user. */
   erase(job: Erasure): Effect.Effect<void, Broken> {
     return Effect.suspend(() => {
       this.#waiting.add(job)
@@ -57,7 +57,7 @@ export class Eraser {
   }
 
   readonly #turn = Effect.fnUntraced(function* (this: Eraser, job: Erasure) {
-    // The walk before was for this one, too.
+    // The previous walk served this erasure, too.
     if (!this.#waiting.has(job)) return
     const pause = this.#endedAt + limits.webhookEraseGatherMs - this.#options.now()
     if (pause > 0) yield* Effect.sleep(pause)
@@ -81,7 +81,7 @@ export class Eraser {
           from = yield* this.#page(endpoint, status, from)
           pages++
           metrics.erasureWalked()
-          // Others load, and what was found is written.
+          // Endpoints load, and the writer flushes.
           yield* yieldToEventLoop
           if (writer.unwritten >= limits.webhookUnwrittenMax) yield* writer.room
         }
@@ -90,12 +90,12 @@ export class Eraser {
     yield* writer.settledFlushed
     const durationMs = now() - startedAt
     if (durationMs < limits.webhookEraseGatherMs) return
-    yield* Effect.logInfo("Erased users were taken out of the deliveries of webhooks").pipe(
+    yield* Effect.logInfo("Users erased from webhook deliveries").pipe(
       Effect.annotateLogs({ environment, users, pages, durationMs }),
     )
   })
 
-  /** Drops what waits in memory; what is in flight is dropped when it ends, since it may end after the walk. */
+  /** Drops deliveries in memory; those in flight when they end, which may be after the walk. */
   #eraseInMemory(endpoint: Endpoint): Effect.Effect<void, Broken> {
     const { writer, erasures, store } = this.#options
     const { queue } = endpoint
@@ -131,7 +131,7 @@ export class Eraser {
     return this.#alone(endpoint, read)
   }
 
-  /** Nobody else takes deliveries of the endpoint from the store meanwhile, and none moves within it. */
+  /** Runs `work` while no delivery of the endpoint is loaded from the store or moves within it. */
   #alone<A>(endpoint: Endpoint, work: Effect.Effect<A, Broken>): Effect.Effect<A, Broken> {
     return Semaphore.withPermit(endpoint.lock, this.#options.writer.betweenWrites(work))
   }

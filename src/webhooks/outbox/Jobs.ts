@@ -1,7 +1,7 @@
 /**
- * What takes longer than one record's turn: to forget an endpoint, to recover what it missed, to forget a
- * user. A job is written with the cursor that has passed its record, goes on after a restart where it was, and
- * may be done twice without harm. Each runs in a fiber of its own; recoveries one after another.
+ * Jobs that take longer than one record's turn: purge a deleted endpoint, recover missed messages, erase a user. A job is
+ * written with the cursor that passed its record, resumes after a restart, and is idempotent. Jobs run side by side;
+ * recoveries one at a time.
  */
 import { Effect, Semaphore } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"

@@ -1,16 +1,15 @@
 /**
- * Expands durable records into deliveries, one after another, behind a cursor that is written together with
- * them (`DeliveryWriter.ts`). It follows the journal while there is a webhook anywhere; otherwise it costs
- * nothing. What a record asks to be done (redeliver, recover, forget a user) is taken in the same order.
+ * Expands durable records into deliveries, in order, behind a cursor that is written together with them
+ * (`DeliveryWriter.ts`). It follows the journal while any webhook exists; otherwise it costs nothing. Jobs and commands of
+ * records (redeliver, recover, erase a user, delete a webhook) are taken in the same order.
  *
- * Of a user who was erased since, the messages before that are not made, however far behind it is.
+ * Records of a user who was erased since make no deliveries.
  *
- * After a crash, records that were expanded already are expanded once more, without the deliveries that the store has of
- * them (up to `reached`). Which those are is read before anything is sent: later they move between the tables.
+ * After a crash, records are expanded again, except the deliveries that the store has of them (up to `reached`). Those
+ * are read before anything is sent: later they move between the tables.
  *
- * An endpoint gets the messages of records after the one that created it, of the kinds that it asks for when
- * they are expanded, as long as it is enabled. Beyond `pendingMax` pending ones it is full: what comes then
- * is counted as dropped, and can be recovered later.
+ * An endpoint gets the messages of records after its creation, of the kinds that it asks for at that moment, while it is
+ * enabled. At `pendingMax` pending deliveries it is full: further ones are counted as dropped, and can be recovered.
  */
 import { Effect, Latch } from "effect"
 import { messageKindAt } from "../../domain/message/Message.ts"
@@ -50,7 +49,7 @@ export class Outbox {
   #cursor = 0
   /** Up to here deliveries may have been written before. */
   #reached = 0
-  /** By endpoint, what the store has of those, by place. */
+  /** The stored deliveries of those records, by endpoint and place. */
   readonly #written = new Map<number, ReadonlyMap<string, Written>>()
   #hasRun = false
   /** Open while there may be webhooks. */
@@ -143,7 +142,7 @@ export class Outbox {
         if (asked) yield* this.#obey(entry, subject.environment)
         let dropped = false
         if (subject.actor !== "directory" && registry.has(subject.environment)) {
-          // The newest record can not be of somebody who was erased since.
+          // No erasure can follow the newest record.
           const isErased = sequence < feed.head && (yield* this.#options.isErased(entry))
           if (!isErased) {
             if (sequence > this.#reached && this.#written.size > 0) this.#written.clear()
@@ -170,7 +169,7 @@ export class Outbox {
       this.#options.metrics.missed(first - missed.from)
       this.#cursor = first - 1
       return Effect.annotateLogs(
-        Effect.logError("The journal of these records is gone: webhooks were not told of them"),
+        Effect.logError("Records were pruned before the outbox read them; their webhooks are lost"),
         missed,
       )
     }),
@@ -251,7 +250,7 @@ export class Outbox {
     return dropped
   }
 
-  /** What waits in memory may not be written yet, and what is written may not be in memory. */
+  /** Pending ones in memory may not be written yet, and written ones may not be in memory. */
   #isFull({ queue, stats }: Endpoint): boolean {
     const { writer, pendingMax, pendingTotalMax } = this.#options
     const waiting = Math.max(stats.stored.pending, queue.inMemory)
@@ -259,13 +258,13 @@ export class Outbox {
   }
 }
 
-/** What the store has of a delivery: when its record was decided, and under which keys it is. */
+/** A stored delivery: when its record was decided, and its keys. */
 interface Written {
   readonly at: number
   readonly stored: NonNullable<Delivery["stored"]>
 }
 
-/** Whether a record changes webhooks or what is known of their deliveries. */
+/** Whether a record has a command for the outbox. */
 const isAbout = ({ record }: FeedEntry): boolean => {
   for (const { kind } of record.facts) {
     if (kind === "user.deleted" || kind.startsWith("webhook.")) return true

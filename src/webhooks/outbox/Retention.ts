@@ -1,7 +1,7 @@
 /**
- * Keeps the log of each endpoint bounded: of each status the newest, and none older than its time. What waits
- * for longer than that, because its endpoint is disabled or never answers, is dropped: its message can not be
- * read back for ever.
+ * Bounds the log of each endpoint: keeps the newest `logMax` of each status, none older than `retentionMs`. A delivery
+ * pending for longer, because its endpoint is disabled or never answers, is dropped as expired: the journal does not
+ * keep its message for ever.
  */
 import { Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
@@ -34,7 +34,7 @@ export class Retention {
     this.#options = options
   }
 
-  /** Whether an endpoint keeps more than it may. */
+  /** Whether the log of an endpoint is too long. */
   isOver({ stats }: Endpoint): boolean {
     return ended.some(
       (status) => stats.stored[status] > this.#options.logMax + limits.webhookLogSlack,
@@ -51,7 +51,7 @@ export class Retention {
     })
   }
 
-  /** Brings an endpoint back to what it may keep. */
+  /** Prunes the log of an endpoint to `logMax` deliveries of each status. */
   trim(endpoint: Endpoint): Effect.Effect<void, Broken> {
     const { writer, logMax } = this.#options
     const trimmed = Effect.gen({ self: this }, function* () {
@@ -73,7 +73,7 @@ export class Retention {
     return Semaphore.withPermit(endpoint.lock, trimmed)
   }
 
-  /** Removes what is too old, and drops what has waited too long. */
+  /** Prunes ended deliveries older than `retentionMs`, and drops pending ones. */
   sweep(endpoint: Endpoint): Effect.Effect<void, Broken> {
     const { writer, retentionMs, store, now } = this.#options
     const before = now() - retentionMs
@@ -85,7 +85,7 @@ export class Retention {
       const old = oldest.filter(isOld)
       const waiting = old.filter((delivery) => !endpoint.queue.has(delivery))
       for (const delivery of waiting) endpoint.queue.drop(delivery, "expired")
-      // What is in memory is looked at when it is sent.
+      // Those in memory expire when they are loaded again.
       return waiting.length > 0 && waiting.length === old.length
     })
     const swept = Effect.gen({ self: this }, function* () {
@@ -113,7 +113,7 @@ export class Retention {
     const removal = Effect.gen(function* () {
       const { count, entries } = yield* store.removal(number, status, most, mayGo)
       if (count === 0 || !writer.isThere(endpoint)) return 0
-      // What is in memory may count what belongs to the next write.
+      // The numbers in memory may count deliveries of the next write.
       const stored = yield* store.stats(number)
       stored.stored[status] -= count
       yield* writer.writeNow([...entries, jsonEntry("endpoints", statsKey(number), stored)])
@@ -125,7 +125,7 @@ export class Retention {
     return removed
   })
 
-  /** Of records that may be expanded again, it must be known what was sent. */
+  /** Outcomes of records that may be expanded again must be kept. */
   #isPassed({ sequence }: RecordName): boolean {
     return sequence <= this.#options.writer.cursorWritten
   }

@@ -1,7 +1,7 @@
 /**
- * Which addresses webhooks may be sent to: public ones, and what the operator allows. Refuses what leads
- * back into a machine, its network or a cloud's metadata service, in IPv4, IPv6, and IPv4 inside IPv6.
- * Pure: names are resolved elsewhere, and every address they resolve to is asked about here.
+ * The addresses that webhooks may reach: public ones, and the operator's allowed ranges. Refuses addresses that lead back into
+ * a machine, its network or a cloud's metadata service, in IPv4, IPv6, and IPv4 inside IPv6. Pure: names are resolved
+ * elsewhere, and each of their addresses is checked here.
  */
 import { BlockList, isIP } from "node:net"
 
@@ -65,7 +65,7 @@ export class AllowedRanges {
   readonly cidrs: ReadonlyArray<string>
   readonly #list: BlockList
 
-  /** Throws on what is no CIDR such as `10.1.0.0/16` or `fd00::/8`. */
+  /** Throws unless each is a CIDR such as `10.1.0.0/16` or `fd00::/8`. */
   constructor(cidrs: ReadonlyArray<string>) {
     this.cidrs = cidrs
     const v4: Array<Cidr> = []

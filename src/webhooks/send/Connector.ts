@@ -1,8 +1,7 @@
 /**
- * Opens connections for webhooks, behind the address guard: at every connection the host is resolved once, every
- * address that it has is checked, and the connection goes to one of those and nowhere else. Literal
- * addresses, for which Node asks no look-up, are checked before; what the socket is connected to in the end,
- * after. No proxy is asked, whatever the environment says.
+ * Opens connections behind the address guard: each connection resolves the host once, checks every address, and connects to
+ * one of those. Literal addresses, for which Node makes no look-up, are checked before; the address that the socket reached,
+ * after. Proxies are ignored, whatever the environment says.
  */
 import { isIP, type LookupFunction, type Socket } from "node:net"
 import { buildConnector } from "undici"

@@ -1,7 +1,7 @@
 /**
- * Finds the addresses of a host, and refuses those that may not be reached. By DNS over the network and not by the
- * system's `getaddrinfo`, which blocks one of the process's few threads for as long as a name server is silent: the
- * journal is written by those. `localhost` and the hosts file of the machine are known all the same.
+ * Resolves host names and refuses addresses that webhooks may not reach. Uses DNS over the network instead of the
+ * system's `getaddrinfo`, which blocks a thread of the pool that writes the journal for as long as a name server is silent.
+ * Knows `localhost` and the machine's hosts file.
  */
 import { Resolver as DnsResolver } from "node:dns/promises"
 import { readFile } from "node:fs/promises"

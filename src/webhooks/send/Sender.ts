@@ -1,14 +1,14 @@
 /**
- * One attempt to deliver a message: a POST over a connection that is this endpoint's own.
+ * One attempt to deliver a message: a POST over a connection that only this endpoint uses.
  *
- * - No more are under way than there are connections; others wait here, in order. An attempt begins when one is free
- *   for it, or may be opened: from then on its time runs.
- * - What counts is the status: 2xx is success, as soon as it is there. Nothing is followed.
- * - Everything is bounded, whatever the receiver does: the whole attempt by `timeoutMs`, header fields by
- *   `webhookHeaderBytesMax`, and of the body no more is read than `webhookReplyReadBytesMax`, of which the
- *   first `webhookReplyKeptBytesMax` are kept. What goes on after that is cut.
- * - A connection that was kept open may have been closed by the receiver just now. Such an attempt is made once
- *   more, on a new connection.
+ * - At most `connectionsMax` attempts are under way; others wait here, in order. An attempt's time runs from when it has a
+ *   connection, or may open one.
+ * - The status decides: a 2xx is success as soon as it arrives. Redirects are not followed.
+ * - Everything is bounded, whatever the receiver does: the attempt by `timeoutMs`, header fields by
+ *   `webhookHeaderBytesMax`, the body by `webhookReplyReadBytesMax`, of which the first `webhookReplyKeptBytesMax` are kept.
+ *   A longer body is cut off.
+ * - The receiver may close a kept-open connection just as an attempt begins. Such an attempt is repeated once, on a new
+ *   connection.
  *
  * Plain callbacks: a fiber for each attempt would cost more than the rest of it.
  */
@@ -42,11 +42,11 @@ export interface Outcome {
 }
 
 export interface OutgoingMessage {
-  /** One object for all whom it is sent to; `bytes` of the text are made with the first. */
+  /** One object for all endpoints; the first attempt adds the `bytes` of its text. */
   readonly message: Told & { bytes?: Buffer }
   /** When it is sent, since 1970. */
   readonly timestampSeconds: number
-  /** What it is signed with, the same array as long as they are the same. */
+  /** The signing keys, the same array while they are the same. */
   readonly keys: ReadonlyArray<KeyObject>
 }
 
@@ -58,9 +58,9 @@ export interface SenderOptions {
 
 /** Sends messages to one URL. */
 export interface MessageSender {
-  /** Sends a message and calls back once, later, with what became of it; the function returned gives it up, without an outcome. */
+  /** Sends a message and calls back once, later, with the outcome. The returned function gives it up, without one. */
   readonly send: (message: OutgoingMessage, settled: (outcome: Outcome) => void) => () => void
-  /** Lets go of what it holds as soon as nothing is under way. */
+  /** Closes its connections once nothing is under way. */
   readonly close: () => void
 }
 
@@ -107,7 +107,7 @@ export class Sender implements MessageSender {
     attempt.begin(idle ?? this.#connection(), idle !== undefined)
   }
 
-  /** There is a connection from the first attempt on. */
+  /** A connection, which opens with its first attempt. */
   #connection(): Client {
     return new Client(this.#origin, {
       connect: this.#options.connect,
@@ -277,7 +277,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-/** What is kept of a body, as text; a character that is cut in two at the end is left out, and of what is no text there is less. */
+/** The start of a body as text, without a character cut in two at its end; shorter where it is not text. */
 const textOf = (chunks: ReadonlyArray<Buffer>): string => {
   const bytes = Buffer.concat(chunks).subarray(0, limits.webhookReplyKeptBytesMax)
   let text = bytes.toString("utf8").replace(/\ufffd+$/, "")

@@ -1,6 +1,6 @@
 /**
- * What the thread that sends is told, and what it tells (`SenderThread.ts`, `SenderWorker.ts`). Both go in batches,
- * in order. Senders and attempts are named by numbers that are given once.
+ * The protocol between `SenderThread.ts` and its worker (`SenderWorker.ts`). Orders and reports go in batches, in order.
+ * Senders and attempts are named by numbers that are used once.
  */
 import type { KeyObject } from "node:crypto"
 import type { Told } from "../../engine/commit/Feed.ts"
@@ -17,7 +17,7 @@ export interface SenderSettings {
 
 export type SenderOrder =
   | readonly ["open", sender: number, url: string]
-  /** What its messages are signed with from now on. */
+  /** The keys that sign its messages from now on. */
   | readonly ["keys", sender: number, keys: ReadonlyArray<KeyObject>]
   | readonly ["send", sender: number, attempt: number, message: Told, timestampSeconds: number]
   | readonly ["giveUp", attempt: number]
@@ -25,25 +25,25 @@ export type SenderOrder =
   /** The addresses of a host that was asked for; null where it has none. */
   | readonly ["resolved", question: number, addresses: ReadonlyArray<string> | null]
 
-/** What has become of attempts, `outcomeLength` values for each: arrays of their own would cost more to tell. */
+/** Outcomes of attempts, `outcomeLength` values each: an array for each would cost more to transfer. */
 export type SenderOutcomes = Array<number | string | null | undefined>
 export const outcomeLength = 6
 
-/** What the thread tells in one go. */
+/** A batch of reports from the thread. */
 export interface SenderReports {
   readonly outcomes: SenderOutcomes
   /** Hosts whose addresses it asks for, by the number of the question. */
   readonly questions: ReadonlyArray<readonly [question: number, host: string]>
 }
 
-/** Adds the outcome of an attempt to what is told. */
+/** Adds the outcome of an attempt to a report. */
 export const pushOutcome = (
   outcomes: SenderOutcomes,
   attempt: number,
   { body, durationMs, error, retryAfter, status }: Outcome,
 ): number => outcomes.push(attempt, status, error, body, retryAfter, durationMs)
 
-/** Calls `settle` with each outcome that was told. */
+/** Calls `settle` with each outcome of a report. */
 export const eachOutcome = (
   outcomes: SenderOutcomes,
   settle: (attempt: number, outcome: Outcome) => void,

@@ -1,12 +1,12 @@
 /**
- * Sends from a thread of its own (`SenderWorker.ts`): sockets, TLS and signatures take nothing of the event loop
+ * Sends from a thread of its own (`SenderWorker.ts`), so that sockets, TLS and signatures take no time of the event loop
  * that the actors share.
  *
- * - It is started with the first message, and ends with `close`.
- * - What goes over in one go is one batch; what comes back is told together, a little later. What is over there is
- *   bounded by who sends: no more attempts than `webhookAttemptsAtOnceMax` are under way.
- * - Should the thread end by itself, a defect, every attempt under way ends without a reply, and the next one
- *   starts another thread. Whether a receiver got the message is not known then, as after every reset.
+ * - The thread starts with the first message and ends with `close`.
+ * - Orders of one turn go over as one batch; outcomes come back in batches, a few milliseconds later. The attempts in the
+ *   thread are bounded by `webhookAttemptsAtOnceMax`.
+ * - If the thread crashes, every attempt under way ends without a reply, as after a connection reset, and the next attempt
+ *   starts another thread.
  */
 import type { KeyObject } from "node:crypto"
 import { Worker } from "node:worker_threads"
@@ -39,7 +39,7 @@ export class SenderThread {
   #orders: Array<SenderOrder> = []
   readonly #attempts = new Numbering<Settled>()
   #senders = 0
-  /** How many threads have ended: what those had open is open no more. */
+  /** How many threads have ended, and with them their senders. */
   #ended = 0
 
   constructor(options: SenderThreadOptions) {
@@ -71,7 +71,7 @@ export class SenderThread {
     }
   }
 
-  /** Ends the thread, and with it all connections. What is under way has no outcome. */
+  /** Ends the thread and all connections. Attempts under way have no outcome. */
   async close(): Promise<void> {
     this.#attempts.takeAll()
     const worker = this.#worker
@@ -95,7 +95,7 @@ export class SenderThread {
     const orders = this.#orders
     this.#orders = []
     if (this.#worker === undefined) {
-      // Nothing is begun only to be given up.
+      // Every attempt was given up meanwhile: no thread starts for those.
       if (this.#attempts.size === 0) {
         this.#ended++
         return
@@ -122,10 +122,10 @@ export class SenderThread {
       this.#worker = undefined
       this.#orders = []
       this.#ended++
-      onFailure(failure ?? new Error(`The thread that sends webhooks has ended with ${code}`))
+      onFailure(failure ?? new Error(`The webhook sender thread exited with ${code}`))
       for (const settled of this.#attempts.takeAll()) settled(lost)
     })
-    // Whoever waits for an outcome says so by other means.
+    // The process does not wait for the thread.
     worker.unref()
     return worker
   }
@@ -144,7 +144,7 @@ export class SenderThread {
   }
 }
 
-/** The outcome of what was under way in a thread that has ended. */
+/** The outcome of attempts in a thread that crashed. */
 const lost: Outcome = {
   status: null,
   error: "connection_failed",

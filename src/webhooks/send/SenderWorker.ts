@@ -1,6 +1,6 @@
 /**
- * The thread that sends: runs in a worker that `SenderThread.ts` starts. It signs, keeps the connections, and knows
- * nothing of deliveries. Names are resolved by whoever started it; what they lead to is checked here.
+ * The sender thread: a worker that `SenderThread.ts` starts. It signs, keeps the connections, and knows nothing of
+ * deliveries. The main thread resolves names; this one checks their addresses.
  */
 import type { KeyObject } from "node:crypto"
 import { parentPort, workerData } from "node:worker_threads"
@@ -21,7 +21,7 @@ import { SlotMap } from "./SlotMap.ts"
 const { allowed, timeoutMs, trusted } = workerData as SenderSettings
 const port = parentPort!
 
-// To wake the other thread costs more than to sign a message: outcomes are told together, as long as there are more.
+// Waking the other thread costs more than signing a message, so outcomes are reported in batches.
 let outcomes: SenderOutcomes = []
 let questions: Array<readonly [question: number, host: string]> = []
 let due: NodeJS.Timeout | undefined
@@ -66,7 +66,7 @@ interface Open {
   keys: ReadonlyArray<KeyObject>
 }
 const senders = new Map<number, Open>()
-/** What gives each up. */
+/** The functions that give attempts up. */
 const attempts = new SlotMap<() => void>()
 
 const obey = (order: SenderOrder): void => {

@@ -23,7 +23,7 @@ const toleranceSeconds = 300
 /** A new secret. */
 export const makeSecret = (): string => prefix + randomBytes(secretBytes).toString("base64")
 
-/** The key that a secret stands for. Throws on what is no secret. */
+/** The key of a secret. Throws on malformed text. */
 export const secretKey = (secret: string): KeyObject => {
   const text = secret.startsWith(prefix) ? secret.slice(prefix.length) : ""
   const bytes = Buffer.from(text, "base64")
@@ -49,11 +49,11 @@ export const sign = (
 ): string => keys.map((key) => `v1,${signature(key, id, String(timestampSeconds), body)}`).join(" ")
 
 export interface SignedRequest {
-  /** The secret that registering or rotating has told. */
+  /** The secret, as answered when the webhook was created or its secret rotated. */
   readonly secret: string
   /** The header fields of the request, names in lower case. */
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** The body as it came, byte by byte: not parsed and written anew. */
+  /** The body as received, byte by byte: not parsed and serialised again. */
   readonly body: string | Uint8Array
   /** Epoch milliseconds; now by default. */
   readonly now?: number

@@ -1,21 +1,21 @@
 /**
- * What is under way, under numbers that are never given twice (`Numbering`). Another thread may keep what belongs to
- * the same numbers (`SlotMap`).
+ * A map of items under way by number. `Numbering` gives the numbers, each once; `SlotMap` holds other data under the same
+ * numbers, in another thread.
  *
- * Slots that are used again, instead of a map: one that changes all the time leaves a trail of old tables, and through
- * a table that has grown old the garbage collector keeps everything that came after it.
+ * Reused slots instead of a `Map`: one that changes all the time leaves old tables behind, and a table that has reached the
+ * old generation keeps everything after it alive.
  */
 export class SlotMap<A> {
   readonly #slots: Array<{ readonly number: number; readonly value: A } | undefined> = []
   size = 0
 
-  /** Keeps `value` under a number under which there is nothing. */
+  /** Holds `value` under an unused number. */
   set(number: number, value: A): void {
     this.#slots[slotOf(number)] = { number, value }
     this.size++
   }
 
-  /** Lets go of what is under a number; `undefined` where that is nothing any more. */
+  /** Removes and returns the value of a number; `undefined` if it has none any more. */
   take(number: number): A | undefined {
     const slot = slotOf(number)
     const held = this.#slots[slot]
@@ -25,7 +25,7 @@ export class SlotMap<A> {
     return held.value
   }
 
-  /** Lets go of everything. */
+  /** Removes and returns everything. */
   takeAll(): ReadonlyArray<A> {
     const held = this.#slots.filter((slot) => slot !== undefined)
     for (const { number } of held) this.take(number)

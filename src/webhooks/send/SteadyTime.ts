@@ -1,6 +1,6 @@
 /**
- * A time that goes as fast as time passes: with the engine's where that goes ahead, with the time that has passed where
- * the engine's is slower, since the machine's clock was set back. So what is due in five minutes is due in five minutes.
+ * A clock for due times that runs at the speed of time: with the engine's clock where that runs ahead, with the monotonic
+ * clock where the engine's stands still because the machine's clock was set back.
  */
 import type { Clock } from "effect"
 
@@ -20,7 +20,7 @@ export class SteadyTime {
     this.#monotonic = clock.monotonicTimeNanosUnsafe()
   }
 
-  /** Epoch milliseconds, as long as nobody sets the clock. */
+  /** Epoch milliseconds, unless the clock was set. */
   readonly now = (): number => {
     const engine = this.#engineNow()
     const monotonic = this.#clock.monotonicTimeNanosUnsafe()

@@ -1,26 +1,25 @@
 /**
- * Ends what takes longer than it may: a few at once, such as the attempts of one endpoint. One timer serves all, since
- * all may take the same time: who began first is due first. Setting and clearing a timer for each would cost more.
+ * Times out a few items at once, such as the attempts of one endpoint. All have the same timeout, so the oldest ends first
+ * and one timer serves all; a timer for each would cost more.
  *
- * Only time counts in which the process ran: after a standstill timers fire before replies are read, and the receiver
- * would be blamed. So the timer fires every `runningStepMs`; late by as much again, it gives all that is under way that
- * time back, and one step more.
+ * Only time in which the process runs counts: after a pause of the process, timers fire before replies are read, and the
+ * receiver would be blamed. So the timer fires every `runningStepMs`; if it is late by as much again, all items get that time
+ * back, and one step more.
  *
- * An array, looked through: a map that changes all the time leaves a trail of old tables, and through one of them that
- * has grown old the garbage collector keeps all that came after it.
+ * An array, searched linearly, for the reason given in `SlotMap.ts`.
  */
 import { limits } from "../../Limits.ts"
 
 export class TimeoutQueue<A> {
   readonly #timeoutMs: number
   readonly #expired: (one: A) => void
-  /** What is under way, in the order in which it began, and when it is over. */
+  /** Items under way, oldest first, and when each times out. */
   readonly #ends: Array<{ readonly one: A; at: number }> = []
   #timer: NodeJS.Timeout | undefined
   /** When the timer is to fire, in milliseconds of `performance.now()`. */
   #fireAt = 0
 
-  /** `expired` is called with what has not been removed after the time. */
+  /** Calls `expired` with each item that is not removed in time. */
   constructor(timeoutMs: number, expired: (one: A) => void) {
     this.#timeoutMs = timeoutMs
     this.#expired = expired

@@ -1,6 +1,6 @@
 /**
- * Deliveries that were made not long ago and wait in memory to be sent: they are not written for a while, so one that
- * succeeds soon is written once. In the order of the journal, since the cursor stays before the oldest.
+ * New deliveries that are in memory and not written yet: one that succeeds soon is written once. In journal order, since
+ * the cursor stays before the oldest.
  */
 import type { Delivery } from "./Delivery.ts"
 

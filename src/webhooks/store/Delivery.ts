@@ -1,7 +1,7 @@
 /**
- * A delivery: one message on its way to one endpoint, named by the number of the endpoint (`Webhook.since`) and
- * the place of the message in the journal. So the same message makes the same delivery, however often it is
- * expanded. What the store keeps of it is small; the message itself is read back from the journal.
+ * A delivery: one message for one endpoint, named by the endpoint's number (`Webhook.since`) and the message's place in
+ * the journal. Expanding a record again therefore makes the same delivery. The store keeps no message: it is read from
+ * the journal.
  */
 import { hash } from "node:crypto"
 import { factId, factNameOf, type MessageName, messageId } from "../../domain/message/Message.ts"
@@ -13,7 +13,7 @@ import { asBuffer, compositeKey } from "../../storage/Keys.ts"
 export const deliveryStatuses = ["pending", "succeeded", "failed", "dropped"] as const
 export type DeliveryStatus = (typeof deliveryStatuses)[number]
 
-/** What became of one attempt. */
+/** The outcome of one attempt. */
 export interface AttemptResult {
   /** When it began, epoch milliseconds. */
   readonly at: number
@@ -34,7 +34,7 @@ export type DropReason = "erased" | "gone" | "expired"
 /** Where a delivery stands, as `Dispatcher.ts` draws it. Only the `Queue` of its endpoint changes it. */
 export type DeliveryStage = "stored" | "ready" | "sending" | "revoked" | "leaving" | "overdue"
 
-/** What the store keeps. Times are epoch milliseconds. */
+/** The stored part of a delivery. Times are epoch milliseconds. */
 export interface DeliveryState {
   status: DeliveryStatus
   /** How many attempts there were, and how many of those since it was last set on its way. */
@@ -66,9 +66,9 @@ export class Delivery implements DeliveryName, DeliveryState {
   /** When the record was decided. */
   readonly at: number
   readonly kind: MessageKind
-  /** Whom it is about (`userHash`); empty where it is about nobody. */
+  /** The hash of its user (`userHash`); empty without a user. */
   readonly user: string
-  /** Its name among those of its endpoint. */
+  /** Its key among those of its endpoint. */
   readonly place: string
   status: DeliveryStatus = "pending"
   attempts = 0
@@ -77,13 +77,13 @@ export class Delivery implements DeliveryName, DeliveryState {
   last: AttemptResult | null = null
   reason: DropReason | null = null
 
-  /** Under what the store has it. */
+  /** The keys under which the store has it. */
   stored: { readonly status: DeliveryStatus; readonly dueAt: number } | undefined
   /** Attempts before the last, by their number, that the store does not have yet. */
   earlier: EarlierAttempts = none
   /** Its record, as long as it is in memory to be sent. */
   entry: FeedEntry | undefined
-  /** It was expanded from the journal, behind the cursor, and could be once more. */
+  /** Expanded by the outbox: a crash before it is written expands it again. */
   isNew = false
   /** It was asked for by hand: it passes others and the circuit breaker. */
   urgent = false
@@ -111,7 +111,7 @@ export class Delivery implements DeliveryName, DeliveryState {
     this.last = result
   }
 
-  /** Takes out what receivers have answered, also of `earlier` attempts, which the store has. */
+  /** Blanks the receiver's replies, also those of `earlier` attempts, which the store has. */
   blank(earlier: EarlierAttempts): void {
     const empty = (result: AttemptResult): AttemptResult => ({ ...result, body: "" })
     if (this.last !== null) this.last = empty(this.last)
@@ -120,7 +120,7 @@ export class Delivery implements DeliveryName, DeliveryState {
     )
   }
 
-  /** It is to be sent, once more where it was before. */
+  /** Makes it pending again. */
   renew(dueAt: number): void {
     this.status = "pending"
     this.tries = 0
@@ -129,11 +129,11 @@ export class Delivery implements DeliveryName, DeliveryState {
   }
 }
 
-/** Tells whom a delivery is about without saying who it is. */
+/** A hash that identifies a user without naming the user. */
 export const userHash = (environment: string, userId: string): string =>
   hash("sha256", `${environment}\n${userId}`, "buffer").toString("base64url", 0, 12)
 
-/** The hash of the user whom a record is about; empty where it is about none. */
+/** The hash of a record's user; empty without one. */
 export const userOf = ({ subject }: JournalRecord): string =>
   subject.actor === "user" ? userHash(subject.environment, subject.userId) : ""
 

@@ -1,12 +1,12 @@
 /**
- * What the storage keeps of webhooks, and how it is read. Everything is written by `DeliveryWriter.ts`.
+ * The tables of webhooks and their reads. `DeliveryWriter.ts` writes them.
  *
- *     outbox      "cursor"                                  the last record whose deliveries are all here
- *                 "reached"                                 the last record of which some may be
- *                 "job", record                             what is still to be done because of a record
- *     endpoints   endpoint                                  its numbers (`EndpointStats`)
- *     deliveries  endpoint, status, record, fact            a delivery; of those that succeeded, a block (`SucceededLog.ts`)
- *     due         endpoint, time, record, fact              nothing: the order of pending ones
+ *     outbox      "cursor"                                  the last record whose deliveries are all stored
+ *                 "reached"                                 the last record of which some may be stored
+ *                 "job", record                             an unfinished job of a record (`Job.ts`)
+ *     endpoints   endpoint                                  its numbers (`EndpointStats.ts`)
+ *     deliveries  endpoint, status, record, fact            a delivery; of succeeded ones, a block (`SucceededLog.ts`)
+ *     due         endpoint, time, record, fact              empty: pending deliveries in the order they are due
  *     attempts    endpoint, record, fact, number            an attempt that was not the last
  */
 import { Effect, Stream } from "effect"
@@ -64,7 +64,7 @@ export class DeliveryStore {
     this.#all<Job>({ table: "outbox", ...rangeOf(jobPrefix) }),
   )
 
-  /** The numbers of all endpoints that have a tally. */
+  /** All endpoints that have numbers. */
   readonly endpoints: Effect.Effect<ReadonlyArray<number>, Broken> = Effect.suspend(() =>
     Effect.map(this.#entries({ table: "endpoints", ...rangeOf(new Uint8Array()) }), (entries) =>
       entries.map(([key]) => keyParts(key)[0] as number),
@@ -171,7 +171,7 @@ export class DeliveryStore {
     )
   }
 
-  /** What takes deliveries that succeeded out of the log, to be written anew. Nothing may be written to it meanwhile. */
+  /** The entries that remove succeeded deliveries from the log. No write may come between. */
   withoutSucceeded(
     endpoint: number,
     places: ReadonlyArray<LogPlace>,
@@ -180,8 +180,8 @@ export class DeliveryStore {
   }
 
   /**
-   * What removes the oldest deliveries of a status and their attempts: at most `most` that may go. Nothing may be
-   * written to the log meanwhile.
+   * Removes the oldest deliveries of a status and their attempts: at most `most` that `mayGo` accepts. No write may
+   * come between.
    */
   readonly removal = Effect.fnUntraced(function* (
     this: DeliveryStore,
@@ -247,7 +247,7 @@ export class DeliveryStore {
     return found.slice(0, limit)
   })
 
-  /** Takes out of a delivery what its receiver has answered, in each attempt; the caller writes it. */
+  /** Blanks the receiver's reply in each attempt of a delivery; the caller writes it. */
   blank(delivery: Delivery): Effect.Effect<void, Broken> {
     return Effect.map(this.earlierAttempts(delivery), (stored) =>
       delivery.blank(stored.map((attempt, at) => [at + 1, attempt] as const)),
@@ -326,7 +326,7 @@ export class DeliveryStore {
   }
 }
 
-/** What removes these, each of which has an entry of its own. */
+/** Removes deliveries that have an entry each. */
 const removalOf = (deliveries: ReadonlyArray<Delivery>): Removal => ({
   count: deliveries.length,
   entries: deliveries.map(({ endpoint, index, sequence, status }) => ({

@@ -1,18 +1,15 @@
 /**
- * Writes what becomes of deliveries, behind them: the deliveries that were made or changed, the numbers of their
- * endpoints and the cursor of the outbox, all in one transaction, every `webhookFlushIntervalMs` or when
- * many wait. An idle dispatcher writes nothing.
+ * Writes deliveries in batches: those that are new or changed, the numbers of their endpoints, and the outbox's cursor, in
+ * one transaction, every `webhookFlushIntervalMs` or when many wait. An idle dispatcher writes nothing.
  *
- * - What was just expanded and waits in memory to be sent is not written for a while (`#deferred`), so a delivery
- *   that succeeds soon is written once. The cursor stays before the oldest of those; how far records were
- *   expanded is written beside it (`reached`).
- * - What the cursor has passed is in the same transaction or an earlier one: a crash takes back deliveries only
- *   together with the cursor, and they are made again, with the same names, but for those between the cursor and
- *   `reached` that the store has. What was sent in between is sent once more; nothing is lost and nothing is
- *   counted twice.
- * - One write at a time. Without space it is tried again until it goes through; the outbox waits meanwhile,
- *   since no more than `webhookUnwrittenMax` deliveries may be unwritten.
- * - Numbers are counted from what is written (`Delivery.stored`), so they are right after every crash.
+ * - A newly expanded delivery that is in memory is deferred (`DeferredDeliveries.ts`): if it succeeds soon, it is
+ *   written once. The cursor stays before the oldest of those, and `reached` says how far records are expanded.
+ * - Deliveries of records before the cursor are in the same transaction or an earlier one. A crash loses deliveries only
+ *   together with the cursor; the outbox makes them again with the same ids, except those between the cursor and
+ *   `reached` that the store has. Messages sent in between are sent again; none is lost or counted twice.
+ * - One write at a time. A full disk is retried until the write succeeds. Meanwhile the outbox waits, since at most
+ *   `webhookUnwrittenMax` deliveries may be unwritten.
+ * - Numbers are counted from what is written (`Delivery.stored`), so they are right after a crash.
  */
 import { Cause, Effect, Latch, type Scope, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
@@ -66,7 +63,7 @@ export class DeliveryWriter {
   #cursorWritten = 0
   #reached = 0
   #reachedWritten = 0
-  /** Held by a write, and by those who must not read beside one. */
+  /** Held by a write, and by reads that must not see half of one. */
   readonly #writing = Semaphore.makeUnsafe(1)
   #cursorWrittenAt = 0
   /** Open while anything is to be written. */
@@ -157,13 +154,13 @@ export class DeliveryWriter {
     this.#change()
   }
 
-  /** An endpoint's tally was changed, other than by its deliveries. */
+  /** An endpoint's numbers changed, other than by its deliveries. */
   touchAccount(account: Account): void {
     this.#accounts.add(account)
     this.#change()
   }
 
-  /** Something is to be done, or is further now; `done` when there is nothing more to do. */
+  /** A job was added, made progress, or is `done`. */
   touchJob(job: Job, done = false): void {
     this.#jobs.set(job.record, done ? null : job)
     this.#change()
@@ -256,7 +253,7 @@ export class DeliveryWriter {
     this.#jobs = new Map()
     this.#others = []
     this.#nextFlush = Latch.makeUnsafe()
-    // What is counted from now on belongs to what the next transaction writes.
+    // Counts from now on belong to the next transaction.
     const statsByAccount = new Map<Account, EndpointStats>()
     const groups = byEndpoint(dirty)
     for (const endpoint of groups.keys()) {
@@ -264,7 +261,7 @@ export class DeliveryWriter {
       if (account !== undefined) accounts.add(account)
     }
     for (const account of accounts) {
-      // One that is gone must not come back.
+      // A deleted endpoint must not return.
       if (this.isThere(account)) statsByAccount.set(account, copyOf(account.stats))
     }
     let encoded = 0
@@ -273,7 +270,7 @@ export class DeliveryWriter {
       const stats = account && statsByAccount.get(account)
       if (account === undefined || stats === undefined) continue
       const again = deliveries.filter(({ stored }) => stored?.status === "succeeded")
-      // In front of what is written of them now.
+      // Before the entries that write them again.
       entries.push(...(yield* this.#store.withoutSucceeded(endpoint, again)))
       const rows: Array<Row> = []
       // It may be deleted at any pause.

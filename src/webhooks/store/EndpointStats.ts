@@ -1,4 +1,4 @@
-/** The numbers of an endpoint: what the store has of its deliveries, and how it has fared. */
+/** The numbers of an endpoint: its stored deliveries by status, and how long it has been failing. */
 import { compositeKey } from "../../storage/Keys.ts"
 import type { DeliveryStatus } from "./Delivery.ts"
 

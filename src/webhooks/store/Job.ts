@@ -1,17 +1,17 @@
-/** What is still to be done because of a record, beyond its deliveries; `Jobs.ts` does it. */
+/** A job of a record, beyond its deliveries; `outbox/Jobs.ts` runs it. */
 import { compositeKey } from "../../storage/Keys.ts"
 
-/** What is to be done because of a record, and how far it has come; named by the sequence of the record. */
+/** A job and its progress, named by the sequence of its record. */
 export type Job = { readonly record: number } & (
   | { readonly kind: "purge"; readonly endpoint: number }
-  /** Expand the records from `next` on, up to `record`, once more: `next` 0 is where `since` was. */
+  /** Expand the records from `next` to `record` again; `next` 0 stands for the first record since `since`. */
   | {
       readonly kind: "recover"
       readonly endpoint: number
       readonly since: number
       readonly next: number
     }
-  /** Forget what was to be told of a user before `record`. */
+  /** Erase the messages about a user from before `record`. */
   | { readonly kind: "erase"; readonly environment: string; readonly user: string }
 )
 

@@ -1,13 +1,12 @@
 /**
- * The deliveries that succeeded, most of the log by far: many in one value of the store, so that little is spent
- * on writing and on trimming each.
+ * The succeeded deliveries, most of the log by far, in blocks: one value of the store holds many, so writing and
+ * pruning each costs little.
  *
- * A block stands under the key of its first delivery, in the order of the journal, and reaches no further than
- * the window of `webhookBlockMax` records that the first is in. Blocks of one window may lie over each other:
- * deliveries do not end in order. So whoever looks for some reads the whole windows that they are in.
+ * A block's key is that of its first delivery, in journal order. A block stays within its window of `webhookBlockMax`
+ * records. Blocks of one window may overlap, since deliveries do not end in order, so a reader reads whole windows.
  *
- * A block is never added to. What is taken out of one leaves a block of the others, under the key of its own
- * first; so no two blocks can come to stand under one key, since no delivery is in two.
+ * A block is never appended to. Removing deliveries replaces it by a block of the others, under the key of the first of
+ * them. No delivery is in two blocks, so two blocks never share a key.
  */
 import { Effect, Stream } from "effect"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
@@ -17,7 +16,7 @@ import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/S
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
 import { Delivery, decodeDelivery, deliveryKey, type LogPlace, placeName } from "./Delivery.ts"
 
-/** What a block has of a delivery. */
+/** A delivery in a block. */
 export type Row = readonly [
   sequence: number,
   index: number,
@@ -31,7 +30,7 @@ export type Row = readonly [
   body: string,
 ]
 
-/** What is stored of a delivery that succeeded, as it is now. */
+/** The row of a succeeded delivery. */
 export const rowOf = ({ at, attempts, index, kind, last, sequence, user }: Delivery): Row => {
   const { at: attemptedAt, body, durationMs, status } = last!
   return [sequence, index, at, kind, user, attempts, attemptedAt, durationMs, status, body]
@@ -78,7 +77,7 @@ export interface RecordName {
   readonly at: number
 }
 
-/** What removes deliveries from the log. */
+/** Removes deliveries from the log. */
 export interface Removal {
   readonly count: number
   readonly entries: ReadonlyArray<Entry>
@@ -91,7 +90,7 @@ interface Block {
   readonly rows: ReadonlyArray<Row>
 }
 
-/** What takes out of blocks the rows that `goes` says. */
+/** The entries that remove rows from blocks. */
 const without = (
   endpoint: number,
   blocks: ReadonlyArray<Block>,
@@ -103,7 +102,7 @@ const without = (
     return [{ table: "deliveries", key, value: null }, ...blocksOf(endpoint, left)]
   })
 
-/** What a value has: a block, or the only delivery of one that was written before there were blocks. */
+/** The rows of a value: a block, or a single delivery as versions before blocks wrote it. */
 const rowsOf = (body: Uint8Array, key: Uint8Array): ReadonlyArray<Row> => {
   const stored: ReadonlyArray<Row> | object = JSON.parse(asBuffer(body).toString("utf8"))
   if (Array.isArray(stored)) return stored
@@ -180,7 +179,7 @@ export class SucceededLog {
       .map((row) => deliveryOf(endpoint, row))
   })
 
-  /** What takes these deliveries out of the blocks that have them; whoever writes it knows that nothing was written meanwhile. */
+  /** The entries that remove these deliveries from their blocks. No write may come between. */
   readonly without = Effect.fnUntraced(function* (
     this: SucceededLog,
     endpoint: number,
@@ -200,7 +199,7 @@ export class SucceededLog {
     return entries
   })
 
-  /** Takes the oldest out, at most `most`, up to the first that may not go. */
+  /** Removes the oldest, at most `most`, up to the first that `mayGo` refuses. */
   readonly removal = Effect.fnUntraced(function* (
     this: SucceededLog,
     endpoint: number,
@@ -241,7 +240,7 @@ export class SucceededLog {
     return next === undefined ? undefined : windowOf(keyParts(next[0])[2] as number)
   })
 
-  /** What the blocks of a window have, in order. */
+  /** The rows of a window, in order. */
   #rows(endpoint: number, window: number): Effect.Effect<ReadonlyArray<Row>, Broken> {
     return Effect.map(this.#blocks(endpoint, window, window), inOrderOf)
   }

@@ -1,9 +1,9 @@
 /**
- * Repairs what earlier versions may have left in the tables of webhooks, once, before anything is sent: messages with
- * more than one delivery to an endpoint or more than one row in `due`, and numbers that are not those of the rows.
- * `engine/archive/WebhookCheck.ts` says what holds afterwards, and finds it out whenever it is asked.
+ * Repairs, once, faults that earlier versions left in the tables of webhooks, before anything is sent: messages with more
+ * than one delivery to an endpoint or more than one row in `due`, and numbers that differ from the rows.
+ * `engine/archive/WebhookCheck.ts` states the rules that hold afterwards, and checks them.
  *
- * Of two deliveries of one message, the one that succeeded stays, since it must not be sent again; else the pending one.
+ * Of two deliveries of one message, the succeeded one stays, since it must not be sent again; else the pending one.
  */
 import { Effect } from "effect"
 import { webhookTablesKey } from "../../engine/archive/WebhookCheck.ts"
@@ -24,7 +24,7 @@ import { jsonEntry } from "./deliveryEntries.ts"
 import { statsKey } from "./EndpointStats.ts"
 import { blocksOf, rowOf } from "./SucceededLog.ts"
 
-/** What the tables say once they keep the rules. */
+/** Marks the tables as repaired. */
 export const repairedEntry: Entry = jsonEntry("outbox", webhookTablesKey, 1)
 
 const pageEntries = 1_000
@@ -79,7 +79,7 @@ class Repair {
     }
     yield* this.#write(0)
     if (!differs && this.#doubled === 0 && this.#dueRows === 0) return
-    yield* Effect.logWarning("The deliveries of a webhook were repaired").pipe(
+    yield* Effect.logWarning("Webhook deliveries repaired").pipe(
       Effect.annotateLogs({
         endpoint: this.#endpoint,
         doubledDeliveries: this.#doubled,
@@ -90,7 +90,7 @@ class Repair {
     )
   })
 
-  /** Writes what has gathered, when there is more than `most` of it. */
+  /** Writes the gathered entries, if there are more than `most`. */
   #write(most: number): Effect.Effect<void, StorageError> {
     if (this.#entries.length <= most) return yieldToEventLoop
     const entries = this.#entries

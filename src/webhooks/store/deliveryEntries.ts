@@ -1,4 +1,4 @@
-/** What the store is told of deliveries. */
+/** The entries that write deliveries to the store. */
 import type { Entry } from "../../storage/Storage.ts"
 import { encodeValue } from "../../storage/Values.ts"
 import { attemptKey, type Delivery, deliveryKey, dueKey, encodeDelivery } from "./Delivery.ts"
@@ -24,8 +24,8 @@ export const byEndpoint = (
 const nothing = encodeValue("")
 
 /**
- * What must be written of a delivery, and what is to be found under its old keys no more. What has succeeded is
- * in blocks (`SucceededLog.ts`), which is for the caller to write and to take from.
+ * Adds the entries that write a delivery and remove its old keys. The caller writes and updates the blocks of succeeded
+ * ones (`SucceededLog.ts`).
  */
 export const pushEntries = (entries: Array<Entry>, delivery: Delivery): void => {
   const { dueAt, endpoint, index, sequence, status, stored } = delivery

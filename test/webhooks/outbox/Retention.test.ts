@@ -195,7 +195,7 @@ describe("Records that are gone before they are expanded", () => {
       expect(usersOf({ receivers })).toEqual(["told"])
       const [{ sequence } = { sequence: 0 }] = log
       const missed = `from=${first.engine.feed.head + 1} until=${sequence - 1}`
-      const said = second.logged.find((line) => line.includes("webhooks were not told of them"))
+      const said = second.logged.find((line) => line.includes("pruned before the outbox read them"))
       expect([said, missed]).toEqual([expect.stringContaining(missed), missed])
       const counted = sampleValue(metrics.text(), "laurel_webhook_missed_records_total")
       expect(counted).toBe(sequence - 1 - first.engine.feed.head)
