@@ -41,21 +41,21 @@ type Taken = Room | LaurelError | typeof noRoom
 
 export class BatchRoom {
   readonly #options: BatchRoomOptions
-  /** In the order in which they came; the first one is woken. */
+  /** In the order of arrival; the first one is woken. */
   readonly #waiting: Array<Waiting> = []
 
   constructor(options: BatchRoomOptions) {
     this.#options = options
   }
 
-  /** There may be room now: something was written, evicted, or put into the snapshot. */
+  /** There may be room now: records were written, users evicted, or a snapshot taken. */
   changed(): void {
     this.#waiting[0]?.woken.openUnsafe()
   }
 
   /**
-   * Runs `apply` once there is room for `messages`, or fails and has done nothing. `apply` leaves the room when it has
-   * handed on the last of them.
+   * Runs `apply` once there is room for `messages`, or fails and has done nothing. `apply` leaves the room when the last
+   * of them has an actor.
    */
   enter<Command extends UserCommand, A>(
     environment: string,

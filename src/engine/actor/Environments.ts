@@ -27,7 +27,7 @@ export type UserActor = Actor<UserState | undefined, UserCommand>
 export type ProjectActor = Actor<ProjectState, ProjectCommand>
 export type DirectoryActor = Actor<DirectoryState, DirectoryCommand>
 
-/** The domain that actors run; tests put in one that fails. */
+/** The pure functions that actors run; tests replace them by ones that throw. */
 export interface Domain {
   readonly decideUser: typeof decideUser
   readonly applyUser: typeof applyUser
@@ -94,7 +94,7 @@ export class Environment {
     }
   }
 
-  /** Leaves nothing of a user on boards and agenda, because of the record `sequence`. */
+  /** Removes a user from boards and agenda, because of the record `sequence`. */
   forget(userId: string, sequence: number): void {
     const member = this.boards.members.find(userId)
     if (member !== undefined) this.agenda.set(member, 0)
@@ -103,7 +103,7 @@ export class Environment {
     this.boards.forget(userId, sequence)
   }
 
-  /** Sees to it that the agenda has the user not later than something is due; most records only move that on. */
+  /** Lists the user on the agenda no later than its next due time; most records only move that time later. */
   #schedule(actor: UserActor, user: UserState, record: JournalRecord): void {
     if (user.streaks.size === 0 && user.quests.size === 0) {
       if (actor.member !== undefined) this.agenda.set(actor.member, 0)
@@ -199,7 +199,7 @@ export class Environments {
     return environment
   }
 
-  /** A record became durable, or was found in the journal; its state may not show yet. */
+  /** Counts a record that is durable, or was found in the journal; the actor's durable state may not have it yet. */
   durable({ facts, subject }: JournalRecord): void {
     if (subject.actor !== "user") return
     const { counts, fresh } = this.of(subject.environment)

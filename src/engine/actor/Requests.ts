@@ -39,7 +39,7 @@ export class Requests {
     this.#onBroken = onBroken
   }
 
-  /** To a user's actor, which is found, or made, when the command is on its way. */
+  /** To a user's actor, which is found or made when the command is sent. */
   toUser(environment: string, userId: string): HandOn<UserCommand> {
     return (envelope) => this.#actors.acceptForUser(environment, userId, envelope)
   }
@@ -128,7 +128,7 @@ export class Requests {
     )
   }
 
-  /** Many at once; one that is refused does not touch the rest. Outcomes are in the order of `messages`. */
+  /** Many at once; a refusal does not affect the others. Outcomes are in the order of `messages`. */
   many<Command extends UserCommand>(
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
@@ -169,7 +169,7 @@ export class Requests {
   }
 }
 
-/** What the log says with all that the fiber does which asks. */
+/** The log annotations of the fiber that asks. */
 const annotationsHere = (): LogAnnotations =>
   Fiber.getCurrent()?.getRef(References.CurrentLogAnnotations)
 

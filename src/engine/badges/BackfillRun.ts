@@ -3,8 +3,8 @@
  * those of the snapshot. Later ones need no run: the badge was there before them.
  *
  * Only users who qualify are asked, so a run writes no more than it awards. For a badge that counts actions,
- * each user's history is counted first; what is new since is counted in the user's own turn, so that one who
- * never stands still is counted right too. It gives way after every `backfillTurnUsersMax` users.
+ * each user's history is counted first, and events since in the user's own turn, so that the count is right under
+ * constant activity. It yields to the event loop after every `backfillTurnUsersMax` users.
  */
 
 import { Data, Effect, Schedule, Stream } from "effect"
@@ -139,7 +139,7 @@ export class BackfillRun {
     return insist(asked)
   }
 
-  /** In the user's own turn: what has become of the count. */
+  /** In the user's own turn: brings the count up to date. */
   readonly #prepare = Effect.fnUntraced(function* (
     this: BackfillRun,
     command: Backfill,
@@ -170,7 +170,7 @@ export class BackfillRun {
     yield* this.#ask(user, criteria, counted)
   })
 
-  /** The count of all the user's history, going on from the `earlier` one where that is possible. */
+  /** The count of all the user's history, continued from the `earlier` one where possible. */
   readonly #countUpTo = Effect.fnUntraced(function* (
     this: BackfillRun,
     user: UserState,

@@ -1,7 +1,6 @@
 /**
- * A board that can be read: rows in order, of which some may be gaps, whose users were hidden or erased after
- * the board was frozen. Ranks and positions are those among the rows that are left. A live board, a frozen
- * one and one in LMDB are read alike.
+ * A board to be read, live, frozen or in LMDB: rows in order. Users who were hidden or erased after the board was frozen
+ * leave gaps; ranks and positions do not count these.
  */
 import { Effect } from "effect"
 import type { Gaps } from "../../domain/board/Gaps.ts"

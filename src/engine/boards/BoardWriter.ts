@@ -1,6 +1,6 @@
 /**
- * What a snapshot does for boards, before it writes anything else: puts the frozen ones into LMDB, takes
- * users off stored ones, deletes those that are too old.
+ * The part of a snapshot about boards, written before all else: stores frozen boards in LMDB, removes users from stored
+ * ones, deletes those that are too old.
  *
  * It comes first because users' values hold only their latest two windows of each kind: as long as a board
  * is not stored, they must be those from which a start would build it again. A crash in between does no
@@ -95,7 +95,7 @@ export class BoardWriter {
     windows.stores(frozen, window)
   })
 
-  /** Takes those who are gone off the stored boards of one kind. */
+  /** Removes hidden and erased users from the stored boards of one kind. */
   readonly #remove = Effect.fnUntraced(function* (
     this: BoardWriter,
     place: Omit<BoardPlace, "index">,
@@ -116,7 +116,7 @@ export class BoardWriter {
     }
   })
 
-  /** Deletes what is older than is kept, but for the newest: it tells a start what was stored. */
+  /** Deletes boards past their retention, except the newest: a start reads from it which windows were stored. */
   readonly #prune = Effect.fnUntraced(function* (
     this: BoardWriter,
     environment: RankedEnvironment,
@@ -132,7 +132,7 @@ export class BoardWriter {
     }
   })
 
-  /** Deletes all that is stored of a board, the window at the end, so that an interrupted one is found again. */
+  /** Deletes a stored board, its window last, so that an interrupted deletion is found again. */
   readonly #delete = Effect.fnUntraced(function* (
     this: BoardWriter,
     place: BoardPlace,

@@ -1,7 +1,6 @@
 /**
- * Reading a leaderboard: finds the board of the window that is asked for, live, frozen or stored, and joins its
- * rows with what else a reader wants to know of the users: their xp, their name, their rank in the window
- * before.
+ * Reads leaderboards: finds the board of a window, live, frozen or stored, and adds to its rows the users' xp, names and
+ * ranks in the window before.
  */
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"

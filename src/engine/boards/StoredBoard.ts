@@ -10,8 +10,8 @@
  *     g, position    a gap; the value is empty
  *
  * Numbers are little-endian. The index has hashes in place of ids, which would take as much space again as
- * the rows; a bucket holds those of one range of hashes. Values stay below `boardPageBytesMax`: they are
- * deleted in the end, which LMDB bears only with small values.
+ * the rows; a bucket holds those of one range of hashes. Values stay below `boardPageBytesMax`, since
+ * LMDB deletes large values badly.
  */
 import { Effect, Stream } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
@@ -164,8 +164,8 @@ const findRow = Effect.fnUntraced(function* (
 })
 
 /**
- * The position of a user's row on a stored board, and what takes the user off it, with every trace of the
- * id; `undefined` when there is none.
+ * The position of a user's row on a stored board, and the entries that remove the user and every trace of the id;
+ * `undefined` without such a row.
  */
 export const removalOf = Effect.fnUntraced(function* (
   storage: Store,

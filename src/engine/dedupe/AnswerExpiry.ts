@@ -1,6 +1,6 @@
 /**
- * Deletes kept answers whose time is over, in slices, until none is due: so what is kept stays proportional to the
- * rate of requests with an `Idempotency-Key` times `idempotencyRetentionMs`, whatever the rate.
+ * Deletes expired answers in slices, until none is due: so their number stays proportional to the rate of requests with
+ * an `Idempotency-Key` times `idempotencyRetentionMs`, at any rate.
  *
  * A slice runs `alone`, never beside a snapshot: a snapshot writes the answer to a key that is used again, and a slice
  * that had read the old answer before would delete the new one. Between slices a snapshot that waits goes first.
@@ -18,7 +18,7 @@ export interface AnswerExpiryOptions {
   readonly storage: Storage["Service"]
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** Runs what it gets while no snapshot is written. */
+  /** Runs a slice while no snapshot is written. */
   readonly alone: <A, E>(slice: Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
 
@@ -44,7 +44,7 @@ export class AnswerExpiry {
     })
   })
 
-  /** Deletes some of what is due; answers whether more may be. */
+  /** Deletes some due answers; returns whether more may be due. */
   readonly #slice = Effect.gen({ self: this }, function* () {
     const { now, storage } = this.#options
     const at = now()

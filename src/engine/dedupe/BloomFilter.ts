@@ -1,10 +1,10 @@
 /**
- * Tells new ids of callers from those that may be known, so that an event with a new id, the usual case,
- * needs no look into the snapshot's index.
+ * Recognises new ids of callers, so that an event with a new id, the usual case, needs no look-up in the snapshot's
+ * index.
  *
  * A blocked Bloom filter (Putze, Sanders, Singler: Cache-, Hash- and Space-Efficient Bloom Filters, 2007):
  * an id sets `bitsPerId` bits within one block of 64 bytes, one cache line. At 12 bits of the filter an id
- * about one new id in a hundred is looked up for nothing; beyond that more are, but none is ever missed.
+ * about one new id in a hundred is looked up in vain; beyond that more are, but a known id is never missed.
  * It is filled from the index after start; until it is, everything may be known.
  */
 export class BloomFilter {

@@ -1,7 +1,7 @@
 /**
- * Kept answers as the snapshot has them: the record in pieces, below the size at which values that are deleted
- * again trouble LMDB; an entry of `expiry`, by the time at which it is forgotten; and for a batch an entry of
- * `batches` with a hash of each user that it tells of, by which an erasure finds it.
+ * Kept answers as the snapshot has them: the record in pieces, below the size of values that LMDB deletes badly; an
+ * entry of `expiry`, by the time of its deletion; and for a batch an entry of `batches` with a hash of each user in the
+ * answer, by which an erasure finds it.
  */
 import { Effect, Stream } from "effect"
 import { type BatchAnswer, usersOfAnswer, withoutErased } from "../../domain/message/BatchAnswer.ts"
@@ -16,7 +16,7 @@ import { hashText } from "./BloomFilter.ts"
 
 type Store = Storage["Service"]
 
-/** What keeps a record's answer; nothing where it keeps none. */
+/** The entries that keep a record's answer; none where it keeps none. */
 export const keptEntries = (record: JournalRecord): ReadonlyArray<Entry> => {
   const { kept, subject } = record
   if (kept === undefined || subject.actor === "directory") return []
@@ -57,7 +57,7 @@ export const batchAnswerOf = ({ facts }: JournalRecord): BatchAnswer | undefined
   return fact?.kind === "batch.answered" ? (fact.results as BatchAnswer) : undefined
 }
 
-/** A batch's record without what it says of users up to where they are erased; the same where it says nothing. */
+/** A batch's record without the results of erased users; the same object where it has none. */
 export const recordWithoutErased = (
   record: JournalRecord,
   erasedThrough: (environment: string, userId: string) => number,
@@ -133,7 +133,7 @@ export const readKept = Effect.fnUntraced(function* (
 
 const removed = (table: Entry["table"], key: Uint8Array): Entry => ({ table, key, value: null })
 
-/** What removes a kept answer, whose pieces these are. */
+/** The entries that delete a kept answer, whose pieces these are. */
 const removalOf = (
   record: JournalRecord,
   pieces: ReadonlyArray<StoredEntry>,
@@ -155,7 +155,7 @@ export const removalOfAnswer = (
   return entries
 }
 
-/** What removes the answer of a user's `record`, if it is kept, or what is left of it behind a later one. */
+/** The entries that delete the answer of a user's `record`, if it is kept, or its pieces left behind a later answer. */
 export const eraseKept = Effect.fnUntraced(function* (
   storage: Store,
   environment: string,
@@ -170,7 +170,7 @@ export const eraseKept = Effect.fnUntraced(function* (
     : pieces.slice(used).map(([key]) => removed("idempotency", key))
 })
 
-/** What takes the erased users of one environment out of its kept batches. */
+/** The entries that remove erased users of one environment from its kept batches. */
 export const eraseFromBatches = (
   storage: Store,
   environment: string,
@@ -191,7 +191,7 @@ export const eraseFromBatches = (
         const { pieces, record } = stored
         const rest = recordWithoutErased(record, (_, userId) => through.get(userId) ?? 0)
         if (rest === record) return []
-        // First all that is there: what is left may take fewer pieces.
+        // All pieces are deleted first: the rest may take fewer.
         return [...removalOf(record, pieces), ...keptEntries(rest)]
       }),
     ),

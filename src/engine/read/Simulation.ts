@@ -1,4 +1,4 @@
-/** What a command would do, found out on what is durable, without a trace. */
+/** Decides a command on the durable state without applying it. */
 
 import { Effect } from "effect"
 import { duplicateKey, type JournalRecord, type UserCommand } from "../../domain/record/Record.ts"

@@ -2,12 +2,12 @@
  * A user's records, newest first: those that are durable but not in the snapshot yet, from memory, then the
  * snapshot's history pages, backwards.
  *
- * The first are the actor's pending records from its `lastDurable` on (`PendingRecords`). A reader may pause for as long as it
- * likes: where it stood among them is good as long as the snapshot's watermark is below; once it is not, the rest is in
- * the pages. Nothing is read that became durable after the reading began, so that there are no gaps.
+ * The former are the actor's pending records from its `lastDurable` on (`PendingRecords`). A reader may pause between
+ * chunks: its position in memory is valid while the snapshot's watermark is below; after that the rest is in the pages.
+ * Records that become durable after the reading began are left out, so that there are no gaps.
  *
- * Cost: nothing on the way of a write. A reader decodes at most `historyTurnBytesMax` of text a
- * turn, and holds one chunk.
+ * Cost: nothing on the path of a write. A reader decodes at most `historyTurnBytesMax` of text a turn, and holds one
+ * chunk.
  */
 import { Effect, Stream } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"

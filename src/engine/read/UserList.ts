@@ -1,7 +1,7 @@
 /**
  * Lists of an environment's users in the order of their ids (by code points): the snapshot's, which LMDB keeps
- * in that order, merged with those that no snapshot has yet. What a user is comes from its actor if it is in
- * memory, so that a change or an erasure since the snapshot counts.
+ * in that order, merged with those that no snapshot has yet. The state of a user in memory comes
+ * from its actor, so that a change or an erasure since the snapshot counts.
  *
  * Without a search the list ends with its page; the total is counted elsewhere. A search looks at every id,
  * and at the display names there are: some µs a user. It works in slices of `listTurnMs`, and only
@@ -106,12 +106,12 @@ class Reading {
     return { users, total: this.#search === undefined ? counts.users : this.#found }
   })
 
-  /** Nothing more is to be learned: the page has all its users, and the total is known. */
+  /** The page has all its users, and the total is known. */
   get #isFull(): boolean {
     return this.#search === undefined && this.#ids.length === this.#query.limit
   }
 
-  /** Hands over item by item as long as `more` says so, with time for others in between; whether it still did at the end. */
+  /** Passes items to `more` until it returns false, yielding to the event loop in between; returns its last result. */
   readonly #inTurns = Effect.fnUntraced(function* <A>(
     this: Reading,
     items: Iterable<A>,
@@ -129,7 +129,7 @@ class Reading {
     return true
   })
 
-  /** Puts the user on the page, if it is there, sought and its turn. */
+  /** Puts the user on the page if it has a state, matches the search, and lies within offset and limit. */
   #look(userId: string, value?: Buffer): void {
     const actor = this.#environment.users.get(userId)
     const user = actor?.loaded ? actor.durable : value

@@ -1,11 +1,11 @@
 /**
- * Records that are durable, or about to be, and not in the snapshot yet: which of them an actor has, and by what names.
+ * Records that await the snapshot, durable or about to be: the list of each actor's, and the names of their commands.
  *
  * - An actor's records are a list, from its `lastVisible` backwards along `olderOf`; from its `lastDurable` on they are
  *   durable. A pointer to a record up to the watermark of the snapshot leads nowhere: that record is gone from here.
- * - Of a name, under which a repeat of a command is a duplicate, there is a hash; the name itself is in the record.
- * - Nothing of a record is an object: hundreds of thousands that live from one snapshot to the next would cost the
- *   collector more than all else that is done for an event. Their texts are in `RecordBuffer`, and these columns are like
+ * - A name (the caller's id, by which a repeat is a duplicate) is here as a hash; the record has the name itself.
+ * - No record is an object: hundreds of thousands that live from one snapshot to the next would cost the garbage
+ *   collector more than all other work for an event. Their texts are in `RecordBuffer`, and these columns are like
  *   the columns there.
  *
  * Cost of a record: its text, and 20 bytes with those of `RecordBuffer`.

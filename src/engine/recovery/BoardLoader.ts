@@ -17,7 +17,7 @@ export class BoardLoader {
     weekly: new Map(),
     monthly: new Map(),
   }
-  /** By slot of `visitWindows`, what the last user there went to: most go where the one before went. */
+  /** By slot of `visitWindows`, the builder of the last user: most users share it. */
   readonly #latest: Array<WindowBuilder | undefined> = []
 
   constructor(environment: Environment) {
@@ -40,7 +40,7 @@ export class BoardLoader {
         if (xp > 0) this.#builderOf(slot, index)?.addMember(member, xp, sequence)
       })
     }
-    // What was due when the value was written may be another time by now.
+    // The due time may have changed since the value was written.
     if (due !== 0) agenda.set(member, sequence < project.durable.dueSequence ? 1 : due)
   }
 

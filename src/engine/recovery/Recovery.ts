@@ -1,7 +1,7 @@
 /**
- * Recovery: the snapshot, and the journal after its watermark. Users stay on disk; only the heads of their
- * values are read, for boards and agenda, and those users become warm whom the journal's tail touches. It is the same fold
- * as in live operation: a record is applied to every actor whose value is older than the record.
+ * Recovery: loads the snapshot, then follows the journal from its watermark on. Users stay on disk: only the heads of
+ * their values are read, for boards and agenda, and only users with records in the journal's tail become warm. It is the
+ * fold of live operation: a record is applied to an actor whose value is older than the record.
  */
 
 import { Effect, Stream } from "effect"
@@ -31,7 +31,7 @@ import { BoardLoader } from "./BoardLoader.ts"
 
 type Store = Storage["Service"]
 
-/** What was found: all that the start log says. */
+/** The result, for the log of the start. */
 export interface RecoveryReport {
   readonly watermark: number
   readonly lastSequence: number
@@ -40,7 +40,7 @@ export interface RecoveryReport {
   readonly durationMs: number
 }
 
-/** What recovery is at: how many users were read, or how many records were replayed, and of how many. */
+/** How many users were read so far, or how many of the records were replayed. */
 export type RecoveryProgress =
   | { readonly stage: "users"; readonly done: number }
   | { readonly stage: "journal"; readonly done: number; readonly total: number }
@@ -88,7 +88,7 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
 })
 
 /**
- * Follows the journal: applies its next records, which nobody here decided. An actor whose value in the snapshot is
+ * Follows the journal: applies its next records, which no actor here decided. An actor whose value in the snapshot is
  * newer than a record stays as it is.
  */
 const follow = Effect.fnUntraced(function* (
@@ -132,7 +132,7 @@ const loadActors = Effect.fnUntraced(function* ({ directory, environments, stora
   )
 })
 
-/** Whole values do not tell of it: a page that is damaged can lead to one of them from two places. */
+/** Checksums of values do not show this: two places of a damaged page can lead to one value. */
 const listedTwice = new Broken({
   operation: "read",
   cause: new DamagedValue("Table users has two values of the same user"),

@@ -1,6 +1,6 @@
 /**
- * Lets users know that time has passed: takes those whose due time has come from the agendas, looks whether
- * something is really due, and only then asks the user's actor, with a `tick`. At a bounded rate: after each
+ * Wakes users who are due: takes them from the agendas, checks whether something is really due, and only then asks the
+ * user's actor, with a `tick`. At a bounded rate: after each
  * group of users comes a pause, so that a midnight at which many streaks break delays no request.
  */
 import { Effect, type Latch } from "effect"
@@ -99,7 +99,7 @@ export class Ticker<Environment extends TimedEnvironment> {
     }
     const outcomes = yield* askUsers(environment, due)
     outcomes.forEach((outcome, index) => {
-      // Refused, for being busy or out of space. The record of one that was not has set the next time.
+      // Refused, as busy or out of space. A record that was written has set the next time itself.
       if ("_tag" in outcome) {
         set(due[index]!.userId, Math.ceil((now() + limits.agendaRetryMs) / 1_000))
       }
