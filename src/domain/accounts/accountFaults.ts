@@ -1,5 +1,4 @@
 /** Everything that is wrong with what people say of an account. Pointers are those of the form. */
-
 import { limits } from "../../Limits.ts"
 import type { Fault } from "../values/Errors.ts"
 import { callerIdFault } from "../values/Ids.ts"

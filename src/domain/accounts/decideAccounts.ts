@@ -5,7 +5,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { invalidRequest } from "../values/Errors.ts"
+import { invalidRequest, refuse } from "../values/Errors.ts"
 import { type Account, type AccountsState, normalEmail, ownersOf } from "./Account.ts"
 import type { AccountCommand, NewSession } from "./AccountCommand.ts"
 import { normalAccess, surplusSessions } from "./AccountFact.ts"
@@ -23,7 +23,6 @@ import {
   passkeyExists,
   passkeyTaken,
   quotaExceeded,
-  refuse,
   sessionsOf,
   updated,
 } from "./decisions.ts"

@@ -1,7 +1,7 @@
 /** Decides the making and the use of links: the setup of the first owner, invitations, resets. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
-import { invalidRequest } from "../values/Errors.ts"
+import { invalidRequest, refuse } from "../values/Errors.ts"
 import {
   type Account,
   type AccountsState,
@@ -22,7 +22,6 @@ import {
   passkeyExists,
   passkeyTaken,
   quotaExceeded,
-  refuse,
   sessionsOf,
   updated,
 } from "./decisions.ts"

@@ -1,6 +1,6 @@
 /** What the decisions about accounts share: who asks, the usual facts and refusals. */
 import { Result } from "effect"
-import { type LaurelError, laurelError } from "../values/Errors.ts"
+import { type LaurelError, refuse } from "../values/Errors.ts"
 import {
   type Account,
   type AccountsState,
@@ -75,8 +75,6 @@ export const updated = (
 export const passkeyExists = ({ accounts }: AccountsState, id: string): boolean =>
   [...accounts.values()].some(({ passkeys }) => passkeys.some((passkey) => passkey.id === id))
 
-export const refuse = (code: Parameters<typeof laurelError>[0], detail: string) =>
-  Result.fail(laurelError(code, detail))
 export const quotaExceeded = (most: number, of: string) =>
   refuse("quota_exceeded", `At most ${most} ${of} are allowed.`)
 export const accountNotFound = refuse("account_not_found", "No account has this id.")

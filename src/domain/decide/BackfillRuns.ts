@@ -1,7 +1,8 @@
 /** Decides commands that start and finish backfills; `Badges.ts` decides the award to each user. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
-import { type Decided, refuse } from "./Decided.ts"
+import { refuse } from "../values/Errors.ts"
+import type { Decided } from "./Decided.ts"
 
 export type BackfillCommand =
   | { readonly kind: "startBackfill"; readonly badgeId: string; readonly notify: boolean }

@@ -6,8 +6,7 @@ import type { ProjectState } from "../project/Project.ts"
 import type { Backfill } from "../record/Record.ts"
 import { criterionNumber } from "../user/Criterion.ts"
 import type { UserState } from "../user/User.ts"
-import type { LaurelError } from "../values/Errors.ts"
-import { refuse } from "./Decided.ts"
+import { type LaurelError, refuse } from "../values/Errors.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**

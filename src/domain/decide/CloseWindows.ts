@@ -3,7 +3,8 @@ import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact } from "../record/Record.ts"
 import { type WindowKind, type Zone, zoneOf } from "../values/Calendar.ts"
-import { type Decided, refuse } from "./Decided.ts"
+import { refuse } from "../values/Errors.ts"
+import type { Decided } from "./Decided.ts"
 
 /** Ended windows, with the number of users on the board of each; open and already closed windows are ignored. */
 export interface CloseWindows {

@@ -11,8 +11,8 @@ import {
   tierRequestsPerMinute,
 } from "../project/Directory.ts"
 import type { Fact } from "../record/Record.ts"
-import { type Fault, invalidRequest } from "../values/Errors.ts"
-import { type Decided, refuse } from "./Decided.ts"
+import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
+import type { Decided } from "./Decided.ts"
 
 export type DirectoryCommand =
   | AccountCommand

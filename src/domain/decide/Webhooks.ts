@@ -3,7 +3,8 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { DisabledReason, Webhook } from "../project/Webhook.ts"
-import { type Decided, quotaExceeded, refuse } from "./Decided.ts"
+import { refuse } from "../values/Errors.ts"
+import { type Decided, quotaExceeded } from "./Decided.ts"
 
 export type WebhookChange = Partial<Pick<Webhook, "url" | "events" | "description" | "status">>
 

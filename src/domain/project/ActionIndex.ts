@@ -2,6 +2,7 @@
  * Indexes the definitions of an environment by action and conditions, so the cost of an event depends on the
  * definitions that it can match, not on their number. Derived lazily from a `ProjectState` and cached with it.
  */
+import { countUpTo } from "../values/countUpTo.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { type Badge, type Criterion, targetOf } from "./Badge.ts"
 import type { Condition } from "./Condition.ts"
@@ -199,16 +200,9 @@ export const crossedBy = (
   after: number,
 ): ReadonlyArray<Badge> => {
   if (after <= before || targets.length === 0 || targets.at(-1)! <= before) return noBadges
-  let low = 0
-  let high = targets.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (targets[middle]! <= before) low = middle + 1
-    else high = middle
-  }
-  let end = low
-  while (end < targets.length && targets[end]! <= after) end++
-  return end === low ? noBadges : badges.slice(low, end)
+  const start = countUpTo(targets, before)
+  const end = countUpTo(targets, after)
+  return end === start ? noBadges : badges.slice(start, end)
 }
 
 const noBadges: ReadonlyArray<Badge> = []

@@ -4,6 +4,7 @@
  * so a fast hash is enough.
  */
 import { type AccountsState, noAccounts } from "../accounts/Account.ts"
+
 export const environmentNames = ["sandbox", "production"] as const
 export type EnvironmentName = (typeof environmentNames)[number]
 export const scopes = ["full", "ingest", "read"] as const

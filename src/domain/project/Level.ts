@@ -6,6 +6,7 @@
  * The start of a level is O(1), and the level of some xp O(1) for `quadratic` and `linear`, O(log n) for the others.
  */
 import { limits } from "../../Limits.ts"
+import { countUpTo } from "../values/countUpTo.ts"
 
 export const levelCurveKinds = ["quadratic", "linear", "geometric", "table"] as const
 export type LevelCurveKind = (typeof levelCurveKinds)[number]
@@ -59,18 +60,6 @@ export const levelAt = (curve: LevelCurve, xp: number): number => {
     default:
       return countUpTo(thresholdsOf(curve), xp)
   }
-}
-
-/** How many of `sorted` are at most `most`; O(log n). */
-const countUpTo = (sorted: ReadonlyArray<number>, most: number): number => {
-  let low = 0
-  let high = sorted.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (sorted[middle]! <= most) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 type ThresholdCurve = Extract<LevelCurve, { readonly kind: "geometric" | "table" }>

@@ -3,6 +3,8 @@
  * An error travels as plain data, so that it can be journaled (a kept idempotent reply) and, later,
  * sent between machines. Texts never repeat a secret.
  */
+import { Result } from "effect"
+
 export const errorKinds = {
   invalid_json: { status: 400, title: "Invalid JSON" },
   invalid_request: { status: 400, title: "Invalid request" },
@@ -88,3 +90,6 @@ export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError =>
     errors.map((fault) => `${fault.pointer}: ${fault.detail}`).join("; "),
     { errors },
   )
+
+/** The failed result of a decision. */
+export const refuse = (code: ErrorCode, detail: string) => Result.fail(laurelError(code, detail))
