@@ -7,7 +7,7 @@
  * snapshot drops the map.
  */
 import { Effect } from "effect"
-import { type JournalRecord, type Subject, duplicateKey } from "../../domain/record/Record.ts"
+import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { ErasedActor, Erasures } from "../erasure/Erasures.ts"
