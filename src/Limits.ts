@@ -96,8 +96,8 @@ export const limits = {
 
   // Actors, and lists of users
   mailboxMessagesMax: 16_384,
-  /** Conditions and definitions evaluated per turn of the event loop, about 5 ms; further commands wait (`DecisionTurns`). */
-  decisionTurnWorkMax: 150_000,
+  /** Conditions and definitions evaluated per turn of the event loop, about 1 ms; further commands wait (`DecisionTurns`). */
+  decisionTurnWorkMax: 30_000,
   activationsConcurrentMax: 64,
   residentUsersMax: 200_000,
   /** Users beyond `residentUsersMax` while the snapshot that allows evictions is written. */

@@ -35,7 +35,7 @@ export const httpLimits = {
   /** A batch counts as its events, or as one request per this much body where that is more. */
   rateLimitUnitBytes: 64 * kibibyte,
   /** Time per turn to decode batch bodies, in total, and the bytes parsed per step. */
-  decodeTurnMs: 5,
+  decodeTurnMs: 1,
   decodeStepBytes: 16 * kibibyte,
   /** Pages of the dashboard that are made at once, and a form of one. */
   pagesConcurrentMax: 8,

@@ -112,6 +112,16 @@ export class Actor<State, Command> {
     return undefined
   }
 
+  /** Takes the next envelope out of the mailbox, which is not empty. */
+  take(): Envelope<Command> {
+    const envelope = this.mailbox[this.next++]!
+    if (this.next === this.mailbox.length) {
+      this.mailbox = []
+      this.next = 0
+    }
+    return envelope
+  }
+
   /** The actor begins with this state, which is durable. */
   load(state: State): void {
     this.resume(state, state)

@@ -146,7 +146,7 @@ export class ActorSystem {
     if (subject.actor === "user" && this.turns.isFull(subject.environment)) {
       actor.mailbox.push(envelope)
       actor.running = true
-      this.turns.wait(subject.environment, () => this.#fork(actor, Effect.void))
+      this.turns.wait(subject.environment, () => this.#takeInTurn(actor))
       return
     }
     const wait = this.#take(actor, envelope)
@@ -160,6 +160,17 @@ export class ActorSystem {
     if (isVacant && actor.restarts === 0) this.#options.actorCache.release(actor)
   }
 
+  /** Takes what has waited for its turn, in most cases one envelope, which needs no fiber. */
+  #takeInTurn(actor: AnyActor): void {
+    const wait = this.#take(actor, actor.take())
+    if (wait !== undefined || actor.mailbox.length > 0) {
+      this.#fork(actor, Effect.andThen(wait ?? Effect.void, this.#turnOf(actor)))
+      return
+    }
+    actor.running = false
+    this.#leave(actor)
+  }
+
   /** The actor's fiber: waits for `first`, then empties the mailbox. */
   #fork<State, Command>(actor: Actor<State, Command>, first: Effect.Effect<void, Broken>): void {
     const self = this
@@ -167,12 +178,7 @@ export class ActorSystem {
     const fiber = Effect.gen(function* () {
       yield* first
       while (actor.next < actor.mailbox.length) {
-        const envelope = actor.mailbox[actor.next++]!
-        if (actor.next === actor.mailbox.length) {
-          actor.mailbox = []
-          actor.next = 0
-        }
-        const wait = self.#take(actor, envelope)
+        const wait = self.#take(actor, actor.take())
         if (wait !== undefined) yield* wait
         if (actor.next < actor.mailbox.length) yield* self.#turnOf(actor)
       }

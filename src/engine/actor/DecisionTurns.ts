@@ -5,6 +5,8 @@
  * thousands of definitions concern gives way after each few of them, and the commands of another environment wait
  * for one of them, not for the batch.
  *
+ * A durable answer takes some five turns, so the bound decides how much longer one environment waits because of another.
+ *
  * Work is counted, not measured: definitions looked at, conditions evaluated, facts. So it does not depend on the
  * machine. Below the bound a command costs an addition and two comparisons. Commands of an environment that has none
  * waiting are taken at once, even in a turn in which others waited.

@@ -40,6 +40,39 @@ const restarted = Effect.fnUntraced(function* (engine: Engine["Service"]) {
 })
 
 describe("An actor that failed", () => {
+  it.effect("on a command that waited for a later turn restarts, and takes what came behind", () =>
+    Effect.gen(function* () {
+      const { domain } = faultyDomain()
+      const decideDear: typeof decideUser = (user, project, command, now, found, meter) => {
+        if (command.kind === "event" && command.action === "DEAR") {
+          meter!.work += limits.decisionTurnWorkMax
+        }
+        return domain!.decideUser(user, project, command, now, found, meter)
+      }
+      const { engine } = yield* startInMemory(
+        {},
+        { domain: { ...domain!, decideUser: decideDear } },
+      )
+      yield* engine.askUser(sandbox, reward("u1", 5))
+      yield* engine.askUser(sandbox, reward("u2", 5))
+      const batch = yield* Effect.forkChild(
+        engine.askUsers(sandbox, [
+          event("u1", "DEAR"),
+          event("u2", "POISON"),
+          event("u2", "OTHER"),
+        ]),
+        { startImmediately: true },
+      )
+      yield* yieldToEventLoop
+      expect(batch.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust(limits.actorRestartBackoffMs)
+      const [dear, poison, behind] = yield* Fiber.join(batch)
+      expect(dear).toMatchObject({ userId: "u1" })
+      expect(poison).toMatchObject({ code: "internal_error" })
+      expect(behind).toMatchObject({ xp: { total: 5 } })
+    }),
+  )
+
   it.effect("is loaded without the journal, of which its latest record was pruned", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
