@@ -124,6 +124,38 @@ describe("A user's history", () => {
     }),
   )
 
+  it.effect(
+    "finds any record to undo, in memory behind more than a turn looks at, and on disk",
+    () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        const { engine } = yield* startInMemory({ state }, { snapshotIntervalMs })
+        const give = (amount: number) =>
+          engine.askUsers(
+            sandbox,
+            Array.from({ length: limits.historyTurnRecordsMax + 10 }, () => reward("u1", amount)),
+          )
+        const undo = (sequence: number) => {
+          const at = recordsOf(state)[sequence - 1]!.at
+          const command = { kind: "revocation", of: "reward", sequence, at } as const
+          return engine.askUser(sandbox, { userId: "u1", command })
+        }
+        yield* engine.askUser(sandbox, reward("u1", 1_000))
+        yield* engine.askUser(sandbox, reward("u1", 100))
+        yield* engine.askUser(sandbox, reward("u2", 5))
+        yield* give(1)
+        yield* undo(1)
+        yield* TestClock.adjust(snapshotIntervalMs)
+        yield* give(1)
+        yield* undo(2)
+        const xp = 2 * (limits.historyTurnRecordsMax + 10)
+        expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(xp)
+        // A record of another user.
+        expect(yield* Effect.flip(undo(3))).toMatchObject({ _tag: "LaurelError" })
+        expect((yield* engine.readUser(sandbox, "u2"))?.xp).toBe(5)
+      }),
+  )
+
   for (const seed of seeds(10)) {
     it.effect(`is the user's part of the journal, whatever happens; LAUREL_TEST_SEED=${seed}`, () =>
       Effect.gen(function* () {
