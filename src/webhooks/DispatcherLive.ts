@@ -77,6 +77,7 @@ export const make = Effect.fnUntraced(function* (
   const isErased = ({ record }: FeedEntry) =>
     Effect.orElseSucceed(engine.isErased(record), () => false)
 
+  // The parts, each made after those that it uses.
   const background = yield* makeBackground(onBroken)
   const store = new DeliveryStore(storage)
   const writer = new DeliveryWriter({ ...options, storage, now })
@@ -128,6 +129,7 @@ export const make = Effect.fnUntraced(function* (
   const logMax = options.logMax ?? limits.webhookLogMax
   const retention = new Retention({ writer, store, now: engine.now, logMax, retentionMs })
 
+  // Subscriptions.
   metrics.observe({
     pending: () => writer.pending,
     inFlight: () => slots.inUse,
@@ -150,6 +152,7 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
+  // The store as the last process left it.
   const repaired = yield* awaitSpace(repairTables(storage, store))
   yield* feed.onProjectRecord(({ facts, subject }) => {
     if (subject.actor !== "project" || !facts.some(({ kind }) => kind.startsWith("webhook.")))
@@ -171,6 +174,7 @@ export const make = Effect.fnUntraced(function* (
   if (repaired && registry.size > 0) writer.write([repairedEntry])
   yield* feed.hold(outbox.needed)
 
+  // Unfinished jobs, then new records and due deliveries.
   for (const number of yield* store.endpoints) {
     // Deleted just before the end, or while no dispatcher ran.
     if (registry.at(number) === undefined) purge(number)

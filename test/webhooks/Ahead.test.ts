@@ -36,78 +36,82 @@ const mostOf = (durationMs: number) =>
   })
 
 describe("An endpoint", () => {
-  it.live("that answers at once has a few attempts more waiting for its connections", () =>
+  it.live("that answers at once has a few more attempts waiting for its connections", () =>
     Effect.gen(function* () {
       const most = limits.webhookConcurrencyMax + limits.webhookAheadMax
       expect(yield* mostOf(limits.webhookQuickMs)).toBe(most)
     }),
   )
 
-  it.live("that takes its time has no more than may be sent at once", () =>
+  it.live("that is slow has no more attempts than connections", () =>
     Effect.gen(function* () {
       expect(yield* mostOf(limits.webhookQuickMs + 1)).toBe(limits.webhookConcurrencyMax)
     }),
   )
 
-  it.live("that fails has back what still waits for its connections: it was not tried", () =>
-    Effect.gen(function* () {
-      interface Flight {
-        readonly id: string
-        readonly settle: (outcome: Outcome) => void
-        givenUp: boolean
-      }
-      const arrived = { status: 204, error: null, body: "", retryAfter: undefined, durationMs: 1 }
-      const late: Outcome = { ...arrived, status: null, error: "timeout" }
-      let hangs = false
-      let flights: Array<Flight> = []
-      const makeSender = (): MessageSender => ({
-        send: ({ message: { id } }, settle) => {
-          const flight = { id, settle, givenUp: false }
-          if (hangs) flights.push(flight)
-          else setImmediate(() => settle(arrived))
-          return () => {
-            flight.givenUp = true
-          }
-        },
-        close: () => {},
-      })
-      const started = yield* startInMemory(undefined, { makeSender, schedule: [0, 0] })
-      const made = webhook("http://receiver.test/", ["reward.granted"])
-      yield* started.engine.askProject(sandbox, made)
-      const grantAll = (prefix: string) =>
-        Effect.forEach(
-          users,
-          (user) => started.engine.askUser(sandbox, reward(`${prefix}${user}`, 1)),
-          { concurrency: "unbounded" },
+  it.live(
+    "that fails gives back the attempts that wait for its connections: they were not tried",
+    () =>
+      Effect.gen(function* () {
+        interface Flight {
+          readonly id: string
+          readonly settle: (outcome: Outcome) => void
+          givenUp: boolean
+        }
+        const arrived = { status: 204, error: null, body: "", retryAfter: undefined, durationMs: 1 }
+        const late: Outcome = { ...arrived, status: null, error: "timeout" }
+        let hangs = false
+        let flights: Array<Flight> = []
+        const makeSender = (): MessageSender => ({
+          send: ({ message: { id } }, settle) => {
+            const flight = { id, settle, givenUp: false }
+            if (hangs) flights.push(flight)
+            else setImmediate(() => settle(arrived))
+            return () => {
+              flight.givenUp = true
+            }
+          },
+          close: () => {},
+        })
+        const started = yield* startInMemory(undefined, { makeSender, schedule: [0, 0] })
+        const made = webhook("http://receiver.test/", ["reward.granted"])
+        yield* started.engine.askProject(sandbox, made)
+        const grantAll = (prefix: string) =>
+          Effect.forEach(
+            users,
+            (user) => started.engine.askUser(sandbox, reward(`${prefix}${user}`, 1)),
+            { concurrency: "unbounded" },
+          )
+        yield* grantAll("quick-")
+        yield* endedLog(started, made.webhook.id, users.length)
+        hangs = true
+        yield* grantAll("slow-")
+        const most = limits.webhookConcurrencyMax + limits.webhookAheadMax
+        yield* until(
+          Effect.sync(() => flights.length),
+          (length) => length === most,
         )
-      yield* grantAll("quick-")
-      yield* endedLog(started, made.webhook.id, users.length)
-      hangs = true
-      yield* grantAll("slow-")
-      const most = limits.webhookConcurrencyMax + limits.webhookAheadMax
-      yield* until(
-        Effect.sync(() => flights.length),
-        (length) => length === most,
-      )
-      const failed = flights.slice(0, limits.webhookBreakerFailures)
-      for (const { settle } of failed) settle(late)
-      const rest = flights.slice(failed.length)
-      const begun = rest.slice(0, limits.webhookConcurrencyMax)
-      expect(rest.map(({ givenUp }) => givenUp)).toEqual(rest.map((each) => !begun.includes(each)))
-      // One that arrives after all closes the circuit, and everything goes on.
-      hangs = false
-      flights = []
-      for (const { settle } of begun) settle(arrived)
-      const log = yield* endedLog(started, made.webhook.id, 2 * users.length)
-      const attempts = new Map(log.map((delivery) => [delivery.messageId, delivery.attempts]))
-      const twice = failed.map(({ id }) => id)
-      expect(new Set(log.map(({ status }) => status))).toEqual(new Set(["succeeded"]))
-      for (const [id, count] of attempts) expect(count).toBe(twice.includes(id) ? 2 : 1)
-      yield* started.close()
-    }),
+        const failed = flights.slice(0, limits.webhookBreakerFailures)
+        for (const { settle } of failed) settle(late)
+        const rest = flights.slice(failed.length)
+        const begun = rest.slice(0, limits.webhookConcurrencyMax)
+        expect(rest.map(({ givenUp }) => givenUp)).toEqual(
+          rest.map((each) => !begun.includes(each)),
+        )
+        // One that arrives after all closes the circuit, and everything goes on.
+        hangs = false
+        flights = []
+        for (const { settle } of begun) settle(arrived)
+        const log = yield* endedLog(started, made.webhook.id, 2 * users.length)
+        const attempts = new Map(log.map((delivery) => [delivery.messageId, delivery.attempts]))
+        const twice = failed.map(({ id }) => id)
+        expect(new Set(log.map(({ status }) => status))).toEqual(new Set(["succeeded"]))
+        for (const [id, count] of attempts) expect(count).toBe(twice.includes(id) ? 2 : 1)
+        yield* started.close()
+      }),
   )
 
-  it.live("never has more connections than may be sent at once", () =>
+  it.live("never has more connections than attempts allowed at once", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()

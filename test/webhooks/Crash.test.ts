@@ -192,7 +192,7 @@ const copyOf = (state: MemoryStorage.MemoryState): MemoryStorage.MemoryState => 
 }
 
 describe("A process that is killed while an older message is under way", () => {
-  it.live("sends that one again, and none of those that were answered since", () =>
+  it.live("sends that one again, and none that was answered since", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()
       const store = new DeliveryStore(MemoryStorage.make({ state }))

@@ -28,7 +28,7 @@ const change = (
 ) => ({ kind: "updateWebhook", webhookId, change: of }) as const
 
 describe("A webhook", () => {
-  it.live("is told what it asks for, signed, once", () =>
+  it.live("gets the kinds that it asks for, signed, once", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()
@@ -56,7 +56,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("is told of its own environment only, and of nothing before it was there", () =>
+  it.live("gets messages of its own environment, and none from before it was created", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()
@@ -73,7 +73,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("gets a user's messages in order, although many are under way at once", () =>
+  it.live("gets a user's messages in order, though many are under way at once", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       let atOnce = 0
@@ -117,7 +117,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("that is slower than what happens gets everything, in order, from the journal", () =>
+  it.live("that is slower than the events gets every message, in order, from the journal", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const readyMax = 256
@@ -149,7 +149,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("that is changed is sent to as it is now", () =>
+  it.live("that is changed gets messages by its new definition", () =>
     Effect.gen(function* () {
       const [one, other] = yield* Effect.all([receiving, receiving])
       const started = yield* startInMemory()
@@ -176,7 +176,7 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live("that is deleted is told nothing more, and nothing is kept of it", () =>
+  it.live("that is deleted gets nothing more, and leaves no row in the store", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const state = new MemoryState()
@@ -214,34 +214,32 @@ describe("A webhook", () => {
     }),
   )
 
-  it.live(
-    "costs no reading of the journal as long as it keeps up, and nothing when there is none",
-    () =>
-      Effect.gen(function* () {
-        const receiver = yield* receiving
-        const state = new MemoryState()
-        const started = yield* startInMemory(state)
-        for (let round = 0; round < 10; round++) yield* grant(started, "ada")
-        const tables = ["outbox", "endpoints", "deliveries", "due", "attempts"] as const
-        const stored = () =>
-          tables.map(
-            (table) =>
-              state
-                .table(table)
-                .entries({ table, from: new Uint8Array([0]), until: new Uint8Array([255]) }).length,
-          )
-        expect(stored()).toEqual([0, 0, 0, 0, 0])
-        const made = webhook(receiver.url(), ["reward.granted"])
-        yield* ask(started, made)
-        yield* grant(started, "ada")
-        yield* endedLog(started, made.webhook.id, 1)
-        // The cursor, and since when the tables keep their rules.
-        expect(stored()).toEqual([2, 1, 1, 0, 0])
-        yield* started.close()
-      }),
+  it.live("reads no journal while it keeps up, and costs nothing without webhooks", () =>
+    Effect.gen(function* () {
+      const receiver = yield* receiving
+      const state = new MemoryState()
+      const started = yield* startInMemory(state)
+      for (let round = 0; round < 10; round++) yield* grant(started, "ada")
+      const tables = ["outbox", "endpoints", "deliveries", "due", "attempts"] as const
+      const stored = () =>
+        tables.map(
+          (table) =>
+            state
+              .table(table)
+              .entries({ table, from: new Uint8Array([0]), until: new Uint8Array([255]) }).length,
+        )
+      expect(stored()).toEqual([0, 0, 0, 0, 0])
+      const made = webhook(receiver.url(), ["reward.granted"])
+      yield* ask(started, made)
+      yield* grant(started, "ada")
+      yield* endedLog(started, made.webhook.id, 1)
+      // The cursor, and since when the tables keep their rules.
+      expect(stored()).toEqual([2, 1, 1, 0, 0])
+      yield* started.close()
+    }),
   )
 
-  it.live("is told of rules and events as well", () =>
+  it.live("gets messages about rules and events, too", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const started = yield* startInMemory()

@@ -373,7 +373,7 @@ afterAll(async () => {
 })
 
 describe("A delivery", () => {
-  it.each(Object.entries(faults))("ends as it should when: %s", async (name, [, end]) => {
+  it.each(Object.entries(faults))("has the right outcome when: %s", async (name, [, end]) => {
     const { disabled, fine, hurt, received } = await courses.get(name)!
     expect({
       status: hurt.status,

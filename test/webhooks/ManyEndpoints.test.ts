@@ -13,7 +13,7 @@ const rounds = 3
 const hangs = (url: string) => url.endsWith("7/")
 
 describe("Endpoints that hang", () => {
-  it.live("keep no message from the others, hold little, and nobody waits for them", () =>
+  it.live("delay no message to the others, hold little memory, and delay no caller", () =>
     Effect.gen(function* () {
       const urls = Array.from(
         { length: limits.webhooksMax },

@@ -157,48 +157,50 @@ describe("A message that is refused", () => {
 })
 
 describe("An endpoint that only fails", () => {
-  it.live("is given up after five days; the others are told, and it can be taken up again", () =>
-    Effect.gen(function* () {
-      const [bad, good] = yield* Effect.all([receiving, receiving])
-      bad.answer = answer(500)
-      const running = yield* starting({ schedule: [0] })
-      const { engine, logged } = running
-      const failing = webhook(bad.url(), ["reward.granted"])
-      const watching = webhook(good.url(), ["webhook.*"])
-      const { id } = failing.webhook
-      yield* engine.askProject(sandbox, failing)
-      yield* engine.askProject(sandbox, watching)
-      const state = Effect.map(engine.readProject(sandbox), ({ webhooks }) => webhooks.get(id)!)
-      for (let half = 0; half < 10; half++) {
-        yield* grant(running, `u${half}`)
-        yield* endedLog(running, id, half + 1)
-        expect((yield* state).status).toBe("enabled")
-        running.pass(day / 2)
-      }
-      yield* grant(running, "last")
-      const disabled = yield* until(state, ({ status }) => status === "disabled")
-      expect(disabled).toMatchObject({ disabledReason: "failing" })
-      yield* Effect.promise(() => good.atLeast(1))
-      expect(good.received[0]!.message).toMatchObject({
-        type: "webhook.disabled",
-        data: { webhookId: id, reason: "failing" },
-      })
-      expect(logged.join("\n")).toMatch(/A webhook is disabled.*failing/)
+  it.live(
+    "is disabled after five days; other webhooks get a message, and it can be enabled again",
+    () =>
+      Effect.gen(function* () {
+        const [bad, good] = yield* Effect.all([receiving, receiving])
+        bad.answer = answer(500)
+        const running = yield* starting({ schedule: [0] })
+        const { engine, logged } = running
+        const failing = webhook(bad.url(), ["reward.granted"])
+        const watching = webhook(good.url(), ["webhook.*"])
+        const { id } = failing.webhook
+        yield* engine.askProject(sandbox, failing)
+        yield* engine.askProject(sandbox, watching)
+        const state = Effect.map(engine.readProject(sandbox), ({ webhooks }) => webhooks.get(id)!)
+        for (let half = 0; half < 10; half++) {
+          yield* grant(running, `u${half}`)
+          yield* endedLog(running, id, half + 1)
+          expect((yield* state).status).toBe("enabled")
+          running.pass(day / 2)
+        }
+        yield* grant(running, "last")
+        const disabled = yield* until(state, ({ status }) => status === "disabled")
+        expect(disabled).toMatchObject({ disabledReason: "failing" })
+        yield* Effect.promise(() => good.atLeast(1))
+        expect(good.received[0]!.message).toMatchObject({
+          type: "webhook.disabled",
+          data: { webhookId: id, reason: "failing" },
+        })
+        expect(logged.join("\n")).toMatch(/A webhook is disabled.*failing/)
 
-      yield* grant(running, "missed")
-      bad.answer = answer(204)
-      const change = { status: "enabled" } as const
-      yield* engine.askProject(sandbox, { kind: "updateWebhook", webhookId: id, change })
-      const before = bad.received.length
-      const since = running.now() - 1.75 * day
-      yield* engine.askProject(sandbox, { kind: "recoverWebhook", webhookId: id, since })
-      yield* Effect.promise(() => bad.atLeast(before + 5))
-      yield* until(logOf(running, id, "succeeded"), ({ length }) => length === 5)
-      const users = bad.received.slice(before).map(({ message }) => message.data.userId)
-      expect(users.toSorted()).toEqual(["last", "missed", "u7", "u8", "u9"])
-      expect(yield* logOf(running, id, "failed")).toHaveLength(7)
-      yield* running.close()
-    }),
+        yield* grant(running, "missed")
+        bad.answer = answer(204)
+        const change = { status: "enabled" } as const
+        yield* engine.askProject(sandbox, { kind: "updateWebhook", webhookId: id, change })
+        const before = bad.received.length
+        const since = running.now() - 1.75 * day
+        yield* engine.askProject(sandbox, { kind: "recoverWebhook", webhookId: id, since })
+        yield* Effect.promise(() => bad.atLeast(before + 5))
+        yield* until(logOf(running, id, "succeeded"), ({ length }) => length === 5)
+        const users = bad.received.slice(before).map(({ message }) => message.data.userId)
+        expect(users.toSorted()).toEqual(["last", "missed", "u7", "u8", "u9"])
+        expect(yield* logOf(running, id, "failed")).toHaveLength(7)
+        yield* running.close()
+      }),
   )
 
   it.live("recovers what failed, and nothing from before it was created", () =>
@@ -223,7 +225,7 @@ describe("An endpoint that only fails", () => {
     }),
   )
 
-  it.live("is not given up for one success in between", () =>
+  it.live("is not disabled after one success in between", () =>
     Effect.gen(function* () {
       const receiver = yield* receiving
       const running = yield* starting({ schedule: [0] })
@@ -252,7 +254,7 @@ describe("A clock that is set", () => {
     return { receiver, running, id: made.webhook.id }
   })
 
-  it.live("back by a year lets what waits come when its pause is over", () =>
+  it.live("back by a year lets pending deliveries arrive when their pause is over", () =>
     Effect.gen(function* () {
       const { id, receiver, running } = yield* waiting
       yield* grant(running)

@@ -30,8 +30,8 @@ const making = Effect.sync(() => {
 const url = "http://receiver.test/"
 const other = "http://other.test/"
 
-describe("At the end", () => {
-  it.live("what is under way may finish, and nothing new begins", () =>
+describe("At an orderly shutdown", () => {
+  it.live("attempts under way may finish, and no new one begins", () =>
     Effect.gen(function* () {
       const { begin, receivers } = yield* making
       const made = webhook(url, ["reward.granted"])
@@ -68,7 +68,7 @@ describe("At the end", () => {
     }),
   )
 
-  it.live("what does not finish goes back, and is sent again by the next process", () =>
+  it.live("unfinished attempts stay pending, and the next process sends them again", () =>
     Effect.gen(function* () {
       const { begin, receivers } = yield* making
       const first = yield* begin({ shutdownGraceMs: 20 })
@@ -96,7 +96,7 @@ describe("At the end", () => {
 })
 
 describe("After a start", () => {
-  it.live("what waits is sent when it is due, not before, and what is overdue at once", () =>
+  it.live("pending deliveries are sent when they are due, overdue ones at once", () =>
     Effect.gen(function* () {
       const { begin, clock, pass, receivers } = yield* making
       const schedule = [0, hour]

@@ -78,7 +78,7 @@ describe("a webhook's URL", () => {
     expect(parse(long)).toEqual({ faults: ["must have at most 2048 characters"] })
   })
 
-  it("is told all that is wrong with it at once", () => {
+  it("reports all its faults at once", () => {
     const url = `http://user@10.0.0.1/${"ü".repeat(400)}`
     expect(parse(url, { production: true })).toEqual({
       faults: [

@@ -44,9 +44,6 @@ export class Jobs {
     this.#options = options
   }
 
-  /** Endpoints that a recovery is under way for. */
-  readonly recoveries = new Map<number, JobOf<"recover">>()
-
   /** Does a job, which is written with the next flush. */
   add(job: Job): void {
     this.#options.writer.touchJob(job)
@@ -96,7 +93,6 @@ export class Jobs {
     const { feed } = engine
     let { next } = job
     if (next === 0) next = yield* feed.sequenceAt(job.since)
-    this.recoveries.set(job.endpoint, job)
     while (next <= job.record) {
       const endpoint = registry.at(job.endpoint)
       if (endpoint === undefined || !endpoint.isEnabled) break
@@ -116,7 +112,6 @@ export class Jobs {
       wake(endpoint)
       yield* yieldToEventLoop
     }
-    this.recoveries.delete(job.endpoint)
   })
 
   readonly #recoverBatch = Effect.fnUntraced(function* (

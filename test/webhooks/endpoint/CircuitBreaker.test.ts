@@ -66,7 +66,7 @@ describe("A circuit breaker", () => {
     expect([breaker.isOpen, breaker.openUntil, concurrency(breaker)]).toEqual([false, 0, 2])
   })
 
-  it("leaves alone for as long as is asked for, up to a bound", () => {
+  it("pauses for as long as the receiver asks, up to a bound", () => {
     const asked = new CircuitBreaker(middle)
     asked.failed(0, 5_000)
     expect([concurrency(asked, 4_999), concurrency(asked, 5_000)]).toEqual([0, 1])
@@ -75,7 +75,7 @@ describe("A circuit breaker", () => {
     expect(greedy.openUntil).toBe(limits.webhookBreakerPauseMsMax)
   })
 
-  it("forgets what it has learnt when the endpoint is changed", () => {
+  it("is reset when the endpoint is changed", () => {
     const breaker = failing(limits.webhookBreakerFailures)
     breaker.reset()
     expect([concurrency(breaker), breaker.standing]).toEqual([1, "unknown"])

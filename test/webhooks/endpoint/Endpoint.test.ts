@@ -26,51 +26,53 @@ const grant = ({ engine }: Started, ...users: ReadonlyArray<string>) =>
 const manyTurns = Effect.repeat(yieldToEventLoop, { times: 50 })
 
 describe("An endpoint", () => {
-  it.live("disabled by hand gets nothing, and what is pending once it is enabled again", () =>
-    Effect.gen(function* () {
-      const receivers = new VirtualReceivers()
-      const answers: Array<() => void> = []
-      const makeSender = (to: string): MessageSender => {
-        const sender = receivers.senders()(to)
-        return {
-          ...sender,
-          send: (message, settled) =>
-            sender.send(message, (outcome) => answers.push(() => settled(outcome))),
+  it.live(
+    "disabled by hand gets nothing until it is enabled again, then its pending deliveries",
+    () =>
+      Effect.gen(function* () {
+        const receivers = new VirtualReceivers()
+        const answers: Array<() => void> = []
+        const makeSender = (to: string): MessageSender => {
+          const sender = receivers.senders()(to)
+          return {
+            ...sender,
+            send: (message, settled) =>
+              sender.send(message, (outcome) => answers.push(() => settled(outcome))),
+          }
         }
-      }
-      const answered = until(
-        Effect.sync(() => answers.shift()),
-        (answer) => answer !== undefined,
-      )
-      const started = yield* startInMemory(undefined, { makeSender })
-      const made = webhook(url, ["reward.granted"])
-      const { id: webhookId } = made.webhook
-      const turn = (status: "enabled" | "disabled") =>
-        started.engine.askProject(sandbox, {
-          kind: "updateWebhook",
-          webhookId,
-          change: { status },
-        })
-      yield* started.engine.askProject(sandbox, made)
-      yield* grant(started, "ada", "bob")
-      // The first attempt is under way, so bob waits in memory.
-      const answer = yield* answered
-      yield* turn("disabled")
-      answer!()
-      yield* until(logOf(started, webhookId, "succeeded"), ({ length }) => length === 1)
-      yield* manyTurns
-      expect(yield* logOf(started, webhookId, "pending")).toHaveLength(1)
-      expect(receivers.of(url)).toHaveLength(1)
-      yield* turn("enabled")
-      const next = yield* answered
-      next!()
-      yield* endedLog(started, webhookId, 2)
-      expect(receivers.of(url)).toHaveLength(2)
-      yield* started.close()
-    }),
+        const answered = until(
+          Effect.sync(() => answers.shift()),
+          (answer) => answer !== undefined,
+        )
+        const started = yield* startInMemory(undefined, { makeSender })
+        const made = webhook(url, ["reward.granted"])
+        const { id: webhookId } = made.webhook
+        const turn = (status: "enabled" | "disabled") =>
+          started.engine.askProject(sandbox, {
+            kind: "updateWebhook",
+            webhookId,
+            change: { status },
+          })
+        yield* started.engine.askProject(sandbox, made)
+        yield* grant(started, "ada", "bob")
+        // The first attempt is under way, so bob waits in memory.
+        const answer = yield* answered
+        yield* turn("disabled")
+        answer!()
+        yield* until(logOf(started, webhookId, "succeeded"), ({ length }) => length === 1)
+        yield* manyTurns
+        expect(yield* logOf(started, webhookId, "pending")).toHaveLength(1)
+        expect(receivers.of(url)).toHaveLength(1)
+        yield* turn("enabled")
+        const next = yield* answered
+        next!()
+        yield* endedLog(started, webhookId, 2)
+        expect(receivers.of(url)).toHaveLength(2)
+        yield* started.close()
+      }),
   )
 
-  it.live("that answers 410 gets nothing more, also before the journal says so", () =>
+  it.live("that answers 410 gets nothing more, even before its record is durable", () =>
     Effect.gen(function* () {
       const memory = MemoryStorage.make()
       let appends: Array<() => void> | undefined
@@ -113,7 +115,7 @@ describe("An endpoint", () => {
     }),
   )
 
-  it.live("of which nothing is known yet is served though others hold half of all slots", () =>
+  it.live("that is new gets a slot though others hold half of them", () =>
     Effect.gen(function* () {
       const receivers = new VirtualReceivers((to) => (to === url ? 204 : undefined))
       const started = yield* startInMemory(undefined, {

@@ -33,12 +33,12 @@ describe("The queue of an endpoint", () => {
     expect(over.written).toHaveLength(readyMax + 1)
   })
 
-  it("keeps few where nothing was answered yet", () => {
+  it("keeps few in memory until the endpoint has answered", () => {
     const { queue } = queueOf(readyMax, { isProven: false })
     expect(queue.ready).toHaveLength(limits.webhookReadyFailingMax)
   })
 
-  it("leaves the second half of all memory to those that have little there", () => {
+  it("keeps the second half of all memory for endpoints that hold little", () => {
     const half = limits.webhookReadyTotalMax / 2
     const few = limits.webhookReadyFailingMax
     expect(queueOf(few + 1, { ofOthers: half - few }).queue.ready).toHaveLength(few)
@@ -47,7 +47,7 @@ describe("The queue of an endpoint", () => {
     expect(queueOf(1, { ofOthers: limits.webhookReadyTotalMax - 1 }).queue.ready).toHaveLength(1)
   })
 
-  it("is filled from the store when half of a piece was sent, and with no more than a piece", () => {
+  it("loads when half of a piece was sent, and at most a piece", () => {
     const piece = limits.webhookLoadMax
     expect(queueOf(0).queue.roomToLoad).toBe(piece)
     expect(queueOf(piece / 2).queue.roomToLoad).toBe(0)
@@ -64,7 +64,7 @@ describe("The queue of an endpoint", () => {
     expect(memory.deliveries).toBe(5)
   })
 
-  it("takes no memory for what has left it", () => {
+  it("counts no memory for deliveries that left it", () => {
     const { memory, queue } = queueOf(3)
     expect(memory).toEqual({ deliveries: 3, bytes: 3 * entry.bytes })
     queue.settle(queue.take(0))
@@ -73,7 +73,7 @@ describe("The queue of an endpoint", () => {
     expect(memory).toEqual({ deliveries: 0, bytes: 0 })
   })
 
-  it("puts one that is hastened first, once, and leaves one that is under way alone", () => {
+  it("moves a hastened delivery to the front, once, and leaves one under way alone", () => {
     const { queue, written } = queueOf(3)
     const [first, , third] = queue.ready
     queue.hasten(third!)

@@ -31,7 +31,7 @@ describe("The schedule", () => {
     expect(nextPause([0], 1, undefined, Math.random)).toBeUndefined()
   })
 
-  it("waits as long as the receiver asks for, and not shorter than it would", () => {
+  it("waits as long as the receiver asks, and no shorter than its own pause", () => {
     const wait = (retryAfter: number) => nextPause([0, 10_000], 1, retryAfter, () => 0.5)
     expect([wait(1_000), wait(60_000)]).toEqual([10_000, 60_000])
     expect(longestPause([0, 10_000])).toBe(limits.webhookRetryAfterMsMax)
@@ -56,7 +56,7 @@ describe("Retry-After", () => {
     expect(retryAfterOf("Fri, 01 Nov 2126 12:05:00 GMT", now)).toBe(most)
   })
 
-  it("means nothing when it is nonsense or past", () => {
+  it("is ignored when it is malformed or past", () => {
     for (const value of [
       undefined,
       "",
@@ -78,7 +78,7 @@ describe("Retry-After", () => {
   })
 })
 
-describe("A schedule in words", () => {
+describe("A schedule as text", () => {
   it("is whole seconds with commas between", () => {
     expect(parseSchedule("0,5, 300")).toEqual([0, 5_000, 300_000])
     expect(parseSchedule("3")).toEqual([3_000])

@@ -10,7 +10,7 @@ const fill = (slots: Slots, standing: Standing, first = true): number => {
 }
 
 describe("Slots", () => {
-  it("leave half to those that do not fail, and a quarter to those that are known to answer", () => {
+  it("keep half for endpoints that do not fail, and a quarter for those that answer", () => {
     const slots = new Slots(100)
     expect(fill(slots, "failing")).toBe(50)
     expect(fill(slots, "unknown")).toBe(25)
@@ -24,7 +24,7 @@ describe("Slots", () => {
     expect(slots.take("proven", true, nobody)).toBe(true)
   })
 
-  it("that come free are offered to one of those who wait: the proven first, each in its turn", () => {
+  it("that become free are offered to one waiting endpoint: proven ones first, each in turn", () => {
     const slots = new Slots(4)
     for (let taken = 0; taken < 4; taken++) slots.take("proven", true, nobody)
     const woken: Array<string> = []
@@ -52,7 +52,7 @@ describe("Slots", () => {
     expect(woken).toEqual(["one", "other", "unknown", "failing"])
   })
 
-  it("are there for everybody, however few", () => {
+  it("exist for each standing, however few", () => {
     for (const standing of ["proven", "unknown", "failing"] as const) {
       expect(fill(new Slots(1), standing)).toBe(1)
     }

@@ -11,7 +11,7 @@ const bad = "http://bad.test/"
 const hangs = "http://hangs.test/"
 
 describe("The metrics of webhooks", () => {
-  it.live("tell how attempts ended, what is under way and what waits, as long as it does", () =>
+  it.live("count outcomes, attempts under way and pending deliveries", () =>
     Effect.gen(function* () {
       const metrics = new Metrics()
       const value = (name: string, labels: Record<string, string> = {}) =>

@@ -50,35 +50,33 @@ const usersOf = ({ receivers }: { readonly receivers: VirtualReceivers }) =>
   receivers.of(url).map(({ body }) => JSON.parse(body).data.userId)
 
 describe("Deliveries that wait", () => {
-  it.live(
-    "are no more than may wait: what comes then is counted as dropped, and can be recovered",
-    () =>
-      Effect.gen(function* () {
-        const running = yield* starting({ pendingMax: 3, schedule: [0, hour, hour] })
-        const { engine, id, receivers } = running
-        receivers.answer = () => 503
-        yield* grant(running, "ada", "bob", "carl")
-        yield* until(
-          logOf(running, id),
-          (log) => log.length === 3 && log.every((one) => one.attempts > 0),
-        )
-        expect((yield* tallyOf(running, id)).ended.dropped).toBe(0)
-        yield* grant(running, "dora", "emil")
-        const full = yield* until(tallyOf(running, id), ({ ended }) => ended.dropped === 2)
-        expect(full.stored).toEqual({ pending: 3, succeeded: 0, failed: 0, dropped: 0 })
+  it.live("are bounded: further ones are counted as dropped, and can be recovered", () =>
+    Effect.gen(function* () {
+      const running = yield* starting({ pendingMax: 3, schedule: [0, hour, hour] })
+      const { engine, id, receivers } = running
+      receivers.answer = () => 503
+      yield* grant(running, "ada", "bob", "carl")
+      yield* until(
+        logOf(running, id),
+        (log) => log.length === 3 && log.every((one) => one.attempts > 0),
+      )
+      expect((yield* tallyOf(running, id)).ended.dropped).toBe(0)
+      yield* grant(running, "dora", "emil")
+      const full = yield* until(tallyOf(running, id), ({ ended }) => ended.dropped === 2)
+      expect(full.stored).toEqual({ pending: 3, succeeded: 0, failed: 0, dropped: 0 })
 
-        receivers.answer = () => 204
-        running.pass(2 * hour)
-        yield* until(tallyOf(running, id), ({ stored }) => stored.succeeded === 3)
-        const since = running.clock.currentTimeMillisUnsafe() - day
-        yield* engine.askProject(sandbox, { kind: "recoverWebhook", webhookId: id, since })
-        yield* until(tallyOf(running, id), ({ stored }) => stored.succeeded === 5)
-        expect(new Set(usersOf(running))).toEqual(new Set(["ada", "bob", "carl", "dora", "emil"]))
-        yield* running.close()
-      }),
+      receivers.answer = () => 204
+      running.pass(2 * hour)
+      yield* until(tallyOf(running, id), ({ stored }) => stored.succeeded === 3)
+      const since = running.clock.currentTimeMillisUnsafe() - day
+      yield* engine.askProject(sandbox, { kind: "recoverWebhook", webhookId: id, since })
+      yield* until(tallyOf(running, id), ({ stored }) => stored.succeeded === 5)
+      expect(new Set(usersOf(running))).toEqual(new Set(["ada", "bob", "carl", "dora", "emil"]))
+      yield* running.close()
+    }),
   )
 
-  it.live("and come at once are no more than there may be, though none is written yet", () =>
+  it.live("are bounded though none is written yet", () =>
     Effect.gen(function* () {
       let sent = 0
       const makeSender = (): MessageSender => ({
@@ -112,7 +110,7 @@ describe("Deliveries that wait", () => {
     }),
   )
 
-  it.live("for longer than their time are dropped as expired, and the others wait on", () =>
+  it.live("expire after the retention time, and no others", () =>
     Effect.gen(function* () {
       const running = yield* starting({ schedule: [0, 7 * day], retentionMs: 6 * day })
       const { id, receivers } = running
@@ -143,7 +141,7 @@ describe("Deliveries that wait", () => {
     }),
   )
 
-  it.live("are dropped when the journal that has their message is gone", () =>
+  it.live("are dropped when their message was pruned from the journal", () =>
     Effect.gen(function* () {
       const state = new MemoryState()
       const first = yield* starting({ schedule: [0, hour] }, state)
@@ -175,8 +173,8 @@ describe("Deliveries that wait", () => {
   )
 })
 
-describe("Records that are gone before they are expanded", () => {
-  it.live("are named in the log and counted, and the next one is told", () =>
+describe("Records that are pruned before they are expanded", () => {
+  it.live("are logged and counted, and the next one makes a message", () =>
     Effect.gen(function* () {
       const state = new MemoryState()
       const first = yield* starting({}, state)
@@ -262,7 +260,7 @@ const receivedIds = ({ receivers }: { readonly receivers: VirtualReceivers }) =>
   receivers.of(url).map(({ id }) => id)
 
 describe("The messages of an erased user", () => {
-  it.live("are not sent any more, and what was answered to them is forgotten", () =>
+  it.live("are not sent any more, and their replies are blanked", () =>
     Effect.gen(function* () {
       const running = yield* starting({ schedule: [0, hour, hour] })
       const { deliveries, engine, id, receivers } = running

@@ -60,7 +60,7 @@ describe("the address guard", () => {
     expect(isPublicAddress(address)).toBe(false)
   })
 
-  it("knows addresses only, no names and no odd spellings", () => {
+  it("accepts addresses only, no names and no odd spellings", () => {
     for (const text of [
       "",
       "localhost",
@@ -85,7 +85,7 @@ describe("the address guard", () => {
     expect(mayReach("8.8.8.8", allowed)).toBe(true)
   })
 
-  it("does not take for a range what is none", () => {
+  it("refuses text that is not a range", () => {
     for (const cidr of ["10.0.0.0", "10.0.0.0/33", "fd00::/129", "localhost/8", "10.0.0/8", "/8"]) {
       expect(() => new AllowedRanges([cidr])).toThrow(`Not a CIDR: ${cidr}`)
     }

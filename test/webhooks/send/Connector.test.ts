@@ -26,7 +26,7 @@ const connecting = async (address: string, allowed: ReadonlyArray<string>) => {
 }
 
 describe("A connection", () => {
-  it("is to the address that was allowed", async () => {
+  it("goes to the allowed address", async () => {
     expect(await connecting("127.0.0.1", ["127.0.0.0/8"])).toBe("to 127.0.0.1")
   })
 

@@ -46,7 +46,7 @@ const nameServer = async (names: Record<string, ReadonlyArray<string> | null>) =
 const noHosts = { hostsFile: "/nonexistent/hosts" }
 
 describe("A host's addresses", () => {
-  it("are all that the name server tells, asked for anew each time", async () => {
+  it("are all that the name server answers, resolved each time", async () => {
     const { asked, server } = await nameServer({ "receiver.test": ["192.0.2.1", "192.0.2.2"] })
     const resolve = makeResolve({ servers: [server], ...noHosts })
     for (let round = 0; round < 2; round++) {
@@ -67,7 +67,7 @@ describe("A host's addresses", () => {
     await expect(resolve("empty.test")).rejects.toThrow()
   })
 
-  it("are in the hosts file, too, and of localhost loopback", async () => {
+  it("include the hosts file's; localhost is loopback", async () => {
     const { asked, server } = await nameServer({})
     const folder = mkdtempSync(join(tmpdir(), "laurel-hosts-"))
     ends.push(() => rmSync(folder, { recursive: true }))

@@ -82,7 +82,7 @@ const sendTo = (url: string, options: Parameters<typeof sending>[1] = {}) =>
   send(sending(url, options))
 
 describe("An attempt", () => {
-  it("posts the message, and tells status and reply", async () => {
+  it("posts the message, and reports status and reply", async () => {
     const receiver = await receiving()
     receiver.answer = answer(202, { "content-type": "text/plain" }, "thank you")
     const outcome = await sendTo(receiver.url())
@@ -108,7 +108,7 @@ describe("An attempt", () => {
     expect(receiver.connections).toBe(1 + 4)
   })
 
-  it("is made once more when a connection that was kept open has just been closed", async () => {
+  it("is repeated when its kept-open connection was closed just before", async () => {
     let requests = 0
     const url = await listening((socket) =>
       socket.on("data", () => {
@@ -124,7 +124,7 @@ describe("An attempt", () => {
     expect(requests).toBe(3)
   })
 
-  it("tells each status, and follows nothing", async () => {
+  it("reports each status, and follows no redirect", async () => {
     const elsewhere = await receiving()
     const receiver = await receiving()
     for (const status of [200, 204, 299, 301, 302, 307, 308, 400, 401, 404, 410, 429, 500, 503]) {
@@ -135,7 +135,7 @@ describe("An attempt", () => {
     expect(elsewhere.received).toEqual([])
   })
 
-  it("passes over what comes before the status that counts", async () => {
+  it("skips preliminary responses", async () => {
     const url = await listening((socket) =>
       socket.once("data", () =>
         socket.write(
@@ -146,7 +146,7 @@ describe("An attempt", () => {
     expect(await sendTo(url)).toMatchObject({ status: 200, body: "ok" })
   })
 
-  it("ends when nothing but preliminary answers come, or a switch of protocols", async () => {
+  it("fails on endless preliminary responses, an unsolicited 100 or a switch of protocols", async () => {
     const hints = await listening((socket) => {
       const timer = setInterval(() => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"), 5)
       socket.on("close", () => clearInterval(timer))
@@ -196,7 +196,7 @@ describe("An attempt", () => {
     expect(outcome).toMatchObject({ status: null, error: "connection_reset" })
   })
 
-  it("counts a status that is there, though its body breaks off", async () => {
+  it("counts a received status, though its body breaks off", async () => {
     for (const [status, words] of [
       [200, "200 OK"],
       [500, "500 No"],
@@ -211,7 +211,7 @@ describe("An attempt", () => {
     }
   })
 
-  it("takes its time at most, wherever the receiver hangs", async () => {
+  it("times out, wherever the receiver hangs", async () => {
     const silent = await listening(() => {})
     const inStatus = await listening((socket) =>
       socket.once("data", () => socket.write("HTTP/1.1 2")),
@@ -234,7 +234,7 @@ describe("An attempt", () => {
     expect(neverResolved).toMatchObject({ status: null, error: "timeout" })
   })
 
-  it("has all of its time, though it waited for a connection before", async () => {
+  it("has its full time, though it waited for a connection before", async () => {
     const timeoutMs = 1_000
     const receiver = await receiving()
     receiver.answer = (response) => {
@@ -266,7 +266,7 @@ describe("An attempt", () => {
     expect(quick.durationMs).toBeLessThanOrEqual(Math.ceil(since))
   })
 
-  it("waits for a connection also when its sender is let go, unless it is given up", async () => {
+  it("waits for a connection though its sender was closed, unless it is given up", async () => {
     const receiver = await receiving()
     let answerFirst = () => {}
     receiver.answer = (response) => {
@@ -298,7 +298,7 @@ describe("An attempt", () => {
     while (receiver.open > 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
-  it("takes its time at most when TLS hangs", async () => {
+  it("times out when TLS hangs", async () => {
     const url = (await listening(() => {})).replace("http:", "https:")
     expect(await sendTo(url, { timeoutMs: 100 })).toMatchObject({ status: null, error: "timeout" })
   })
@@ -331,7 +331,7 @@ describe("An attempt", () => {
     expect(written).toBeGreaterThan(0)
   })
 
-  it("cuts a body that drips at the end of its time; the status counts", async () => {
+  it("cuts a dripping body at its timeout; the status counts", async () => {
     const url = await listening((socket) =>
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\n\r\n")
@@ -375,7 +375,7 @@ describe("An attempt", () => {
     expect(await sendTo(receiver.url())).toMatchObject({ status: 500, body: "not really gzip" })
   })
 
-  it("can be given up: nothing is told, and nothing goes on", async () => {
+  it("can be given up: it reports nothing, and its connection ends", async () => {
     const receiver = await receiving()
     receiver.answer = () => {}
     const outcomes: Array<Outcome> = []
@@ -386,7 +386,7 @@ describe("An attempt", () => {
     expect(outcomes).toEqual([])
   })
 
-  it("is not sent after all when the connection comes too late", async () => {
+  it("is not sent when the connection opens too late", async () => {
     const receiver = await receiving()
     let resolved = (_: ReadonlyArray<string>) => {}
     const sender = sending(receiver.url("receiver.test"), {
@@ -484,7 +484,7 @@ describe("The address of a connection", () => {
     expect(receiver.connections).toBe(0)
   })
 
-  it("is resolved once for each connection, and the connection goes where the check looked", async () => {
+  it("is resolved once for each connection, and the connection goes to the checked address", async () => {
     const receiver = await receiving()
     let asked = 0
     // A name that is harmless when it is checked and leads elsewhere when it is used.
@@ -501,7 +501,7 @@ describe("The address of a connection", () => {
     expect([again.error, asked]).toEqual(["address_refused", 2])
   })
 
-  it("is gone to without a proxy, whatever the environment says", async () => {
+  it("is reached without a proxy, whatever the environment says", async () => {
     const [proxy, receiver] = [await receiving(), await receiving()]
     const before = getGlobalDispatcher()
     const variables = [

@@ -51,7 +51,7 @@ const send = (sender: MessageSender, id = "msg_1", signedWith = keys): Promise<O
   })
 
 describe("The thread that sends", () => {
-  it("sends signed messages to several receivers, and tells what each answered", async () => {
+  it("sends signed messages to several receivers, and reports each reply", async () => {
     const [one, other] = [await receiving(), await receiving()]
     other.answer = answer(503, { "retry-after": "7" }, "later")
     const { thread, workers } = starting()
@@ -87,7 +87,7 @@ describe("The thread that sends", () => {
     ])
   })
 
-  it("resolves names where it was started, and checks there what they lead to", async () => {
+  it("has names resolved by the main thread, and checks their addresses itself", async () => {
     const receiver = await receiving()
     const asked: Array<string> = []
     const { thread } = starting({
@@ -104,7 +104,7 @@ describe("The thread that sends", () => {
     expect(asked).toEqual(["receiver.test", "inside.test", "unknown.test"])
   })
 
-  it("tells nothing of what is given up, and cuts its connection", async () => {
+  it("reports nothing of an attempt given up, and cuts its connection", async () => {
     const receiver = await receiving()
     const { thread } = starting()
     let outcomes = 0
@@ -120,7 +120,7 @@ describe("The thread that sends", () => {
     expect(outcomes).toBe(0)
   })
 
-  it("that ends by itself fails what is under way; what comes then goes out from another", async () => {
+  it("that crashes fails the attempts under way; another thread sends later ones", async () => {
     const receiver = await receiving()
     const { failures, thread, workers } = starting()
     const sender = thread.sender(receiver.url())
@@ -133,7 +133,7 @@ describe("The thread that sends", () => {
     expect(workers).toHaveLength(2)
   })
 
-  it("is not started for what is given up at once, nor by a sender that sends nothing", async () => {
+  it("is not started for an attempt given up at once, nor by an unused sender", async () => {
     const receiver = await receiving()
     const { thread, workers } = starting()
     const sender = thread.sender(receiver.url())
@@ -145,7 +145,7 @@ describe("The thread that sends", () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  it("ends when it is closed, with all that is under way, and that is no failure", async () => {
+  it("ends when it is closed, with all attempts under way, and reports no crash", async () => {
     const receiver = await receiving()
     const { failures, thread, workers } = starting()
     let outcomes = 0

@@ -50,7 +50,7 @@ describe("A signature", () => {
     expect(signed).toBe(`v1,${expected}`)
   })
 
-  it("is right for the secret, id, time and body that it was made for, and for nothing else", () => {
+  it("verifies with its own secret, id, time and body only", () => {
     expect(verify(secret, signed)).toBe(true)
     expect(verify(secret, signed, { body: Buffer.from(body) })).toBe(true)
     expect(verify(other, signed)).toBe(false)
@@ -68,7 +68,7 @@ describe("A signature", () => {
     }
   })
 
-  it("is there twice while a secret is replaced, and one of them is enough", () => {
+  it("is sent twice while a secret is replaced, and either verifies", () => {
     const both = sign([secretKey(other), secretKey(secret)], id, seconds, body)
     expect(both.split(" ")).toHaveLength(2)
     expect(verify(secret, both)).toBe(true)
@@ -77,7 +77,7 @@ describe("A signature", () => {
     expect(verify(secret, `v1a,xyz ${signed}`)).toBe(true)
   })
 
-  it("is good for five minutes, before and after", () => {
+  it("is valid for five minutes, before and after", () => {
     for (const [offset, good] of [
       [-300, true],
       [-301, false],

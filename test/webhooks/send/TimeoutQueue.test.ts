@@ -25,7 +25,7 @@ describe("TimeoutQueue", () => {
     expect(ended).toEqual(["first", "second"])
   })
 
-  it("leave alone what is over by itself, and hold no timer then", () => {
+  it("ignore removed items, and hold no timer without items", () => {
     ended.length = 0
     const deadlines = make()
     deadlines.add("first")
@@ -39,7 +39,7 @@ describe("TimeoutQueue", () => {
     expect([ended, vi.getTimerCount()]).toEqual([["third"], 0])
   })
 
-  it("do not count the time in which the process stood still", () => {
+  it("do not count time in which the process was paused", () => {
     ended.length = 0
     const deadlines = make()
     deadlines.add("first")
@@ -56,7 +56,7 @@ describe("TimeoutQueue", () => {
     stood.mockRestore()
   })
 
-  it("count a timer that is a little late", () => {
+  it("count the delay of a timer that is a little late", () => {
     ended.length = 0
     const deadlines = make()
     deadlines.add("first")
@@ -68,7 +68,7 @@ describe("TimeoutQueue", () => {
     late.mockRestore()
   })
 
-  it("end when they should, also where others begin or are over because of one that ends", () => {
+  it("end on time, also where others begin or end because of one", () => {
     ended.length = 0
     const deadlines: TimeoutQueue<string> = new TimeoutQueue(100, (name) => {
       ended.push(name)

@@ -7,7 +7,7 @@ import { DeliveryStore } from "../../../src/webhooks/store/DeliveryStore.ts"
 import { pushEntries } from "../../../src/webhooks/store/deliveryEntries.ts"
 
 describe("The store of deliveries", () => {
-  it.effect("lists the newest first, of one record the last first, whatever became of them", () =>
+  it.effect("lists the newest first, of one record the last first, of any status", () =>
     Effect.gen(function* () {
       const storage = MemoryStorage.make()
       const entries: Array<Entry> = []
@@ -33,7 +33,7 @@ describe("The store of deliveries", () => {
     }),
   )
 
-  it.effect("knows the oldest record that a pending delivery of an endpoint needs", () =>
+  it.effect("finds the oldest record that a pending delivery of an endpoint needs", () =>
     Effect.gen(function* () {
       const storage = MemoryStorage.make()
       const store = new DeliveryStore(storage)

@@ -48,51 +48,49 @@ const starting = Effect.fnUntraced(function* (now: () => number) {
 })
 
 describe("DeliveryWriter", () => {
-  it.live(
-    "writes numbers as of what it writes, not of what is counted while it makes the write",
-    () =>
-      Effect.gen(function* () {
-        const memory = MemoryStorage.make()
-        const store = new DeliveryStore(memory)
-        let writes = 0
-        const account: Account = { number: endpoint, stats: emptyStats() }
-        const writer = new DeliveryWriter({
-          storage: {
-            ...memory,
-            writeEntries: (entries) =>
-              // The process dies after the first write.
-              Effect.suspend(() => (++writes === 1 ? memory.writeEntries(entries) : Effect.never)),
-          },
-          onBroken: () => {},
-          now: () => 0,
-        })
-        writer.open(account)
-        writer.begin(0, 0, 0)
-        yield* writer.run
-        const count = 3 * limits.webhookFlushTurnDeliveries
-        for (let sequence = 1; sequence <= count; sequence++) {
-          const name = { endpoint, sequence, at: 0, index: 0 }
-          writer.touch(new Delivery(name, "reward.granted", ""))
-        }
-        writer.passed(count, false)
-        const flushed = yield* Effect.forkChild(writer.flushed, { startImmediately: true })
-        while (account.stats.stored.pending === 0) yield* yieldToEventLoop
-        expect(writes).toBe(0)
-        account.stats.ended.dropped++
-        writer.touchAccount(account)
-        writer.passed(count + 1, false)
-        yield* Fiber.join(flushed)
-        const written = yield* store.stats(endpoint)
-        expect([yield* store.cursor, written.stored.pending, written.ended.dropped]).toEqual([
-          count,
-          count,
-          0,
-        ])
-        expect(account.stats).toMatchObject({ stored: { pending: count }, ended: { dropped: 1 } })
-      }).pipe(Effect.scoped),
+  it.live("writes the numbers of the deliveries it writes, without counts made meanwhile", () =>
+    Effect.gen(function* () {
+      const memory = MemoryStorage.make()
+      const store = new DeliveryStore(memory)
+      let writes = 0
+      const account: Account = { number: endpoint, stats: emptyStats() }
+      const writer = new DeliveryWriter({
+        storage: {
+          ...memory,
+          writeEntries: (entries) =>
+            // The process dies after the first write.
+            Effect.suspend(() => (++writes === 1 ? memory.writeEntries(entries) : Effect.never)),
+        },
+        onBroken: () => {},
+        now: () => 0,
+      })
+      writer.open(account)
+      writer.begin(0, 0, 0)
+      yield* writer.run
+      const count = 3 * limits.webhookFlushTurnDeliveries
+      for (let sequence = 1; sequence <= count; sequence++) {
+        const name = { endpoint, sequence, at: 0, index: 0 }
+        writer.touch(new Delivery(name, "reward.granted", ""))
+      }
+      writer.passed(count, false)
+      const flushed = yield* Effect.forkChild(writer.flushed, { startImmediately: true })
+      while (account.stats.stored.pending === 0) yield* yieldToEventLoop
+      expect(writes).toBe(0)
+      account.stats.ended.dropped++
+      writer.touchAccount(account)
+      writer.passed(count + 1, false)
+      yield* Fiber.join(flushed)
+      const written = yield* store.stats(endpoint)
+      expect([yield* store.cursor, written.stored.pending, written.ended.dropped]).toEqual([
+        count,
+        count,
+        0,
+      ])
+      expect(account.stats).toMatchObject({ stored: { pending: count }, ended: { dropped: 1 } })
+    }).pipe(Effect.scoped),
   )
 
-  it.live("counts nothing as pending of an endpoint that is gone, whenever it goes", () =>
+  it.live("counts no pending delivery of a deleted endpoint, whenever it is deleted", () =>
     Effect.gen(function* () {
       const account: Account = { number: endpoint, stats: emptyStats() }
       const writer = new DeliveryWriter({
@@ -127,7 +125,7 @@ describe("DeliveryWriter", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("keeps back what waits in memory to be sent, and the cursor before it, for a while", () =>
+  it.live("defers new deliveries in memory for a while, with the cursor before the oldest", () =>
     Effect.gen(function* () {
       let now = 0
       const { account, writer, expand, store } = yield* running(() => now)
@@ -203,7 +201,7 @@ describe("DeliveryWriter", () => {
     }).pipe(Effect.scoped),
   )
 
-  it.live("remembers how far the store was ahead, until it has come there again", () =>
+  it.live("keeps `reached` until the cursor has come there again", () =>
     Effect.gen(function* () {
       const { begin, writer, expand, store } = yield* starting(() => 0)
       yield* begin(2, 10)
@@ -217,7 +215,7 @@ describe("DeliveryWriter", () => {
   )
 
   it.live(
-    "keeps the cursor before the oldest that is not written, in whatever order they changed",
+    "keeps the cursor before the oldest unwritten delivery, in whatever order they changed",
     () =>
       Effect.gen(function* () {
         const { writer, expand, store } = yield* running(() => 0)
@@ -232,15 +230,17 @@ describe("DeliveryWriter", () => {
       }).pipe(Effect.scoped),
   )
 
-  it.live("writes everything when it is asked to, or may not do something twice", () =>
-    Effect.gen(function* () {
-      const { account, writer, expand, store } = yield* running(() => 0)
-      expand(1, false)
-      yield* writer.flushed
-      expect(yield* store.cursor).toBe(1)
-      expand(2, true)
-      yield* writer.settledFlushed
-      expect([yield* store.cursor, account.stats.stored.pending]).toEqual([2, 2])
-    }).pipe(Effect.scoped),
+  it.live(
+    "writes deferred deliveries when asked to, or before a record that must not run twice",
+    () =>
+      Effect.gen(function* () {
+        const { account, writer, expand, store } = yield* running(() => 0)
+        expand(1, false)
+        yield* writer.flushed
+        expect(yield* store.cursor).toBe(1)
+        expand(2, true)
+        yield* writer.settledFlushed
+        expect([yield* store.cursor, account.stats.stored.pending]).toEqual([2, 2])
+      }).pipe(Effect.scoped),
   )
 })

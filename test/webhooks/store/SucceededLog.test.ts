@@ -53,9 +53,9 @@ const made = () => {
   return { log, state, storage, write }
 }
 
-describe("The log of what succeeded", () => {
+describe("The log of succeeded deliveries", () => {
   for (const seed of seeds(5)) {
-    it.effect("reads as a list of all that was written and not taken out, in order", () =>
+    it.effect("reads as the list of all deliveries written and not removed, in order", () =>
       Effect.gen(function* () {
         const random = new Random(seed)
         const { log, storage, write } = made()
@@ -121,7 +121,7 @@ describe("The log of what succeeded", () => {
     )
   }
 
-  it.effect("reads, takes out and writes anew what was written before there were blocks", () =>
+  it.effect("reads, removes and rewrites values from before there were blocks", () =>
     Effect.gen(function* () {
       const { log, storage, write } = made()
       const old = succeeded(5, 1, 2)
@@ -143,7 +143,7 @@ describe("The log of what succeeded", () => {
     }),
   )
 
-  it.effect("has one entry for as many as a block may have, and one more for what comes then", () =>
+  it.effect("has one entry up to a block's bound, and another beyond", () =>
     Effect.gen(function* () {
       const { state, write } = made()
       const most = limits.webhookBlockMax
