@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { Browser, password } from "../dashboard/fixture.ts"
-import { Server, temporaryFolder } from "./program.ts"
+import { patience, run, Server, temporaryFolder } from "./program.ts"
 
 describe("The dashboard", () => {
   it("is set up by the link of the first start, and makes a key that survives a kill", async () => {
@@ -42,6 +42,36 @@ describe("The dashboard", () => {
       expect(written.includes(secret)).toBe(false)
       expect(server.stdout.text + again.stdout.text).not.toContain(secret)
     }
+  })
+
+  it("knows no session after a restore, and its accounts still", patience, async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const token = (await readFile(join(folder, "setup-link"), "utf8")).trim().split("#")[1]!
+    const browser = new Browser(server.url)
+    const account = { email: "ada@example.com", name: "Ada", password }
+    await browser.post("/dashboard/setup", { ...account, token })
+    expect((await browser.get("/dashboard/account")).status).toBe(200)
+    const made = await run(["snapshots", "create", "--json"], folder)
+    expect(made.code).toBe(0)
+    await server.stop()
+    const { id } = JSON.parse(made.stdout)
+    const restored = await run(["snapshots", "restore", id, "--yes"], folder)
+    expect({ code: restored.code, stderr: restored.stderr }).toMatchObject({ code: 0 })
+
+    const again = await Server.start(folder)
+    const moved = new Browser(again.url)
+    for (const [name, text] of browser.cookies) moved.cookies.set(name, text)
+    expect((await moved.get("/dashboard/account")).location).toContain("/sign-in")
+    expect((await moved.post("/dashboard/sign-in", account)).status).toBe(303)
+    expect((await moved.get("/dashboard/account")).status).toBe(200)
+    await again.stop("SIGKILL")
+    // The restore is over: what began after it stays.
+    const third = await Server.start(folder)
+    const still = new Browser(third.url)
+    for (const [name, text] of moved.cookies) still.cookies.set(name, text)
+    expect((await still.get("/dashboard/account")).status).toBe(200)
+    expect(await third.stop()).toBe(0)
   })
 
   it("is not there with LAUREL_DASHBOARD=off", async () => {

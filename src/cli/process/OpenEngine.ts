@@ -7,6 +7,7 @@ import type { Accounts } from "../../accounts/Accounts.ts"
 import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { Config } from "../../config/Config.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { makeEngine } from "../../engine/EngineLive.ts"
@@ -15,15 +16,17 @@ import { readMark, type SnapshotMark } from "../../engine/state/SnapshotMark.ts"
 import { refusedAtStart } from "../../engine/time/Clock.ts"
 import { readLatestTime } from "../../engine/time/latestTime.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
+import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
 import { DiskError } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import { Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
-import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 
 export interface Opened {
   readonly services: Context.Context<Engine | Accounts | ApiKeys>
@@ -90,6 +93,13 @@ export const openEngine = (
       onBroken,
     }).pipe(Effect.provideService(Storage, storage))
     yield* Effect.addFinalizer(() => engine.drain)
+    yield* takeRestored(nodeDisk, config.dataDirectory, endSessions(engine)).pipe(
+      Effect.mapError((error) =>
+        error._tag === "LaurelError"
+          ? refused(error)
+          : new Broken({ operation: "open", cause: error }),
+      ),
+    )
     const accounts = yield* Effect.provideService(AccountsLive.make, Engine, engine)
     const services = Context.add(accounts, Engine, engine)
     const deliver = DispatcherLive.make({
@@ -114,6 +124,17 @@ export const openEngine = (
       error._tag === "CommandFailed" ? error : openFailure(config.dataDirectory, error),
     ),
   )
+
+/** After a restore nobody is signed in by a session that had ended, or invited by a link that was used. */
+const endSessions = (engine: Engine["Service"]): Effect.Effect<void, LaurelError> =>
+  Effect.gen(function* () {
+    const { invitations, sessions } = yield* engine.readDirectory
+    if (sessions.size === 0 && invitations.size === 0) return
+    yield* engine.askDirectory({ kind: "endAllSessions", by: "operator" })
+    yield* Effect.logInfo("The data was restored: all sessions of the dashboard have ended").pipe(
+      Effect.annotateLogs({ sessions: sessions.size, links: invitations.size }),
+    )
+  })
 
 /** Fails where the machine's clock is further ahead of the newest record than is believed: nothing is dated by it. */
 const believeClock = Effect.fnUntraced(function* (

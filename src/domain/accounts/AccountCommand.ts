@@ -49,7 +49,7 @@ export type AccountCommand =
   | { readonly kind: "endSession"; readonly by: Asker; readonly sessionId: string }
   /** Ends all sessions of the asking account but its own. */
   | { readonly kind: "endOtherSessions"; readonly by: { readonly sessionId: string } }
-  /** Ends every session there is, as after a restore. */
+  /** Ends every session and revokes every link: a restore has brought back some that had ended. */
   | { readonly kind: "endAllSessions"; readonly by: "operator" }
   | {
       readonly kind: "changeAccount"

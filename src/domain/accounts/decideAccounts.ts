@@ -23,6 +23,7 @@ import {
   passkeyExists,
   passkeyTaken,
   quotaExceeded,
+  revoked,
   sessionsOf,
   updated,
 } from "./decisions.ts"
@@ -80,7 +81,10 @@ export const decideAccounts = (
         ended(sessionsOf(state, account.id).filter((id) => id !== session.id)),
       )
     case "endAllSessions":
-      return Result.succeed(ended([...state.sessions.keys()]))
+      return Result.succeed([
+        ...ended([...state.sessions.keys()]),
+        ...revoked(state.invitations.keys()),
+      ])
     case "changeAccount":
       return Result.flatMap(asks(state, command.by, now), ({ account }) => {
         const faults = profileFaults(state, command, account.id)
@@ -144,7 +148,7 @@ export const decideAccounts = (
         return Result.succeed([
           { kind: "account.removed", accountId: account.id } as const,
           ...ended(sessionsOf(state, account.id)),
-          ...links.map(({ id }) => ({ kind: "invitation.revoked", invitationId: id }) as const),
+          ...revoked(links.map(({ id }) => id)),
         ])
       })
   }

@@ -64,6 +64,9 @@ export const begin = (accountId: string, made: NewSession, now: number) =>
 export const ended = (sessionIds: ReadonlyArray<string>): ReadonlyArray<AccountFact> =>
   sessionIds.length === 0 ? [] : [{ kind: "session.ended", sessionIds }]
 
+export const revoked = (invitationIds: Iterable<string>): ReadonlyArray<AccountFact> =>
+  Array.from(invitationIds, (invitationId) => ({ kind: "invitation.revoked", invitationId }))
+
 export const sessionsOf = ({ sessions }: AccountsState, accountId: string): ReadonlyArray<string> =>
   [...sessions.values()].filter((session) => session.accountId === accountId).map(({ id }) => id)
 

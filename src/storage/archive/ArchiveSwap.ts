@@ -7,6 +7,8 @@
  * in the draft are the remaining work. A draft without `restore.json` is discarded. Replaced data can be
  * swapped in the same way: `from` in `restore.json` names its folder.
  *
+ * A swap leaves the file `restored`: the next start ends what must not come back (`takeRestored`).
+ *
  * All functions here require the lock of the directory.
  */
 import path from "node:path"
@@ -35,6 +37,8 @@ const decodeIntent = Schema.decodeUnknownOption(Intent)
 const intentName = "restore.json"
 const intentBytesMax = 4_096
 const replacedFolders = ["journal", "live"] as const
+
+const restoredName = "restored"
 
 const draftName = "restore.draft"
 
@@ -95,6 +99,7 @@ const finish = Effect.fnUntraced(function* (
   if (!kept) yield* disk.removeFolder(aside)
   yield* removeTree(disk, draft)
   yield* disk.syncFolder(directory)
+  yield* replaceFile(disk, directory, restoredName, "")
   yield* disk.remove(path.join(directory, intentName))
   yield* disk.syncFolder(directory)
   return kept ? aside : undefined
@@ -132,3 +137,16 @@ export const settleSwap = Effect.fnUntraced(function* (
     Effect.annotateLogs({ replaced: aside ?? "nothing" }),
   )
 })
+
+/** Runs `end` if a swap has taken place since it last succeeded; a crash in between repeats it. */
+export const takeRestored = <E, R>(
+  disk: Disk,
+  directory: string,
+  end: Effect.Effect<void, E, R>,
+): Effect.Effect<void, E | DiskError, R> =>
+  Effect.gen(function* () {
+    if (!(yield* has(disk, directory, restoredName))) return
+    yield* end
+    yield* disk.remove(path.join(directory, restoredName))
+    yield* disk.syncFolder(directory)
+  })

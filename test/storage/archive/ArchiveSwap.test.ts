@@ -6,6 +6,7 @@ import {
   installDraft,
   replacedIn,
   settleSwap,
+  takeRestored,
 } from "../../../src/storage/archive/ArchiveSwap.ts"
 import { type Disk, withFile } from "../../../src/storage/disk/Disk.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
@@ -65,6 +66,7 @@ describe("The swap of a data directory", () => {
         "journal",
         "live",
         path.basename(aside),
+        "restored",
       ])
     }),
   )
@@ -74,7 +76,7 @@ describe("The swap of a data directory", () => {
       const disk = yield* prepared("nothing there")
       expect(yield* installDraft(disk, directory, at)).toBeUndefined()
       expect(contents(disk)).toEqual({ at: after, draft: nothing, aside: nothing })
-      expect((yield* disk.list(directory)).toSorted()).toEqual(["journal", "live"])
+      expect((yield* disk.list(directory)).toSorted()).toEqual(["journal", "live", "restored"])
     }),
   )
 
@@ -107,6 +109,7 @@ describe("The swap of a data directory", () => {
               if (Exit.isSuccess(installed)) expect(found.at).toEqual(after)
               const isNew = found.at![0] === after[0]
               ends.add(isNew ? "new" : "old")
+              expect((yield* disk.list(directory)).includes("restored")).toBe(isNew)
               expect(found).toEqual(
                 isNew
                   ? { at: after, draft: nothing, aside: before }
@@ -118,6 +121,23 @@ describe("The swap of a data directory", () => {
         }),
     )
   }
+
+  it.effect("is made known to the next start, again until that has done its part", () =>
+    Effect.gen(function* () {
+      const disk = yield* prepared("both")
+      const ends: Array<string> = []
+      const next = (end: Effect.Effect<void, string>) =>
+        Effect.exit(takeRestored(disk, directory, end))
+      const ended = Effect.sync(() => void ends.push("ended"))
+      yield* next(ended)
+      expect(ends).toEqual([])
+      yield* installDraft(disk, directory, at)
+      expect(Exit.isFailure(yield* next(Effect.fail("the disk is full")))).toBe(true)
+      yield* next(ended)
+      yield* next(ended)
+      expect(ends).toEqual(["ended"])
+    }),
+  )
 
   it.effect("takes back what it has replaced, wherever a kill hits", () =>
     Effect.gen(function* () {
