@@ -64,13 +64,17 @@ export const controls = (child: ChildProcess): Omit<Running<never>, "answer"> =>
   },
 })
 
-/** Starts a file of `processes/` that goes on after its answer, until it is stopped. */
+/** Starts a file of `processes/` that runs until `stop`; `ask` sends it a message and resolves with its reply. */
 export const startProcess = async <Answer>(
   name: string,
   input: unknown = null,
-): Promise<Running<Answer>> => {
+): Promise<Running<Answer> & { readonly ask: () => Promise<unknown> }> => {
   const child = start(name, input)
-  return { answer: await firstMessage<Answer>(name, child), ...controls(child) }
+  const ask = async () => {
+    child.send("ask")
+    return (await once(child, "message"))[0]
+  }
+  return { answer: await firstMessage<Answer>(name, child), ask, ...controls(child) }
 }
 
 /** In the process: calls back when it is told to come to its end. */

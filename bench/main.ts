@@ -13,6 +13,7 @@ import { type BenchLine, formatLine } from "./Line.ts"
 import { leaderboard } from "./leaderboard.ts"
 import { describeMachine, formatMachine } from "./machine.ts"
 import { overload } from "./overload.ts"
+import { pipeline } from "./pipeline.ts"
 import { rollover } from "./rollover.ts"
 import { singleEvents } from "./singleEvents.ts"
 import { millionUsers } from "./users.ts"
@@ -20,6 +21,7 @@ import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
 
 const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>> = {
   single: singleEvents,
+  pipeline,
   batch: batchEvents,
   overload,
   hostile,

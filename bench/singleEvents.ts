@@ -35,7 +35,8 @@ export const singleEvents = async (): Promise<ReadonlyArray<BenchLine>> => {
   try {
     // The first round gives the reply that the bare server answers.
     const first = await load(laurel.answer)
-    const bare = await startProcess<{ readonly port: number }>("bareServer", {
+    const bare = await startProcess<{ readonly port: number }>("httpServer", {
+      kind: "bare",
       reply: first.reply,
     })
     try {
