@@ -1,4 +1,4 @@
-/** What a bench says: one line for one question, beside a reference that was measured in the same run. */
+/** One question of a bench, beside a reference measured in the same run. */
 export interface BenchLine {
   readonly question: string
   readonly value: number
@@ -6,9 +6,21 @@ export interface BenchLine {
   readonly reference?: { readonly name: string; readonly value: number; readonly unit: string }
   /** `value` divided by the reference's value. */
   readonly ratio?: number
-  /** What was hoped for, in words. */
+  /** The goal, as text. */
   readonly goal?: string
 }
+
+/** Makes the lines of a bench: a value beside that of the reference `name`, in the same unit. */
+export const comparing =
+  (bench: string, name: string) =>
+  (question: string, unit: string, value: number, reference: number, goal?: string): BenchLine => ({
+    question: `${bench}: ${question}`,
+    value,
+    unit,
+    reference: { name, value: reference, unit },
+    ...(reference > 0 && { ratio: value / reference }),
+    ...(goal !== undefined && { goal }),
+  })
 
 /** A number as a person reads it: grouped thousands, at least three significant digits. */
 const formatNumber = (value: number): string =>

@@ -1,7 +1,4 @@
-/**
- * Processes of a bench. What is measured, what it is compared with and what makes the load never share a
- * heap or an event loop.
- */
+/** Processes of a bench: the measured server, its reference and the load never share a heap or an event loop. */
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
@@ -24,10 +21,7 @@ const start = (name: string, input: unknown): ChildProcess =>
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   })
 
-/**
- * Runs a file of `processes/` to its end; resolves with what it answered. Once `over` is settled, it is told to come to
- * its end (`toldToEnd`).
- */
+/** Runs a file of `processes/` to its end; resolves with its answer. Settling `over` sends it the message to end (`onEnd`). */
 export const inProcess = async <Answer>(
   name: string,
   input: unknown = null,
@@ -51,7 +45,7 @@ export interface Running<Answer> {
   readonly stop: () => Promise<void>
 }
 
-/** What one can do with a child that runs until it is told to end. */
+/** Controls a child that runs until it is stopped. */
 export const controls = (child: ChildProcess): Omit<Running<never>, "answer"> => ({
   pause: () => void child.kill("SIGSTOP"),
   resume: () => void child.kill("SIGCONT"),
@@ -77,8 +71,8 @@ export const startProcess = async <Answer>(
   return { answer: await firstMessage<Answer>(name, child), ask, ...controls(child) }
 }
 
-/** In the process: calls back when it is told to come to its end. */
-export const toldToEnd = (callback: () => void): void => {
+/** In the process: calls back at the message to end. */
+export const onEnd = (callback: () => void): void => {
   process.once("message", callback)
 }
 

@@ -1,6 +1,6 @@
 /**
- * What well-behaved callers notice of hostile ones: 1,000 events a second of one project, alone and beside 10 requests a
- * second (1 %) of three other projects that each take as much of the server as they can.
+ * The effect of hostile callers on others: 1,000 events a second of one project, alone and beside 10 requests a second
+ * (1 %) of three other projects that aim at processor time and memory.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -10,7 +10,7 @@ import { Effect } from "effect"
 import { readServerFile } from "../src/cli/process/ServerFile.ts"
 import { limits } from "../src/Limits.ts"
 import { inProcess } from "./children.ts"
-import { type BenchLine, formatLine } from "./Line.ts"
+import { type BenchLine, comparing, formatLine } from "./Line.ts"
 import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
 import { closedLoop, openLoop } from "./loads.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
@@ -22,7 +22,7 @@ const textSearches = limits.textSearchesOfActionMax
 const eventsOfBatch = 400
 const membersOfBody = 700_000
 const floodTogether = 200
-/** Each of four callers sends once in this time: 10 requests a second, of which the flood's are 200 each. */
+/** Interval of each of the four callers: 10 requests a second together, and the flood sends 200 per request. */
 const everyMs = 400
 const load = { connections: 300, perSecond: 1_000, warmUpSeconds: 2, measureSeconds: 15 }
 
@@ -79,7 +79,7 @@ const hostileCallers = async (
       body: `{"events":[{"userId":"u","action":"A","metadata":{${members}}}]}`,
     },
     {
-      name: "a body of 700,000 members that are not known",
+      name: "a body of 700,000 unknown members",
       key: ingest,
       body: `{"events":[{"userId":"u","action":"A"}],${members}}`,
     },
@@ -147,20 +147,7 @@ export const hostile = (): Promise<ReadonlyArray<BenchLine>> =>
       if (quiet.broken + beside.broken === 0) {
         await checkTotal(laurel, warm.eventsInAll + quiet.acceptedInAll + beside.acceptedInAll)
       }
-      const line = (
-        question: string,
-        unit: string,
-        value: number,
-        reference: number,
-        goal?: string,
-      ): BenchLine => ({
-        question: `1 % hostile: ${question}`,
-        value,
-        unit,
-        reference: { name: "none of them", value: reference, unit },
-        ...(reference > 0 && { ratio: value / reference }),
-        ...(goal !== undefined && { goal }),
-      })
+      const line = comparing("1 % hostile", "none of them")
       const lost = ({ accepted, offered }: typeof quiet) => (1 - accepted / offered) * 100
       return [
         line("99 % of 1,000 events/s of others within", "ms", beside.p99Ms, quiet.p99Ms, "≤ 2×"),

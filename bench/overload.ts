@@ -1,10 +1,10 @@
 /**
- * Three times as many events as the server can take: those that it accepts are answered about as quickly as
- * ever, the others refused at once, and memory stays where it was.
+ * Three times as many events as the server can take: latency of accepted events, time to refuse the others, and peak
+ * memory, beside a load well below capacity.
  */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
-import { type BenchLine, formatLine } from "./Line.ts"
+import { type BenchLine, comparing, formatLine } from "./Line.ts"
 import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
 import { closedLoop, openLoop } from "./loads.ts"
 
@@ -52,20 +52,7 @@ export const overload = async (): Promise<ReadonlyArray<BenchLine>> => {
       await checkTotal(laurel, first.eventsInAll + calm.acceptedInAll + flood.acceptedInAll)
     }
     const unsaturated = `at ${unsaturatedShare}× of capacity`
-    const line = (
-      question: string,
-      unit: string,
-      value: number,
-      reference: number,
-      goal?: string,
-    ): BenchLine => ({
-      question: `3× overload: ${question}`,
-      value,
-      unit,
-      reference: { name: unsaturated, value: reference, unit },
-      ratio: value / reference,
-      ...(goal !== undefined && { goal }),
-    })
+    const line = comparing("3× overload", unsaturated)
     return [
       line("99 % of accepted events within", "ms", flood.p99Ms, calm.p99Ms, "≤ 5×"),
       line("median of accepted events", "ms", flood.p50Ms, calm.p50Ms),

@@ -1,10 +1,10 @@
 /**
- * Hostile callers: each of them has a connection of its own, sends its request when it is due and no matter what it was
- * answered, and skips its turn while the last one is not answered. Until it is told to end.
+ * Hostile callers: each has a connection of its own and sends its request at a fixed interval, whatever the replies. A
+ * caller skips a turn while its last request has no reply. Runs until the message to end.
  */
 import { readFileSync } from "node:fs"
 import { connect } from "node:net"
-import { answer, toldToEnd } from "../children.ts"
+import { answer, onEnd } from "../children.ts"
 
 export interface HostileOptions {
   readonly port: number
@@ -101,7 +101,7 @@ await answer(({ callers, everyMs, port }: HostileOptions): Promise<HostileReport
     everyMs / attackers.length,
   )
   return new Promise((resolve) => {
-    toldToEnd(() => {
+    onEnd(() => {
       clearInterval(timer)
       for (const attacker of attackers) attacker.end()
       resolve(report)

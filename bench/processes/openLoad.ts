@@ -7,7 +7,7 @@
  * still for a second, the 99th percentile of the whole time would be that of the machine.
  */
 import { connect, type Socket } from "node:net"
-import { answer, toldToEnd } from "../children.ts"
+import { answer, onEnd } from "../children.ts"
 import { median } from "../statistics.ts"
 import { Latencies, PreparedRequest, type RequestShape, readReplies } from "../wire.ts"
 
@@ -82,7 +82,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       seconds[Math.floor((dueAt - startedAt) / 1_000) - options.warmUpSeconds]
 
     // Whole seconds are measured.
-    toldToEnd(() => {
+    onEnd(() => {
       const sinceMs = performance.now() - startedAt - options.warmUpSeconds * 1_000
       const wanted = Math.max(1, Math.ceil(sinceMs / 1_000))
       if (wanted >= seconds.length) return

@@ -10,7 +10,7 @@ import { snapshots } from "./commands/snapshots.ts"
 import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
 const laurel = Command.make("laurel").pipe(
-  Command.withDescription("A gamification back end that people run themselves"),
+  Command.withDescription("A gamification back end that you run yourself"),
   Command.withSubcommands([serve, keys, snapshots, demo]),
 )
 

@@ -21,7 +21,7 @@ describe("A server on a machine whose clock", patience, () => {
     const refused = new Server(folder, ahead(100))
     expect(await refused.ended).toBe(78)
     expect(refused.stderr.text).toMatch(
-      /laurel: The machine's clock says \S+, but the newest record is of \S+, (99|100) days before\. Nothing was changed\.\n/,
+      /laurel: The machine's clock shows \S+, but the newest record is from \S+, (99|100) days earlier\. Nothing was changed\.\n/,
     )
     const [, more = ""] = /LAUREL_CLOCK_JUMP_MAX="([^"]+)"/.exec(refused.stderr.text)!
 

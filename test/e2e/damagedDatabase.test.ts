@@ -19,7 +19,7 @@ const pageBytes = 4_096
 const users = 60
 const allowed = { LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8" }
 const words =
-  /(The (database|data directory) \S+ is damaged: [^\n]+|The database is damaged\. The process ends)\. Nothing was changed\. `laurel snapshots restore --to-sequence last` rebuilds it from an archive/
+  /(The (database|data directory) \S+ is damaged: [^\n]+|The database is damaged; the process stops)\. Nothing was changed\. `laurel snapshots restore --to-sequence last` rebuilds it from an archive/
 
 /** A directory with something in every table: webhooks that wait and that were delivered, kept answers, batches. */
 const filled = async () => {
@@ -180,7 +180,7 @@ describe("A server whose database is damaged", patience, () => {
       }
       expect(await server.ended).toBe(65)
       expect(server.stderr.text).toMatch(
-        /The database is damaged\. The process ends[^\n]+The value \S+ of table users (is damaged|has format)/,
+        /The database is damaged; the process stops[^\n]+The value \S+ of table users (is damaged|has format)/,
       )
     })
   }

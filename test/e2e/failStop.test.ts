@@ -29,7 +29,7 @@ describe("A disk that fails under a running server", patience, () => {
       acknowledged++
     }
     expect(await failing.ended).toBe(74)
-    expect(failing.stderr.text).toMatch(/"message":"The disk failed\..*"level":"FATAL"/)
+    expect(failing.stderr.text).toMatch(/"message":"The disk failed;.*"level":"FATAL"/)
     expect(acknowledged).toBeGreaterThan(0)
 
     const server = await Server.start(folder, variables)
@@ -55,7 +55,7 @@ describe("A defect in the work of a running server", patience, () => {
     const server = new Server(folder, variables)
     expect(await server.ended).toBe(70)
     expect(server.stderr.text).toMatch(
-      /A defect of Laurel\. The process ends[^\n]+a defect of the test[^\n]+data:text/,
+      /A defect in Laurel stopped the process[^\n]+a defect of the test[^\n]+data:text/,
     )
     expect(server.stderr.text).not.toContain("The disk failed")
   })

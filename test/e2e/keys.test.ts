@@ -29,7 +29,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
     const { id, key } = await createKey(folder)
     expect(await statusWith(server, key)).toBe(200)
     const revoked = await run(["keys", "revoke", id], folder)
-    expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `${id} is revoked.\n` })
+    expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `Revoked ${id}.\n` })
     expect(await statusWith(server, key)).toBe(401)
     const again = await commandEnd(["keys", "revoke", id], folder)
     expect(again).toMatchObject({ code: 1, stderr: "laurel: No active key has this id.\n" })
@@ -106,7 +106,7 @@ describe("Keys on the command line, without a server", patience, () => {
       ["keys", "revoke", "key_1"],
     ]) {
       const { code, stderr } = await commandEnd(args, join(folder, "nothing"))
-      expect([code, stderr]).toEqual([66, `laurel: There is no data in ${folder}/nothing.\n`])
+      expect([code, stderr]).toEqual([66, `laurel: No data in ${folder}/nothing.\n`])
     }
   })
 

@@ -56,7 +56,7 @@ describe("The runbook", patience, () => {
       for (const stream of [child.stdout, child.stderr]) {
         stream.on("data", (chunk) => {
           output += chunk
-          if (answered || !output.includes("Go on?")) return
+          if (answered || !output.includes("Continue?")) return
           answered = true
           child.stdin.write(answer)
         })
@@ -107,7 +107,7 @@ describe("The runbook", patience, () => {
     const back = await commands("Go back to 10:00", atTen)
     expect(back).toMatchObject({
       code: 0,
-      output: expect.stringMatching(/2 records will not be[\s\S]*Copying {3}█+ [\d.]+ KiB of/),
+      output: expect.stringMatching(/2 records will be lost[\s\S]*Copying {3}█+ [\d.]+ KiB of/),
     })
     const second = await Server.start(folder)
     expect(await board(second)).toEqual(["ada 10", "bob 10"])
@@ -120,7 +120,7 @@ describe("The runbook", patience, () => {
     expect(alone).toMatchObject({
       code: 0,
       output: expect.stringMatching(
-        /1 record of the project will not be[\s\S]*Restored: shop as of/,
+        /1 record of the project will be lost[\s\S]*Restored: shop as of/,
       ),
     })
     const partly = await Server.start(folder)
@@ -155,7 +155,7 @@ describe("The runbook", patience, () => {
     const other = await commands("Another version, or one project only")
     expect(other).toMatchObject({
       code: 0,
-      output: expect.stringMatching(/Imported and checked: 4 users[\s\S]*lk_test_/),
+      output: expect.stringMatching(/Imported and verified: 4 users[\s\S]*lk_test_/),
     })
 
     expect([...untried]).toEqual([])

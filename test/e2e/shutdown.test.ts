@@ -114,7 +114,7 @@ describe("A server that is told to stop", patience, () => {
 
   it("can be told so before it is ready", async () => {
     const server = new Server(await temporaryFolder())
-    await server.stderr.waitFor(/The data directory is open/)
+    await server.stderr.waitFor(/Opened the data directory/)
     expect(await server.stop()).toBe(0)
   })
 })

@@ -62,7 +62,7 @@ describe("A start that can not be", patience, () => {
       expect(code).toBe(69)
       expect(stderr).toMatch(
         new RegExp(
-          `^laurel: This machine does not have the address 192\\.0\\.2\\.1, .*\\(${variable}\\)\\. Set ${variable} to an address of this machine.*\\n$`,
+          `^laurel: This machine does not have the address 192\\.0\\.2\\.1 of .*\\(${variable}\\)\\. Set ${variable} to an address of this machine.*\\n$`,
         ),
       )
     }
@@ -75,7 +75,7 @@ describe("A start that can not be", patience, () => {
     await writeFile(file, "")
     const { code, stderr } = await run(["serve"], file, anyPorts)
     expect(code).toBe(73)
-    expect(stderr).toMatch(/^laurel: Can not use the data directory \S+: .*ENOTDIR\n$/)
+    expect(stderr).toMatch(/^laurel: Cannot use the data directory \S+: .*ENOTDIR\n$/)
   })
 
   it.skipIf(!existsSync("/proc/self"))(
@@ -85,7 +85,7 @@ describe("A start that can not be", patience, () => {
         code: 73,
         stdout: "",
         stderr:
-          "laurel: Can not use the data directory /proc/nope: make folder /proc/nope: ENOENT\n",
+          "laurel: Cannot use the data directory /proc/nope: make folder /proc/nope: ENOENT\n",
       })
     },
   )
@@ -95,7 +95,7 @@ describe("A start that can not be", patience, () => {
     await mkdir(join(folder, "lock"))
     const { code, stderr } = await run(["serve"], folder, anyPorts)
     expect(code).toBe(73)
-    expect(stderr).toMatch(/^laurel: Can not use the data directory .*\n$/)
+    expect(stderr).toMatch(/^laurel: Cannot use the data directory .*\n$/)
   })
 
   it("is refused while another server has the data directory, which goes on unharmed", async () => {

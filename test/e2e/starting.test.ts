@@ -52,7 +52,7 @@ describe("A start that takes its time", patience, () => {
     }
     expect(await ready.json()).toEqual({ status: "ok" })
     expect([...sentences].join("\n")).toMatch(
-      /^The journal is replayed: [\d,]+ of 15,0\d\d records\.$/m,
+      /^Replaying the journal: [\d,]+ of 15,0\d\d records\.$/m,
     )
     const { body } = await server.request(key, "GET", `/v1/users/u${batches - 1}-999`)
     expect(body.id).toBe(`u${batches - 1}-999`)

@@ -43,7 +43,7 @@ describe("With an OpenTelemetry collector configured", patience, () => {
     expect(new Set(received.map(({ path }) => path))).toEqual(
       new Set(["/base/v1/logs", "/base/v1/metrics"]),
     )
-    expect(of("/base/v1/logs")).toContain("The data directory is open")
+    expect(of("/base/v1/logs")).toContain("Opened the data directory")
     expect(of("/base/v1/logs")).toContain("Stopped")
     expect(of("/base/v1/metrics")).toContain("laurel_http_request_duration_seconds")
     expect(of("/base/v1/metrics")).toContain("events.track")
@@ -68,12 +68,12 @@ describe("With an OpenTelemetry collector configured", patience, () => {
     const key = await server.firstKey()
     const { status } = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
     expect(status).toBe(200)
-    await server.stderr.waitFor(/collector does not take.*"cause":"ECONNREFUSED"/)
+    await server.stderr.waitFor(/OpenTelemetry export failed.*"cause":"ECONNREFUSED"/)
     const { adminUrl } = await readServerFile(folder)
     const metrics = await (await fetch(`${adminUrl}/metrics`)).text()
     expect(metrics).toMatch(/laurel_otlp_lost_log_lines_total [1-9]/)
     expect(await server.stop()).toBe(0)
-    expect(server.stderr.text.match(/OpenTelemetry collector/g)).toHaveLength(1)
+    expect(server.stderr.text.match(/OpenTelemetry export/g)).toHaveLength(1)
     expect(server.stderr.text).toContain('"message":"Stopped"')
     expect(server.stderr.text).not.toContain("known-secret")
   })

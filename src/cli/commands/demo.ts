@@ -91,7 +91,7 @@ const expectedTotals = Effect.fnUntraced(function* (repository: string, total: n
   if ((yield* countCommits(repository)) !== total) {
     return yield* commandFailed(
       exitCodes.refused,
-      "Somebody committed to the repository meanwhile, so nothing can be compared. Try again.",
+      "The repository got new commits during the demo, so the counts cannot be compared. Run it again.",
     )
   }
   return new Map([...totals].filter(([email]) => authorFault(email) === undefined))
@@ -113,7 +113,7 @@ const check = Effect.fnUntraced(function* (
 const runDemo = Effect.fnUntraced(function* (repository: string) {
   const total = yield* countCommits(repository)
   if (total === 0) {
-    return yield* Console.log(`${repository} has no commits yet: there is nothing to send.`)
+    return yield* Console.log(`${repository} has no commits to send.`)
   }
   const client = makeClient(yield* startThrowawayServer)
   yield* client.createRule
@@ -142,16 +142,16 @@ const runDemo = Effect.fnUntraced(function* (repository: string) {
   if (again.accepted !== 0 || again.duplicates !== first.accepted) {
     return yield* commandFailed(
       exitCodes.refused,
-      `Sent again, ${again.accepted} commits were taken for new and ${again.duplicates} for duplicates.`,
+      `The repeat counted ${again.accepted} commits as new and ${again.duplicates} as duplicates.`,
     )
   }
   const standingsAgain = yield* client.readStandings
   if (JSON.stringify(standingsAgain) !== JSON.stringify(standings)) {
     yield* check(expected, standingsAgain)
-    return yield* commandFailed(exitCodes.refused, "Sending all again changed the leaderboard.")
+    return yield* commandFailed(exitCodes.refused, "The repeat changed the leaderboard.")
   }
   yield* Console.log(
-    `OK: sent all again, ${throughput(again.duplicates, again.seconds)}; ` +
+    `OK: repeated all commits, ${throughput(again.duplicates, again.seconds)}; ` +
       `all ${number(again.duplicates)} were duplicates and nothing changed.`,
   )
 })
@@ -164,14 +164,14 @@ export const demo = Command.make(
   "demo",
   {
     path: Argument.String("path").pipe(
-      Argument.withDescription("A git repository; by default the one of the current folder"),
+      Argument.withDescription("Git repository. Default: the one of the current folder"),
       Argument.withDefault("."),
     ),
   },
   ({ path }) => Effect.raceFirst(Effect.scoped(runDemo(path)), interrupted),
 ).pipe(
-  Command.withShortDescription("Try it on the history of a git repository"),
+  Command.withShortDescription("Try Laurel on the history of a git repository"),
   Command.withDescription(
-    "Send the history of a git repository to a throwaway server, print the leaderboard, and compare it with git shortlog -sne --all. Nothing is left behind.",
+    "Send the history of a git repository to a temporary server, print the leaderboard, and compare it with git shortlog -sne --all. The server and its data are removed.",
   ),
 )

@@ -6,7 +6,7 @@ import { revokeKey } from "./keysRevoke.ts"
 
 export const keys = Command.make("keys").pipe(
   Command.withDescription(
-    "Manage API keys, through the running server or, where none runs, in the data directory",
+    "Manage API keys, through the running server or directly in the data directory",
   ),
   Command.withSubcommands([createKey, listKeys, revokeKey]),
 )

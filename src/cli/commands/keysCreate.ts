@@ -16,16 +16,16 @@ import { withKeys } from "../process/KeyAccess.ts"
 
 const project = Flag.String("project").pipe(
   Flag.withMetavar("NAME"),
-  Flag.withDescription("The project; it is created where none has this name"),
+  Flag.withDescription("Project name; a new name creates a project"),
   Flag.filter(
     (name) => projectNamePattern.test(name),
     () =>
-      "a project's name has 1 to 63 lower-case letters, digits or dashes, and begins with a letter or digit",
+      "a project name has 1 to 63 lower-case letters, digits or dashes, and begins with a letter or digit",
   ),
 )
 
 const environment = Flag.Literals("environment", environmentNames).pipe(
-  Flag.withDescription("The environment that the key opens"),
+  Flag.withDescription("Environment of the key"),
 )
 
 const scope = Flag.Literals("scope", scopes).pipe(
@@ -34,13 +34,13 @@ const scope = Flag.Literals("scope", scopes).pipe(
 )
 
 const tier = Flag.Literals("tier", tiers).pipe(
-  Flag.withDescription("free (100 requests a minute), pro (1,000) or enterprise (its own or none)"),
+  Flag.withDescription("free (100 requests per minute), pro (1,000) or enterprise (--rate-limit)"),
   Flag.withDefault("free"),
 )
 
 const rateLimit = Flag.String("rate-limit").pipe(
   Flag.withMetavar("N|none"),
-  Flag.withDescription("Requests a minute for the enterprise tier; none by default"),
+  Flag.withDescription("Requests per minute, for the enterprise tier only. Default: none"),
   Flag.filterMap(
     (text): Option.Option<number | null> => {
       if (text === "none") return Option.some(null)
@@ -54,7 +54,7 @@ const rateLimit = Flag.String("rate-limit").pipe(
 
 const expiresIn = Flag.String("expires-in").pipe(
   Flag.withMetavar("DURATION"),
-  Flag.withDescription('How long the key is good, such as "90 days"; for ever by default'),
+  Flag.withDescription('Lifetime of the key, such as "90 days". Default: unlimited'),
   Flag.filterMap(
     (text) => Option.filter(Duration.fromInput(text as Duration.Input), Duration.isPositive),
     () => 'a duration is such as "90 days" or "12 hours"',
@@ -63,7 +63,7 @@ const expiresIn = Flag.String("expires-in").pipe(
 )
 
 const json = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print the key and all about it as JSON"),
+  Flag.withDescription("Print the key and its details as JSON"),
   Flag.withDefault(false),
 )
 
@@ -73,7 +73,7 @@ export const createKey = Command.make(
   Effect.fnUntraced(function* ({ expiresIn, json, rateLimit, ...wish }) {
     if (Option.isSome(rateLimit) && wish.tier !== "enterprise") {
       const fixed = rateLimitText(tierRequestsPerMinute[wish.tier])
-      const words = `--rate-limit goes with --tier enterprise only; ${wish.tier} has ${fixed}.`
+      const words = `--rate-limit requires --tier enterprise; ${wish.tier} has ${fixed}.`
       return yield* commandFailed(exitCodes.usage, words)
     }
     const now = yield* Clock.currentTimeMillis
@@ -94,7 +94,9 @@ export const createKey = Command.make(
     yield* Console.error(aboutKey(created))
   }),
 ).pipe(
-  Command.withDescription("Create a key and print it, this once; it can be used at once"),
+  Command.withDescription(
+    "Create a key and print it. The key works at once and is shown only once",
+  ),
   Command.withExamples([
     {
       command: "laurel keys create --project shop --environment production --tier pro",
@@ -107,5 +109,5 @@ const aboutKey = (key: CreatedKey): string =>
   [
     `${key.id}: project ${key.project}, ${key.environment}, scope ${key.scope}, tier ${key.tier}, ${rateLimitText(key.rateLimit)}`,
     key.expiresAt === null ? "" : `, until ${key.expiresAt}`,
-    ". The key is shown only this once.",
+    ". The key is shown only once.",
   ].join("")

@@ -16,4 +16,4 @@ export const listKeys = Command.make(
     const keys = yield* withKeys((keys) => keys.list, { makes: false })
     yield* Console.log(json ? JSON.stringify(keys) : keyTable(keys))
   }),
-).pipe(Command.withDescription("List all keys, oldest first; their texts are not kept"))
+).pipe(Command.withDescription("List all keys, oldest first. The keys' texts are not stored"))

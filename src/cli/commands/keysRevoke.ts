@@ -4,7 +4,7 @@ import { Argument, Command } from "effect/cli"
 import { withKeys } from "../process/KeyAccess.ts"
 
 const id = Argument.String("ID").pipe(
-  Argument.withDescription("The id of the key, as `laurel keys list` shows it"),
+  Argument.withDescription("Id of the key, as `laurel keys list` shows it"),
 )
 
 export const revokeKey = Command.make(
@@ -12,6 +12,6 @@ export const revokeKey = Command.make(
   { id },
   Effect.fnUntraced(function* ({ id }) {
     yield* withKeys((keys) => keys.revoke(id), { makes: false })
-    yield* Console.error(`${id} is revoked.`)
+    yield* Console.error(`Revoked ${id}.`)
   }),
-).pipe(Command.withDescription("Revoke a key, at once and for ever"))
+).pipe(Command.withDescription("Revoke a key at once and permanently"))

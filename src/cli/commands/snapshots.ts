@@ -10,7 +10,7 @@ import { verifySnapshot } from "./snapshotsVerify.ts"
 
 export const snapshots = Command.make("snapshots").pipe(
   Command.withDescription(
-    "Archives of the data directory: look at them, make, check and remove them, and go back to one",
+    "List, create, verify, restore, prune, export and import archives of the data directory",
   ),
   Command.withSubcommands([
     listSnapshots,

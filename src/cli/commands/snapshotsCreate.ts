@@ -49,7 +49,7 @@ const createBeside = (server: ServerFile, progress: Progress): Asked<Manifest | 
     if (failed !== undefined) {
       return new JobFailed({ kind: failed.kind satisfies JobFailureKind, detail: failed.detail })
     }
-    return archive ?? (yield* strange("it ended before the archive was made"))
+    return archive ?? (yield* strange("the reply ended before the archive was complete"))
   })
 
 const createAlone = Effect.fnUntraced(function* (
@@ -85,13 +85,13 @@ export const createSnapshot = Command.make(
       // The id alone, so that a script can take it; what is said about it goes elsewhere.
       yield* Console.log(manifest.id)
       yield* Console.error(
-        `The archive has ${amountOf(manifest.counts.users ?? 0, "user")} up to record ${countText(manifest.sequence)}, takes ${bytesText(bytesOf(manifest))}, and has passed its check.`,
+        `Archive created and verified: ${amountOf(manifest.counts.users ?? 0, "user")}, up to record ${countText(manifest.sequence)}, ${bytesText(bytesOf(manifest))}.`,
       )
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
 ).pipe(
   Command.withDescription(
-    "Make an archive now, check it and print its id: by the running server, or, where none runs, of the data directory as it lies there",
+    "Create an archive, verify it and print its id; through the running server or directly from the data directory",
   ),
 )

@@ -26,25 +26,23 @@ import { json } from "./SnapshotFlags.ts"
 type Exported = ResultOf<"export">
 
 const file = Argument.String("FILE").pipe(
-  Argument.withDescription("The file to write; there must be none of this name"),
+  Argument.withDescription("File to write; it must not exist"),
 )
 
 const archive = Flag.String("archive").pipe(
   Flag.withMetavar("ID"),
-  Flag.withDescription("Export this archive; by default the data as it is now"),
+  Flag.withDescription("Archive to export. Default: the current data"),
   Flag.optional,
 )
 
 const project = Flag.String("project").pipe(
   Flag.withMetavar("NAME"),
-  Flag.withDescription(
-    "Export one environment of this project, without keys; by default everything",
-  ),
+  Flag.withDescription("Export one environment of this project, without keys. Default: everything"),
   Flag.optional,
 )
 
 const environment = Flag.Literals("environment", environmentNames).pipe(
-  Flag.withDescription("The environment; goes with --project"),
+  Flag.withDescription("Environment; requires --project"),
   Flag.optional,
 )
 
@@ -54,13 +52,16 @@ export const exportSnapshot = Command.make(
   Effect.fnUntraced(
     function* ({ json, ...given }) {
       if (Option.isSome(given.project) !== Option.isSome(given.environment)) {
-        return yield* commandFailed(exitCodes.usage, "--project and --environment go together.")
+        return yield* commandFailed(
+          exitCodes.usage,
+          "--project and --environment require each other.",
+        )
       }
       const config = yield* loadConfig
       const file = path.resolve(given.file)
       const names = yield* Effect.mapError(nodeDisk.list(path.dirname(file)), diskFailure)
       if (names.includes(path.basename(file))) {
-        return yield* commandFailed(exitCodes.refused, `${file} is there already.`)
+        return yield* commandFailed(exitCodes.refused, `${file} already exists.`)
       }
       const scope =
         Option.isSome(given.project) && Option.isSome(given.environment)
@@ -85,7 +86,7 @@ export const exportSnapshot = Command.make(
             const archives = yield* archivesOf(config, yield* archiveSettings(config))
             const found = archives.find((listed) => listed.id === id)
             if (found === undefined) {
-              return yield* commandFailed(exitCodes.refused, `There is no archive ${id}.`)
+              return yield* commandFailed(exitCodes.refused, `Archive ${id} not found.`)
             }
             return yield* Effect.mapError(Effect.scoped(run(found.folder, true)), jobFailure)
           })
@@ -112,6 +113,6 @@ export const exportSnapshot = Command.make(
   ),
 ).pipe(
   Command.withDescription(
-    "Write everything, or one environment, as lines of JSON, for other machines and versions. The file holds users' data and secrets",
+    "Export everything, or one environment, as lines of JSON, for other machines and versions. The file contains user data and secrets",
   ),
 )

@@ -14,7 +14,7 @@ import { loggingLayer } from "../process/Logging.ts"
 import { json } from "./SnapshotFlags.ts"
 
 const file = Argument.String("FILE").pipe(
-  Argument.withDescription("What `laurel snapshots export` has written"),
+  Argument.withDescription("File written by `laurel snapshots export`"),
 )
 
 const importInto = Effect.fnUntraced(function* (directory: string, file: string) {
@@ -24,7 +24,7 @@ const importInto = Effect.fnUntraced(function* (directory: string, file: string)
   if (names.includes("journal") || names.includes("live")) {
     return yield* commandFailed(
       exitCodes.refused,
-      `There is data in ${directory}, and an import makes a new data directory. Set LAUREL_DATA_DIR to a folder that is empty or not there yet.`,
+      `${directory} already has data. An import creates a new data directory: set LAUREL_DATA_DIR to an empty or new folder.`,
     )
   }
   const findings = yield* withProgressBar((progress) =>
@@ -50,13 +50,13 @@ export const importSnapshot = Command.make(
       const { counts, sequence, sums } = imported
       if (json) return yield* Console.log(JSON.stringify({ sequence, counts, sums }))
       yield* Console.log(
-        `Imported and checked: ${amountOf(counts.users ?? 0, "user")}, up to record ${countText(sequence)}.`,
+        `Imported and verified: ${amountOf(counts.users ?? 0, "user")}, up to record ${countText(sequence)}.`,
       )
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
 ).pipe(
   Command.withDescription(
-    "Make a new data directory of an export. A file with a bad line makes none; each bad line is told by its number",
+    "Create a data directory from an export. If a line is invalid, nothing is created and each invalid line is listed by number",
   ),
 )

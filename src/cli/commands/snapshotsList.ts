@@ -85,7 +85,7 @@ const columns: ReadonlyArray<Column<ArchiveDetails>> = [
 
 const folders = Flag.Boolean("folders").pipe(
   Flag.withDescription(
-    "Print only the folder of each archive, for scripts; its last part is the id",
+    "Print only the folder of each archive, for scripts; its last segment is the id",
   ),
   Flag.withDefault(false),
 )
@@ -104,17 +104,17 @@ export const listSnapshots = Command.make(
       }
       if (json) return yield* Console.log(JSON.stringify(archives))
       if (archives.length > 0) yield* Console.log(formatTable(columns, archives))
-      else yield* Console.error(`There are no archives in ${settings.folder}.`)
+      else yield* Console.error(`No archives in ${settings.folder}.`)
       const { dataDirectory } = config
       const replaced = yield* Effect.mapError(replacedIn(nodeDisk, dataDirectory), diskFailure)
       for (const name of replaced) {
-        yield* Console.error(`Replaced by a restore, and kept: ${path.join(dataDirectory, name)}`)
+        yield* Console.error(`Kept data that a restore replaced: ${path.join(dataDirectory, name)}`)
       }
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
 ).pipe(
   Command.withDescription(
-    "List the archives, oldest first: when each was made, its last record, how many users it has, its size, when it last passed a check",
+    "List archives, oldest first: creation time, last record, number of users, size, last successful check",
   ),
 )

@@ -11,7 +11,7 @@ import { loggingLayer } from "../process/Logging.ts"
 import { json } from "./SnapshotFlags.ts"
 
 const dryRun = Flag.Boolean("dry-run").pipe(
-  Flag.withDescription("Only print what would be removed"),
+  Flag.withDescription("Print the archives to remove, without removing them"),
   Flag.withDefault(false),
 )
 
@@ -31,13 +31,13 @@ export const pruneSnapshots = Command.make(
       for (const id of removed) yield* Console.log(id)
       const { daily, hourly } = retention
       yield* Console.error(
-        `${dryRun ? "To remove" : "Removed"}: ${amountOf(removed.length, "archive")}. Of each of ${amountOf(hourly, "hour")} and ${amountOf(daily, "day")} the newest stays.`,
+        `${dryRun ? "To remove" : "Removed"}: ${amountOf(removed.length, "archive")}. Retention: ${amountOf(hourly, "hourly archive")}, ${amountOf(daily, "daily archive")}.`,
       )
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),
 ).pipe(
   Command.withDescription(
-    "Remove the archives that LAUREL_ARCHIVE_HOURLY and LAUREL_ARCHIVE_DAILY let go, as the server does after each new one; where they are not set, the server's own settings count. Those that failed a check stay",
+    "Remove archives beyond LAUREL_ARCHIVE_HOURLY and LAUREL_ARCHIVE_DAILY, as the server does after each new archive. Unset variables default to the server's settings. Archives that failed a check stay",
   ),
 )

@@ -27,7 +27,7 @@ import { json } from "./SnapshotFlags.ts"
 
 const id = Argument.String("ID").pipe(
   Argument.withDescription(
-    "The archive to begin with, as `laurel snapshots list` shows it; with --to-sequence or --to-time by default the newest that leads there. Or what a restore has replaced, by its name `replaced-…`",
+    "Archive to start from, as `laurel snapshots list` shows it. Default with --to-sequence or --to-time: the newest one before that point. Or the name `replaced-…` of data that a restore replaced",
   ),
   Argument.optional,
 )
@@ -35,7 +35,7 @@ const id = Argument.String("ID").pipe(
 const toSequence = Flag.String("to-sequence").pipe(
   Flag.withMetavar("N|last"),
   Flag.withDescription(
-    "Add what the journal has after the archive, up to record N, or up to its last",
+    "Replay the journal after the archive up to record N, or up to its last record",
   ),
   Flag.filterMap(
     (text): Option.Option<RestoreTarget> => {
@@ -53,7 +53,7 @@ const toSequence = Flag.String("to-sequence").pipe(
 const toTime = Flag.String("to-time").pipe(
   Flag.withMetavar("TIME"),
   Flag.withDescription(
-    "Add what the journal has after the archive, up to the last record of this time, such as 2026-11-21T10:00:00Z",
+    "Replay the journal after the archive up to this time, such as 2026-11-21T10:00:00Z",
   ),
   Flag.filterMap(
     (text): Option.Option<RestoreTarget> =>
@@ -65,14 +65,14 @@ const toTime = Flag.String("to-time").pipe(
 
 const yes = Flag.Boolean("yes").pipe(
   Flag.withAlias("y"),
-  Flag.withDescription("Do not ask"),
+  Flag.withDescription("Do not ask for confirmation"),
   Flag.withDefault(false),
 )
 
 const project = Flag.String("project").pipe(
   Flag.withMetavar("NAME"),
   Flag.withDescription(
-    "Only this project goes back, both of its environments; its keys and everything else stay as they are",
+    "Restore only this project, both environments; its keys and everything else stay unchanged",
   ),
   Flag.optional,
 )
@@ -87,21 +87,21 @@ const targetOf = (given: {
   Effect.suspend(() => {
     const faults: Array<string> = []
     if (Option.isSome(given.toSequence) && Option.isSome(given.toTime)) {
-      faults.push("--to-sequence and --to-time do not go together.")
+      faults.push("--to-sequence and --to-time exclude each other.")
     }
     const isReplaced = Option.exists(given.id, (id) => id.startsWith("replaced-"))
     const target = Option.orElse(given.toSequence, () => given.toTime)
     if (isReplaced && (Option.isSome(target) || Option.isSome(given.project))) {
       faults.push(
-        "What was replaced is put back as it is: without --to-sequence, --to-time and --project.",
+        "Replaced data is restored as it is: do not use --to-sequence, --to-time or --project.",
       )
     }
     const toLast = Option.exists(target, ({ kind }) => kind === "last")
     if (Option.isSome(given.project) && toLast) {
-      faults.push("--project goes back to a record before the last: say to which.")
+      faults.push("--project needs a record before the last one.")
     }
     if (Option.isNone(given.id) && Option.isNone(target)) {
-      faults.push("Name an archive, or say how far to go back with --to-sequence or --to-time.")
+      faults.push("Name an archive, or set --to-sequence or --to-time.")
     }
     return faults.length > 0
       ? Effect.fail(commandFailed(exitCodes.usage, ...faults))
@@ -179,7 +179,7 @@ const takeBack = Effect.fnUntraced(function* (directory: string, name: string, y
   yield* holdDirectory(directory)
   const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
   if (!names.includes(name)) {
-    return yield* commandFailed(exitCodes.refused, `There is no ${name} in ${directory}.`)
+    return yield* commandFailed(exitCodes.refused, `${name} not found in ${directory}.`)
   }
   const findings = yield* withProgressBar((progress) =>
     Effect.scoped(
@@ -193,9 +193,9 @@ const takeBack = Effect.fnUntraced(function* (directory: string, name: string, y
   const [fault] = findings.faults
   if (fault !== undefined) return yield* commandFailed(exitCodes.damagedData, `${fault}.`)
   yield* Console.error(
-    `What was replaced goes up to record ${countText(findings.sequence)}, and has passed its check.`,
+    `The replaced data ends at record ${countText(findings.sequence)} and passed its check.`,
   )
-  yield* Console.error("What is there now will be kept beside it.")
+  yield* Console.error("The current data will be kept beside it.")
   if (!yes) yield* ask
   const at = yield* Clock.currentTimeMillis
   const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at, name), diskFailure)
@@ -207,10 +207,10 @@ const ask = Effect.gen(function* () {
   if (!process.stdin.isTTY || !process.stdout.isTTY) {
     return yield* commandFailed(
       exitCodes.usage,
-      "Without a terminal to ask at, say --yes. Nothing was changed.",
+      "No terminal for the confirmation: use --yes. Nothing was changed.",
     )
   }
-  const sure = yield* Prompt.Confirm({ message: "Go on?", initial: false }).pipe(
+  const sure = yield* Prompt.Confirm({ message: "Continue?", initial: false }).pipe(
     Effect.catch(() => Effect.succeed(false)),
   )
   if (!sure) return yield* commandFailed(exitCodes.refused, "Nothing was changed.")
@@ -229,30 +229,30 @@ const planWords = ({
   const record = (number: number, when: number | undefined) =>
     `${countText(number)}${when === undefined ? "" : ` of ${isoTime(when)}`}`
   const lines = [
-    `Archive ${archive.id} goes up to record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
+    `Archive ${archive.id} ends at record ${countText(archive.sequence)}; the journal adds ${amountOf(added, "record")}.`,
     project === undefined
       ? `The last record will be ${record(sequence, at)}.`
-      : `Project ${project.name} goes back to record ${record(project.after, project.at)}; its keys and everything else stay, up to record ${record(sequence, at)}.`,
+      : `Project ${project.name} is restored to record ${record(project.after, project.at)}; its keys and everything else stay, up to record ${record(sequence, at)}.`,
   ]
   if (lost !== undefined) {
     const { count, erasureCount, first, firstAt, last, lastAt, revokedKeyCount } = lost
     const range = `${countText(first)} to ${countText(last)}`
     lines.push(
-      `${amountOf(count, "record")}${project === undefined ? "" : " of the project"} will not be there any more: ${range}, from ${isoTime(firstAt)} to ${isoTime(lastAt)}.`,
+      `${amountOf(count, "record")}${project === undefined ? "" : " of the project"} will be lost: ${range}, from ${isoTime(firstAt)} to ${isoTime(lastAt)}.`,
     )
     if (erasureCount > 0) {
       lines.push(
-        `${amountOf(erasureCount, "erasure")} of users in that time will be undone: the users will be there again: erase them anew (--json names them).`,
+        `${amountOf(erasureCount, "erasure")} of users will be undone: erase these users again (--json names them).`,
       )
     }
     if (revokedKeyCount > 0) {
       lines.push(
-        `${amountOf(revokedKeyCount, "revocation")} of keys in that time will be undone: the keys will be in force again (--json names them).`,
+        `${amountOf(revokedKeyCount, "revocation")} of keys will be undone: revoke these keys again (--json names them).`,
       )
     }
   } else if (unknown === undefined) lines.push("No record of the journal will be lost.")
   if (unknown !== undefined) lines.push(unknown)
-  lines.push("Snapshot and journal as they are now will be kept beside the restored ones.")
+  lines.push("The current snapshot and journal will be kept beside the restored ones.")
   return lines
 }
 
@@ -265,10 +265,8 @@ const restoredWords = (
   [
     project === undefined
       ? `Restored: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`
-      : `Restored: ${project.name} as of record ${countText(project.after)}. All together: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`,
-    replaced === undefined
-      ? "There was nothing to replace."
-      : `What was there before is in ${replaced}.`,
+      : `Restored: ${project.name} as of record ${countText(project.after)}. In total: ${amountOf(users, "user")}, up to record ${countText(sequence)}.`,
+    replaced === undefined ? "No data was replaced." : `The replaced data is in ${replaced}.`,
   ].join("\n")
 
 export const restoreSnapshot = Command.make(
@@ -315,20 +313,20 @@ export const restoreSnapshot = Command.make(
   ),
 ).pipe(
   Command.withDescription(
-    "Go back to an archive, or to any moment after it that the journal knows, while no server runs. What is replaced is kept, and its name printed",
+    "Restore an archive, or any later moment that the journal covers, while no server runs. The replaced data is kept, and its name printed",
   ),
   Command.withExamples([
     {
       command: "laurel snapshots restore --to-time 2026-11-21T10:00:00Z",
-      description: "Everything as it was at 10:00 UTC",
+      description: "Everything as of 10:00 UTC",
     },
     {
       command: "laurel snapshots restore --project shop --to-time 2026-11-21T10:00:00Z",
-      description: "One project as it was at 10:00 UTC; all others lose nothing",
+      description: "One project as of 10:00 UTC; other projects stay unchanged",
     },
     {
       command: "laurel snapshots restore --to-sequence last",
-      description: "The snapshot anew from an archive and the journal; nothing is lost",
+      description: "Rebuild the snapshot from an archive and the journal, without loss",
     },
   ]),
 )

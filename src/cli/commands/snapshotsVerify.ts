@@ -22,7 +22,7 @@ import { json } from "./SnapshotFlags.ts"
 const live = "live"
 
 const id = Argument.String("ID").pipe(
-  Argument.withDescription("An archive's id, as `laurel snapshots list` shows it, or `live`"),
+  Argument.withDescription("Archive id, as `laurel snapshots list` shows it, or `live`"),
   Argument.withDefault(live),
 )
 
@@ -56,7 +56,7 @@ const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string) {
   if (archive === undefined) {
     return yield* commandFailed(
       exitCodes.refused,
-      `There is no archive ${id}. \`laurel snapshots list\` has all.`,
+      `Archive ${id} not found. \`laurel snapshots list\` shows all.`,
     )
   }
   const { folder } = archive
@@ -98,7 +98,7 @@ export const verifySnapshot = Command.make(
   ),
 ).pipe(
   Command.withDescription(
-    "Check everything that an archive or the data directory (`live`, the default) holds: checksums, references, users against their records, leaderboards against users, sums",
+    "Verify an archive or the data directory (`live`, the default): checksums, references, users against their records, leaderboards against users, sums",
   ),
 )
 
@@ -109,7 +109,7 @@ const summaryOf = (id: string, findings: Findings | LiveFindings): string => {
   if ("sequence" in findings) {
     lines.push(`Its last record is ${countText(findings.sequence)}.`)
     if (findings.interrupted !== null) {
-      lines.push(`Behind it are ${findings.interrupted}; the next start cuts them off.`)
+      lines.push(`After it follow ${findings.interrupted}; the next start removes them.`)
     }
   }
   return lines.join("\n")

@@ -57,7 +57,7 @@ const startGit = (repository: string, args: ReadonlyArray<string>): Git => {
   })
   const failure = new Promise<CommandFailed | undefined>((resolve) => {
     git.once("error", (error) =>
-      resolve(commandFailed(exitCodes.refused, `git can not be run: ${error.message}`)),
+      resolve(commandFailed(exitCodes.refused, `git cannot be run: ${error.message}`)),
     )
     git.once("close", (code, signal) => {
       const words = complaint.trim() || `it ended with ${signal ?? `exit code ${code}`}`

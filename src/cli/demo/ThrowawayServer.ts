@@ -146,7 +146,7 @@ export const startThrowawayServer: Effect.Effect<ThrowawayServer, CommandFailed,
       Effect.tryPromise({
         try: () => fs.mkdtemp(path.join(os.tmpdir(), "laurel-throwaway-")),
         catch: (error) =>
-          commandFailed(exitCodes.cannotWrite, `Can not make a temporary folder: ${error}`),
+          commandFailed(exitCodes.cannotWrite, `Cannot create a temporary folder: ${error}`),
       }),
       (folder) => Effect.promise(() => fs.rm(folder, { recursive: true, force: true })),
     ),

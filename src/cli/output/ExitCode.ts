@@ -59,6 +59,6 @@ export const refused = ({ code, detail }: LaurelError): CommandFailed =>
 export const noData = (directory: string): CommandFailed => {
   const unset = isGiven("dataDirectory")
     ? ""
-    : " LAUREL_DATA_DIR is not set: set it to the data directory of the server."
-  return commandFailed(exitCodes.noData, `There is no data in ${path.resolve(directory)}.${unset}`)
+    : " LAUREL_DATA_DIR is not set: set it to the server's data directory."
+  return commandFailed(exitCodes.noData, `No data in ${path.resolve(directory)}.${unset}`)
 }

@@ -50,5 +50,5 @@ export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
 /** A disk that failed under a command, as its end. */
 export const diskFailure = (error: DiskError): CommandFailed =>
   isFull(error)
-    ? commandFailed(exitCodes.cannotWrite, `There is no space left (${error.message}).`)
+    ? commandFailed(exitCodes.cannotWrite, `No space left on the disk (${error.message}).`)
     : commandFailed(exitCodes.diskFailed, `The disk failed: ${error.message}.`)

@@ -42,11 +42,11 @@ const lineFor = (service: Service, config: Addresses, cause: NodeJS.ErrnoExcepti
     case "EACCES":
       return `This user may not listen on port ${port} of ${host}, which ${name} needs (${portVariable}). Set ${portVariable} to 1024 or more, or let this user listen on lower ports.`
     case "EADDRNOTAVAIL":
-      return `This machine does not have the address ${host}, where ${name} listens (${hostVariable}). Set ${hostVariable} ${itsAddress}`
+      return `This machine does not have the address ${host} of ${name} (${hostVariable}). Set ${hostVariable} ${itsAddress}`
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `The host name ${host}, where ${name} listens (${hostVariable}), has no address (${cause.code}). Set ${hostVariable} ${itsAddress}`
+      return `The host name ${host} of ${name} (${hostVariable}) does not resolve (${cause.code}). Set ${hostVariable} ${itsAddress}`
     default:
-      return `Can not listen on ${host}, port ${port}, which ${name} needs (${hostVariable}, ${portVariable}): ${cause.message}.`
+      return `Cannot listen on ${host}, port ${port}, for ${name} (${hostVariable}, ${portVariable}): ${cause.message}.`
   }
 }

@@ -62,7 +62,7 @@ export const showOrKeep = (
   if (process.stdout.isTTY) return Effect.succeed({ text: created.key })
   return keepFirstKey(directory, created).pipe(
     Effect.tap((file) =>
-      Effect.logInfo("The first key is in a file: delete the file once you have the key").pipe(
+      Effect.logInfo("Wrote the first key to a file; delete the file once you have the key").pipe(
         Effect.annotateLogs({ file }),
       ),
     ),
@@ -70,7 +70,7 @@ export const showOrKeep = (
     Effect.catch(({ message }) =>
       Effect.as(
         Effect.logError(
-          "The first key could not be written to a file: create another one with `laurel keys create`",
+          "Could not write the first key to a file; create another key with `laurel keys create`",
         ).pipe(Effect.annotateLogs({ keyId: created.id, cause: message })),
         undefined,
       ),
@@ -104,7 +104,7 @@ const makeKeyText = `Create a key:
 const firstStartText = (url: string, shown: ShownKey): string => {
   const [about, line, bearer] =
     "text" in shown
-      ? ["is shown only this once", shown.text, shown.text]
+      ? ["is shown only once", shown.text, shown.text]
       : [
           "is in this file, which only its owner can read; delete the file once you have the key",
           shown.file,

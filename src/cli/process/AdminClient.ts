@@ -1,14 +1,15 @@
 /** Managing keys through the admin address of a running server. */
 import { Effect, Schema } from "effect"
 import { CreatedKey, KeyDetails, type KeyRequest } from "../../accounts/ApiKeys.ts"
-import { type Asked, askAdmin, decoded } from "./AdminRequest.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { type AdminUnavailable, askAdmin, decoded } from "./AdminRequest.ts"
 import type { ServerFile } from "./ServerFile.ts"
 
-/** The same as `ApiKeys`, but that the server may not answer. */
-export interface AdminClient {
-  readonly create: (request: KeyRequest) => Asked<CreatedKey>
-  readonly list: Asked<ReadonlyArray<KeyDetails>>
-  readonly revoke: (keyId: string) => Asked<void>
+/** `ApiKeys`, with the errors `E` of the way to the server. */
+export interface AdminClient<E = AdminUnavailable> {
+  readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, LaurelError | E>
+  readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError | E>
+  readonly revoke: (keyId: string) => Effect.Effect<void, LaurelError | E>
 }
 
 const KeyList = Schema.Struct({ keys: Schema.Array(KeyDetails) })

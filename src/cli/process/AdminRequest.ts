@@ -67,7 +67,7 @@ const send = (
       line === undefined ? { signal: AbortSignal.timeout(limits.adminRequestMs) } : {}
     const asked = request(`${adminUrl}${path}`, { ...options, ...patience }, receive)
     if (line !== undefined) {
-      asked.setTimeout(limits.workerSilenceMs, () => asked.destroy(new Error("it fell silent")))
+      asked.setTimeout(limits.workerSilenceMs, () => asked.destroy(new Error("the reply stalled")))
     }
     asked.on("error", failed)
     asked.end(body === undefined ? undefined : JSON.stringify(body))
@@ -100,7 +100,7 @@ export const streamAdmin = (
     try {
       line(JSON.parse(text))
     } catch {
-      misfit = strange("its reply is not JSON")
+      misfit = strange("the reply is not JSON")
     }
   }
   return Effect.flatMap(send(server, { method, path, line: take }), ({ status, text }) => {
@@ -112,13 +112,13 @@ export const streamAdmin = (
 const jsonOf = (text: string): Effect.Effect<unknown, AdminUnavailable> =>
   Effect.try({
     try: (): unknown => JSON.parse(text),
-    catch: () => strange("its reply is not JSON"),
+    catch: () => strange("the reply is not JSON"),
   })
 
 const refusal = (value: unknown): Asked<never> =>
   Effect.flatMap(decoded(Problem, value), ({ code, detail }) => {
     if (code === "unauthorized") {
-      return new AdminUnavailable({ reached: false, detail: "it is another server" })
+      return new AdminUnavailable({ reached: false, detail: "another server answered" })
     }
     return Effect.fail(code in errorKinds ? laurelError(code as ErrorCode, detail) : strange(code))
   })
@@ -129,5 +129,5 @@ export const decoded = <A>(
   value: unknown,
 ): Effect.Effect<A, AdminUnavailable> =>
   Effect.mapError(Schema.decodeUnknownEffect(schema)(value), () =>
-    strange("its reply has another form"),
+    strange("the reply has an unknown form"),
   )

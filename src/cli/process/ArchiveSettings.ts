@@ -96,7 +96,7 @@ export const archivesOf = Effect.fnUntraced(function* (
     Effect.mapError((error) => {
       if (isMissing(error)) return noData(config.dataDirectory)
       return error.code === "ENOTDIR"
-        ? commandFailed(exitCodes.noData, `${error.path} is no folder.`)
+        ? commandFailed(exitCodes.noData, `${error.path} is not a folder.`)
         : diskFailure(error)
     }),
   )

@@ -84,7 +84,7 @@ export class Collector {
   #watch(request: HttpClientRequest.HttpClientRequest, attempt: Attempt): Effect.Effect<void> {
     const exported = this.#exports.get(request.body) ?? { signal: "metrics", logLines: 0 }
     if (this.#underWay >= limits.otlpExportsUnderWayMax) {
-      return this.#failed(exported, "earlier exports are still under way")
+      return this.#failed(exported, "earlier exports are still in progress")
     }
     this.#underWay++
     return Effect.onExit(Effect.exit(attempt), () => Effect.sync(() => this.#underWay--)).pipe(
@@ -99,7 +99,7 @@ export class Collector {
   #succeeded({ signal }: Export): Effect.Effect<void> {
     this.#outcomes[signal].succeeded.increment()
     if (!this.#failing.delete(signal) || this.#failing.size > 0) return Effect.void
-    return Effect.logInfo("The OpenTelemetry collector takes logs and metrics again").pipe(
+    return Effect.logInfo("OpenTelemetry export resumed").pipe(
       onlyWith({ lostLogLines: this.#lostLogLines.value - this.#lostBefore }),
     )
   }
@@ -112,7 +112,7 @@ export class Collector {
     this.#lostLogLines.add(logLines)
     if (!isFirst) return Effect.void
     return Effect.logWarning(
-      "The OpenTelemetry collector does not take what it is sent: log lines and metrics are lost there until it does",
+      "OpenTelemetry export failed; the collector loses log lines and metrics until it answers",
     ).pipe(onlyWith({ signal, cause }))
   }
 }
@@ -139,8 +139,8 @@ const reasonOf = (error: unknown): string => {
     readonly cause?: unknown
     readonly response?: { readonly status: number }
   }
-  if (response !== undefined) return `it answers with status ${response.status}`
+  if (response !== undefined) return `status ${response.status}`
   const inner = (cause as { readonly cause?: unknown } | undefined)?.cause ?? cause
   const { code, message } = (inner ?? {}) as NodeJS.ErrnoException
-  return code ?? message ?? "it can not be reached"
+  return code ?? message ?? "not reachable"
 }

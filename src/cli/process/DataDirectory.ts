@@ -1,6 +1,6 @@
 /**
- * The data directory from outside of an engine: beside the running server, or held by this command. Which of the
- * two it is, is never guessed: the file of a dead or other server is passed by, and then the lock decides.
+ * The data directory from outside an engine: beside the running server, or locked by this command. A `server.json` left by
+ * a dead or another server is ignored; then the lock decides.
  */
 import path from "node:path"
 import { Effect, Schema, type Scope } from "effect"
@@ -23,34 +23,45 @@ import { readServerFile, type ServerFile } from "./ServerFile.ts"
 /** What the server says of where its durable journal ends. */
 export const PositionReply = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
 
-/** Asks the running server, or, where none runs, does it `alone` with the directory locked. */
+/** Asks the running server of a data directory or, where none answers, runs `alone`. */
+export const besideOr = <A, R>(
+  directory: string,
+  beside: (server: ServerFile) => Asked<A>,
+  alone: Effect.Effect<A, CommandFailed, R>,
+): Effect.Effect<A, CommandFailed, R> =>
+  Effect.flatMap(readServerFile(directory), (server) =>
+    server === undefined
+      ? alone
+      : Effect.catchTags(beside(server), {
+          LaurelError: (error) => Effect.fail(refused(error)),
+          AdminUnavailable: ({ detail, reached }) =>
+            reached
+              ? Effect.fail(
+                  commandFailed(
+                    exitCodes.unavailable,
+                    `The running server's reply is unusable (${detail}). Whether it executed the command is unknown.`,
+                  ),
+                )
+              : alone,
+        }),
+  )
+
+/** `besideOr` with the directory locked while `alone` runs. */
 export const besideOrAlone = <A>(
-  config: Config,
+  { dataDirectory }: Config,
   beside: (server: ServerFile) => Asked<A>,
   alone: Effect.Effect<A, CommandFailed, Scope.Scope>,
 ): Effect.Effect<A, CommandFailed> =>
-  Effect.gen(function* () {
-    const locked = Effect.scoped(
+  besideOr(
+    dataDirectory,
+    beside,
+    Effect.scoped(
       Effect.andThen(
-        Effect.andThen(requireData(config.dataDirectory), holdDirectory(config.dataDirectory)),
+        Effect.andThen(requireData(dataDirectory), holdDirectory(dataDirectory)),
         alone,
       ),
-    )
-    const server = yield* readServerFile(config.dataDirectory)
-    if (server === undefined) return yield* locked
-    return yield* Effect.catchTags(beside(server), {
-      LaurelError: (error) => Effect.fail(refused(error)),
-      AdminUnavailable: ({ detail, reached }) =>
-        reached
-          ? Effect.fail(
-              commandFailed(
-                exitCodes.unavailable,
-                `The running server did not answer as it should (${detail}). Whether it did what was asked is not known.`,
-              ),
-            )
-          : locked,
-    })
-  })
+    ),
+  )
 
 /** Holds the lock of an existing directory while the scope is open, and settles a restore that was interrupted. */
 export const holdDirectory = Effect.fnUntraced(function* (

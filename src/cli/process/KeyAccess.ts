@@ -1,29 +1,21 @@
-/**
- * The way to the keys: through the running server of the data directory, or, where none runs, by opening
- * the data directory. Whether one runs is never guessed: the file of a dead or other server is passed by, and
- * then the lock of the data directory decides.
- */
+/** Access to the keys: through the running server of the data directory, or by opening the data directory. */
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Console, Context, Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import {
-  type CommandFailed,
-  commandFailed,
-  exitCodes,
-  noData,
-  refused,
-} from "../output/ExitCode.ts"
+import { type CommandFailed, noData, refused } from "../output/ExitCode.ts"
 import { type AdminClient, makeAdminClient } from "./AdminClient.ts"
 import type { AdminUnavailable } from "./AdminRequest.ts"
+import { besideOr } from "./DataDirectory.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
-import { readServerFile } from "./ServerFile.ts"
 
-type Use<A> = (keys: AdminClient) => Effect.Effect<A, LaurelError | AdminUnavailable>
+type Use<A> = <E extends AdminUnavailable>(
+  keys: AdminClient<E>,
+) => Effect.Effect<A, LaurelError | E>
 
-/** Runs `use` with the keys of the configured data directory, which is made where `makes` says so. */
+/** Runs `use` with the keys of the configured data directory, which is created if `makes` is set. */
 export const withKeys = <A>(
   use: Use<A>,
   { makes }: { readonly makes: boolean },
@@ -31,8 +23,7 @@ export const withKeys = <A>(
   Effect.gen(function* () {
     const config = yield* loadConfig
     const directory = config.dataDirectory
-    const server = yield* readServerFile(directory)
-    const offline = Effect.scoped(
+    const alone = Effect.scoped(
       Effect.gen(function* () {
         const isThere = yield* hasData(directory)
         if (!isThere && !makes) return yield* noData(directory)
@@ -41,32 +32,14 @@ export const withKeys = <A>(
         const { services } = yield* openEngine(config)
         if (!isThere) {
           yield* Console.error(
-            `There was no data in ${path.resolve(directory)}: a new data directory was made. A server knows the key only if this is its LAUREL_DATA_DIR.`,
+            `Created a new data directory in ${path.resolve(directory)}. Only a server with this LAUREL_DATA_DIR knows the key.`,
           )
         }
-        return yield* use(Context.get(services, ApiKeys))
+        return yield* Effect.mapError(use<never>(Context.get(services, ApiKeys)), refused)
       }),
     )
-    if (server === undefined) return yield* offline
-    return yield* Effect.catchTag(use(makeAdminClient(server)), "AdminUnavailable", (error) =>
-      error.reached ? Effect.fail(error) : offline,
-    )
-  }).pipe(
-    Effect.mapError((error) => {
-      switch (error._tag) {
-        case "CommandFailed":
-          return error
-        case "LaurelError":
-          return refused(error)
-        case "AdminUnavailable":
-          return commandFailed(
-            exitCodes.unavailable,
-            `The running server did not answer as it should (${error.detail}). Whether it did what was asked is not known.`,
-          )
-      }
-    }),
-    Effect.provide(loggingLayer()),
-  )
+    return yield* besideOr(directory, (server) => use(makeAdminClient(server)), alone)
+  }).pipe(Effect.provide(loggingLayer()))
 
 const hasData = (directory: string): Effect.Effect<boolean> =>
   Effect.promise(() =>

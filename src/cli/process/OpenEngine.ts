@@ -148,7 +148,7 @@ const believeClock = Effect.fnUntraced(function* (
   const days = Math.floor((wall - latest) / 86_400_000)
   return yield* commandFailed(
     exitCodes.configuration,
-    `The machine's clock says ${isoTime(wall)}, but the newest record is of ${isoTime(latest)}, ${days} days before. Nothing was changed.`,
+    `The machine's clock shows ${isoTime(wall)}, but the newest record is from ${isoTime(latest)}, ${days} days earlier. Nothing was changed.`,
     `If the clock is wrong, set it. If it is right, start once with LAUREL_CLOCK_JUMP_MAX="${days + 1} days".`,
   )
 })
@@ -163,14 +163,14 @@ const exitCodeOf = (broken: Broken): number => {
 
 const wordsOf = (broken: Broken): string => {
   if (broken.cause instanceof Defect) {
-    return "A defect of Laurel. The process ends; a restart recovers what was acknowledged. Please report what stands with it"
+    return "A defect in Laurel stopped the process. A restart recovers all acknowledged writes. Please report this log line"
   }
   if (broken.cause instanceof DamagedValue) {
-    return `The database is damaged. The process ends. ${rebuildHint}`
+    return `The database is damaged; the process stops. ${rebuildHint}`
   }
   return isDamage(broken)
-    ? "The journal is damaged. The process ends. The next start says up to which record the journal is whole, and what to do"
-    : "The disk failed. The process ends; a restart recovers what was acknowledged"
+    ? "The journal is damaged; the process stops. The next start prints the last intact record and what to do"
+    : "The disk failed; the process stops. A restart recovers all acknowledged writes"
 }
 
 const logBroken = (broken: Broken): Effect.Effect<void> => {
@@ -194,7 +194,7 @@ const openFailure = (directory: string, error: StorageError): CommandFailed => {
   if (error.operation === "lock" || error.cause instanceof DiskError) {
     return commandFailed(
       exitCodes.cannotWrite,
-      `Can not use the data directory ${directory}: ${words}`,
+      `Cannot use the data directory ${directory}: ${words}`,
     )
   }
   const more = error.cause instanceof DamagedValue ? `. ${rebuildHint}` : ""

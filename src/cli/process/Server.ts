@@ -86,7 +86,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       },
     )
     yield* Fiber.interrupt(progressLog)
-    yield* Effect.logInfo("The data directory is open").pipe(
+    yield* Effect.logInfo("Opened the data directory").pipe(
       Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
     )
     yield* logDurability(config)
@@ -160,11 +160,11 @@ const setupLink = (config: Config, url: string, dashboard: OpenedDashboard | und
 
 const sentenceOf = (progress: OpenProgress): string => {
   const done = progress.done.toLocaleString("en")
-  if (progress.stage === "users") return `The users are read: ${done} so far.`
+  if (progress.stage === "users") return `Reading users: ${done} so far.`
   const total = progress.total.toLocaleString("en")
   return progress.stage === "entries"
-    ? `The database is checked: ${done} of ${total} entries.`
-    : `The journal is replayed: ${done} of ${total} records.`
+    ? `Checking the database: ${done} of ${total} entries.`
+    : `Replaying the journal: ${done} of ${total} records.`
 }
 
 /** Says now and then what a long start is at; never ends. */
@@ -211,9 +211,9 @@ const tryAdminAddress = (config: Config): Effect.Effect<void, CommandFailed> =>
 
 const logDurability = ({ durability }: Config): Effect.Effect<void> =>
   durability === "fsync"
-    ? Effect.logInfo("Durability fsync: what is acknowledged is on disk")
+    ? Effect.logInfo("Durability fsync: replies are sent after the flush to disk")
     : Effect.logWarning(
-        "DURABILITY RELAXED: replies are sent before their data is on disk. A crash or a power cut can take back what was acknowledged. For caches and benches only",
+        "DURABILITY RELAXED: replies are sent before the flush to disk. A crash or power cut can lose acknowledged writes. For caches and benchmarks only",
       )
 
 /** Where this machine finds what listens on all of its addresses. */

@@ -43,7 +43,7 @@ export const keepServerFile = (
         await fs.rename(draft, fileIn(directory))
       },
       catch: (error) =>
-        commandFailed(exitCodes.cannotWrite, `Can not write ${fileIn(directory)}: ${error}`),
+        commandFailed(exitCodes.cannotWrite, `Cannot write ${fileIn(directory)}: ${error}`),
     }),
     () => Effect.promise(() => fs.rm(fileIn(directory), { force: true })),
   )

@@ -137,7 +137,7 @@ const beyond = ({ id, recordedAt, sequence }: Manifest, target: RestoreTarget) =
 const named = ({ archives, id }: RestorePlanOptions): Planned<Candidate> => {
   const found = archives.find((archive) => archive.id === id)
   if (found === undefined)
-    return refused(`There is no archive ${id}. \`laurel snapshots list\` has all.`)
+    return refused(`Archive ${id} not found. \`laurel snapshots list\` shows all.`)
   return Result.isFailure(found.manifest)
     ? refused(`The manifest of archive ${id} ${found.manifest.failure}.`)
     : Effect.succeed({ folder: found.folder, archive: found.manifest.success })

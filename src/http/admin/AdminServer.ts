@@ -151,9 +151,7 @@ const notFound = laurelError(
 const internalError = laurelError("internal_error", "The log has the cause under the request id.")
 
 const logReadFailure = ({ cause, metric }: ReadFailure): Effect.Effect<void> =>
-  Effect.logError("A metric can not be read", Cause.die(cause)).pipe(
-    Effect.annotateLogs({ metric }),
-  )
+  Effect.logError("A metric cannot be read", Cause.die(cause)).pipe(Effect.annotateLogs({ metric }))
 
 const reply = (exchange: Exchange, { body, status }: Reply): void => {
   const noStore = ["Cache-Control", "no-store"]

@@ -158,7 +158,7 @@ export class StreamHub {
     Effect.catchCause((cause) => {
       this.#detachAll()
       if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
-      return Effect.logError("Live streams failed and go on from the journal", cause)
+      return Effect.logError("Live streams failed; they resume from the journal", cause)
     }),
   )
 

@@ -24,7 +24,7 @@ export interface StreamedReply {
 
 class Stalled extends Data.TaggedError("Stalled") {
   override get message(): string {
-    return "The caller of a streamed reply took nothing for too long"
+    return "The client of a streamed reply stalled"
   }
 }
 
@@ -89,9 +89,7 @@ export class Streams {
       if (gone || Cause.hasInterruptsOnly(exit.cause)) return
       const { path, requestId } = exchange
       this.#run(
-        Effect.logError("A reply failed on its way", exit.cause).pipe(
-          Effect.annotateLogs({ path }),
-        ),
+        Effect.logError("A streamed reply failed", exit.cause).pipe(Effect.annotateLogs({ path })),
         requestId,
       )
     })

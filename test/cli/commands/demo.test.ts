@@ -90,7 +90,9 @@ describe("laurel demo", { timeout: 60_000 }, () => {
     expect(output).toContain(
       "OK: 3 authors have as many commits as git shortlog -sne --all counts.",
     )
-    expect(output).toMatch(/OK: sent all again, .*; all 9 were duplicates and nothing changed\./)
+    expect(output).toMatch(
+      /OK: repeated all commits, .*; all 9 were duplicates and nothing changed\./,
+    )
     expect(exitCode).toBe(0)
     expect(fs.readdirSync(temporary)).toEqual([])
   })
@@ -175,7 +177,7 @@ describe("laurel demo", { timeout: 60_000 }, () => {
     expect({ complaint, exitCode, output }).toEqual({
       complaint: "",
       exitCode: 0,
-      output: `${repository} has no commits yet: there is nothing to send.\n`,
+      output: `${repository} has no commits to send.\n`,
     })
   })
 

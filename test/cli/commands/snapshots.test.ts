@@ -25,14 +25,12 @@ describe("Archives on the command line", () => {
         ["export", join(folder, "x"), "--archive", "x"],
       ]) {
         const { code, stderr } = yield* runCommand(["snapshots", ...command], nothing)
-        expect([code, stderr]).toEqual([66, `laurel: There is no data in ${nothing}.\n`])
+        expect([code, stderr]).toEqual([66, `laurel: No data in ${nothing}.\n`])
       }
       expect(yield* Effect.promise(() => readdir(folder))).toEqual([])
       const created = yield* runCommand(keysCreate, folder)
       expect(created.code).toBe(0)
-      expect(created.stderr).toContain(
-        `There was no data in ${folder}: a new data directory was made.`,
-      )
+      expect(created.stderr).toContain(`Created a new data directory in ${folder}.`)
       expect((yield* runCommand(keysCreate, folder)).stderr).not.toContain("new data directory")
       expect(yield* run("list", "--json")).toEqual({ code: 0, stdout: "[]\n", stderr: "" })
       const ids: Array<string> = []
@@ -52,7 +50,7 @@ describe("Archives on the command line", () => {
       expect(yield* run("verify", "x")).toEqual({
         code: 1,
         stdout: "",
-        stderr: "laurel: There is no archive x. `laurel snapshots list` has all.\n",
+        stderr: "laurel: Archive x not found. `laurel snapshots list` shows all.\n",
       })
 
       yield* Effect.promise(() =>
@@ -83,7 +81,7 @@ describe("Archives on the command line", () => {
       const unasked = yield* run("restore", ids[1]!)
       expect([unasked.code, unasked.stderr.split("\n").at(-2)]).toEqual([
         64,
-        "laurel: Without a terminal to ask at, say --yes. Nothing was changed.",
+        "laurel: No terminal for the confirmation: use --yes. Nothing was changed.",
       ])
       const file = join(folder, "export.ndjson")
       expect((yield* run("export", file, "--project", "shop")).code).toBe(64)
@@ -97,7 +95,7 @@ describe("Archives on the command line", () => {
       expect((yield* run("export", file)).code).toBe(1)
       expect(yield* run("import", file)).toMatchObject({
         code: 1,
-        stderr: `laurel: There is data in ${folder}, and an import makes a new data directory. Set LAUREL_DATA_DIR to a folder that is empty or not there yet.\n`,
+        stderr: `laurel: ${folder} already has data. An import creates a new data directory: set LAUREL_DATA_DIR to an empty or new folder.\n`,
       })
       const copy = yield* temporaryFolder
       const again = yield* runCommand(["snapshots", "import", file, "--json"], copy)

@@ -27,15 +27,15 @@ describe("An address that can not be listened on", () => {
       "This user may not listen on port 80 of 127.0.0.1, which the API needs (LAUREL_PORT). Set LAUREL_PORT to 1024 or more, or let this user listen on lower ports.",
     )
     expect(lineOf("admin", "EADDRNOTAVAIL", { adminHost: "10.9.9.9" })).toBe(
-      "This machine does not have the address 10.9.9.9, where the admin server listens (LAUREL_ADMIN_HOST). Set LAUREL_ADMIN_HOST to an address of this machine, such as 127.0.0.1, or to 0.0.0.0 for all of them.",
+      "This machine does not have the address 10.9.9.9 of the admin server (LAUREL_ADMIN_HOST). Set LAUREL_ADMIN_HOST to an address of this machine, such as 127.0.0.1, or to 0.0.0.0 for all of them.",
     )
     for (const code of ["ENOTFOUND", "EAI_AGAIN"]) {
       expect(lineOf("api", code, { host: "box.invalid" })).toBe(
-        `The host name box.invalid, where the API listens (LAUREL_HOST), has no address (${code}). Set LAUREL_HOST to an address of this machine, such as 127.0.0.1, or to 0.0.0.0 for all of them.`,
+        `The host name box.invalid of the API (LAUREL_HOST) does not resolve (${code}). Set LAUREL_HOST to an address of this machine, such as 127.0.0.1, or to 0.0.0.0 for all of them.`,
       )
     }
     expect(lineOf("admin", "EMFILE")).toBe(
-      "Can not listen on ::1, port 8081, which the admin server needs (LAUREL_ADMIN_HOST, LAUREL_ADMIN_PORT): listen EMFILE: its words.",
+      "Cannot listen on ::1, port 8081, for the admin server (LAUREL_ADMIN_HOST, LAUREL_ADMIN_PORT): listen EMFILE: its words.",
     )
   })
 

@@ -56,7 +56,7 @@ class World {
           Logger.make(({ fiber, logLevel, message }) => {
             const annotations = fiber.getRef(References.CurrentLogAnnotations)
             const text = `${message} ${JSON.stringify(annotations)}`
-            if (text.includes("collector")) this.log.push({ level: logLevel, text })
+            if (text.includes("OpenTelemetry export")) this.log.push({ level: logLevel, text })
           }),
         ]),
       ),
@@ -127,7 +127,7 @@ describe("A collector", () => {
         }
         expect(back).toEqual({
           level: "Info",
-          text: 'The OpenTelemetry collector takes logs and metrics again {"lostLogLines":7}',
+          text: 'OpenTelemetry export resumed {"lostLogLines":7}',
         })
       }).pipe(world.observed)
     },
@@ -164,7 +164,7 @@ describe("A collector", () => {
       yield* logged(1)
       world.answer = status(401)
       yield* logged(1)
-      expect(world.log[2]?.text).toContain("it answers with status 401")
+      expect(world.log[2]?.text).toContain("status 401")
     }).pipe(world.observed)
   })
 

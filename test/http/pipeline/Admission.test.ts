@@ -485,20 +485,20 @@ describe("A server whose storage does not answer", () => {
   })
 })
 
+/** Every turn counts as long and admits one request. */
+const oneRequestPerTurn = {
+  overloadCrowdUnits: 0,
+  overloadConnectionsMin: 0,
+  overloadTurnMs: -1,
+  overloadStandingMs: 0,
+  overloadBudgetMs: 0,
+  overloadTurnUnitsMin: 1,
+  overloadCalmMs: 60_000,
+}
+
 describe("A server before which a queue stands", () => {
   it("refuses what is behind with 503 and Retry-After, and answers whoever asks for its health", async () => {
-    // Every turn counts as long, and takes one request.
-    await start({
-      bounds: {
-        overloadCrowdUnits: 0,
-        overloadConnectionsMin: 0,
-        overloadTurnMs: -1,
-        overloadStandingMs: 0,
-        overloadBudgetMs: 0,
-        overloadTurnUnitsMin: 1,
-        overloadCalmMs: 60_000,
-      },
-    })
+    await start({ bounds: oneRequestPerTurn })
     const sent: Array<string> = []
     const together = () =>
       Promise.all(
@@ -527,19 +527,7 @@ describe("A server before which a queue stands", () => {
 
 describe("A project beside the flood of another one", () => {
   it("has all its events accepted while the flood's are refused", async () => {
-    // Every turn counts as long, and takes one request in order of arrival.
-    await start({
-      bounds: {
-        overloadCrowdUnits: 0,
-        overloadConnectionsMin: 0,
-        overloadTurnMs: -1,
-        overloadStandingMs: 0,
-        overloadBudgetMs: 0,
-        overloadTurnUnitsMin: 1,
-        overloadCalmMs: 60_000,
-        overloadSharedUnits: 4,
-      },
-    })
+    await start({ bounds: { ...oneRequestPerTurn, overloadSharedUnits: 4 } })
     const quietKey = server.accounts.addKey("quiet", { environment: "prj_quiet:sandbox" })
     const head = (key: string, body: string) =>
       `POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`

@@ -77,11 +77,11 @@ describe("Before an engine has taken over", () => {
   it("the process is alive, not ready, and says what it is at", async () => {
     const { ask, readiness } = await startListening()
     expect(await ask("GET", "/healthz")).toMatchObject({ status: 200, json: { status: "ok" } })
-    readiness.doing = "The journal is replayed: 5 of 10 records."
+    readiness.doing = "Replaying the journal: 5 of 10 records."
     expect(await ask("GET", "/readyz")).toMatchObject({
       status: 503,
       retryAfter: "1",
-      json: { code: "starting", detail: "The journal is replayed: 5 of 10 records." },
+      json: { code: "starting", detail: "Replaying the journal: 5 of 10 records." },
     })
     expect((await ask("HEAD", "/healthz")).status).toBe(200)
   })

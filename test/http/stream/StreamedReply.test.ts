@@ -197,7 +197,7 @@ describe("A reply in pieces", () => {
     await closed
     expect(received.text).not.toContain(lastChunk)
     expect(errors).toHaveLength(1)
-    expect(errors[0]).toContain("A reply failed on its way")
+    expect(errors[0]).toContain("A streamed reply failed")
   })
 
   it("is cut when its caller takes nothing for too long", async () => {
@@ -210,7 +210,7 @@ describe("A reply in pieces", () => {
     const { socket } = await ask(port, { paused: true })
     await Effect.runPromise(Latch.await(ended))
     expect(socket.destroyed).toBe(false)
-    expect(errors[0]).toContain("took nothing for too long")
+    expect(errors[0]).toContain("client of a streamed reply stalled")
   })
 
   it("ends in good order with the server when it has no end of its own", async () => {
