@@ -43,9 +43,7 @@ describe(
       const restore = (sequence: string) =>
         run(["snapshots", "restore", "--to-sequence", sequence, "--yes"], folder)
       const refused = await restore("last")
-      const [, whole = ""] = /`--to-sequence (\d+)` goes back to what is whole/.exec(
-        refused.stderr,
-      )!
+      const [, whole = ""] = /`--to-sequence (\d+)` restores the whole part/.exec(refused.stderr)!
       expect((await restore(whole)).code).toBe(0)
       const third = await Server.start(folder)
       expect(await third.stop()).toBe(0)

@@ -1,13 +1,13 @@
 /**
- * Makes one archive, in a process of its own beside the server that goes on writing.
+ * Makes one archive, in a child process beside the server that continues to write.
  *
- * 1. The snapshot is copied as of one moment (`LiveCopy`, `begun` → `copied`). It may be the middle of a periodic
- *    snapshot, with some values ahead of the watermark.
- * 2. Only then the server says where its durable journal ends (`position`): after everything that the copy can
- *    hold. The records from the copy's watermark to there are copied too, batch by batch as they are.
- *    So an archive is what a crash at that moment would leave, and the state of exactly that record.
- * 3. All of it is flushed, read again and checked; a draft with a fault is no archive, it goes.
- * 4. The manifest is written, the draft renamed. Only that makes it an archive.
+ * 1. Copy the snapshot as of one moment (`LiveCopy`, `begun` → `copied`). A periodic snapshot may be in progress, so some
+ *    values may be ahead of the watermark.
+ * 2. Only then ask the server for the end of its durable journal (`position`), which is after everything in the copy. Copy the
+ *    journal's batches from the copy's watermark to that end, unchanged.
+ *    So an archive equals the data after a crash at that moment: the state of exactly that record.
+ * 3. Flush, read back and check all of it; a draft with a fault is removed.
+ * 4. Write the manifest and rename the draft, which publishes the archive.
  */
 import fs from "node:fs/promises"
 import path from "node:path"
@@ -86,7 +86,7 @@ const fill = Effect.fnUntraced(function* (
     return yield* damaged(`What was copied does not pass its check: ${faults.summary}`)
   }
   yield* context.ask("verified")
-  // What LMDB leaves beside a database that was opened.
+  // LMDB leaves it beside an opened database.
   yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
   const { end, lastAt } = saved.tail
   const manifest: Manifest = {
@@ -141,7 +141,7 @@ const copyTail = Effect.fnUntraced(function* (
   if (damage !== undefined) return yield* damaged(faultText(damage))
   if (position !== undefined && end.checksum !== position.checksum) {
     return yield* damaged(
-      `The journal should end with record ${position.lastSequence}, but ends otherwise with ${end.lastSequence}`,
+      `The journal should end with record ${position.lastSequence}, but ends with another record ${end.lastSequence}`,
     )
   }
   writer ??= new SegmentWriter({

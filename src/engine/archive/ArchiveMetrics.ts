@@ -1,4 +1,4 @@
-/** What archives say of themselves: how they ended, and how old the newest good one is. */
+/** Metrics of archives: results, and the age of the newest good one. */
 import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
 export class ArchiveMetrics {

@@ -1,7 +1,7 @@
 /**
- * The archives of a running server: made by the clock and on demand, thinned out by the retention. All that takes
- * long happens in a process of its own; one that fails is reported and leaves everything as it was, the older
- * archives included: nothing is thinned out before there is a new one.
+ * The archives of a running server: made on schedule and on demand, pruned by the retention. A child process does the
+ * slow work. A failure is logged and changes nothing; the server prunes older archives only after
+ * a new one exists.
  */
 import { Cause, Context, Effect, Semaphore } from "effect"
 import { limits } from "../../Limits.ts"
@@ -22,9 +22,9 @@ export interface CreateOptions {
 export class Archives extends Context.Service<
   Archives,
   {
-    /** Makes an archive and then removes what the retention lets go. One at a time: others wait. */
+    /** Makes an archive, then prunes by the retention. Concurrent calls wait. */
     readonly create: (options: CreateOptions) => Effect.Effect<Manifest, JobFailed>
-    /** Where the durable journal ends now: who reads the data beside the server goes no further. */
+    /** The end of the durable journal: other readers of the data stop there. */
     readonly position: () => JournalPosition
   }
 >()("engine/Archives") {}
@@ -37,10 +37,10 @@ export interface ArchivesOptions {
   readonly host: WorkerHost
   readonly position: () => JournalPosition
   readonly forgetDeadReaders: Effect.Effect<void>
-  /** What archives are dated with, epoch milliseconds. */
+  /** Clock of creation times, epoch milliseconds. */
   readonly now: () => number
   readonly metrics?: ArchiveMetrics
-  /** For tests: what happens at each step of a job. */
+  /** For tests: runs at each step of a job. */
   readonly onStep?: (step: Step) => Effect.Effect<void>
 }
 
@@ -59,12 +59,12 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
     Effect.flatMap((removed) =>
       removed.length === 0
         ? Effect.void
-        : Effect.logInfo("Archives were removed, as the retention says").pipe(
+        : Effect.logInfo("Pruned archives").pipe(
             Effect.annotateLogs({ archives: removed.join(" ") }),
           ),
     ),
     Effect.catch((error) =>
-      Effect.logError("Archives could not be removed").pipe(
+      Effect.logError("Pruning archives failed").pipe(
         Effect.annotateLogs({ cause: error.message }),
       ),
     ),
@@ -107,7 +107,7 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
   })
 }
 
-/** When the newest archive in `folder` was made that passed its checks, epoch milliseconds. */
+/** Creation time of the newest good archive in `folder`, epoch milliseconds. */
 export const newestArchiveAt = (folder: string): Effect.Effect<number | undefined> =>
   listArchives(nodeDisk, folder).pipe(
     Effect.map((archives) => archives.findLast(isGood)?.at),
@@ -116,17 +116,17 @@ export const newestArchiveAt = (folder: string): Effect.Effect<number | undefine
 
 export interface ScheduleOptions {
   readonly intervalMs: number
-  /** What archives are dated with, epoch milliseconds. */
+  /** Clock of creation times, epoch milliseconds. */
   readonly now: () => number
-  /** When the newest archive was made, epoch milliseconds. */
+  /** Creation time of the newest archive, epoch milliseconds. */
   readonly newestAt: Effect.Effect<number | undefined>
-  /** Since when there is data; what the first archive is due by. */
+  /** Creation time of the data, which schedules the first archive. */
   readonly since: number
 }
 
 /**
- * Makes an archive whenever the newest one is `intervalMs` old, also over restarts; after a failure it
- * tries again sooner. Never ends.
+ * Makes an archive whenever the newest is `intervalMs` old, across restarts; retries a failure
+ * sooner. Never ends.
  */
 export const archiveOnSchedule = Effect.fnUntraced(function* (
   service: Archives["Service"],
@@ -134,9 +134,9 @@ export const archiveOnSchedule = Effect.fnUntraced(function* (
 ) {
   let newest = (yield* newestAt) ?? since
   while (true) {
-    // An archive that is dated in the future must not put it off.
+    // An archive dated in the future must not delay the next one.
     yield* Effect.sleep(Math.min(Math.max(0, newest + intervalMs - now()), intervalMs))
-    // One may have been asked for meanwhile.
+    // An archive on demand may have come first.
     const latest = (yield* newestAt) ?? newest
     if (latest > newest && latest <= now()) {
       newest = latest
@@ -149,7 +149,7 @@ export const archiveOnSchedule = Effect.fnUntraced(function* (
     }
     if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
     if (Cause.hasDies(exit.cause)) {
-      yield* Effect.logError("Making an archive failed by a defect", exit.cause)
+      yield* Effect.logError("Archive creation crashed", exit.cause)
     }
     yield* Effect.sleep(Math.min(intervalMs, limits.archiveRetryMs))
   }

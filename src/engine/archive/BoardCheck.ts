@@ -1,4 +1,4 @@
-/** The leaderboards of all time, built from users as a start builds them, and read from the first place to the last. */
+/** Builds the all-time leaderboards from users, as a start does, and checks every place. */
 import { Effect } from "effect"
 import { BoardBuilder, type Leaderboard } from "../../domain/board/Leaderboard.ts"
 import type { UserState } from "../../domain/user/User.ts"
@@ -7,7 +7,7 @@ import type { Fault } from "./JournalTail.ts"
 
 export class BoardCheck {
   readonly #boards = new Map<string, BoardBuilder>()
-  /** What users who are listed have. */
+  /** Sum over listed users. */
   #xp = 0n
 
   add(environment: string, user: UserState): void {
@@ -21,7 +21,7 @@ export class BoardCheck {
     board.add(user.id, user.xp, user.scoreSequence)
   }
 
-  /** Tells `fault` whatever is not as it should be. */
+  /** Reports every fault. */
   readonly end = Effect.fnUntraced(function* (this: BoardCheck, fault: Fault) {
     let sum = 0n
     for (const [environment, builder] of this.#boards) {

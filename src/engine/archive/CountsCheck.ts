@@ -1,4 +1,4 @@
-/** What is counted of each environment, against its users. */
+/** Compares the stored counts of each environment with its users. */
 import { isMidway } from "../../domain/user/QuestState.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { keyParts } from "../../storage/Keys.ts"
@@ -31,7 +31,7 @@ export class CountsCheck {
     }
   }
 
-  /** Compares with what the snapshot has counted up to its watermark and the journal after it. */
+  /** Compares with the snapshot's counts, plus the journal after its watermark. */
   end(saved: SavedState, fault: Fault): void {
     const all = new Map<string, Counts>()
     const of = (environment: string): Counts => {

@@ -1,4 +1,4 @@
-/** Reading several ordered runs of entries side by side. */
+/** Merges several ordered runs of entries. */
 import type { StoredEntry } from "../../storage/Storage.ts"
 
 export const same = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
@@ -12,7 +12,7 @@ export const leastOf = (...keys: ReadonlyArray<Uint8Array | undefined>): Uint8Ar
   return least
 }
 
-/** The entry that comes next, until it is taken. */
+/** A run of entries, with one entry of look-ahead. */
 export class Cursor {
   readonly #entries: Iterator<StoredEntry>
   #current: IteratorResult<StoredEntry>

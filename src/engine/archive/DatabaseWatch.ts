@@ -1,12 +1,12 @@
 /**
- * Checks a database beside the server that has it open, once, where the start has not: one that is large and was closed in
- * order. The check has a process of its own, at a low priority (`WorkerHost`).
+ * Checks the open database of a running server once, unless the start has checked it: the start skips a large database
+ * after a clean shutdown. A child process with low priority does the check (`WorkerHost`).
  */
 import { Effect } from "effect"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import type { WorkerHost } from "./WorkerHost.ts"
 
-/** Whether all of the database was checked since the start. */
+/** Whether all of the database has been checked, at the start or since. */
 export class DatabaseMetrics {
   isChecked: boolean
 
@@ -22,7 +22,7 @@ export interface DatabaseWatchOptions {
   readonly metrics: Metrics
   /** The start has checked all of it. */
   readonly isChecked: boolean
-  /** The database is damaged, in a sentence. */
+  /** Called with the damage, as a sentence. */
   readonly onDamage: (words: string) => void
   readonly forgetDeadReaders: Effect.Effect<void>
 }
@@ -34,7 +34,7 @@ export const watchDatabase = (options: DatabaseWatchOptions): Effect.Effect<void
     if (state.isChecked) return
     const startedAt = performance.now()
     const fault = yield* host.run("scan", { directory })
-    // A process that has died of the database has left its place among the readers.
+    // A crashed scan leaves its slot in the table of readers.
     yield* forgetDeadReaders
     if (fault !== null) return onDamage(fault)
     state.isChecked = true
@@ -44,7 +44,7 @@ export const watchDatabase = (options: DatabaseWatchOptions): Effect.Effect<void
     )
   }).pipe(
     Effect.catch((failed) =>
-      Effect.logError("The database could not be checked").pipe(
+      Effect.logError("The check of the database failed").pipe(
         Effect.annotateLogs({ kind: failed.kind, cause: failed.detail }),
       ),
     ),

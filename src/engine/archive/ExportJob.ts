@@ -2,8 +2,8 @@
  * Writes an export (`ExportLines`) of a data directory, also beside the server that has it, or of an archive: the
  * snapshot as of one moment, then the journal after it. Memory: the journal's tail, and a value at a time.
  *
- * Of one environment go its own entries, its project and its records. Records of others leave empty ones behind,
- * so that the journal has no gaps; keys, and what was delivered to webhooks, stay.
+ * An export of one environment has its entries, its project and its records. Empty records replace those of others,
+ * so that the journal has no gaps; keys and webhook deliveries are left out.
  */
 
 import { createHash } from "node:crypto"
@@ -32,7 +32,7 @@ import { SavedState } from "./SavedState.ts"
 
 const pieceCharacters = 1_048_576
 
-/** Lines on their way into a file. */
+/** Buffers lines for a file. */
 class Writer {
   readonly #file: DiskFile
   readonly #hash = createHash("sha256")
@@ -45,7 +45,7 @@ class Writer {
     this.#file = file
   }
 
-  /** Of all that is flushed. */
+  /** Of all flushed lines. */
   get sha256(): string {
     return this.#hash.copy().digest("hex")
   }
@@ -72,7 +72,7 @@ class Writer {
   })
 }
 
-/** Where a key has the environment; tables that are missing are of no environment. */
+/** Index of the environment among a key's parts; missing tables belong to no environment. */
 const environmentAt: Partial<Record<Table, number>> = {
   meta: 1,
   actors: 1,
@@ -174,7 +174,7 @@ const environmentOf = (
     : Effect.succeed(environmentId(found.id, environment as EnvironmentName))
 }
 
-/** What belongs to no environment, but has to go along with one; its keys stand before or behind all others. */
+/** Shared entries that every environment needs; their keys sort before or after all others. */
 const addShared = (writer: Writer, table: Table, saved: SavedState, environment: string): void => {
   if (table === "meta") {
     const json = { watermark: saved.watermark, at: 0, journal: [] }
@@ -191,12 +191,12 @@ const addShared = (writer: Writer, table: Table, saved: SavedState, environment:
     })
     writer.write({ kind: "entry", table, key: ["directory"], json: JSON.parse(text) })
   } else if (table === "outbox") {
-    // Webhooks were told of everything by the machine that this comes from (`webhooks/store/DeliveryStore.ts`).
+    // The exporting machine has sent all webhook messages (`webhooks/store/DeliveryStore.ts`).
     writer.write({ kind: "entry", table, key: ["cursor"], json: saved.lastSequence })
   }
 }
 
-/** A record, or, where it is another environment's, an empty one in its place. */
+/** The record, or an empty one if it belongs to another environment. */
 const ofEnvironment = (record: JournalRecord, environment: string | undefined): JournalRecord => {
   const { subject } = record
   if (environment === undefined) return record

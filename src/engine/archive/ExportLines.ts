@@ -1,5 +1,5 @@
 /**
- * The form of an export: NDJSON, for moving between machines and versions. Format 1:
+ * The format of an export: NDJSON, to move data between machines and versions. Format 1:
  *
  *     {"kind":"header","format":1,"laurel":"0.1.0","createdAt":"…","scope":null,"watermark":40,"sequence":42}
  *     {"kind":"entry","table":"users","key":["prj_1:sandbox","ada"],"user":{…}}
@@ -10,12 +10,12 @@
  *   `watermark`, and the last record is `sequence`.
  * - `entry`: one of the snapshot's tables (`src/README.md`), in the order of tables and keys. The value is, by table,
  *   a `user` (maps as pairs, `due` as in `UserCodec`), a user's `records`, callers'
- *   `ids` (pairs of a hash and a sequence, `engine/dedupe/IdRun.ts`), else `json`; what has no such form without loss is `base64`.
+ *   `ids` (pairs of a hash and a sequence, `engine/dedupe/IdRun.ts`), else `json`; a value that these forms would lose is `base64`.
  * - `record`: the journal from the watermark on, that record included, without gaps.
- * - `end`: how many lines come before it, and the SHA-256 of their bytes; without `sha256`, as after an edit by hand,
- *   it is not compared.
+ * - `end`: the number of lines before it, and the SHA-256 of their bytes; remove `sha256` after an edit by hand
+ *   to skip the comparison.
  *
- * So an import is what a start finds, and a start makes of it the state of the last record.
+ * An import gives the data directory that a start brings to the state of the last record.
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import { emptyProfile } from "../../domain/user/User.ts"
@@ -53,7 +53,7 @@ const subject = Schema.Union([
   Schema.Struct({ actor: Schema.Literal("directory") }),
 ])
 
-/** What all records have; the members of causes and facts are checked by what they add up to (`Verification`). */
+/** The members of all records; `Verification` checks causes and facts by their effect. */
 const Record = Schema.Struct({
   sequence: positive,
   at: Schema.Int,
@@ -99,7 +99,7 @@ const decoders: Record<string, (value: unknown) => Result.Result<Line, Schema.Sc
 
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** What a line says, as it stands there, or everything that is wrong with it. */
+/** The decoded line, or all its faults. */
 export const decodeLine = (text: string): Result.Result<Line, ReadonlyArray<string>> => {
   let value: unknown
   try {
@@ -151,7 +151,7 @@ const userBody = ({ due, ...members }: Record<string, unknown>): Uint8Array => {
 
 type Value = Pick<Entry, "user" | "records" | "ids" | "json" | "base64">
 
-/** The body of an entry in the form of its table, or, where that would lose anything, as it is. */
+/** The body of an entry in the form of its table, or as base64 if that would lose anything. */
 export const valueForm = (table: Table, body: Uint8Array): Value => {
   const asIs = { base64: asBuffer(body).toString("base64") }
   try {
@@ -176,7 +176,7 @@ const readable = (table: Table, body: Uint8Array): Value => {
   }
 }
 
-/** The body that `value` stands for. Throws where it has none, or not that of its table. */
+/** The body of `value`. Throws if it has none, or not the form of its table. */
 export const bodyOf = (table: Table, value: Value): Uint8Array => {
   const { base64, ids, json, records, user } = value
   if (base64 !== undefined) return Buffer.from(base64, "base64")
@@ -195,7 +195,7 @@ export const bodyOf = (table: Table, value: Value): Uint8Array => {
   throw new RangeError("its value is not that of its table")
 }
 
-/** The key and body of an entry, or what is wrong with them. */
+/** The key and body of an entry, or their fault. */
 export const entryOf = (
   entry: Entry,
 ): Result.Result<{ readonly key: Uint8Array; readonly body: Uint8Array }, string> => {

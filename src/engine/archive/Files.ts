@@ -1,4 +1,4 @@
-/** Whole files: hashed, copied and flushed a piece at a time. */
+/** Hashes and copies whole files, a piece at a time. */
 import { createHash } from "node:crypto"
 import path from "node:path"
 import { Effect } from "effect"
@@ -11,7 +11,7 @@ const pieceBytes = 1_048_576
 
 type FileDescription = Manifest["files"][number]
 
-/** The bytes of a file; `piece` gets them one after another, and may keep none. */
+/** Reads a file and passes its pieces to `piece`, which must not keep them; returns its size. */
 const readFile = (
   where: string,
   piece: (bytes: Uint8Array, position: number) => OnDisk<void> | undefined,

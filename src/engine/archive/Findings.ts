@@ -1,22 +1,22 @@
-/** What a check finds. */
+/** The findings of a check. */
 import { limits } from "../../Limits.ts"
 
 export interface Findings {
-  /** How many there are of each. */
+  /** Counts by name. */
   readonly counts: Readonly<Record<string, number>>
-  /** What they add up to, as decimal numbers. */
+  /** Sums by name, as decimal numbers. */
   readonly sums: Readonly<Record<string, string>>
-  /** The first `verificationFaultsMax` of what is wrong, and how much is. */
+  /** The first `verificationFaultsMax` faults, and how many there are. */
   readonly faults: ReadonlyArray<string>
   readonly faultCount: number
 }
 
-/** Collects what is wrong; remembers only the first. */
+/** Counts faults and keeps the first ones. */
 export class FaultList {
   readonly shown: Array<string> = []
   count = 0
 
-  /** The first, and how many more there are. */
+  /** The first fault, and the number of others. */
   get summary(): string {
     return this.count > 1 ? `${this.shown[0]} (and ${this.count - 1} more faults)` : this.shown[0]!
   }

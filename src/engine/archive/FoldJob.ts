@@ -1,6 +1,6 @@
 /**
- * Brings the snapshot of a draft near the end of its journal, slice by slice (`Fold`), so that neither the check nor the
- * next start needs memory for more than one slice, however much the journal adds.
+ * Folds the journal of a draft into its snapshot, slice by slice (`Fold`), so that the check and the next start need
+ * memory for one slice only, however long the journal is.
  */
 import path from "node:path"
 import { Effect, type Scope } from "effect"
@@ -20,7 +20,7 @@ export interface FoldOptions {
   /** The last record of its journal. */
   readonly until: number
   readonly progress: JobContext["progress"]
-  /** Records in a slice; fewer than that are left to the next start. */
+  /** Records in a slice; the next start folds a smaller rest. */
   readonly recordsMax?: number
 }
 

@@ -1,8 +1,8 @@
 /**
- * Callers' ids against the records that have them: each record up to the watermark that has an id is in the index
- * where a look-up finds it, and whatever else is there up to the watermark is of no other record.
+ * Compares callers' ids with their records: a look-up in the index finds each record up to the watermark that has an id,
+ * and the index has no other ids up to the watermark.
  *
- * Records come first, then the index. Both are compared as sums, whatever their order. Memory: two bits a record.
+ * Takes the records first, then the index, and compares order-independent sums. Memory: two bits per record.
  */
 
 import type { StoredEntry } from "../../storage/Storage.ts"
@@ -14,11 +14,11 @@ import type { Fault } from "./JournalTail.ts"
 
 const bitsOfChunk = 65_536
 
-/** A set of numbers of records, as bits. */
+/** A bit set of record numbers. */
 class Sequences {
   readonly #chunks = new Map<number, Uint8Array>()
 
-  /** Whether it was there before. */
+  /** Adds; returns whether it was a member before. */
   add(sequence: number): boolean {
     const number = Math.floor(sequence / bitsOfChunk)
     let chunk = this.#chunks.get(number)
@@ -59,7 +59,7 @@ export class IdCheck {
   readonly #watermark: number
   readonly #named = new Sequences()
   readonly #found = new Sequences()
-  /** Of records, and of what was found, the difference of what they add up to. */
+  /** Sum over records minus sum over index entries. */
   #balance = 0
   #run: { readonly name: string; readonly bits: number } | undefined
 
@@ -69,14 +69,14 @@ export class IdCheck {
     this.#watermark = watermark
   }
 
-  /** A record of a user has this id. */
+  /** Takes a user's record with an id. */
   record(environment: string, userId: string, id: string, sequence: number): void {
     if (sequence > this.#watermark || this.#named.add(sequence)) return
     const hash = hashText(id, idSeed(environment, userId))
     this.#balance = (this.#balance + weightOf(environment, hash, sequence)) | 0
   }
 
-  /** An entry of the index; they come in the order of their keys. */
+  /** Takes an entry of the index, in the order of keys. */
   entry([key, value]: StoredEntry): void {
     const about = (words: string) => this.#fault(valueFault("eventIds", key, words))
     const body = openValue(value)
@@ -94,7 +94,7 @@ export class IdCheck {
         eachId(body, (hash, sequence) => this.#id(environment, bucket, bits, hash, sequence))
       }
     } catch {
-      about("can not be understood")
+      about("cannot be decoded")
     }
   }
 
@@ -104,7 +104,7 @@ export class IdCheck {
     } else if (firstBits(hash, bits) !== bucket) {
       this.#fault(`The id of record ${sequence} is not where it is looked for`)
     }
-    // What is ahead of the watermark is written again; of what is being merged some is there twice.
+    // The next snapshot rewrites ids ahead of the watermark; a merge in progress leaves some twice.
     if (!(sequence <= this.#watermark) || this.#found.add(sequence)) return
     if (!this.#named.has(sequence)) this.#fault(`An id leads to record ${sequence}, which has none`)
     this.#balance = (this.#balance - weightOf(environment, hash, sequence)) | 0
@@ -124,6 +124,6 @@ export class IdCheck {
   }
 }
 
-/** What an id that leads to a record adds to the sum: any other pair has most probably another weight. */
+/** Weight of an id and its record in the sum: other pairs almost certainly have another weight. */
 const weightOf = (environment: string, hash: number, sequence: number): number =>
   hashText(`${hash}:${sequence}`, hashText(environment))

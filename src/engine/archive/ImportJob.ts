@@ -1,7 +1,7 @@
 /**
- * Makes a new data directory of an export (`ExportLines`), in `restore.draft` (`ArchiveSwap`): line by line into a
- * snapshot and a journal, durable, and then checked as an archive is. A file with a bad line makes none; each
- * bad line, up to `verificationFaultsMax`, is told by its number with all that is wrong with it.
+ * Builds a data directory from an export (`ExportLines`), in `restore.draft` (`ArchiveSwap`): writes snapshot and journal
+ * line by line, flushes them, and checks them like an archive. A file with a bad line gives no data directory; the report has
+ * each bad line, up to `verificationFaultsMax`, by number with all its faults.
  */
 import { createHash, type Hash } from "node:crypto"
 import path from "node:path"
@@ -102,7 +102,7 @@ class Import {
   ): Effect.fn.Return<void, unknown> {
     const total = yield* file.size
     const memory = Buffer.allocUnsafe(pieceBytes)
-    /** Pieces of a line that is not at its end. */
+    /** Pieces of an incomplete line. */
     let carried: Array<Buffer> = []
     let carriedBytes = 0
     let position = 0
@@ -144,7 +144,7 @@ class Import {
     if (words.length > 0) this.#fault(words)
   }
 
-  /** What is wrong with a line; takes what it says where nothing is. */
+  /** Takes a line, or returns its faults. */
   #read(bytes: Buffer): ReadonlyArray<string> {
     const before = this.#hash.copy()
     this.#hash.update(bytes)
@@ -213,7 +213,7 @@ class Import {
     return fine
   }
 
-  /** All lines were taken, and `rest` bytes are behind the last one. */
+  /** The end of the file, `rest` bytes after the last line. */
   #complete(rest: number): void {
     if (rest > 0 || this.#end === undefined) {
       this.#line++
@@ -227,7 +227,7 @@ class Import {
     this.#fault([`sequence: it is ${sequence}, but the last record is ${last}`])
   }
 
-  /** Writes what is waiting, where it is enough for a transaction or a batch. */
+  /** Writes waiting entries and records once they fill a transaction or a batch; with `all`, in any case. */
   readonly #flush = Effect.fnUntraced(function* (this: Import, all: boolean) {
     const slice = this.#slice
     const enough = slice.length >= sliceEntries || this.#sliceBytes >= sliceBytes
@@ -236,7 +236,7 @@ class Import {
       this.#sliceBytes = 0
       yield* this.#write(slice)
     }
-    // Only the header says where the journal begins, and its line may be longer than a piece.
+    // The journal begins where the header says; its line may be longer than a piece.
     if (this.header === undefined) return
     const after = { lastSequence: Math.max(0, this.header.watermark - 1), checksum: 0 }
     this.#segments ??= new SegmentWriter({ disk: nodeDisk, folder: this.#journal, after })

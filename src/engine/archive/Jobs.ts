@@ -1,6 +1,6 @@
 /**
- * What is done in a process of its own (`worker.ts`), since it takes long, since damage that LMDB meets can end
- * the process, and since a server's event loop must not wait for it. Jobs, answers and results are plain JSON.
+ * Jobs that run in child processes (`worker.ts`): they are slow, they must not hold a server's event loop, and damage in LMDB
+ * can end their process. Inputs, answers and results are plain JSON.
  */
 import { Data, Effect, type Scope } from "effect"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
@@ -8,7 +8,7 @@ import type { JournalPosition } from "../../storage/journal/SegmentFormat.ts"
 import type { Findings } from "./Findings.ts"
 import type { ProjectGoesBack } from "./ProjectHistory.ts"
 
-/** The jobs by name, each with what it gets, what it gives, and what it asks whoever has ordered it. */
+/** The jobs by name, with input and result. */
 export interface Jobs {
   /** Makes an archive of the data directory and publishes it. */
   readonly archive: {
@@ -18,12 +18,12 @@ export interface Jobs {
       /** Epoch milliseconds. */
       readonly at: number
       readonly reason: Manifest["reason"]
-      /** Gives way to the server that has the directory, and takes longer. */
+      /** Copies slowly, for the sake of the running server. */
       readonly throttled: boolean
     }
     readonly result: Manifest
   }
-  /** Makes what is to replace a data directory: an archive and what followed it. */
+  /** Builds the replacement of a data directory: an archive and the records after it. */
   readonly restore: {
     readonly input: {
       readonly directory: string
@@ -60,7 +60,7 @@ export interface Jobs {
       readonly sequence: number
     }
   }
-  /** Makes a new data directory of an export, in the draft that is to replace an empty one. */
+  /** Builds a data directory from an export, in a draft. */
   readonly import: {
     readonly input: { readonly directory: string; readonly file: string }
     readonly result: Findings & { readonly sequence: number }
@@ -70,23 +70,23 @@ export interface Jobs {
     readonly input: { readonly directory: string }
     readonly result: LiveFindings
   }
-  /** Scans the database of a data directory: what is wrong with it, in a sentence, if anything. */
+  /** Scans the database of a data directory; returns the damage, as a sentence. */
   readonly scan: {
     readonly input: { readonly directory: string }
     readonly result: string | null
   }
-  /** Checks an archive: its files against its manifest, and what they hold. */
+  /** Checks an archive: its files against the manifest, and their contents. */
   readonly verifyArchive: {
     readonly input: { readonly folder: string }
     readonly result: Findings
   }
 }
 
-/** What a check of a data directory found, and up to which record. */
+/** Findings in a data directory, and its last record. */
 export interface LiveFindings extends Findings {
   readonly sequence: number
   readonly watermark: number
-  /** Bytes of an interrupted write behind the journal's end, which a start cuts off. */
+  /** The interrupted write after the journal's end, which a start cuts off. */
   readonly interrupted: string | null
 }
 
@@ -95,8 +95,8 @@ export type Input<Name extends JobName> = Jobs[Name]["input"]
 export type ResultOf<Name extends JobName> = Jobs[Name]["result"]
 
 /**
- * The moments of a job at which it waits for whoever has ordered it. At `position` it is told where the durable
- * journal ends (`undefined`: as the files say); at the others, only that it may go on.
+ * The steps at which a job waits for an answer. The answer at `position` is the end of the durable
+ * journal (`undefined`: the end of its files); the others have no content.
  */
 export type Step =
   | "begun"
@@ -109,7 +109,7 @@ export type Step =
 
 export type PositionAnswer = JournalPosition | undefined
 
-/** What a job is at, for progress bars: `done` of `total`, in units of its own. */
+/** Progress of a job: `done` of `total`, in its own units. */
 export interface JobProgress {
   readonly activity:
     | "Copying"
@@ -135,7 +135,7 @@ export type JobCode<Name extends JobName> = (
   context: JobContext,
 ) => Effect.Effect<ResultOf<Name>, unknown, Scope.Scope>
 
-/** `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: what was asked for is not possible. */
+/** `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: the request is not possible. */
 export type JobFailureKind = "damaged" | "noSpace" | "failed" | "died" | "refused"
 
 export class JobFailed extends Data.TaggedError("JobFailed")<{
@@ -149,16 +149,16 @@ export class JobFailed extends Data.TaggedError("JobFailed")<{
 
 export const damaged = (detail: string) => new JobFailed({ kind: "damaged", detail })
 
-/** Asks for the last durable record; `undefined`: as the files say. */
+/** Asks for the last durable record; `undefined`: the last of the files. */
 export const durableEnd = ({ ask }: JobContext) =>
   Effect.map(ask("position"), (answer) => (answer as PositionAnswer)?.lastSequence)
 
-/** What goes from the process to whoever has ordered the job, a line of JSON each. */
+/** Messages from a job's process, a line of JSON each. */
 export type FromWorker =
   | { readonly progress: JobProgress }
-  /** `id` comes back with the answer: one for a process that has died is nobody's. */
+  /** The answer repeats `id`, so that an answer for a dead process is ignored. */
   | { readonly ask: Step; readonly id: string }
   | { readonly result: unknown }
   | { readonly failed: { readonly kind: JobFailureKind; readonly detail: string } }
-  /** By the shell that runs it: its exit code. */
+  /** The exit code, from the shell. */
   | { readonly ended: number }

@@ -1,4 +1,4 @@
-/** The records of a journal after a snapshot's watermark, by whom they belong to. All of them are in memory. */
+/** The records of a journal after a snapshot's watermark, by owner; all in memory. */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
@@ -8,7 +8,7 @@ import { type JournalEnd, scanJournal } from "../../storage/journal/JournalScan.
 import { compositeKey } from "../../storage/Keys.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
-/** Takes note of something that is wrong. */
+/** Reports a fault, as a sentence. */
 export type Fault = (words: string) => void
 
 export interface UserTail {
@@ -21,10 +21,10 @@ export class JournalTail {
   readonly #users = new Map<string, UserTail>()
   readonly #watermark: number
   readonly #fault: Fault
-  /** Those of projects and the directory, and those that keep an answer; oldest first. */
+  /** Records of projects and the directory; records that keep an answer. Oldest first. */
   readonly shared: Array<JournalRecord> = []
   readonly kept: Array<JournalRecord> = []
-  /** When the last record was decided, epoch milliseconds; `undefined`: there is none. */
+  /** Time of the last record, epoch milliseconds; `undefined` without records. */
   lastAt: number | undefined
   /** Where the journal ends. */
   end!: JournalEnd

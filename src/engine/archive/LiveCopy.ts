@@ -1,13 +1,13 @@
 /**
- * Copies the snapshot of a data directory as of one moment, beside the server that goes on writing it.
+ * Copies the snapshot of a data directory as of one moment, beside the server that writes it.
  *
- * LMDB's own copy writes as fast as it can and flushes nothing: gigabytes gather in the page cache and then go to the
- * disk at once, while every commit of the journal waits behind them. Here the pages of a state that is pinned
- * (`pinPages`) are copied a few megabytes at a time, each on disk before the next, and beside a server no faster than
- * `archiveCopyBytesPerSecond`. What is pinned makes the server's file grow by what it writes meanwhile, so
- * a copy that would take longer than `archiveCopyMs` is as much faster.
+ * LMDB's own copy writes at full speed and flushes nothing: gigabytes gather in the page cache, then go to the
+ * disk at once and delay every commit of the journal. This copy pins a state (`pinPages`) and copies a few megabytes at a
+ * time, each flushed before the next, and beside a server no faster than
+ * `archiveCopyBytesPerSecond`. The server's file grows by the pages it writes meanwhile, so a copy that would
+ * take longer than `archiveCopyMs` speeds up accordingly.
  *
- * The copy is as large as the snapshot, with the pages in it that are free.
+ * The copy is as large as the snapshot, free pages included.
  */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
@@ -26,7 +26,7 @@ export interface LiveCopyOptions {
   readonly pieceBytes?: number
 }
 
-/** Rests as long as a copy must beside a server that serves. */
+/** Pauses between the pieces of a throttled copy. */
 export const throttledRest: LiveCopyOptions["rest"] = (done, total, tookMs) =>
   Effect.sleep(copyRestMs(done, total, tookMs))
 

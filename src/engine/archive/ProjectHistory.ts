@@ -1,10 +1,10 @@
 /**
- * One project that goes back while all others stay. The journal is written anew: the project's records after a given
- * one become records that say nothing. So snapshot and journal lead to the project as it was and to everything else as it
- * is, from this archive as from any other that is older; numbers of records are not used again; and archives that have
- * what was given up do not fit the new journal, since batches name the checksum of the one before.
+ * The restore of one project, while all others stay. The restore rewrites the journal: empty records replace the project's
+ * records after a given one. Snapshot and journal then lead to the project's old state and the current state of all others,
+ * from this archive and from every older one. Record numbers are not reused. Archives that hold the
+ * lost records do not fit the new journal, since batches name the checksum of the one before.
  *
- * Keys belong to the directory, whose records stay: what was revoked stays revoked.
+ * Keys belong to the directory, whose records stay: a revoked key stays revoked.
  */
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -12,7 +12,7 @@ import { batchOf, batchRecords } from "../../storage/Frames.ts"
 import type { JournalBatch } from "../../storage/Storage.ts"
 import { decodeRecord } from "../records/Codec.ts"
 
-/** A project, and the last record of its own that it keeps. */
+/** A project to restore, and the last of its records to keep. */
 export interface ProjectGoesBack {
   readonly id: string
   readonly name: string
@@ -24,7 +24,7 @@ export const isOfProject = (id: string, { subject }: JournalRecord): boolean =>
   subject.actor !== "directory" &&
   environmentNames.some((name) => subject.environment === environmentId(id, name))
 
-/** A record in the place of another: it says nothing, and belongs to nobody. */
+/** The empty record that replaces a lost one: without facts, of the directory. */
 export const emptyRecord = ({ at, sequence }: JournalRecord): JournalRecord => ({
   sequence,
   at,
@@ -33,7 +33,7 @@ export const emptyRecord = ({ at, sequence }: JournalRecord): JournalRecord => (
   facts: [],
 })
 
-/** The batch without what the project has done after the last record that it keeps. */
+/** The batch with empty records in place of the project's lost ones. */
 export const without = (batch: JournalBatch, { after, id }: ProjectGoesBack): JournalBatch => {
   const { count, firstSequence } = batch
   if (firstSequence + count - 1 <= after) return batch

@@ -1,16 +1,16 @@
 /**
- * Makes what is to replace a data directory: an archive, and the records that followed it up to a given one, in
- * `restore.draft` (`ArchiveSwap`), durable and checked. Nothing of the directory itself is changed.
+ * Builds the replacement of a data directory in `restore.draft` (`ArchiveSwap`), durable and checked: an archive, and the
+ * records after it up to a given one. The directory itself stays unchanged.
  *
- * 1. `live/` is the archive's, byte for byte, its checksum compared with the manifest's.
- * 2. The journal is the directory's up to the last record, where that is whole and of the archive's history; the batch
- *    that goes beyond is cut. What lies before the archive's own journal is linked, not copied: streams,
- *    deliveries that wait and other archives need it. Else it is the archive's own journal, and what follows it.
- *    A start folds it into the snapshot as after a crash, so the state is that of exactly the last record; what is more than
- *    a start should hold in memory is folded here (`FoldJob`).
- *    Where one project goes back alone, it is the journal to its end, without what that project did (`ProjectHistory`),
- *    and the tables of webhooks are those that are there now (`WebhookTables`).
- * 3. All of it is checked as an archive is. A draft with a fault goes.
+ * 1. `live/` is a copy of the archive's, checked against the checksum in the manifest.
+ * 2. The journal is the directory's up to the given record, if that journal is whole and of the archive's history; a batch that
+ *    extends beyond is cut. Segments before the archive's own journal are linked, not copied: streams, pending
+ *    deliveries and other archives need them. Otherwise the journal is the archive's own and the records after it.
+ *    The next start folds the journal into the snapshot, as after a crash, up to exactly the given record; a journal longer
+ *    than a start should hold in memory is folded here (`FoldJob`).
+ *    For the restore of one project, the journal extends to its end, with empty records for that project (`ProjectHistory`),
+ *    and the tables of webhooks stay as they are (`WebhookTables`).
+ * 3. Everything is checked like an archive. A draft with a fault is removed.
  */
 import fs from "node:fs/promises"
 import path from "node:path"
@@ -82,7 +82,7 @@ const fill = Effect.fnUntraced(function* (
   if (faults.count > 0) {
     return yield* damaged(`What would be restored does not pass its check: ${faults.summary}`)
   }
-  // What LMDB leaves beside a database that was opened.
+  // LMDB leaves it beside an opened database.
   yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))
   yield* context.ask("verified")
   return findings
@@ -100,7 +100,7 @@ const copyLive = Effect.fnUntraced(function* (
   let done = 0
   for (const part of parts) {
     const name = part.path
-    // Names come from the manifest, whose checksum says nothing of who wrote it.
+    // Names come from the manifest, whose checksum does not authenticate its author.
     if (path.dirname(name) !== "live") return yield* damaged(`The manifest names a file ${name}`)
     const { sha256 } = yield* copyFile(
       path.join(archive, name),
@@ -116,7 +116,7 @@ const copyLive = Effect.fnUntraced(function* (
   }
 })
 
-/** Writes the journal up to record `until`, and links what the directory has before it. */
+/** Writes the journal up to record `until`, and links the directory's older segments. */
 const writeJournal = Effect.fnUntraced(function* (
   { archive, directory, project, until }: RestoreInput,
   draft: string,
@@ -154,8 +154,8 @@ const writeJournal = Effect.fnUntraced(function* (
 })
 
 /**
- * The segments of the directory's journal that are whole up to the archive's last record, and of its history:
- * the one with the first record of the archive's own journal, and those before it. None where there is no such.
+ * The segments of the directory's journal that are whole up to the archive's last record and of its history:
+ * `start` has the first record of the archive's own journal, `older` come before; none if no segment is.
  */
 const wholeSegments = Effect.fnUntraced(function* (
   folder: string,
@@ -187,14 +187,14 @@ const wholeSegments = Effect.fnUntraced(function* (
   return (yield* leadsThere(start)) ? { start, older: [] } : none
 })
 
-/** The journal that is written: batches that follow one another, up to a last record. */
+/** Writes the new journal: consecutive batches up to a last record. */
 class JournalOutput {
   readonly #folder: string
   readonly #manifest: Manifest
   readonly #until: number
   readonly #project: ProjectGoesBack | null
   #writer: SegmentWriter | undefined
-  /** Where what was read ends; what is written may have other checksums. */
+  /** End of the batches read; the written ones may have other checksums. */
   #read: JournalPosition | undefined
 
   constructor(folder: string, manifest: Manifest, until: number, project: ProjectGoesBack | null) {
@@ -204,7 +204,7 @@ class JournalOutput {
     this.#until = until
   }
 
-  /** Takes what follows; batches that it has already are passed over. */
+  /** Takes the next batches; skips those it already has. */
   readonly write = Effect.fnUntraced(function* (
     this: JournalOutput,
     batches: ReadonlyArray<SegmentBatch>,
@@ -216,7 +216,7 @@ class JournalOutput {
         batch.firstSequence !== position.lastSequence + 1 ||
         batch.previous !== position.checksum
       ) {
-        return yield* damaged(`The journal does not go on from record ${position.lastSequence}`)
+        return yield* damaged(`The journal does not continue after record ${position.lastSequence}`)
       }
       this.#writer ??= this.#open(position)
       const kept = upTo(batch, this.#until)
@@ -231,7 +231,7 @@ class JournalOutput {
     return this.#writer.end
   })
 
-  /** What the first batch follows: anything, as long as it is not behind the archive's last record. */
+  /** The position before the first batch, at most the archive's last record. */
   #before({ firstSequence, previous }: SegmentBatch): JournalPosition {
     const { sequence } = this.#manifest
     return firstSequence <= sequence

@@ -1,10 +1,10 @@
 /**
- * What a restore would do, found out without changing anything: which archive it begins with, up to which record
- * the journal of the directory adds to it, and what would not be there any more.
+ * Plans a restore without changing anything: the archive to begin with, the last record that the directory's journal
+ * adds, and the records that would be lost.
  *
- * An archive and a journal belong together only if they are of one history: the batch after the archive's last
- * record names the archive's checksum. After a restore the journal goes on otherwise than before; archives of
- * the part that was given up do not fit it, and are passed over.
+ * An archive and a journal fit only if they share one history: the batch after the archive's last
+ * record names the archive's checksum. After a restore the journal takes another course; archives of
+ * the abandoned course do not fit it and are skipped.
  */
 import { Effect, Result } from "effect"
 import { isGood, type ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
@@ -26,28 +26,28 @@ export type { LostRecords, RestoreTarget } from "./RestoreWalk.ts"
 export interface RestorePlan {
   readonly archive: Manifest
   readonly folder: string
-  /** The last record that will be there, and when it was decided; `undefined`: there is none. */
+  /** The last record after the restore, and its time; `undefined` without records. */
   readonly sequence: number
   readonly at: number | undefined
-  /** The project that goes back alone, and the last record that counts for it. */
+  /** The only project to restore, and the last of its records to keep. */
   readonly project: (RestoredProject & { readonly after: number; readonly at?: number }) | undefined
-  /** `undefined`: nothing is given up. */
+  /** `undefined`: no record is lost. */
   readonly lost: LostRecords | undefined
-  /** Why it can not be told what is lost, or is known only in part. */
+  /** Why the lost records are unknown, or known only in part. */
   readonly unknown: string | undefined
 }
 
 export interface RestorePlanOptions {
   readonly disk: Disk
-  /** The journal of the data directory; it need not be there. */
+  /** The journal of the data directory, if it has one. */
   readonly journal: string
   readonly archives: ReadonlyArray<ListedArchive>
   /** The archive to begin with; `undefined`: the newest good one that leads to the target. */
   readonly id: string | undefined
   readonly target: RestoreTarget
-  /** Only this project goes back. */
+  /** Restore only this project. */
   readonly project?: RestoredProject
-  /** How much of the journal was read. */
+  /** Progress of reading the journal. */
   readonly progress?: (progress: JobProgress) => void
 }
 
@@ -58,7 +58,7 @@ interface Candidate {
   readonly archive: Manifest
 }
 
-/** Plans a restore. Fails with `refused` where there is no way to the target. */
+/** Plans a restore. Fails with `refused` if the target cannot be reached. */
 export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =>
   Effect.gen(function* () {
     const { disk, id, journal, project, target } = options
@@ -71,12 +71,12 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
       const stays = target.kind === "sequence" && target.sequence === archive.sequence
       if (project !== undefined || (target.kind !== "archive" && !stays)) {
         return yield* refused(
-          `The journal does not go on from archive ${archive.id}: what follows record ${archive.sequence} is of another history or gone. Restore without --to-sequence, --to-time and --project, or choose a newer archive.`,
+          `The journal does not continue after archive ${archive.id}: what follows record ${archive.sequence} is of another history or gone. Restore without --to-sequence, --to-time and --project, or choose a newer archive.`,
         )
       }
       const isThere = (yield* segmentsIn(disk, journal)).length > 0
       const unknown = isThere
-        ? "The journal that is there does not go on from this archive: all of it will be given up."
+        ? "The existing journal does not continue after this archive: all of its records will be lost."
         : undefined
       return {
         archive,
@@ -110,7 +110,7 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
     return { ...found, project: back, sequence: last, at: lastAt }
   })
 
-/** What the segments take that have the record `from` or later ones. */
+/** Size of the segments with record `from` or later ones. */
 const bytesFrom = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
@@ -156,11 +156,11 @@ const newestFor = Effect.fnUntraced(function* ({
     if (yield* follows(disk, journal, archive)) return { folder: found.folder, archive }
   }
   return yield* refused(
-    "No good archive leads there: each one is newer, or the journal does not go on from it. `laurel snapshots list` has all.",
+    "No good archive leads there: each one is newer, or the journal does not continue after it. `laurel snapshots list` has all.",
   )
 })
 
-/** Whether the journal goes on from the archive's last record, or ends with it. */
+/** Whether the journal continues after the archive's last record, or ends with it. */
 const follows = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,

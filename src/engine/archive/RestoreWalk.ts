@@ -1,5 +1,5 @@
 /**
- * What the journal after an archive says of a restore, record by record: where it is to end, and what would be lost.
+ * Walks the journal after an archive record by record: finds the end of a restore and the records that it would lose.
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -12,8 +12,8 @@ import { JobFailed } from "./Jobs.ts"
 import { isOfProject } from "./ProjectHistory.ts"
 
 /**
- * Up to which record: that of the archive, a given one, the last one decided at a time (epoch milliseconds)
- * or before it, or the journal's last.
+ * The last record after a restore: the archive's, a given one, the last one at or before a time (epoch milliseconds),
+ * or the journal's last.
  */
 export type RestoreTarget =
   | { readonly kind: "archive" }
@@ -21,22 +21,22 @@ export type RestoreTarget =
   | { readonly kind: "time"; readonly at: number }
   | { readonly kind: "last" }
 
-/** The records that would not be there any more, of all or of the project that goes back. Times are epoch milliseconds. */
+/** The records that a restore would lose, of all projects or of the restored one. Times are epoch milliseconds. */
 export interface LostRecords {
   readonly count: number
   readonly first: number
   readonly last: number
   readonly firstAt: number
   readonly lastAt: number
-  /** Whose erasure is undone with them: the first `restoreToldMax`, and how many they are. */
+  /** Users whose erasure would be undone: the first `restoreToldMax`, and their number. */
   readonly erasures: ReadonlyArray<{ readonly environment: string; readonly userId: string }>
   readonly erasureCount: number
-  /** The keys that are in force again, likewise. */
+  /** Keys whose revocation would be undone, likewise. */
   readonly revokedKeys: ReadonlyArray<string>
   readonly revokedKeyCount: number
 }
 
-/** The project that goes back alone. */
+/** The only project to restore. */
 export interface RestoredProject {
   readonly id: string
   readonly name: string
@@ -44,12 +44,12 @@ export interface RestoredProject {
 
 export const refused = (detail: string) => new JobFailed({ kind: "refused", detail })
 
-/** Goes through the journal after an archive, up to the target and on to the end. */
+/** Walks the journal after an archive, past the target to the end. */
 export class Walk {
   readonly #target: RestoreTarget
   readonly #from: number
   readonly #project: RestoredProject | undefined
-  /** The last record that counts for what goes back, and when it was decided; and the last that was read. */
+  /** The last record to keep and its time; the last record read and its time. */
   kept: number
   keptAt: number | undefined
   last: number
@@ -111,7 +111,7 @@ export class Walk {
     this.keptAt = at
   }
 
-  /** Says why it can not be, where the project was not there yet. */
+  /** Takes a record; returns why the restore is impossible if the project did not exist yet. */
   #add(record: JournalRecord): string | undefined {
     this.#reached ||= !this.#isKept(record)
     const project = this.#project
@@ -150,25 +150,23 @@ export class Walk {
     this.#lost = lost
   }
 
-  /** The journal is at its end; tells what is not known because of that. */
+  /** Ends the walk; returns why lost records are unknown. */
   end(end: JournalEnd): Effect.Effect<string | undefined, JobFailed> {
     const target = this.#target
     const damage = damageOf(end)
     const where = damage && `${faultText(damage, `, after record ${end.lastSequence}`)}.`
     const short = target.kind === "sequence" && this.kept < target.sequence
     if (where !== undefined && this.#project !== undefined) {
-      return refused(`${where} One project can go back only where all of the journal is whole.`)
+      return refused(`${where} Restoring one project needs a whole journal.`)
     }
     if (where !== undefined && !this.#reached && (short || target.kind !== "sequence")) {
-      return refused(`${where} \`--to-sequence ${this.kept}\` goes back to what is whole.`)
+      return refused(`${where} \`--to-sequence ${this.kept}\` restores the whole part.`)
     }
     if (short) {
       return refused(
         `The journal ends with record ${end.lastSequence}: there is no ${target.sequence}.`,
       )
     }
-    return Effect.succeed(
-      where === undefined ? undefined : `${where} What came after that can not be told.`,
-    )
+    return Effect.succeed(where === undefined ? undefined : `${where} Later records are unknown.`)
   }
 }

@@ -1,14 +1,14 @@
 /**
- * What a data directory or an archive holds, read as a whole without an engine: the snapshot as of one moment,
- * and the journal after its watermark. For the check of either and for the export.
+ * Reads a data directory or an archive without an engine, for checks and exports: the snapshot as of one moment,
+ * and the journal after its watermark.
  *
- * - It sees everything up to `lastSequence`, as a start would. The snapshot may have been copied between two
- *   slices of a periodic one: then some values are ahead of the watermark, which the journal makes up for.
+ * - It sees everything up to `lastSequence`, as a start does. If the snapshot was copied between two slices of a periodic
+ *   one, some values are ahead of the watermark; the journal has the records for the others.
  * - Users come in the order of their keys, each with the snapshot's value and all records, so memory holds one
  *   page of history and the journal's tail.
- * - What can not be read is told to `fault` and left out.
+ * - Unreadable data is reported to `fault` and left out.
  *
- * It lives in a process of its own (`LmdbReader`).
+ * Use it in a child process only (`LmdbReader`).
  */
 
 import path from "node:path"
@@ -40,14 +40,14 @@ export interface SavedUser {
   readonly stored: UserState | undefined
   /** All records of the user, oldest first; to be read before the next user is asked for. */
   readonly records: Iterable<JournalRecord>
-  /** Those after the watermark, which `stored` may lack. */
+  /** The records after the watermark, which `stored` may lack. */
   readonly tail: ReadonlyArray<JournalRecord>
 }
 
 export interface SavedStateOptions {
   /** A data directory or an archive. */
   readonly folder: string
-  /** The last record that counts; by default the journal's end. */
+  /** The last record to read; by default the journal's last. */
   readonly until?: Effect.Effect<number | undefined>
   readonly fault: Fault
   /** Called while the database is scanned. */
@@ -56,7 +56,7 @@ export interface SavedStateOptions {
   readonly isScanned?: true
 }
 
-/** Scans the database of a data directory or an archive. Fails where it is damaged: LMDB does not survive that. */
+/** Scans the database of a data directory or an archive. Fails if it is damaged, which LMDB would not survive. */
 export const insistWhole = (
   folder: string,
   onScanning?: OnScanning,
@@ -89,7 +89,7 @@ export class SavedState {
     this.#fault = fault
   }
 
-  /** Opens `folder` for the surrounding scope. Fails where the database is damaged or the journal's files can not be read. */
+  /** Opens `folder` for the surrounding scope. Fails where the database is damaged or the journal's files cannot be read. */
   static readonly open = Effect.fnUntraced(function* ({
     fault,
     folder,
@@ -194,12 +194,12 @@ export class SavedState {
       }
       const records = this.#recordsOf(key, environment, userId, pages, tail)
       yield { environment, userId, stored, records, tail }
-      // What the caller left unread belongs to this user all the same.
+      // Skips records that the caller left unread.
       while (!records.next().done) {}
     }
   }
 
-  /** The user whose page has this key; `null`: it is no page's. */
+  /** The user of a page's key; `null` for other keys. */
   #userOfPage(key: Uint8Array): Uint8Array | null {
     const [environment, userId, sequence, ...more] = this.#parts("history", key)
     if (
@@ -245,7 +245,7 @@ export class SavedState {
           this.#fault(`Record ${record.sequence} in the page ${keyName(key)} is out of order`)
         } else {
           last = record.sequence
-          // The journal may know of what never came into a page: that the user was erased.
+          // Some records exist only in the journal: an erasure of the user.
           while (next < tail.length && tail[next]!.sequence < last) yield tail[next++]!
           if (tail[next]?.sequence === last) next++
           yield record
@@ -256,7 +256,7 @@ export class SavedState {
     yield* tail.slice(next)
   }
 
-  /** The answers that are kept for an Idempotency-Key; `stored`: the snapshot has it. */
+  /** The kept answers; `stored`: in the snapshot. */
   *kept(): Generator<{ readonly record: JournalRecord; readonly stored: boolean }> {
     let pieces: Array<Uint8Array> = []
     let name = ""
@@ -319,7 +319,7 @@ export class SavedState {
     try {
       return decode(body)
     } catch {
-      about("can not be understood")
+      about("cannot be decoded")
       return undefined
     }
   }

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { findDamage } from "../../storage/lmdb/DatabaseCheck.ts"
 import type { JobCode } from "./Jobs.ts"
 
-/** A fault is one that is found twice: a server ends because of it. */
+/** Scans twice before it reports damage, since the report ends a server. */
 export const scanDatabase: JobCode<"scan"> = Effect.fnUntraced(function* (
   { directory },
   { progress },

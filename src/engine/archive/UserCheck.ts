@@ -1,6 +1,6 @@
 /**
- * Users against their records: a state is what all records fold to, and what the journal makes of the snapshot's
- * value; and every total is the one before with what was earned or taken.
+ * Compares users with their records: the fold of all records equals the snapshot's value plus the journal after it, and
+ * every total is the previous one plus or minus the change.
  */
 import { applyUser } from "../../domain/record/applyUser.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
@@ -9,7 +9,7 @@ import { encodeUser } from "../records/UserCodec.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { SavedUser } from "./SavedState.ts"
 
-/** The state of `user` after all records, which `visit` hears of; `undefined`: there is none, or no more. */
+/** Calls `visit` with each record; returns the state after all of them, `undefined` if there is none. */
 export const checkUser = (
   { environment, records, stored, tail, userId }: SavedUser,
   fault: Fault,
@@ -41,7 +41,7 @@ const checkTotals = (
   name: string,
   fault: Fault,
 ): void => {
-  // The records before may have gone with a user who was erased.
+  // An erasure may have removed the records before.
   if (before === undefined && facts[0]?.kind !== "user.created") return
   const totals = { xp: before?.xp ?? 0, points: before?.points ?? 0 }
   const moved = (what: "xp" | "points", by: number, total: number) => {

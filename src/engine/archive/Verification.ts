@@ -1,14 +1,14 @@
 /**
- * Checks everything that a data directory or an archive holds, against itself:
+ * Checks that a data directory or an archive is consistent:
  *
  * - every value's checksum and format, every key, every batch of the journal and its link to the one before;
- * - every user's state, which is what its records fold to, from the first on, and what the journal makes of the
- *   snapshot's value. So a page, a value or a record that is lost, old or another's shows;
- * - the sums: xp and points record by record, what is counted of users and quests, the leaderboards;
- * - the references: callers' ids and records lead to each other, kept answers and their expiry too,
- *   environments and keys belong to projects that exist, and so do the tables of webhooks (`WebhookCheck.ts`).
+ * - every user's state: the fold of all its records equals the snapshot's value plus the journal after it. So the check
+ *   finds a lost, stale or foreign page, value or record;
+ * - sums: xp and points record by record, counts of users and quests, leaderboards;
+ * - references: between callers' ids and records, and between kept answers and their expiry; environments
+ *   and keys belong to existing projects, the tables of webhooks agree (`WebhookCheck.ts`).
  *
- * It rests on the domain (`applyUser`) and the codecs alone, so it follows when they grow. Memory: a page of
+ * It uses only the domain (`applyUser`) and the codecs, so new facts need no change here. Memory: a page of
  * history, the journal's tail and the boards; time: about that of decoding every record once.
  */
 
@@ -40,7 +40,7 @@ export interface Verified {
 type Progress = (done: number, total: number) => void
 
 const usersInATurn = 200
-/** Tables whose values need a right checksum only, here; `CountsCheck` and `WebhookCheck` read some of them. */
+/** Tables of which this file checks only the checksums; `CountsCheck` and `WebhookCheck` read some of them. */
 const plainTables = [
   "meta",
   "batches",
@@ -138,7 +138,7 @@ class Check {
     }
   })
 
-  /** The journal has a record, and the index the caller's id that it has. */
+  /** Checks that the journal reaches a record, and notes its caller's id for the index. */
   #checkRecord({ environment, userId }: SavedUser, { cause, sequence }: JournalRecord): void {
     this.#records++
     const { lastSequence } = this.#saved
@@ -173,10 +173,10 @@ class Check {
       this.#environments.add(subject.environment)
       const due = record.at + limits.idempotencyRetentionMs
       const expiry = compositeKey(due, subject.environment, kept.key)
-      // Of what is ahead of the watermark only a part may be there yet.
+      // Ahead of the watermark, entries may be incomplete.
       if (sequence > this.#saved.watermark) continue
       if (this.#saved.get("expiry", expiry) === undefined) {
-        this.fault(`The kept answer of record ${sequence} would never be forgotten`)
+        this.fault(`The kept answer of record ${sequence} would never expire`)
       }
       if (this.#answers % 1_000 === 0) yield* yieldToEventLoop
     }
@@ -184,7 +184,7 @@ class Check {
       this.#checkValue("expiry", key, value)
       const first = firstPieceOf(key)
       if (first === undefined || this.#saved.get("idempotency", first) === undefined) {
-        this.fault(`${keyName(key)} of table expiry is of no kept answer`)
+        this.fault(`${keyName(key)} of table expiry belongs to no kept answer`)
       }
     }
   })
@@ -194,7 +194,7 @@ class Check {
     if (typeof body === "string") this.fault(valueFault(table, key, body))
   }
 
-  /** What users share: definitions belong to projects, and keys too. */
+  /** Checks shared data: definitions and keys belong to projects. */
   #checkShared(): Record<string, number> {
     const directory = this.#saved.readDirectory()
     const projects = this.#saved.readProjects()
@@ -222,7 +222,7 @@ class Check {
   }
 }
 
-/** Where the answer begins that an entry of `expiry` will forget. */
+/** The first key of the answer that an entry of `expiry` will remove. */
 const firstPieceOf = (expiry: Uint8Array): Uint8Array | undefined => {
   try {
     const [, environment, name] = keyParts(expiry)

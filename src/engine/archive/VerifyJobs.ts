@@ -1,4 +1,4 @@
-/** Checks of a data directory, also beside the server that has it, and of an archive. */
+/** Check a data directory, also beside its server, or an archive. */
 import path from "node:path"
 import { Effect, Result } from "effect"
 import {
@@ -17,7 +17,7 @@ export const verifyLive: JobCode<"verifyLive"> = Effect.fnUntraced(function* (
   { directory },
   context,
 ) {
-  // Asked once the snapshot's moment is fixed: the journal must reach beyond all that it holds.
+  // Asked after the snapshot is pinned: the journal must reach beyond everything in it.
   const until = durableEnd(context)
   const { findings, saved } = yield* verify({ folder: directory, until }, context)
   const { lastSequence, watermark } = saved
@@ -52,10 +52,10 @@ export const verifyArchive: JobCode<"verifyArchive"> = Effect.fnUntraced(functio
     else if (there.sha256 !== file.sha256) faults.add(`The file ${file.path} has changed`)
   }
   for (const name of byPath.keys()) {
-    // LMDB leaves it beside a database that was opened; it holds no data.
+    // LMDB leaves it beside an opened database; it holds no data.
     if (name !== "live/lock.mdb") faults.add(`The file ${name} does not belong to the archive`)
   }
-  // LMDB does not survive pages that are not its own.
+  // LMDB does not survive foreign pages.
   if (faults.count > 0) return unread(faults)
   yield* Effect.addFinalizer(() =>
     Effect.ignore(removeTree(nodeDisk, path.join(folder, "live", "lock.mdb"))),

@@ -1,13 +1,13 @@
 /**
  * Checks the tables of webhooks (`webhooks/store/DeliveryStore.ts`) against each other:
  *
- * - a message has one delivery to an endpoint: pending, succeeded, failed or dropped, once;
- * - each pending delivery has one row in `due`, at its own time, and each row in `due` is of one;
- * - the numbers of an endpoint are those of the rows;
- * - no delivery is of a record that the outbox has not reached, and the outbox has reached none that does not exist.
+ * - a message has one delivery per endpoint: pending, succeeded, failed or dropped;
+ * - each pending delivery has one row in `due`, at its time, and each row in `due` has its delivery;
+ * - the counts of an endpoint match its rows;
+ * - no delivery is of a record after the outbox's position, which is not after the journal's end.
  *
- * Memory: the places of the ended deliveries of one endpoint, which are bounded (`webhookLogMax`). Rows that a version
- * wrote which did not keep these rules are checked after the next start, which repairs them (`webhookTablesKey`).
+ * Memory: the places of the ended deliveries of one endpoint, which are bounded (`webhookLogMax`). Rows of an older
+ * version that broke these rules are repaired by the next start, and checked from then on (`webhookTablesKey`).
  */
 import type { Webhook } from "../../domain/project/Webhook.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
@@ -15,10 +15,10 @@ import type { StoredEntry, Table } from "../../storage/Storage.ts"
 import { keyName, openValue, valueFault } from "../../storage/Values.ts"
 import type { Fault } from "./JournalTail.ts"
 
-/** In `outbox`: since when the tables keep these rules. */
+/** Key in `outbox`: present once the tables keep these rules. */
 export const webhookTablesKey = compositeKey("tables")
 
-/** What the check reads. */
+/** The tables to check. */
 export interface WebhookTables {
   readonly entries: (table: Table) => Iterable<StoredEntry>
   readonly get: (table: Table, key: Uint8Array) => Uint8Array | undefined
@@ -26,7 +26,7 @@ export interface WebhookTables {
   readonly lastSequence: number
 }
 
-/** Of a project's definitions, those of webhooks. */
+/** The webhooks among a project's definitions. */
 interface ProjectWebhooks {
   readonly webhooks: ReadonlyMap<string, Pick<Webhook, "since">>
 }
@@ -43,7 +43,7 @@ type Place = readonly [sequence: number, index: number]
 export class WebhookCheck {
   readonly #tables: WebhookTables
   readonly #fault: Fault
-  /** By endpoint, how many deliveries there are of each status. */
+  /** By endpoint, the number of deliveries of each status. */
   readonly #counted = new Map<number, Array<number>>()
   #reached = 0
 
@@ -52,7 +52,7 @@ export class WebhookCheck {
     this.#fault = fault
   }
 
-  /** Checks the tables; of endpoints that `projects` do not have, the rows are being removed. */
+  /** Checks the tables, except rows of endpoints that are not in `projects`: those are being removed. */
   run(projects: ReadonlyMap<string, ProjectWebhooks>): void {
     if (this.#tables.get("outbox", webhookTablesKey) === undefined) return
     this.#checkOutbox()
@@ -164,12 +164,12 @@ export class WebhookCheck {
   #json<A>(table: Table, key: Uint8Array, value: Uint8Array | undefined): A | undefined {
     if (value === undefined) return undefined
     const body = openValue(value)
-    // Verification reports a wrong checksum.
+    // `Verification` reports wrong checksums.
     if (typeof body === "string") return undefined
     try {
       return JSON.parse(Buffer.from(body).toString("utf8"))
     } catch {
-      this.#fault(valueFault(table, key, "can not be understood"))
+      this.#fault(valueFault(table, key, "cannot be decoded"))
       return undefined
     }
   }

@@ -1,8 +1,8 @@
 /**
- * The tables of webhooks (`webhooks/store/DeliveryStore.ts`) where one project goes back: they tell what was delivered, which
- * no journal knows, so all of them stay as they are now. What goes is of the project's own: deliveries of records that are
- * no more, and what was still to be done because of them. Endpoints that the project does not have any more are
- * forgotten at the next start.
+ * The tables of webhooks (`webhooks/store/DeliveryStore.ts`) in a restore of one project. Only they have the deliveries, which
+ * no journal repeats, so they stay, except the project's deliveries of lost records and the
+ * jobs that these records created. The next start removes endpoints that the project
+ * no longer has.
  */
 import path from "node:path"
 import { Effect, type Scope, Stream } from "effect"
@@ -18,12 +18,12 @@ import { SavedState } from "./SavedState.ts"
 
 const tables = ["deliveries", "due", "attempts", "outbox", "endpoints"] as const
 const statuses = ["pending", "succeeded", "failed", "dropped"]
-/** Where a key has the number of the record. */
+/** Index of the record among a key's parts. */
 const recordAt: Partial<Record<Table, number>> = { deliveries: 2, due: 2, attempts: 1 }
 const sliceEntries = 5_000
 const everything = rangeOf(new Uint8Array())
 
-/** Puts the tables of the data directory `from` in the place of those of `draft`, as they are to be. */
+/** Replaces the tables of `draft` by those of the data directory `from`, without the project's lost records. */
 export const keepWebhooks = Effect.fnUntraced(function* (
   from: string,
   draft: string,
@@ -64,9 +64,9 @@ const endpointsOf = Effect.fnUntraced(function* (draft: string, { id }: ProjectG
   return new Set(webhooks.map(({ since }) => since))
 })
 
-/** What the tables are to hold. Throws where a value is damaged. */
+/** The entries to keep. Throws if a value is damaged. */
 function* entriesOf(reader: LmdbReader, own: ReadonlySet<number>, after: number): Generator<Entry> {
-  /** By endpoint, how many deliveries go, by status. */
+  /** By endpoint, the number of removed deliveries of each status. */
   const gone = new Map<number, Array<number>>()
   for (const table of tables) {
     for (const [key, value] of reader.entries({ table, ...everything })) {
@@ -108,14 +108,14 @@ interface Job {
   readonly endpoint?: number
 }
 
-/** Whether what asked for a job is undone: that an endpoint was deleted, or that one was to be told again. */
+/** Whether the record of a job is lost: a deletion or a recovery of an endpoint. */
 const isUndone = (
   { endpoint, kind, record }: Job,
   own: ReadonlySet<number>,
   after: number,
 ): boolean => kind !== "erase" && record > after && endpoint !== undefined && own.has(endpoint)
 
-/** A delivery of a record, or a block of deliveries that begins there: how many are gone, and what is left of it. */
+/** For a delivery of `record`, or a block of deliveries that begins there: how many are removed, and the rest. */
 const remainsOf = (
   body: Uint8Array,
   record: number,
@@ -129,7 +129,7 @@ const remainsOf = (
   return left.length === 0 ? { gone } : { gone, left: encodeValue(JSON.stringify(left)) }
 }
 
-/** The numbers of an endpoint, without those deliveries. */
+/** The counts of an endpoint, without the removed deliveries. */
 const lessened = (body: Uint8Array, gone: ReadonlyArray<number>): Uint8Array => {
   const stats = readJson(body) as { readonly stored: Record<string, number> }
   const stored = { ...stats.stored }

@@ -1,13 +1,12 @@
 /**
- * Runs jobs in processes of their own, one at a time.
+ * Runs jobs in child processes, one at a time.
  *
- * Starting a process copies the page tables of the one that starts it: from a server with gigabytes of state
- * that holds the event loop, the longer the more state there is. So a shell, small for ever,
- * is started first, before the server has any state, and starts the processes.
+ * A fork copies the page tables of its parent, which holds the event loop of a server with gigabytes of state. So the host
+ * starts a shell before the server has any state, and the small shell starts the processes.
  *
- * The shell leads a process group of its own, out of reach of the terminal's Ctrl-C. When the host ends, or
- * dies however, the pipe to its jobs ends, which ends them. Where the host has died, the shell runs `crashReport`
- * before it ends too.
+ * The shell leads its own process group, so the terminal's Ctrl-C does not reach it. When the host ends or
+ * dies, the pipe to its jobs closes, which ends them. After the death of its host the shell runs `crashReport`,
+ * then ends.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import os from "node:os"
@@ -33,7 +32,7 @@ export interface Listener {
 }
 
 export interface WorkerHost {
-  /** Whether its jobs give way to everything else on the machine. */
+  /** Whether its jobs have low priority. */
   readonly background: boolean
   /** Runs a job to its end. An interruption ends its process. */
   readonly run: <Name extends JobName>(
@@ -44,9 +43,9 @@ export interface WorkerHost {
 }
 
 export interface WorkerHostOptions {
-  /** Jobs give way to everything else on the machine. */
+  /** Run jobs with low priority. */
   readonly background: boolean
-  /** The data directory that the host has open: damage there is told when the host dies of it. */
+  /** The host's open data directory: if the host dies of damage in it, the shell reports the damage. */
   readonly directory?: string
 }
 
@@ -54,8 +53,8 @@ const worker = fileURLToPath(new URL("worker.ts", import.meta.url))
 const crashReport = fileURLToPath(new URL("crashReport.ts", import.meta.url))
 const shell = "/bin/sh"
 /**
- * Answers have a pipe of their own, 3: Node makes its input non-blocking, and one that is killed leaves it so,
- * which a shell takes for its end.
+ * Answers use pipe 3: Node makes its standard input non-blocking and, if killed, leaves it so,
+ * which a shell reads as the end of input.
  */
 const loop = `
 trap '' PIPE
@@ -93,7 +92,7 @@ const start = ({ background, directory = "" }: WorkerHostOptions): ChildProcess 
     stdio: ["pipe", "pipe", "inherit", "pipe"],
     detached: true,
   })
-  // A failure to start shows as the end of the job.
+  // A failed start shows as the end of the job.
   child.on("error", () => {})
   child.stdin!.on("error", () => {})
   answersOf(child).on("error", () => {})
@@ -101,7 +100,7 @@ const start = ({ background, directory = "" }: WorkerHostOptions): ChildProcess 
     try {
       os.setPriority(child.pid, os.constants.priority.PRIORITY_LOW)
     } catch {
-      // It has ended already, which the job will tell.
+      // The shell has already ended; the job reports it.
     }
   }
   return child
@@ -118,7 +117,7 @@ const end = (child: ChildProcess): void => {
   try {
     process.kill(-child.pid!, "SIGKILL")
   } catch {
-    // Both have just ended.
+    // Both have already ended.
   }
 }
 

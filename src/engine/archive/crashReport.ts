@@ -1,7 +1,7 @@
 /**
- * The process that a server leaves behind when it was ended by a signal (`WorkerHost`), as LMDB ends it at a damaged page:
- * scans the database and says what is damaged; else it is silent. It changes nothing, and loads nothing of Effect, so
- * that the end of a server whose database is whole costs little.
+ * Runs after a signal has ended a server (`WorkerHost`), as LMDB does at a damaged page: scans the database and prints the
+ * damage, or nothing. It changes nothing, and loads nothing of Effect, so that it costs little if
+ * the database is whole.
  */
 import { spawnSync } from "node:child_process"
 import path from "node:path"

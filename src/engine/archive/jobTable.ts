@@ -1,4 +1,4 @@
-/** Which code does which job. */
+/** The code of each job. */
 import { makeArchive } from "./ArchiveJob.ts"
 import { exportLines } from "./ExportJob.ts"
 import { importLines } from "./ImportJob.ts"

@@ -1,6 +1,6 @@
 /**
- * The process of one job (`Jobs`): its argument says what to do, lines on the standard output tell how it goes,
- * lines on pipe 3 answer what it asks. When that ends, whoever has ordered the job is gone.
+ * The process of one job (`Jobs`): takes the job as an argument, prints messages as lines to standard output, and reads
+ * answers as lines from pipe 3. The end of that pipe means that the host has died.
  */
 import { writeSync } from "node:fs"
 import { Socket } from "node:net"

@@ -83,7 +83,7 @@ describe("The check of callers' ids", () => {
     const [head] = runOf(1, whole)
     const strange: StoredEntry = [Uint8Array.of(2), head![1]]
     expect(faultsOf([...runOf(1, whole), strange])).toEqual([
-      "The value 02 of table eventIds can not be understood",
+      "The value 02 of table eventIds cannot be decoded",
     ])
   })
 })

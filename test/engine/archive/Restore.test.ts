@@ -213,7 +213,7 @@ describe("A restore", () => {
       const refusal = yield* Effect.flip(plan(directory, last, ids[1]))
       expect(refusal).toMatchObject({
         kind: "refused",
-        detail: expect.stringContaining(`does not go on from archive ${ids[1]}`),
+        detail: expect.stringContaining(`does not continue after archive ${ids[1]}`),
       })
       // To its own last record it needs nothing of the journal; one more is of another history.
       const sequence = Number(ids[1]!.slice(ids[1]!.lastIndexOf("-") + 1))
@@ -228,7 +228,7 @@ describe("A restore", () => {
       expect((yield* openSeen(directory, host)).seen).toEqual(now)
       // By its name it can still be had: the whole of it.
       const back = yield* restore(directory, toArchive, ids[1])
-      expect(back.unknown).toContain("does not go on from this archive")
+      expect(back.unknown).toContain("does not continue after this archive")
       expect((yield* openSeen(directory, host)).seen).toEqual(ends[1]!.seen)
     }),
   )
