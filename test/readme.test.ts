@@ -4,6 +4,8 @@ import { join, resolve } from "node:path"
 import { OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
 import { describeSettings } from "../src/config/Config.ts"
+import { describeMessage } from "../src/domain/message/MessageCatalogue.ts"
+import { messageKinds } from "../src/domain/message/MessageKind.ts"
 import { errorKinds } from "../src/domain/values/Errors.ts"
 import { Api } from "../src/http/api/Api.ts"
 
@@ -42,10 +44,13 @@ describe("Texts that users and operators read", () => {
       ".github/SECURITY.md",
     ].map((page) => [page, readFileSync(join(root, page), "utf8")] as const)
     const titles = Object.values(errorKinds).map(({ title }) => ["title", title] as const)
-    const reference = ["openapi.json", JSON.stringify(OpenApi.fromApi(Api))] as const
+    const reference = [
+      ["openapi.json", JSON.stringify(OpenApi.fromApi(Api))],
+      ["webhook-events", JSON.stringify(messageKinds.map(describeMessage))],
+    ] as const
     const phrases =
       /\b(anew|(is|are|was|were) (told|had)|what comes then|goes on behind|that was had|as it should be|of how many|whoever|by what|so that it may|woken by)\b/gi
-    const found = [...pages, ...titles, reference].flatMap(([place, text]) =>
+    const found = [...pages, ...titles, ...reference].flatMap(([place, text]) =>
       [...text.matchAll(phrases)].map(
         ({ index }) => `${place}: ${text.slice(index - 40, index + 40)}`,
       ),

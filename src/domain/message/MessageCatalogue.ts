@@ -31,7 +31,7 @@ interface Entry<Kind extends MessageKind> {
 
 const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "event.tracked": {
-    description: "An event was accepted. What it gave is told by messages of its own, too.",
+    description: "An event was accepted. Its effects have messages of their own.",
     example: {
       ...of,
       eventId: event.id,
@@ -45,27 +45,27 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   "xp.earned": {
-    description: "A user got xp, from one source.",
+    description: "A user earned xp from one source.",
     example: { ...of, amount: 50, total: 1_250, source: rule },
   },
   "xp.revoked": {
-    description: "Xp were taken back with an event or a reward.",
+    description: "Xp were revoked with an event or a reward.",
     example: { ...of, cause: taken, amount: 50, total: 1_200 },
   },
   "points.earned": {
-    description: "A user got points, from one source.",
+    description: "A user earned points from one source.",
     example: { ...of, amount: 5, total: 340, source: rule },
   },
   "points.revoked": {
-    description: "Points were taken back with an event or a reward.",
+    description: "Points were revoked with an event or a reward.",
     example: { ...of, cause: taken, amount: 5, total: 335 },
   },
   "level.changed": {
-    description: "A user's level rose or fell: one message, however many levels.",
+    description: "A user's level rose or fell: one message for any number of levels.",
     example: { ...of, from: 3, to: 5, levels: [4, 5] },
   },
   "badge.earned": {
-    description: "A user got a badge.",
+    description: "A user earned a badge.",
     example: { ...of, ...lesson, source: { kind: "criteria", id: null } },
   },
   "badge.revoked": {
@@ -73,15 +73,15 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { ...of, cause: taken, ...lesson },
   },
   "streak.extended": {
-    description: "A user's streak got another day.",
+    description: "A user's streak grew by a day.",
     example: { ...of, key: "daily", current: 7, best: 12 },
   },
   "streak.broken": {
-    description: "A user missed a day that no freeze forgave.",
+    description: "A user missed a day without a freeze left.",
     example: { ...of, cause: clock, key: "daily", length: 7, best: 12 },
   },
   "quest.started": {
-    description: "The first event counted for one of a quest's steps.",
+    description: "A user's first event counted for a step of a quest.",
     example: { ...of, ...first },
   },
   "quest.progressed": {
@@ -93,11 +93,11 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     example: { ...of, ...first, times: 1 },
   },
   "quest.expired": {
-    description: "A quest, or its period, ended before a user who had begun completed it.",
+    description: "A quest or its period ended before a user who had started it completed it.",
     example: { ...of, cause: clock, ...first },
   },
   "quest.created": {
-    description: "A quest was defined.",
+    description: "A quest was created.",
     example: { sequence: of.sequence, quest: definition },
   },
   "quest.updated": {
@@ -120,7 +120,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   "reward.revoked": {
-    description: "A reward was taken back.",
+    description: "A reward was revoked.",
     example: {
       ...of,
       cause: taken,
@@ -132,7 +132,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   "leaderboard.window_closed": {
-    description: "A day, week or month of the leaderboard is over.",
+    description: "A day, week or month of the leaderboard closed.",
     example: {
       sequence: of.sequence,
       window: "weekly",
@@ -141,14 +141,16 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
       total: 1_432,
     },
   },
-  "user.created": { description: "A user was seen for the first time.", example: of },
+  "user.created": {
+    description: "A user was created by a first event, reward or profile.",
+    example: of,
+  },
   "user.deleted": {
-    description:
-      "A user was erased. Messages about the user that were not delivered yet are dropped.",
+    description: "A user was erased. Undelivered messages about the user are dropped.",
     example: { sequence: of.sequence, userId: of.userId },
   },
   "webhook.disabled": {
-    description: "Laurel has given up on a webhook; told to the others.",
+    description: "Laurel disabled a webhook; sent to all other webhooks.",
     example: {
       sequence: of.sequence,
       webhookId,
@@ -158,7 +160,7 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
     },
   },
   "webhook.test": {
-    description: "A test was asked for; told to the webhook that is tested, whatever it asks for.",
+    description: "A test was requested; sent to the tested webhook, whatever its subscriptions.",
     example: { sequence: of.sequence, webhookId },
   },
 }

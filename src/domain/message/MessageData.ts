@@ -20,9 +20,9 @@ const user = {
   cause: Schema.Struct({
     kind: Schema.Literals(["event", "reward", "revocation", "profile", "backfill", "clock"]),
     id: Schema.NullOr(Schema.String).annotate({
-      description: "The event or reward that was sent or, for `revocation`, taken back.",
+      description: "The event or reward that was sent or, for `revocation`, revoked.",
     }),
-  }).annotate({ description: "Why it happened. `clock`: time has passed." }),
+  }).annotate({ description: "The cause. `clock`: the passing of time." }),
 }
 
 const change = (what: string) =>
@@ -44,14 +44,14 @@ const source = Schema.Struct({
 })
 const earned = {
   ...user,
-  amount: count("How much."),
-  total: count("The balance after all that the cause did so far."),
+  amount: count("The amount."),
+  total: count("The running balance of the cause."),
   source,
 }
 const revoked = {
   ...user,
-  amount: count("How much was taken back."),
-  total: count("Balance afterwards."),
+  amount: count("The amount revoked."),
+  total: count("The balance afterwards."),
 }
 
 const questName = {
@@ -72,10 +72,10 @@ const quest = {
       badgeId: Schema.NullOr(Schema.String),
     }),
     recurrence: Schema.Literals(questRecurrences),
-    startsAt: Schema.NullOr(time("When it starts.")),
-    endsAt: Schema.NullOr(time("When it ends.")),
-    createdAt: time("When it was created."),
-    updatedAt: time("When it was last changed."),
+    startsAt: Schema.NullOr(time("Start of the quest.")),
+    endsAt: Schema.NullOr(time("End of the quest.")),
+    createdAt: time("Time of creation."),
+    updatedAt: time("Time of the last change."),
   }).annotate({ description: "The quest afterwards; `GET /v1/quests/{id}` has all of it." }),
 }
 
@@ -86,10 +86,10 @@ const data = {
     ...user,
     eventId: Schema.String,
     action: Schema.String,
-    occurredAt: time("When it occurred, as the caller said."),
-    receivedAt: time("When Laurel took it."),
+    occurredAt: time("Time of the event, as sent by the caller."),
+    receivedAt: time("Time at which Laurel accepted it."),
     metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)).annotate({
-      description: "What the caller sent with it.",
+      description: "The metadata sent with the event.",
     }),
     ...outcome,
   }),
@@ -100,22 +100,22 @@ const data = {
   "level.changed": Schema.Struct({
     ...user,
     from: count("The level before."),
-    to: count("The level after; lower where xp were taken back."),
+    to: count("The level after; lower if xp were revoked."),
     levels: Schema.Array(Schema.Int).annotate({
-      description: "Each level that was gained; of more than 1,000, the highest.",
+      description: "The levels gained; of more than 1,000, the highest.",
     }),
   }),
   "badge.earned": Schema.Struct({ ...badge, source }),
   "badge.revoked": Schema.Struct(badge),
   "streak.extended": Schema.Struct({
     ...user,
-    key: text("Which streak."),
+    key: text("The key of the streak."),
     current: count("Days in a row."),
     best: count("Longest run in days."),
   }),
   "streak.broken": Schema.Struct({
     ...user,
-    key: text("Which streak."),
+    key: text("The key of the streak."),
     length: count("Length of the streak in days."),
     best: count("Longest run in days."),
   }),
@@ -123,15 +123,15 @@ const data = {
   "quest.progressed": Schema.Struct({
     ...questName,
     step: text("The key of the step."),
-    current: count("How many events have counted for the step."),
-    target: count("How many it needs."),
+    current: count("Events counted for the step."),
+    target: count("The target of the step."),
     progress: Schema.Finite.annotate({
-      description: "The share of the whole quest that is done, 0 to 1.",
+      description: "The completed share of the whole quest, 0 to 1.",
     }),
   }),
   "quest.completed": Schema.Struct({
     ...questName,
-    times: count("How often the user has completed it, with this."),
+    times: count("The user's completions, this one included."),
   }),
   "quest.expired": Schema.Struct(questName),
   "quest.created": Schema.Struct(quest),
@@ -150,15 +150,15 @@ const data = {
     rewardId: Schema.String,
     ...outcome,
     shortfall: Schema.Struct({ xp: Schema.Int, points: Schema.Int }).annotate({
-      description: "What could not be taken back, because it was spent.",
+      description: "The part already spent, which could not be revoked.",
     }),
   }),
   "leaderboard.window_closed": Schema.Struct({
     ...sequence,
     window: Schema.Literals(windowKinds),
-    startsAt: time("When the window began."),
-    endsAt: time("When it ended."),
-    total: count("How many users were on its board."),
+    startsAt: time("Start of the window."),
+    endsAt: time("End of the window."),
+    total: count("Number of users on its board."),
   }),
   "user.created": Schema.Struct(user),
   "user.deleted": Schema.Struct({ ...sequence, userId: user.userId }),
@@ -167,9 +167,9 @@ const data = {
     webhookId: Schema.String,
     description: Schema.NullOr(Schema.String),
     reason: Schema.Literals(["gone", "failing"]).annotate({
-      description: "`gone`: it answered 410. `failing`: nothing else than failures for five days.",
+      description: "`gone`: it answered 410. `failing`: only failures for five days.",
     }),
-    disabledAt: time("When it was disabled."),
+    disabledAt: time("Time at which it was disabled."),
   }),
   "webhook.test": Schema.Struct({ ...sequence, webhookId: Schema.String }),
 } as const satisfies Record<MessageKind, Schema.Top>
@@ -179,9 +179,9 @@ export type MessageData = { readonly [Kind in MessageKind]: (typeof data)[Kind][
 /** The schema of a whole message of a kind. */
 export const messageSchema = <Kind extends MessageKind>(kind: Kind) =>
   Schema.Struct({
-    id: text("The same however often it is sent: also in the header field `webhook-id`."),
+    id: text("The same on every attempt, also in the header field `webhook-id`."),
     type: Schema.Literal(kind),
-    timestamp: time("When it happened."),
+    timestamp: time("Time of the record."),
     project: Schema.String,
     environment: Schema.Literals(["sandbox", "production"]),
     data: data[kind],

@@ -296,7 +296,7 @@ describe("An edit to a quest that users are midway in", () => {
 })
 
 describe("A quest that recurs", () => {
-  it("gives its reward once in each period, and starts anew in the next", () => {
+  it("gives its reward once in each period, and restarts in the next", () => {
     const world = new World()
     world.settings({ timezone: "America/New_York" })
     world.quest({ recurrence: "daily", reward: { xp: 5 } })
@@ -336,7 +336,7 @@ describe("A quest that recurs", () => {
 })
 
 describe("A quest that ends", () => {
-  it("expires for who is midway, and starts anew for them if it is opened again", () => {
+  it("expires for users midway, and restarts for them if it is opened again", () => {
     const world = new World()
     const endsAt = world.now + 1_000
     const quest = world.quest({ endsAt, steps: [step("taps", "TAP", 2)] })

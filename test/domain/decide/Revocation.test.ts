@@ -143,7 +143,7 @@ describe("Undoing an event", () => {
     expect(world.user?.quests.get("qst_1")).toMatchObject({ completedAt: world.now, times: 1 })
   })
 
-  it("takes the badges whose number falls below their target, whoever's event reached it", () => {
+  it("revokes the badges whose number falls below their target, whichever event reached it", () => {
     const world = new World()
     world.rule({ reward: { xp: 50 } })
     world.badge({ id: "xp", criteria: { kind: "xp", target: 100 } })
