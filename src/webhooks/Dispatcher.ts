@@ -37,7 +37,7 @@ import { placeName } from "./store/Delivery.ts"
 import type { DeliveryStore, DuePlace } from "./store/DeliveryStore.ts"
 
 export interface DispatcherOptions {
-  readonly feed: Feed
+  readonly feed: Pick<Feed, "find">
   readonly store: DeliveryStore
   readonly erasures: Erasures
   readonly now: () => number
