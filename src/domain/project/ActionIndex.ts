@@ -201,7 +201,9 @@ export const crossedBy = (
 ): ReadonlyArray<Badge> => {
   if (after <= before || targets.length === 0 || targets.at(-1)! <= before) return noBadges
   const start = countUpTo(targets, before)
-  const end = countUpTo(targets, after)
+  let end = start
+  // Few targets lie between two balances: a scan is faster than a second search.
+  while (end < targets.length && targets[end]! <= after) end++
   return end === start ? noBadges : badges.slice(start, end)
 }
 
