@@ -100,7 +100,7 @@ const pipeline = (reply: string): Server => {
     run: (effect) => Effect.runFork(effect),
     streamStallMs: limits.streamStallMs,
   })
-  return new Listener(handler, limits, metrics).server
+  return new Listener(handler, limits).server
 }
 
 const builder = (reply: string): Server => {

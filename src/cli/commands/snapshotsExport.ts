@@ -15,9 +15,9 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf, countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
-import { type Asked, askAdmin, decoded } from "../process/AdminRequest.ts"
+import { type Asked, askPosition } from "../process/AdminRequest.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
-import { besideOrAlone, PositionReply } from "../process/DataDirectory.ts"
+import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
@@ -93,9 +93,7 @@ export const exportSnapshot = Command.make(
         }
         const folder = config.dataDirectory
         const beside = (server: ServerFile): Asked<Exported | JobFailed> => {
-          const position = Effect.flatMap(askAdmin(server, "GET", "/admin/position"), (value) =>
-            decoded(PositionReply, value),
-          )
+          const position = askPosition(server)
           const done = Effect.scoped(run(folder, true, Effect.orDie(position)))
           return Effect.andThen(position, Effect.catch(done, Effect.succeed))
         }

@@ -11,9 +11,9 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
-import { type Asked, askAdmin, decoded } from "../process/AdminRequest.ts"
+import { type Asked, askPosition } from "../process/AdminRequest.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
-import { besideOrAlone, PositionReply } from "../process/DataDirectory.ts"
+import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import type { ServerFile } from "../process/ServerFile.ts"
@@ -36,9 +36,7 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
         return yield* host.run("verifyLive", wish, { progress, asked: () => position })
       })
     const beside = (server: ServerFile): Asked<LiveFindings | JobFailed> => {
-      const position = Effect.flatMap(askAdmin(server, "GET", "/admin/position"), (value) =>
-        decoded(PositionReply, value),
-      )
+      const position = askPosition(server)
       const checked = Effect.scoped(check(Effect.orDie(position), true))
       // Asked once beforehand, to know that it is the server of this directory.
       return Effect.andThen(position, Effect.catch(checked, Effect.succeed))

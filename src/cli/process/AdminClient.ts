@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { CreatedKey, KeyDetails, type KeyRequest } from "../../accounts/ApiKeys.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import { type AdminUnavailable, askAdmin, decoded } from "./AdminRequest.ts"
+import { type AdminUnavailable, askAdmin } from "./AdminRequest.ts"
 import type { ServerFile } from "./ServerFile.ts"
 
 /** `ApiKeys`, with the errors `E` of the way to the server. */
@@ -16,13 +16,8 @@ const KeyList = Schema.Struct({ keys: Schema.Array(KeyDetails) })
 
 /** A client of the server that wrote `file`. */
 export const makeAdminClient = (file: ServerFile): AdminClient => ({
-  create: (request) =>
-    Effect.flatMap(askAdmin(file, "POST", "/admin/keys", request), (value) =>
-      decoded(CreatedKey, value),
-    ),
-  list: Effect.flatMap(askAdmin(file, "GET", "/admin/keys"), (value) =>
-    Effect.map(decoded(KeyList, value), ({ keys }) => keys),
-  ),
+  create: (request) => askAdmin(file, "POST", "/admin/keys", CreatedKey, request),
+  list: Effect.map(askAdmin(file, "GET", "/admin/keys", KeyList), ({ keys }) => keys),
   revoke: (keyId) =>
-    Effect.asVoid(askAdmin(file, "DELETE", `/admin/keys/${encodeURIComponent(keyId)}`)),
+    askAdmin(file, "DELETE", `/admin/keys/${encodeURIComponent(keyId)}`, Schema.Undefined),
 })

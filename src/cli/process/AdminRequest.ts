@@ -74,19 +74,26 @@ const send = (
     return Effect.sync(() => asked.destroy())
   })
 
-/** The JSON of a reply; `undefined` where it has none. Fails with what the server refuses. */
-export const askAdmin = (
+/** The decoded JSON of a reply; 204 decodes as `undefined`. Fails with the server's refusal. */
+export const askAdmin = <A>(
   server: ServerFile,
   method: string,
   path: string,
+  reply: Schema.ConstraintDecoder<A>,
   body?: unknown,
-): Asked<unknown> =>
+): Asked<A> =>
   Effect.flatMap(send(server, { method, path, body }), ({ status, text }) => {
-    if (status === 204) return Effect.undefined
+    if (status === 204) return decoded(reply, undefined)
     return Effect.flatMap(jsonOf(text), (value) =>
-      status < 300 ? Effect.succeed(value) : refusal(value),
+      status < 300 ? decoded(reply, value) : refusal(value),
     )
   })
+
+const Position = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
+
+/** The end of the server's durable journal. */
+export const askPosition = (server: ServerFile): Asked<typeof Position.Type> =>
+  askAdmin(server, "GET", "/admin/position", Position)
 
 /** Asks for a reply that comes line by line; `line` gets the JSON of each. */
 export const streamAdmin = (

@@ -3,7 +3,7 @@
  * a dead or another server is ignored; then the lock decides.
  */
 import path from "node:path"
-import { Effect, Schema, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import type { Config } from "../../config/Config.ts"
 import { settleSwap } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse, lockDirectory } from "../../storage/disk/DirectoryLock.ts"
@@ -19,9 +19,6 @@ import {
 import { diskFailure } from "../output/JobWords.ts"
 import type { Asked } from "./AdminRequest.ts"
 import { readServerFile, type ServerFile } from "./ServerFile.ts"
-
-/** What the server says of where its durable journal ends. */
-export const PositionReply = Schema.Struct({ lastSequence: Schema.Int, checksum: Schema.Int })
 
 /** Asks the running server of a data directory or, where none answers, runs `alone`. */
 export const besideOr = <A, R>(

@@ -1,28 +1,29 @@
 /**
- * The admin server: what an operator's command line asks of a running server, on an address of its own that is
- * loopback by default. Every request but that for the metrics needs the token that the server made at its start;
- * a Prometheus could not know it. Whatever is asked, `Host` must be a name of this server (`admin/HostCheck.ts`).
+ * The admin server, for the operator's command line, on its own address (loopback by default). Every request needs the
+ * token that the server creates at its start, except `GET /metrics`, since Prometheus cannot know it. `Host` must be a name
+ * of this server (`admin/HostCheck.ts`).
+ *
+ * Hand-made: `HttpApiClient` and what it imports take about 65 ms of processor time at the start of a command that asks the
+ * server, and the metrics, the stream of an archive, `Host` and the problem details would stay hand-made.
  *
  * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
  * → 204 · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
  * where the durable journal ends · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
-import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
-import { Cause, Effect, Result, SchemaParser, type Scope } from "effect"
+import { Cause, Effect, Result, type Scope } from "effect"
 import { ApiKeys, KeyRequest } from "../../accounts/ApiKeys.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Archives } from "../../engine/archive/Archives.ts"
 import { limits } from "../../Limits.ts"
 import { type Metrics, prometheusContentType, type ReadFailure } from "../../metrics/Metrics.ts"
 import { parseBody, readBody } from "../body/Body.ts"
-import { schemaFaults } from "../body/SchemaFaults.ts"
-import { Exchange } from "../request/Exchange.ts"
+import { inputDecoder } from "../body/InputDecoder.ts"
+import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import { bearerKey } from "../request/RequestParts.ts"
-import { close, letHalfClose, listen, type ServeError } from "../server/Listener.ts"
-import { refuseTunnel } from "../server/Malformed.ts"
-import { createServer } from "../server/nodeHttp.ts"
+import { Listener, listen, type ServeError } from "../server/Listener.ts"
 import { type Served, whereIs } from "../server/Server.ts"
 import { createArchive } from "./AdminArchives.ts"
 import { hostCheck } from "./HostCheck.ts"
@@ -54,20 +55,21 @@ export const serveAdmin = (
     const mayEnter = tokenCheck(options.token)
     const mayAskAs = hostCheck([options.host, ...options.hostNames])
 
-    const create = (request: IncomingMessage): Answer =>
-      Effect.map(Effect.flatMap(keyRequest(request), keys.create), (created) => ({
+    const create = (exchange: Exchange): Answer =>
+      Effect.map(Effect.flatMap(keyRequest(exchange), keys.create), (created) => ({
         status: 201,
         body: created,
       }))
 
-    const route = (path: string, request: IncomingMessage): Answer => {
+    const route = (exchange: Exchange): Answer => {
+      const { path, request } = exchange
       if (!mayEnter(request)) return Effect.fail(unauthorized)
       const id = /^\/admin\/keys\/([^/]+)$/.exec(path)?.[1]
       switch (id === undefined ? `${request.method} ${path}` : request.method) {
         case "GET /admin/keys":
           return Effect.map(keys.list, (all) => ({ status: 200, body: { keys: all } }))
         case "POST /admin/keys":
-          return create(request)
+          return create(exchange)
         case "GET /admin/position":
           return Effect.sync(() => ({ status: 200, body: archives.position() }))
         case "DELETE":
@@ -93,51 +95,36 @@ export const serveAdmin = (
         runFork(createArchive(archives, exchange))
         return
       }
-      const answer = Effect.matchCauseEffect(route(exchange.path, request), {
+      const answer = Effect.matchCauseEffect(route(exchange), {
         onSuccess: (answered) => Effect.sync(() => reply(exchange, answered)),
         onFailure: (cause) => refuse(exchange, cause),
       })
       runFork(answer)
     }
-    const server = createAdminServer((request, response) => {
-      const exchange = new Exchange(request, response, false)
-      try {
-        handle(exchange)
-      } catch (defect) {
-        runFork(refuse(exchange, Cause.die(defect)))
-      }
-    })
-    yield* Effect.acquireRelease(listen(server, options), () =>
-      Effect.gen(function* () {
-        yield* Effect.timeoutOption(close(server), limits.adminGraceMs)
-        server.closeAllConnections()
-      }),
+    const handler: RequestHandler = {
+      draining: false,
+      answered: () => {},
+      missed: () => {},
+      handle: (exchange) => {
+        try {
+          handle(exchange)
+        } catch (defect) {
+          runFork(refuse(exchange, Cause.die(defect)))
+        }
+      },
+    }
+    const bounds = { ...limits, connectionsMax: limits.adminConnectionsMax }
+    const listener = new Listener(handler, bounds)
+    yield* Effect.acquireRelease(listen(listener.server, options), () =>
+      listener.close(limits.adminGraceMs),
     )
-    return whereIs(server.address() as AddressInfo, options.host)
+    return whereIs(listener.server.address() as AddressInfo, options.host)
   })
 
 const asksForArchive = ({ path, request }: Exchange): boolean =>
   request.method === "POST" && path === "/admin/archives"
 
 type Answer = Effect.Effect<Reply, LaurelError>
-
-const createAdminServer = (
-  handle: (request: IncomingMessage, response: ServerResponse) => void,
-): Server => {
-  const server = createServer(
-    {
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      keepAliveTimeout: limits.keepAliveTimeoutMs,
-      maxHeaderSize: limits.headerBytesMax,
-    },
-    handle,
-  )
-  letHalfClose(server)
-  server.on("connect", ({ socket }: IncomingMessage) => refuseTunnel(socket))
-  server.maxConnections = limits.adminConnectionsMax
-  return server
-}
 
 const unauthorized = laurelError("unauthorized", "Send the token of this server's `server.json`.")
 const misdirected = laurelError(
@@ -168,21 +155,23 @@ const refuse = (exchange: Exchange, cause: Cause.Cause<LaurelError>): Effect.Eff
   )
 }
 
-/** The wish for a key in a request's body. */
-const keyRequest = (request: IncomingMessage): Effect.Effect<KeyRequest, LaurelError> =>
-  Effect.callback<Buffer, LaurelError>((resume) =>
-    readBody(request, limits.bodyBytesMax, (body) => resume(Effect.fromResult(body))),
-  ).pipe(
-    Effect.flatMap((body) => Effect.fromResult(Result.flatMap(parseBody(body), decodeRequest))),
-  )
+/** The body of a request for a key. */
+const keyRequest = (exchange: Exchange): Effect.Effect<KeyRequest, LaurelError> =>
+  Effect.callback((resume) => {
+    exchange.askForBody()
+    readBody(exchange.request, limits.bodyBytesMax, (body) => {
+      const value = Result.flatMap(body, parseBody)
+      resume(Effect.fromResult(Result.flatMap(value, decodeRequest)))
+    })
+  })
 
-const decodeKeyRequest = SchemaParser.decodeUnknownResult(KeyRequest, {
+const decodeKey = inputDecoder<KeyRequest>(KeyRequest, {
   errors: "all",
   onExcessProperty: "error",
 })
 
 const decodeRequest = (value: unknown): Result.Result<KeyRequest, LaurelError> =>
-  Result.mapError(decodeKeyRequest(value), (issue) => invalidRequest(schemaFaults(issue, "")))
+  Result.mapError(decodeKey(value, "", limits.faultsMax), invalidRequest)
 
 /** Compares hashes, so that neither content nor length of the token shows in the time it takes. */
 const tokenCheck = (token: string): ((request: IncomingMessage) => boolean) => {

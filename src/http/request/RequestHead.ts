@@ -13,22 +13,19 @@ export const headFault = (request: IncomingMessage): LaurelError | undefined => 
     return httpVersion === "0.9" ? noVersion : httpVersionNotSupported
   }
   const { rawHeaders } = request
-  const hosts = countLines(rawHeaders, "host")
+  let hosts = 0
+  let keys = 0
+  // Of fields with several lines, Node keeps the first.
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++
+    else if (name.length === 13 && name.toLowerCase() === "authorization") keys++
+  }
   if (hosts > 1) return twoHosts
-  if (countLines(rawHeaders, "authorization") > 1) return twoKeys
+  if (keys > 1) return twoKeys
   if (hosts === 0 && httpVersion === "1.1") return noHost
   const coding = headers["transfer-encoding"]
   return coding === undefined || coding.toLowerCase() === "chunked" ? undefined : unknownCoding
-}
-
-/** How many lines the header field `field` has; Node keeps the first of them only. */
-const countLines = (rawHeaders: ReadonlyArray<string>, field: string): number => {
-  let lines = 0
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!
-    if (name.length === field.length && name.toLowerCase() === field) lines++
-  }
-  return lines
 }
 
 const noVersion = laurelError("malformed_request", "The request line has no HTTP version.")

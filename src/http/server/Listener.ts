@@ -7,7 +7,6 @@ import type { Socket } from "node:net"
 import { Data, Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { Exchange, type RequestHandler } from "../request/Exchange.ts"
-import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { refuseConnection, refuseTunnel } from "./Malformed.ts"
 import { createServer } from "./nodeHttp.ts"
 
@@ -38,7 +37,12 @@ export class Listener {
   handler: RequestHandler
   connections = 0
 
-  constructor(handler: RequestHandler, bounds: ListenerBounds, metrics: RequestMetrics) {
+  /** `counted` gets the status of each reply that no handler sent. */
+  constructor(
+    handler: RequestHandler,
+    bounds: ListenerBounds,
+    counted: (status: number) => void = () => {},
+  ) {
     this.handler = handler
     const server = createServer({
       headersTimeout: bounds.headersTimeoutMs,
@@ -69,7 +73,7 @@ export class Listener {
     // Other expectations are none that HTTP knows; the request is answered as if it had none.
     server.on("checkExpectation", (request, response) => begin(request, response, false))
     const count = (status: number | undefined): void => {
-      if (status !== undefined) metrics.none.counted(status)
+      if (status !== undefined) counted(status)
     }
     server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) =>
       count(refuseConnection(error, socket, latest.get(socket))),

@@ -69,7 +69,7 @@ export const listenHttp = Effect.fnUntraced(function* (
   const metrics = options.metrics ?? new Metrics()
   const requestMetrics = new RequestMetrics(metrics)
   const starting = new Starting(readiness, requestMetrics)
-  const listener = new Listener(starting, bounds, requestMetrics)
+  const listener = new Listener(starting, bounds, (status) => requestMetrics.none.counted(status))
   metrics.gauge("laurel_http_connections", () => listener.connections)
   yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
 
