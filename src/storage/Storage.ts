@@ -2,8 +2,8 @@
  * The interface between engine and disk: five verbs. Only the journal (append, read, prune) is on the path of a
  * write; snapshot entries follow behind it and can be rebuilt from it.
  *
- * Three implementations pass one contract test (`test/storage/contract.ts`): `DurableStorage` (segment files and
- * LMDB), `MemoryStorage`, and `FaultyStorage`, which makes another one fail on demand.
+ * `DurableStorage` (segment files and LMDB) and `MemoryStorage` pass one contract test (`test/storage/contract.ts`), also
+ * under the tests' `FaultyStorage`, which makes either fail on demand.
  */
 import { Cause, Context, Data, type Effect, type Stream } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"

@@ -96,7 +96,7 @@ export const checkDatabase = Effect.fnUntraced(function* (
   const size = yield* attempt(
     () => fs.statSync(dataFile(folder), { throwIfNoEntry: false })?.size ?? 0,
   )
-  if (size === 0) return { sums: new Map(), isNew: true, isWhole: true }
+  if (size === 0) return { sums: {}, isNew: true, isWhole: true }
   yield* attempt(() => fs.closeSync(fs.openSync(dataFile(folder), "r+")))
   const { hasSums, transaction } = yield* attempt(() => readMarks(folder))
   const wasClosed = transaction !== undefined && !uncleanShutdown

@@ -6,10 +6,11 @@ import { asBuffer } from "../Keys.ts"
 import { checksumOf } from "../SealedValue.ts"
 import type { Entry, Table } from "../Storage.ts"
 import { type LmdbTable, lookUp } from "./environment.ts"
-import { change, copyOf, digestOf, hashKey, type Sums, sumOf } from "./Sums.ts"
+import { change, digestOf, hashKey, type Sums, type TableSum } from "./Sums.ts"
 
 export class NextSums {
   readonly sums: Sums
+  readonly #old: Sums
   readonly #tables: Readonly<Record<Table, LmdbTable>>
   readonly #entries: ReadonlyArray<Entry>
   /** Hashes of the keys that were looked up: a key whose hash is missing has no earlier entry. */
@@ -21,7 +22,8 @@ export class NextSums {
     tables: Readonly<Record<Table, LmdbTable>>,
     entries: ReadonlyArray<Entry>,
   ) {
-    this.sums = copyOf(sums)
+    this.#old = sums
+    this.sums = { ...sums }
     this.#tables = tables
     this.#entries = entries
   }
@@ -33,12 +35,21 @@ export class NextSums {
       const entry = this.#entries[this.#taken]!
       const { key, table, value } = entry
       const hash = hashKey(key)
-      const sum = sumOf(this.sums, table)
+      const sum = this.#sumOf(table)
       const before = entry.replaces === undefined ? this.#before(entry, hash) : entry.replaces
       if (before !== null) change(sum, digestOf(hash, before), -1)
       if (value !== null) change(sum, digestOf(hash, checksumOf(value)), 1)
     }
     return end < this.#entries.length
+  }
+
+  /** A table's sum, copied before its first change. */
+  #sumOf(table: Table): TableSum {
+    const sum = this.sums[table]
+    if (sum !== undefined && sum !== this.#old[table]) return sum
+    const copy = { count: 0, sum: 0, ...sum }
+    this.sums[table] = copy
+    return copy
   }
 
   /** The checksum of the value that the entry replaces; `null`: none is there. */

@@ -2,20 +2,12 @@
 import { fileURLToPath } from "node:url"
 import { keyName } from "../SealedValue.ts"
 import { dataFile } from "./environment.ts"
-import type { Sums, TableSum } from "./Sums.ts"
 import type { Scanned, ScanOptions, ScanPosition } from "./scan.ts"
-
-type SumRows = ReadonlyArray<readonly [string, TableSum]>
 
 /** A line of JSON each. */
 export type FromScan =
   | { readonly at: ScanPosition }
-  | {
-      readonly scanned: Omit<Scanned, "found" | "stored"> & {
-        readonly found: SumRows
-        readonly stored: SumRows | null
-      }
-    }
+  | { readonly scanned: Scanned }
   /** The damage, as a sentence. */
   | { readonly fault: string }
   /** LMDB's error while reading at the last `at`. */
@@ -52,15 +44,8 @@ export class ScanListener {
       this.#at = message.at
       return message.at
     }
-    if ("scanned" in message) {
-      const { found, stored, ...scanned } = message.scanned
-      const sums = (rows: SumRows): Sums => new Map(rows)
-      this.#said = {
-        ...scanned,
-        found: sums(found),
-        stored: stored === null ? undefined : sums(stored),
-      }
-    } else if ("fault" in message) this.#said = this.#damaged(message.fault)
+    if ("scanned" in message) this.#said = message.scanned
+    else if ("fault" in message) this.#said = this.#damaged(message.fault)
     else if ("thrown" in message) {
       this.#said = this.#damaged(`${this.#reading()} failed: ${message.thrown}`)
     } else this.#said = message

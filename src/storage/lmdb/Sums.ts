@@ -12,33 +12,18 @@ export interface TableSum {
 }
 
 /** By table; a missing table has no entries. */
-export type Sums = Map<string, TableSum>
+export type Sums = Record<string, TableSum>
 
 /** Key of the sums among the names of the tables. */
 export const sumsName = "sums"
 export const sumsKey = Buffer.from(sumsName)
 
-export const encodeSums = (sums: Sums): Uint8Array =>
-  encodeValue(JSON.stringify(Object.fromEntries(sums)))
+export const encodeSums = (sums: Sums): Uint8Array => encodeValue(JSON.stringify(sums))
 
 /** The sums of a stored value, or its fault. */
 export const decodeSums = (value: Uint8Array): Sums | string => {
   const body = openValue(value)
-  return typeof body === "string"
-    ? body
-    : new Map(Object.entries(JSON.parse(Buffer.from(body).toString("utf8"))))
-}
-
-export const copyOf = (sums: Sums): Sums =>
-  new Map(Array.from(sums, ([table, sum]) => [table, { ...sum }]))
-
-export const sumOf = (sums: Sums, table: string): TableSum => {
-  let sum = sums.get(table)
-  if (sum === undefined) {
-    sum = { count: 0, sum: 0 }
-    sums.set(table, sum)
-  }
-  return sum
+  return typeof body === "string" ? body : JSON.parse(Buffer.from(body).toString("utf8"))
 }
 
 /** Adds (`by` 1) or subtracts (`by` -1) an entry. */

@@ -64,7 +64,7 @@ export interface Scanned {
   /** Number of entries read. */
   readonly entries: number
   /** The stored sums; `undefined`: a version without sums wrote the database. */
-  readonly stored: Sums | undefined
+  readonly stored?: Sums | undefined
   readonly found: Sums
 }
 
@@ -87,18 +87,18 @@ export const scan = async (
   const isShort = fs.statSync(dataFile(folder)).size < bytes
   const whole = wanted || isShort || stored === undefined
   const names = namesOf(root)
-  const missing = [...(stored?.keys() ?? [])].find((name) => !names.includes(name))
+  const missing = Object.keys(stored ?? {}).find((name) => !names.includes(name))
   if (missing !== undefined) throw new DamagedDatabase(`table ${missing} is missing`)
   const total = names.reduce((sum, name) => sum + countOf(openTable(root, name)!), 0)
-  const found: Sums = new Map()
+  const found: Sums = {}
   let done = 0
   for (const table of whole ? names : []) {
     const sum = scanTable(root, table, ({ count, last }) => {
       done += count
       at({ table, after: last.toString("hex"), done, total })
     })
-    found.set(table, sum)
-    const difference = stored && differenceOf(table, readSums(root)?.get(table), sum)
+    found[table] = sum
+    const difference = stored && differenceOf(table, readSums(root)?.[table], sum)
     if (difference !== undefined) throw new DamagedDatabase(difference)
   }
   if (exclusive) {

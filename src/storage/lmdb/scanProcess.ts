@@ -14,12 +14,7 @@ const say = (message: FromScan): void => {
 const isLmdb = (code: unknown): boolean => typeof code === "number" && code < 0
 
 try {
-  const { found, stored, ...scanned } = await scan(JSON.parse(process.argv[2]!), (at) =>
-    say({ at }),
-  )
-  say({
-    scanned: { ...scanned, found: [...found], stored: stored === undefined ? null : [...stored] },
-  })
+  say({ scanned: await scan(JSON.parse(process.argv[2]!), (at) => say({ at })) })
 } catch (error) {
   const { code, message } = error as NodeJS.ErrnoException
   if (error instanceof DamagedDatabase) say({ fault: message })

@@ -4,11 +4,11 @@ import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { Feed, FeedEntry, type Follower } from "../../../src/engine/commit/Feed.ts"
 import { encodeRecord } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
-import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
 import { batchOf } from "../../../src/storage/Frames.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import type { Broken } from "../../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
+import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { event, reward, rule, sandbox, startInMemory } from "../fixture.ts"
 
 const recordOf = (sequence: number): JournalRecord => ({

@@ -5,9 +5,9 @@ import { decideUser } from "../../../src/domain/decide/Decide.ts"
 import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
-import * as FaultyStorage from "../../../src/storage/FaultyStorage.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
+import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
 
 /** Metrics, and a look at one of their numbers. */

@@ -85,7 +85,7 @@ describe("The check of a database before it is opened", () => {
         await rm(path.join(folder, "closed"))
       })
       const found = yield* check(folder)
-      expect([found.isNew, found.sums.get("users")?.count]).toEqual([true, 1])
+      expect([found.isNew, found.sums.users?.count]).toEqual([true, 1])
       yield* withStore(folder, () => Effect.void)
       expect((yield* check(folder)).isNew).toBe(false)
     }),

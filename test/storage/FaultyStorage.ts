@@ -3,7 +3,7 @@
  * Without faults the wrapped storage behaves as before.
  */
 import { Deferred, Effect, Layer, Stream } from "effect"
-import { Broken, NoSpace, Storage, type StorageError } from "./Storage.ts"
+import { Broken, NoSpace, Storage, type StorageError } from "../../src/storage/Storage.ts"
 
 export type Verb = Exclude<keyof Storage["Service"], "lastSequence" | "firstSequence">
 
