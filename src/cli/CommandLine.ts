@@ -14,7 +14,7 @@ const laurel = Command.make("laurel").pipe(
   Command.withSubcommands([serve, keys, snapshots, demo]),
 )
 
-/** Help goes out as it is; what is wrong with the arguments as lines, without the help around them. */
+/** Prints help unchanged, and usage errors as lines without the help. */
 const presenter: CliOutput.Presenter = {
   present: (event) =>
     event._tag === "InvalidInvocation"
@@ -36,7 +36,7 @@ const program = (args: ReadonlyArray<string>) =>
 
 type Failure = CommandFailed | CliError.CliError
 
-/** The exit code; what a person has to know of it goes to the standard error stream. */
+/** The exit code; prints errors to standard error. */
 const report = (exit: Exit.Exit<void, Failure>): number => {
   if (Exit.isSuccess(exit)) return exitCodes.done
   const error = Cause.squash(exit.cause)
@@ -63,7 +63,7 @@ const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
 
 const ownerOnly = 0o077
 
-/** Runs a command and ends the process. What it writes is for the eyes of its owner alone. */
+/** Runs a command and ends the process. Files it creates are readable by their owner only. */
 export const runCommandLine = (args: ReadonlyArray<string>): void => {
   process.umask(ownerOnly)
   runMain(program(args), {

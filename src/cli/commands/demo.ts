@@ -1,6 +1,6 @@
 /**
- * `laurel demo`: real input through a real server. Every commit of a git repository becomes an event of its
- * author; what the leaderboard then says must be what `git shortlog` says, also after all of it was sent again.
+ * `laurel demo`: real input through a real server. Every commit of a git repository becomes an event of its author; the
+ * leaderboard must equal `git shortlog`, also after all commits are sent again.
  */
 import { Console, Effect, Stream } from "effect"
 import { Argument, Command } from "effect/cli"

@@ -25,12 +25,12 @@ export interface ArchiveDetails {
   readonly users: number | null
   readonly bytes: number | null
   readonly reason: "schedule" | "request" | null
-  /** When it last passed a check, and what is wrong with it: none where it did. */
+  /** Time of the last successful check, and the faults of a failed one. */
   readonly verifiedAt: string | null
   readonly faults: ReadonlyArray<string>
 }
 
-/** What is known of an archive without reading more than its manifest. */
+/** The details of an archive, from its manifest alone. */
 export const detailsOf = ({
   at,
   folder,

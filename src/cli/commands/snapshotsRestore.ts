@@ -1,7 +1,7 @@
 /**
- * `laurel snapshots restore`. It holds the directory's lock from before it looks until it is done. What is to be
- * there is made and checked beside what is there; only then the two are swapped (`ArchiveSwap`), so that an end
- * at any moment leaves either, and whoever opens the directory next settles which.
+ * `laurel snapshots restore`. It holds the directory's lock throughout. The restored data is built and verified beside the
+ * current data; then the two are swapped (`ArchiveSwap`). If the process dies, the next opener of the directory completes or
+ * discards the swap.
  */
 import path from "node:path"
 import { Clock, Console, Effect, Option } from "effect"

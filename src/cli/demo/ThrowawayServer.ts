@@ -37,7 +37,7 @@ const environmentOf = (directory: string): NodeJS.ProcessEnv => ({
 interface Laurel {
   readonly process: ChildProcess
   readonly ended: Promise<unknown>
-  /** What it has printed, and the end of what it has complained about. */
+  /** Its standard output, and the end of its standard error. */
   readonly printed: () => string
   readonly complaint: () => string
 }

@@ -1,15 +1,15 @@
 /**
- * What a command ends with. The numbers are those of sysexits.h where it has one for the case:
+ * Exit codes of commands, after sysexits.h where it has one:
  *
  *      0  done; for `serve`: stopped in order by SIGTERM or SIGINT
- *      1  refused: what was asked for is not possible, and nothing was changed
- *     64  usage: the arguments are wrong, or a question has no terminal to be asked at
- *     65  damaged data: the data directory can not be recovered as it is, or an archive fails its check
- *     66  no data: there is no data directory, or the folder of archives is none
- *     69  unavailable: an address can not be listened on, or the running server did not answer
+ *      1  refused: not possible; nothing was changed
+ *     64  usage: wrong arguments, or no terminal for a confirmation
+ *     65  damaged data: the data directory cannot be recovered, or an archive fails its check
+ *     66  no data: no data directory, or the archive path is not a folder
+ *     69  unavailable: cannot listen on an address, or the running server did not answer
  *     70  a defect of Laurel
- *     73  the data directory can not be made or written, or there is no space for it
- *     74  the disk failed; what was acknowledged is safe, a restart recovers it
+ *     73  the data directory cannot be created or written, or no space is left
+ *     74  the disk failed; a restart recovers all acknowledged writes
  *     75  the data directory is in use by another process
  *     78  configuration: a setting is wrong, or the machine's clock
  *    128  and the signal's number: ended at once by a second signal

@@ -1,4 +1,4 @@
-/** Jobs in words for people: how one goes, and what its failure means for a command. */
+/** Progress and failures of jobs, as text for people. */
 import { Effect } from "effect"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
 import { type DiskError, isFull } from "../../storage/disk/Disk.ts"

@@ -1,4 +1,4 @@
-/** A line on the terminal that shows how much is done; without a terminal, nothing. */
+/** A progress bar on the terminal; prints nothing without one. */
 export class ProgressBar {
   readonly #label: string
   readonly #total: number
@@ -28,7 +28,7 @@ export class ProgressBar {
     this.#terminal.write(`\r${line}\u001b[K`)
   }
 
-  /** Leaves an empty line for what comes next. */
+  /** Clears the line. */
   clear(): void {
     if (this.#shown !== "") this.#terminal.write("\r\u001b[K")
     this.#shown = ""

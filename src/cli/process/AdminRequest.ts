@@ -11,7 +11,7 @@ import { request } from "../../http/server/nodeHttp.ts"
 import { limits } from "../../Limits.ts"
 import type { ServerFile } from "./ServerFile.ts"
 
-/** `reached: false`: certainly nothing was done; whoever is there now is not the server of the file. */
+/** `reached: false`: nothing was executed, since the server of the file did not answer. */
 export class AdminUnavailable extends Data.TaggedError("AdminUnavailable")<{
   readonly reached: boolean
   readonly detail: string

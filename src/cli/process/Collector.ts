@@ -1,10 +1,9 @@
 /**
- * The way to an OpenTelemetry collector, with a count of what it did not take.
+ * Exports to an OpenTelemetry collector, and counts the losses.
  *
- * Effect's exporter drops what fails and everything that is logged in the minute after, without a word, and waits
- * for a reply without a bound. So it never sees a failure: each export is answered here with success, after some
- * tries, an end in time, and a bound on how many are under way. One line in the log says that the collector does
- * not answer, and one that it does again; what was lost stays in the log of the process, since that has every line.
+ * After a failure Effect's exporter silently drops everything for a minute, and it waits for a reply without a bound. So
+ * each export succeeds for the exporter; here it is retried, bounded in time, and bounded in number. One log line reports
+ * the first failure, one the recovery; the process's own log keeps every line.
  */
 import { Cause, Effect, Exit, References, Schedule } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -50,7 +49,7 @@ export class Collector {
     this.#lostLogLines = metrics.counter("laurel_otlp_lost_log_lines_total")
   }
 
-  /** `serialization`, with a note of what each body has in it. */
+  /** `serialization`, remembering the content of each body. */
   noting(serialization: Serialization): Serialization {
     const noted = (body: Body, signal: Signal, logLines: number): Body => {
       this.#exports.set(body, { signal, logLines })
@@ -63,7 +62,7 @@ export class Collector {
     }
   }
 
-  /** A client whose exports go through `client`, and that always succeeds. */
+  /** A client that exports through `client` and always succeeds. */
   sendingBy(client: HttpClient.HttpClient): HttpClient.HttpClient {
     const trying = client.pipe(
       HttpClient.filterStatusOk,

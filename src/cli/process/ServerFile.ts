@@ -1,7 +1,7 @@
 /**
- * `server.json` in the data directory: how the command line finds a running server. It is there from the
- * moment the server is ready until it stops in order; after a crash it is stale, which its process id tells.
- * Only its owner may read it, since who has the token may make keys.
+ * `server.json` in the data directory tells the command line how to reach the running server. The server writes the file
+ * once ready and removes it at an orderly shutdown; after a crash its process id shows that it is stale. Only its owner may
+ * read it, since the token permits creating keys.
  */
 import { randomBytes } from "node:crypto"
 import fs from "node:fs/promises"
@@ -48,7 +48,7 @@ export const keepServerFile = (
     () => Effect.promise(() => fs.rm(fileIn(directory), { force: true })),
   )
 
-/** The file of a server of `directory` whose process is there; `undefined` without one. */
+/** The file of a running server of `directory`; `undefined`: none. */
 export const readServerFile = (directory: string): Effect.Effect<ServerFile | undefined> =>
   Effect.promise(async () => {
     const text = await fs.readFile(fileIn(directory), "utf8").catch(() => undefined)

@@ -1,6 +1,6 @@
 /**
- * SIGTERM and SIGINT: the first asks for an orderly end, another one ends the process at once. Under npm a
- * key press at the terminal arrives twice, from the terminal and from npm; the echo counts for nothing.
+ * SIGTERM and SIGINT: the first asks for an orderly shutdown, another one ends the process at once. Under npm a key press
+ * arrives twice, from the terminal and from npm; the echo is ignored.
  */
 import { constants } from "node:os"
 import { Effect } from "effect"

@@ -19,7 +19,7 @@ export interface TelemetryOptions {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Adds the collector to those who are told the logs, and tells it the metrics every `otlpMetricsEveryMs`. */
+/** Exports logs, and metrics every `otlpMetricsEveryMs`. */
 export const telemetryLayer = (
   { endpoint, headers }: TelemetryOptions,
   metrics: Metrics,

@@ -14,7 +14,7 @@ export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<Scope>>()("htt
 /** How many bytes the body of an endpoint may have; `bodyBytesMax` where nothing is annotated. */
 export class BodyBytesMax extends Context.Service<BodyBytesMax, number>()("http/BodyBytesMax") {}
 
-/** Whether a POST without a body is told what an empty object lacks, and not that a body is. */
+/** Whether a POST without a body gets the faults of an empty object, instead of one for the missing body. */
 export class NoBodyIsEmpty extends Context.Service<NoBodyIsEmpty, boolean>()(
   "http/NoBodyIsEmpty",
 ) {}

@@ -1,4 +1,4 @@
-/** What the OpenAPI document says beyond the schemas: the words at its start, headers, numbers in queries. */
+/** Completes the OpenAPI document beyond the schemas: introduction, headers, numbers in queries. */
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Checks.ts"

@@ -21,7 +21,7 @@ export type Handlers<Group extends { readonly endpoints: object }, Payloads = un
     : never
 }
 
-/** A reply that is no JSON of an operation. `headers` are names and values in turn. */
+/** A reply outside the operations. `headers` are names and values in turn. */
 export interface PlainReply {
   readonly status: number
   readonly contentType: string
@@ -29,14 +29,14 @@ export interface PlainReply {
   readonly headers?: ReadonlyArray<string>
 }
 
-/** What `/healthz`, and `/readyz` of a server that is ready, say. */
+/** The reply of `/healthz`, and of `/readyz` once ready. */
 export const alive = {
   status: 200,
   contentType: "application/json",
   body: '{"status":"ok"}',
 } as const satisfies PlainReply
 
-/** Answers a request for which no key is needed, from its header fields. */
+/** Answers a request without a key, from its header fields. */
 export type PlainHandler = (
   headers: NodeJS.Dict<string | string[]>,
 ) => PlainReply | LaurelError | Effect.Effect<PlainReply>
@@ -52,8 +52,8 @@ type AnyOperations = {
 }
 
 /**
- * The router of `api`. `operations` has what stands behind the endpoints that need a key, by group and
- * endpoint; `plain` what stands behind all other paths, with or without an endpoint that declares them.
+ * The router of `api`. `operations` has the handlers of endpoints with a key, by group and endpoint; `plain` those of
+ * all other paths, declared or not.
  */
 export const compileRoutes = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
@@ -68,7 +68,7 @@ export const compileRoutes = <Id extends string, Groups extends HttpApiGroup.Con
       if (endpoint.middlewares.has(ApiKey)) {
         const found = operations[group.identifier]?.[endpoint.identifier]
         if (found === undefined) {
-          throw new Error(`Nothing stands behind ${group.identifier}.${endpoint.identifier}`)
+          throw new Error(`No handler for ${group.identifier}.${endpoint.identifier}`)
         }
         const operation = compileOperation(reflected, found)
         const { method, path } = operation
@@ -77,7 +77,7 @@ export const compileRoutes = <Id extends string, Groups extends HttpApiGroup.Con
           { kind: "operation", method, path: `/api${path}`, operation },
         )
       } else if (!plain.has(endpoint.path)) {
-        throw new Error(`Nothing stands behind ${endpoint.path}`)
+        throw new Error(`No handler for ${endpoint.path}`)
       }
     },
   })

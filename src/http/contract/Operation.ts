@@ -1,6 +1,6 @@
 /**
- * What stands behind an endpoint of the contract, and how an endpoint is compiled once, at start, to what a
- * request needs: decoders for each part, who may call it, how large a body it takes.
+ * The implementation of an endpoint, and its compilation at start to the parts that a request needs: decoders, scopes, bounds
+ * of the body.
  */
 import type { IncomingMessage } from "node:http"
 import { Context, type Effect, Result, type Schema } from "effect"
@@ -35,7 +35,7 @@ export interface OperationRequest<Params, Query, Payload, Headers = unknown> {
   readonly headers: Headers
 }
 
-/** `location` is the path of what was created, under `/v1`; `headers` are names and values in turn. */
+/** `location` is the path of the created resource, under `/v1`; `headers` are names and values in turn. */
 export interface OperationReply<Body> {
   readonly body: Body | JsonText<Body>
   readonly replayed?: boolean
@@ -60,11 +60,11 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   /** Decodes the body instead of the endpoint's Schema. */
   readonly decode?: (body: Buffer, mediaType: string) => MaybeLater<Payload>
   /**
-   * What can be seen to be wrong with a JSON body that has faults of form too, or comes with faulty parts: so
-   * all is told at once. What it sees here of a body in good form, `handle` must refuse itself.
+   * Further faults of a JSON body that has faults of form or comes with faulty parts, so that one reply lists all. `handle`
+   * must refuse the same faults of a body in good form.
    */
   readonly moreFaults?: (body: unknown, caller: Caller) => ReadonlyArray<Fault>
-  /** How many requests it counts as; 1 if not given. */
+  /** Number of requests it counts as. Default: 1. */
   readonly cost?: (payload: Payload) => number
   readonly handle: (
     request: RequestOf<Endpoint, Payload>,
@@ -120,7 +120,7 @@ export interface ReflectedEndpoint {
   readonly successes: ReadonlyMap<number, unknown>
 }
 
-/** Compiles an endpoint with what stands behind it. */
+/** Compiles an endpoint with its implementation. */
 export const compileOperation = (
   { group, endpoint, mergedAnnotations: annotations, successes }: ReflectedEndpoint,
   operation: AnyOperation,

@@ -10,7 +10,7 @@ import { type StreamParts, streamHandlers } from "./Stream.ts"
 import { userHandlers } from "./Users.ts"
 import { type WebhookParts, webhookHandlers } from "./Webhooks.ts"
 
-/** What stands behind the operations of the contract, by group. */
+/** The handlers of all operations, by group. */
 export const handlersOf = (
   engine: Engine["Service"],
   webhooks: Omit<WebhookParts, "engine">,

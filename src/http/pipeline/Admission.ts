@@ -9,7 +9,7 @@
  * queue stand; from then on a turn admits for `overloadBudgetMs`, and refuses what is behind. That ends when nothing
  * had to be refused for `overloadCalmMs`.
  *
- * - Up to `overloadConnectionsMin` connections, nobody is refused for this reason: the queue can not be longer than
+ * - Up to `overloadConnectionsMin` connections, no request is refused for this reason: the queue cannot be longer than
  *   they are many. Else callers who ask again at once could keep a server refusing that could answer them all.
  * - `overloadTurnUnitsMin` units a turn are always taken. A unit is a request; large bodies are several.
  * - While a queue stands, keys are looked up before the decision, since an environment that asks for less than its share

@@ -1,6 +1,5 @@
 /**
- * Who asks. A connection that goes on sending the same `Authorization` is not hashed again, until any key
- * changes.
+ * Authentication. The key of a connection that repeats the same `Authorization` is hashed once, until any key changes.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -9,13 +8,13 @@ import { laurelError } from "../../domain/values/Errors.ts"
 import type { FairShares, Share } from "../request/FairShares.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 
-/** The same for a key that is missing, malformed, unknown or revoked. */
+/** The same reply for a key that is missing, malformed, unknown or revoked. */
 export const unauthorized = laurelError(
   "unauthorized",
   "Send a valid API key as `Authorization: Bearer <key>`.",
 )
 
-/** Who asks, and what its environment holds. */
+/** A caller and its environment's share. */
 export interface Known {
   readonly caller: Caller
   readonly share: Share
@@ -36,7 +35,7 @@ export class Authentication {
     this.#shares = shares
   }
 
-  /** Who sends a request; `undefined` when its key is not in force. */
+  /** The caller of a request; `undefined`: no valid key. */
   of({ headers, socket }: IncomingMessage): Known | undefined {
     const header = headers.authorization
     if (header === undefined) return undefined

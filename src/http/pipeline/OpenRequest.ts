@@ -1,6 +1,6 @@
 /**
- * A request of a known caller on its way to its operation: collects the faults of its parts, so that all are
- * told at once, and pays for it, once.
+ * An authenticated request before its operation runs: collects the faults of all parts for one reply, and consumes the rate
+ * limit once.
  */
 import { Result } from "effect"
 import type { Accounts, RateLimitState } from "../../accounts/Accounts.ts"
@@ -18,14 +18,14 @@ import type { RequestMetrics } from "../request/RequestMetrics.ts"
 export class OpenRequest {
   readonly exchange: Exchange
   readonly operation: CompiledOperation
-  /** Decoded, where they have no faults. */
+  /** Decoded; `undefined` where faulty. */
   params: unknown = undefined
   query: unknown = undefined
   headers: unknown = undefined
   readonly #accounts: Accounts["Service"]
   readonly #metrics: RequestMetrics
   readonly #faults: Array<Fault> = []
-  /** What was taken of the rate limit before the cost was known. */
+  /** Units consumed before the cost is known. */
   #paid = 0
 
   constructor(
@@ -41,8 +41,8 @@ export class OpenRequest {
   }
 
   /**
-   * Whether the caller may ask now. What an operation with a cost of its own takes is known when its body is; until
-   * then, only look whether there is enough for what is announced of the body.
+   * Checks the rate limit. An operation with its own cost consumes it once the body is decoded; until then the limit must
+   * only cover the announced bytes.
    */
   mayBegin(bodyBytes: number): boolean {
     const { exchange, operation } = this
@@ -51,7 +51,7 @@ export class OpenRequest {
     return this.#take(this.#accounts.look(caller, Math.max(1, wholeUnits(bodyBytes))))
   }
 
-  /** Takes what a body costs for its bytes, before it is decoded; `false` when that is more than there is. */
+  /** Consumes the cost of a body's bytes, before decoding; `false`: refused with 429. */
   payForBody(bytes: number): boolean {
     const { exchange, operation } = this
     const units = wholeUnits(bytes)
@@ -67,21 +67,21 @@ export class OpenRequest {
     return undefined
   }
 
-  /** Whether no part had faults; else they are told, with what else is wrong with the body. */
+  /** `true` without faults; else refuses with all faults, including those of the body. */
   settleFaults(body: Buffer): boolean {
     if (this.#faults.length === 0) return true
     this.refuse(invalidRequest(this.#withMore(this.#faults, body)))
     return false
   }
 
-  /** Tells what is wrong with the payload, which was read from `body`, together with the faults of the other parts. */
+  /** Refuses a faulty payload, decoded from `body`, together with the faults of the other parts. */
   refusePayload(error: LaurelError, body: Buffer): void {
     const faults = [...this.#faults, ...(error.errors ?? [])]
     const together = error.code === "invalid_request" && faults.length > 0
     this.refuse(together ? invalidRequest(this.#withMore(faults, body)) : error)
   }
 
-  /** Those of form first. What is wrong with a place is not told of what is in it, nor twice. */
+  /** Faults of form first; then others, unless at or inside a place already listed. */
   #withMore(faults: ReadonlyArray<Fault>, body: Buffer): ReadonlyArray<Fault> {
     if (faults.length >= limits.faultsMax) return faults.slice(0, limits.faultsMax)
     const more = this.operation.moreFaults(body, this.exchange.caller!)
@@ -89,7 +89,7 @@ export class OpenRequest {
     return [...faults, ...others].slice(0, limits.faultsMax)
   }
 
-  /** Takes what the payload costs beyond what was taken; `false` when that is more than there is. */
+  /** Consumes the rest of the payload's cost; `false`: refused with 429. */
   pay(payload: unknown): boolean {
     const { exchange, operation } = this
     if (operation.cost === undefined) return true
@@ -106,7 +106,7 @@ export class OpenRequest {
     return false
   }
 
-  /** A request that is refused before its cost is known counts as one, or as its body does. */
+  /** A request refused before its cost is known counts as one, or by its body. */
   refuse(error: LaurelError, headers?: ReadonlyArray<string>): void {
     const { exchange, operation } = this
     if (operation.cost !== undefined && this.#paid === 0) {

@@ -1,8 +1,7 @@
 /**
- * The way of a request: route → key → rate limit → scope → its parts → body → operation → reply. All up to
- * the operation is plain and synchronous but for the body's arrival; the operation runs as a fiber (single events, of
- * which there are most, do without), which nobody interrupts when the caller goes away, since what it asked for may be
- * under way already.
+ * The path of a request: route → key → rate limit → scope → parts → body → operation → reply. Everything before the
+ * operation is synchronous except reading the body. The operation runs in a fiber, single events without one. A caller that
+ * leaves does not interrupt it, since its effect may already be under way.
  */
 import { Cause, Effect, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
@@ -31,12 +30,12 @@ import { OpenRequest } from "./OpenRequest.ts"
 export interface PipelineParts {
   readonly router: Router<HttpRoute>
   readonly accounts: Accounts["Service"]
-  /** Runs what a request asks for; all that it logs has the request's id. */
+  /** Runs an operation; its log lines have the request's id. */
   readonly run: RunForRequest
   readonly metrics: RequestMetrics
   readonly admission?: Admission
   readonly pages?: Pages | undefined
-  /** How long the caller of a streamed reply may take nothing. */
+  /** How long a client of a streamed reply may stall. */
   readonly streamStallMs: number
 }
 
@@ -51,7 +50,7 @@ export class Pipeline implements RequestHandler {
   readonly #streams: Streams
   readonly #admission: Admission
   readonly #pages: PageRequests | undefined
-  /** No new requests are taken any more. */
+  /** New requests are refused. */
   draining = false
   /** Requests of operations that wait for their reply. */
   inFlight = 0
@@ -74,7 +73,7 @@ export class Pipeline implements RequestHandler {
       })
   }
 
-  /** From now on no new requests are taken; replies without an end of their own end. */
+  /** Refuses new requests and ends endless replies. */
   drain(): void {
     this.draining = true
     this.#streams.endEndless()
@@ -155,7 +154,7 @@ export class Pipeline implements RequestHandler {
     })
   }
 
-  /** Lets only those in who may ask, as often as they may. */
+  /** Admission, authentication, rate limit and scope. */
   #admit(exchange: Exchange, operation: CompiledOperation, rawParams: ReadonlyArray<string>): void {
     if (this.draining) {
       exchange.refuse(shuttingDown)
@@ -328,7 +327,7 @@ export class Pipeline implements RequestHandler {
     }
   }
 
-  /** Something broke here: the log gets all of it, the caller the request id. */
+  /** A defect: the log gets the cause, the caller the request id. */
   #failed(exchange: Exchange, cause: Cause.Cause<unknown>): void {
     if (Cause.hasInterruptsOnly(cause)) {
       exchange.refuse(shuttingDown)

@@ -1,9 +1,7 @@
 /**
- * Sends refusals without letting them take the server from those that were accepted: a refusal costs a quarter of
- * an event, so many of them would be a load of their own. Each turn of the event loop sends them for
- * `overloadRefusalMs`; what is left waits for the next, in order. As a rule that is at once. Beyond it, callers who
- * wait for their refusal send nothing meanwhile on that connection, which is what bounds the load, and
- * `connectionsMax` bounds how many wait here.
+ * Throttles refusals, each of which costs a quarter of an event, so that they do not starve accepted requests. Each turn of
+ * the event loop sends refusals for `overloadRefusalMs`; the rest waits for the next turn, in order. A caller that waits for
+ * its refusal sends nothing on that connection, which bounds the load; `connectionsMax` bounds the queue.
  */
 import { eventLoop, type Turns } from "../Turns.ts"
 

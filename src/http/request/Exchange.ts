@@ -1,7 +1,6 @@
 /**
- * One request and its reply: who asked, what is known of it, and the one way in which replies are written.
- * A reply is sent at most once, and to nobody when the connection is gone: in one piece, or, after `begin`,
- * piece by piece (`StreamedReply.ts`).
+ * One request and its reply. A reply is sent at most once, and not at all if the connection is gone: in one piece or, after
+ * `begin`, in parts (`StreamedReply.ts`).
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Effect, Fiber } from "effect"
@@ -20,12 +19,12 @@ export type HeaderList = ReadonlyArray<string>
 
 const none: HeaderList = []
 
-/** Who is told of the replies, each once. */
+/** Receives the end of each exchange, once. */
 export interface ExchangeOwner {
   /** Every reply ends its connection. */
   readonly draining: boolean
   readonly answered: (exchange: Exchange, status: number) => void
-  /** The caller is gone before there was a reply. */
+  /** The caller left before the reply. */
   readonly missed: (exchange: Exchange) => void
 }
 
@@ -49,9 +48,9 @@ export class Exchange {
   /** The path that was asked for, as it was sent, and what follows its `?`. */
   readonly path: string
   readonly queryText: string
-  /** The caller waits to be told that it may send its body. */
+  /** The caller waits for 100 Continue. */
   readonly expectsContinue: boolean
-  /** When its head had arrived, in milliseconds of `performance.now()`. */
+  /** Arrival of the head, in milliseconds of `performance.now()`. */
   readonly startedAt = performance.now()
   /** What its reply counts for. */
   metrics: OperationMetrics | undefined = undefined
@@ -98,7 +97,7 @@ export class Exchange {
     response.end(body)
   }
 
-  /** Sends a reply that has no body, and says nothing of one. */
+  /** Sends a reply without a body and without Content-Length. */
   replyEmpty(status: number, more: HeaderList = none): void {
     const { response } = this
     if (!this.#sendable()) return
@@ -106,7 +105,7 @@ export class Exchange {
     response.end()
   }
 
-  /** Sends the head of a reply whose body follows; whether there is anybody to send it to. */
+  /** Sends the head of a reply whose body follows; `false`: the caller is gone. */
   begin(status: number, contentType: string, more: HeaderList = none): boolean {
     const { response } = this
     if (!this.#sendable()) return false
@@ -131,12 +130,12 @@ export class Exchange {
     this.#owner.answered(this, status)
   }
 
-  /** Its connection is gone: if its body was still on its way, there will be no reply. */
+  /** The connection closed: a request whose body is incomplete gets no reply. */
   disconnected(): void {
     if (this.reading) this.#owner.missed(this)
   }
 
-  /** Tells the caller that it may send its body, if it waits for that. */
+  /** Sends 100 Continue to a caller that waits for it. */
   askForBody(): void {
     if (this.expectsContinue) this.response.writeContinue()
   }

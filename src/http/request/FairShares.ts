@@ -1,6 +1,5 @@
 /**
- * What each environment holds of what requests compete for, so that one environment's flood does not take what the
- * others need.
+ * The shares of environments in contended resources, so that one environment's flood does not starve the others.
  *
  * - Places that requests free within moments (replies that are awaited, memory of bodies): an environment may hold as
  *   much as is free (dynamic thresholds, Choudhury and Hahne 1998). One environment alone gets half of all, n greedy ones
@@ -17,7 +16,7 @@
 
 export type ShareBounds = Record<"overloadSharedUnits" | "overloadShareTurnsMax", number>
 
-/** What one environment holds. */
+/** The holdings of one environment. */
 export class Share {
   /** Requests that wait for their reply. */
   waiting = 0

@@ -2,7 +2,7 @@
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { problemType } from "../api/Problems.ts"
 
-/** The body of an error reply. `path` is what was asked for. */
+/** The body of an error reply; `path` is the path of the request. */
 export const problemBody = (error: LaurelError, path: string, requestId: string): string => {
   const { status, title } = errorKinds[error.code]
   return JSON.stringify({
@@ -17,7 +17,7 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
   })
 }
 
-/** What a reply to `error` carries beside its body: names and values in turn. */
+/** Header fields of the reply to `error`: names and values in turn. */
 export const problemHeaders = (error: LaurelError): Array<string> => {
   const headers: Array<string> = []
   if (error.code === "unauthorized") headers.push("WWW-Authenticate", "Bearer")

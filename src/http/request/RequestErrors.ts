@@ -1,4 +1,4 @@
-/** Refusals that any request can meet. */
+/** Refusals common to all operations. */
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
 export const internalError = laurelError(

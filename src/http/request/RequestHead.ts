@@ -1,11 +1,11 @@
 /**
- * What Node's parser lets pass of a request's head although RFC 9112 has it refused, and the forms of a target. On the
- * path of every request: the check looks at the length of each header field's name, and at little more.
+ * Faults of a request's head that Node's parser accepts although RFC 9112 has it refused, and the forms of a target. Cost
+ * per request: a look at the length of each header field's name.
  */
 import type { IncomingMessage } from "node:http"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
-/** Why the connection must end with the refusal of a request; `undefined` for one that is HTTP/1.1 or 1.0. */
+/** The fault of a head, whose reply ends the connection; `undefined`: none. */
 export const headFault = (request: IncomingMessage): LaurelError | undefined => {
   const { headers, httpVersion } = request
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {

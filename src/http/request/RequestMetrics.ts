@@ -1,4 +1,4 @@
-/** What the HTTP server counts. On the way of a request this is two look-ups and three additions. */
+/** Metrics of the HTTP server. Cost per request: two look-ups and three additions. */
 import { type Tier, tiers } from "../../domain/project/Directory.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
@@ -27,7 +27,7 @@ export class OperationMetrics {
     durations.observe(durationMs / 1_000)
   }
 
-  /** A request was answered that had never begun in good order. */
+  /** Counts a reply without a parsed request. */
   counted(status: number): void {
     let requests = this.#requests.get(status)
     if (requests === undefined) {
@@ -50,7 +50,7 @@ export class RequestMetrics {
   readonly #metrics: Metrics
   readonly #operations = new Map<string, OperationMetrics>()
   readonly #rateLimited = new Map<Tier, Counter>()
-  /** Those that are for no operation. */
+  /** Of requests that match no operation. */
   readonly none: OperationMetrics
 
   constructor(metrics: Metrics) {
@@ -61,7 +61,7 @@ export class RequestMetrics {
     }
   }
 
-  /** Those of an operation, or of a path that needs no key. */
+  /** Of an operation, or of a path without a key. */
   of(operation: string): OperationMetrics {
     let found = this.#operations.get(operation)
     if (found === undefined) {
@@ -76,7 +76,7 @@ export class RequestMetrics {
   }
 }
 
-/** Events by what became of them. Single ones that were refused are those whose request was. */
+/** Events by outcome. A refused single event is a refused request. */
 export class EventMetrics {
   readonly tracked: Counter
   readonly duplicates: Counter

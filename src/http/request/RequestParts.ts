@@ -1,4 +1,4 @@
-/** The parts of a request's target and head that callers control, taken apart strictly. */
+/** Parses the parts of a request's target and head strictly. */
 import { createHash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * A listening server: limits on everything a peer could stretch, and problem details also for what is not
- * HTTP. Who answers may change while it listens.
+ * A listening server: bounds on everything that a peer can stretch, and problem details for malformed HTTP. Its handler can
+ * change while it listens.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -26,14 +26,14 @@ export interface Address {
   readonly port: number
 }
 
-/** The address can not be listened on; `cause` has the code of the operating system or of the resolver. */
+/** Listening failed; `cause` has the code of the operating system or of the resolver. */
 export class ServeError extends Data.TaggedError("ServeError")<{
   readonly cause: NodeJS.ErrnoException
 }> {}
 
 export class Listener {
   readonly server: Server
-  /** Who answers the next request. */
+  /** Answers the next request. */
   handler: RequestHandler
   connections = 0
 
@@ -90,7 +90,7 @@ export class Listener {
     })
   }
 
-  /** Lets what is under way finish, for up to `graceMs`; then all connections are cut. */
+  /** Waits up to `graceMs` for requests in progress, then cuts all connections. */
   close(graceMs: number): Effect.Effect<void> {
     return Effect.andThen(
       Effect.timeoutOption(close(this.server), graceMs),

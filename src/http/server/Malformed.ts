@@ -1,6 +1,6 @@
 /**
- * Answers to what is not HTTP as it should be: broken or oversized heads, requests that arrive too slowly,
- * bodies that end too early. The connection always ends; a reply that is still due on it goes out first.
+ * Replies to malformed HTTP: broken or oversized heads, slow requests, bodies that end too early, CONNECT. The connection
+ * always ends, after the replies that are due on it.
  */
 import type { Socket } from "node:net"
 import { type ErrorCode, errorKinds, laurelError } from "../../domain/values/Errors.ts"
@@ -12,14 +12,14 @@ import { httpVersionNotSupported } from "../request/RequestHead.ts"
 import { newRequestId } from "../request/RequestIds.ts"
 import { STATUS_CODES } from "./nodeHttp.ts"
 
-/** What Node's parser says of a connection that it can not read. */
+/** An error of Node's parser. */
 export interface ParserError extends NodeJS.ErrnoException {
   readonly reason?: string
 }
 
 /**
- * Ends `socket` because of what the parser said; `latest` is the last request that began on it, if any.
- * Returns the status that the peer was told, if it was told any.
+ * Ends `socket` after a parser error; `latest` is the last request that began on it, if any. Returns the status sent, if
+ * any.
  */
 export const refuseConnection = (
   error: ParserError,

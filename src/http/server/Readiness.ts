@@ -1,15 +1,15 @@
-/** Whether the service accepts requests, for `/readyz`. The program says so; the HTTP server only looks. */
+/** The state behind `/readyz`: set by the program, read by the HTTP server. */
 import { Context, Layer } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 
 export interface ReadinessState {
   phase: "starting" | "ready" | "stopping"
-  /** What a start is at, as a sentence, for people. */
+  /** Progress of the start, as a sentence for people. */
   doing: string
 }
 
-/** Starting, until somebody says otherwise. */
+/** The state at the beginning of a start. */
 export const newReadiness = (): ReadinessState => ({
   phase: "starting",
   doing: "Opening the data directory.",
@@ -21,7 +21,7 @@ export class Readiness extends Context.Service<Readiness, ReadinessState>()(
   static readonly layer = Layer.sync(Readiness, newReadiness)
 }
 
-/** Why it is not ready; `undefined` when it is. */
+/** The refusal of a server that is not ready; `undefined`: it is ready. */
 export const notReady = ({ doing, phase }: ReadinessState): LaurelError | undefined => {
   switch (phase) {
     case "ready":

@@ -1,9 +1,9 @@
 /**
- * The HTTP server. It listens before there is an engine: until one takes over, `/healthz` says that the process
- * is up, `/readyz` what the start is at, and every operation is answered with 503 `starting`.
+ * The HTTP server. It listens before the engine is open: until the engine takes over, `/healthz` answers 200, `/readyz` has
+ * the progress of the start, and operations get 503 `starting`.
  *
- * Shutdown: no new connections; idle ones close; requests under way get up to `shutdownGraceMs` and their
- * replies close the connection; then whatever is left is cut. New requests on open connections get a 503.
+ * Shutdown: the server accepts no connections and closes idle ones; requests in progress have up to `shutdownGraceMs`, and
+ * their replies close the connection; then all connections are cut. New requests on open connections get 503.
  */
 import type { AddressInfo } from "node:net"
 import { Context, Effect, Fiber, References, type Scope } from "effect"
@@ -54,13 +54,13 @@ export interface Served {
 }
 
 export interface Listening extends Served {
-  /** From now on the engine answers, until the scope closes: then the server ends. */
+  /** Lets the engine answer until the scope closes; then the server ends. */
   readonly takeOver: (
     more?: TakeOver,
   ) => Effect.Effect<void, never, Engine | Accounts | DeliveryLog | Scope.Scope>
 }
 
-/** Listens until the scope closes, for an engine that is still on its way. */
+/** Listens until the scope closes, before the engine is open. */
 export const listenHttp = Effect.fnUntraced(function* (
   options: ServeOptions,
 ): Effect.fn.Return<Listening, ServeError, Readiness | Scope.Scope> {

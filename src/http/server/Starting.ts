@@ -1,6 +1,6 @@
 /**
- * Answers while the data is still being opened: the process is up, but not ready, and everything else should be
- * asked again in a moment. No key can be checked yet, so nothing is told but what the start is at.
+ * Answers while the data directory is being opened: `/healthz` 200, all else 503 `starting` with the progress. Keys cannot
+ * be checked yet, so the replies reveal nothing more.
  */
 import { laurelError } from "../../domain/values/Errors.ts"
 import { alive } from "../contract/Interpreter.ts"
@@ -34,5 +34,5 @@ export class Starting implements RequestHandler {
   }
 }
 
-/** The program said that it is ready before the engine has taken over. */
+/** Ready, but the engine has not taken over yet. */
 const almost = laurelError("starting", "The server is almost ready.", { retryAfterSeconds: 1 })

@@ -1,10 +1,10 @@
 /**
- * One open stream of messages (Server-Sent Events). It begins after a message that its caller has had, or now:
- * it reads the journal until it has caught up, then gets live messages from the hub, and goes back to the
- * journal whenever its caller is too slow for them. So no message is left out or sent twice.
+ * One open stream of messages (Server-Sent Events). It starts after the last message that its client received, or now: it
+ * reads the journal until it has caught up, then gets live messages from the hub, and falls back to the journal whenever its
+ * client is too slow. So no message is skipped or sent twice.
  *
- * When nothing was sent for `streamHeartbeatMs` the stream says how far it is: an `id` without data, which
- * clients remember and do not show. Who asks for rare messages resumes there and not at the last one.
+ * After `streamHeartbeatMs` without a message, the stream sends its position: an `id` without data, which clients remember
+ * and do not show. A client of rare messages resumes there.
  */
 import { Clock, Effect, Option, Stream } from "effect"
 import { type MessageName, messageId, messageKindAt } from "../../domain/message/Message.ts"
@@ -25,7 +25,7 @@ export interface EventStreamOptions {
   readonly heartbeatMs?: number
 }
 
-/** The text of the stream. It ends when the caller may not go on, or the journal has left it behind. */
+/** The text of the stream. It ends when the key is revoked, or the journal no longer has its position. */
 export const eventStream = (options: EventStreamOptions): Stream.Stream<string> =>
   Stream.unwrap(
     Effect.gen(function* () {
@@ -87,7 +87,7 @@ class OpenStream {
     })
   })
 
-  /** A piece of what the journal has. */
+  /** The next piece from the journal. */
   readonly #past: Effect.Effect<string, FeedGone> = Effect.suspend(() => {
     const { feed } = this.#options
     const follower = Effect.flatMap(feed.follow(this.#from), ({ take }) =>

@@ -1,8 +1,7 @@
 /**
- * Hands live messages to open streams: one fiber follows the feed for all of them, makes each message's text
- * once, and gives it to those that ask for its kind. A stream that does not take what is sent to it is
- * detached before it holds more than `streamQueueBytesMax`, and reads on from the journal, at its own pace,
- * until it has caught up (`EventStream.ts`).
+ * Distributes live messages to open streams: one fiber follows the feed for all of them, encodes each message once, and
+ * queues it for the subscribers of its kind. A stream that falls behind is detached before its queue exceeds
+ * `streamQueueBytesMax`, and reads the journal at its own pace until it has caught up (`EventStream.ts`).
  *
  * Cost: a record costs what the streams of its environment ask for, not how many streams there are. The hub
  * takes what has come every `streamCoalesceMs`, so that a busy server does not write to each socket for each
@@ -21,7 +20,7 @@ export class Subscriber {
   readonly kinds: ReadonlySet<MessageKind>
   /** The first record that it wants. */
   readonly from: number
-  /** It has not taken what was sent: it must read on from the journal. */
+  /** It fell behind and must read from the journal. */
   detached = false
   #blocks: Array<string> = []
   #bytes = 0
@@ -51,7 +50,7 @@ export class Subscriber {
 
   wake(): void {
     const wake = this.#wake
-    // Who is woken may wait again, or attach itself anew, at once.
+    // The woken fiber may wait or attach again at once.
     this.#wake = undefined
     wake?.()
   }
@@ -91,7 +90,7 @@ export class StreamHub {
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   #count = 0
   #wanted: (() => void) | undefined
-  /** The sequence of the next record that it hands out; 0 while there is nobody. */
+  /** The sequence of the next record to distribute; 0 without subscribers. */
   position = 0
   /** The place behind what was handed out. */
   place: MessageName | undefined
@@ -100,7 +99,7 @@ export class StreamHub {
     this.#feed = feed
   }
 
-  /** Whether a stream that has everything before `from` misses nothing when it goes on live. */
+  /** Whether a stream that has everything before `from` can attach without a gap. */
   mayAttach(from: number): boolean {
     return this.position === 0 ? from > this.#feed.head : from >= this.position
   }
@@ -154,7 +153,7 @@ export class StreamHub {
         this.place = undefined
       }),
     ),
-    // Whatever it is: everybody goes on alone, and the hub begins anew.
+    // After any failure all streams read the journal, and the hub restarts.
     Effect.catchCause((cause) => {
       this.#detachAll()
       if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)

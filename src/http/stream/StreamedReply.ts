@@ -1,9 +1,8 @@
 /**
- * Replies whose body is sent piece by piece, as fast as the caller takes it: large ones, which are never whole
- * in memory, and endless ones. The next piece is asked for when the socket has taken the last one. A caller
- * that goes away ends the stream, and one that takes nothing for `streamStallMs` is cut off. When something
- * fails on the way, the connection is cut, since the head of the reply is gone: a caller sees that the body
- * has no end. Such a reply is the last of its connection.
+ * Replies sent in pieces as fast as the client reads: large ones, which are never whole in memory, and endless ones. The
+ * next piece is pulled once the socket has taken the last one. A client that leaves ends the stream; one that reads nothing
+ * for `streamStallMs` is cut off. On an error the connection is cut, since the head is already sent: the client sees an
+ * incomplete body. Such a reply is the last of its connection.
  */
 import type { ServerResponse } from "node:http"
 import { Cause, Data, Effect, Stream } from "effect"
@@ -72,7 +71,7 @@ export class Streams {
     response.once("close", interrupt)
     if (place !== undefined) {
       this.#endless.add(end)
-      // Else a caller that closed its side would hold the place until a heartbeat finds it gone.
+      // Otherwise a client that closed its side holds the place until the next heartbeat.
       request.socket.once("end", end)
     }
     fiber.addObserver((exit) => {
