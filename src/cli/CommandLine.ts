@@ -3,6 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Effect, Exit, Runtime } from "effect"
 import { CliConfig, type CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import manifest from "../../package.json" with { type: "json" }
+import { accounts } from "./commands/accounts.ts"
 import { demo } from "./commands/demo.ts"
 import { keys } from "./commands/keys.ts"
 import { serve } from "./commands/serve.ts"
@@ -11,7 +12,7 @@ import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that you run yourself"),
-  Command.withSubcommands([serve, keys, snapshots, demo]),
+  Command.withSubcommands([serve, accounts, keys, snapshots, demo]),
 )
 
 /** Prints help unchanged, and usage errors as lines without the help. */

@@ -16,6 +16,7 @@ import { accountRoutes } from "./pages/account.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
 import { teamRoutes } from "./pages/team.ts"
+import { dashboardPrefix } from "./prefix.ts"
 import { Once } from "./request/Once.ts"
 import {
   type MemberVisit,
@@ -31,8 +32,6 @@ import { emptyForm, Form } from "./view/Forms.ts"
 import { type Content, html } from "./view/Html.ts"
 import { type Frame, type Place, page } from "./view/Page.ts"
 import { pageReply, type Reply, redirect, withCookies } from "./view/Replies.ts"
-
-export const dashboardPrefix = "/dashboard"
 
 export const routes: ReadonlyArray<Route> = [
   ...entranceRoutes,

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { dashboardPrefix, routes } from "../../src/dashboard/Dashboard.ts"
+import { routes } from "../../src/dashboard/Dashboard.ts"
+import { dashboardPrefix } from "../../src/dashboard/prefix.ts"
 import type { Route } from "../../src/dashboard/request/Route.ts"
 import { limits } from "../../src/Limits.ts"
 import { Browser, type DashboardServer, password, startDashboard } from "./fixture.ts"

@@ -41,7 +41,7 @@ export const withKeys = <A>(
     return yield* besideOr(directory, (server) => use(makeAdminClient(server)), alone)
   }).pipe(Effect.provide(loggingLayer()))
 
-const hasData = (directory: string): Effect.Effect<boolean> =>
+export const hasData = (directory: string): Effect.Effect<boolean> =>
   Effect.promise(() =>
     fs.access(path.join(directory, "journal")).then(
       () => true,

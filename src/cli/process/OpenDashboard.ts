@@ -2,6 +2,7 @@
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect } from "effect"
+import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { Config } from "../../config/Config.ts"
@@ -10,6 +11,7 @@ import { Engine } from "../../engine/Engine.ts"
 import type { Pages } from "../../http/pages/Pages.ts"
 
 export interface OpenedDashboard {
+  readonly accounts: AccountAdmin["Service"]
   readonly pages: Pages
   /** The token of the link that makes the first owner; `undefined` once there is one. */
   readonly setupToken: string | undefined
@@ -19,18 +21,15 @@ export const openDashboard = Effect.fnUntraced(function* (
   config: Config,
 ): Effect.fn.Return<OpenedDashboard | undefined, LaurelError, Engine | Accounts | ApiKeys> {
   if (config.dashboard === "off") return undefined
-  const [{ makeDashboard }, PeopleLive] = yield* Effect.promise(() =>
-    Promise.all([
-      import("../../dashboard/Dashboard.ts"),
-      import("../../accounts/people/PeopleLive.ts"),
-    ]),
+  const [{ makeDashboard }, { openAccounts }] = yield* Effect.promise(() =>
+    Promise.all([import("../../dashboard/Dashboard.ts"), import("./OpenAccounts.ts")]),
   )
   const engine = yield* Engine
   const keys = yield* ApiKeys
-  const people = yield* PeopleLive.make
+  const { admin, people } = yield* openAccounts
   const { dashboardInsecure: insecure, publicUrl } = config
   const pages = makeDashboard({ engine, people, keys, publicUrl, insecure })
-  return { pages, setupToken: yield* people.setUp }
+  return { accounts: admin, pages, setupToken: yield* people.setUp }
 })
 
 const fileName = "setup-link"

@@ -108,6 +108,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         hostNames: config.adminHostNames,
         token,
         metrics,
+        accounts: dashboard?.accounts,
       }),
       Context.add(services, Archives, archives),
     ).pipe(Effect.mapError((error) => listenFailure("admin", config, error)))

@@ -8,24 +8,25 @@
  *
  * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
  * → 204 · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
- * where the durable journal ends · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
+ * where the durable journal ends · `/admin/accounts` (`AdminAccounts`) · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Result, type Scope } from "effect"
+import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
 import { ApiKeys, KeyRequest } from "../../accounts/ApiKeys.ts"
-import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Archives } from "../../engine/archive/Archives.ts"
 import { limits } from "../../Limits.ts"
 import { type Metrics, prometheusContentType, type ReadFailure } from "../../metrics/Metrics.ts"
-import { parseBody, readBody } from "../body/Body.ts"
-import { inputDecoder } from "../body/InputDecoder.ts"
 import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 import { Listener, listen, type ServeError } from "../server/Listener.ts"
 import { type Served, whereIs } from "../server/Server.ts"
+import { accountRoute } from "./AdminAccounts.ts"
 import { createArchive } from "./AdminArchives.ts"
+import { type AdminReply, type Answer, jsonBody, notFound } from "./AdminParts.ts"
 import { hostCheck } from "./HostCheck.ts"
 
 export interface AdminOptions {
@@ -36,12 +37,8 @@ export interface AdminOptions {
   readonly hostNames: ReadonlyArray<string>
   readonly token: string
   readonly metrics: Metrics
-}
-
-/** What a request is answered with; no `body` is 204. */
-interface Reply {
-  readonly status: number
-  readonly body?: unknown
+  /** Absent where the server has no dashboard. */
+  readonly accounts?: AccountAdmin["Service"] | undefined
 }
 
 /** Serves the admin address until the scope closes; requests under way get `adminGraceMs` then. */
@@ -52,6 +49,7 @@ export const serveAdmin = (
     const keys = yield* ApiKeys
     const archives = yield* Archives
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const accounts = options.accounts
     const mayEnter = tokenCheck(options.token)
     const mayAskAs = hostCheck([options.host, ...options.hostNames])
 
@@ -64,6 +62,7 @@ export const serveAdmin = (
     const route = (exchange: Exchange): Answer => {
       const { path, request } = exchange
       if (!mayEnter(request)) return Effect.fail(unauthorized)
+      if (/^\/admin\/accounts(\/|$)/.test(path)) return accountRoute(accounts, exchange)
       const id = /^\/admin\/keys\/([^/]+)$/.exec(path)?.[1]
       switch (id === undefined ? `${request.method} ${path}` : request.method) {
         case "GET /admin/keys":
@@ -124,23 +123,17 @@ export const serveAdmin = (
 const asksForArchive = ({ path, request }: Exchange): boolean =>
   request.method === "POST" && path === "/admin/archives"
 
-type Answer = Effect.Effect<Reply, LaurelError>
-
 const unauthorized = laurelError("unauthorized", "Send the token of this server's `server.json`.")
 const misdirected = laurelError(
   "misdirected_request",
   "Use an IP address, localhost, or a name from LAUREL_ADMIN_HOST_NAMES.",
-)
-const notFound = laurelError(
-  "not_found",
-  "The admin server has no operation with this method and path.",
 )
 const internalError = laurelError("internal_error", "The log has the cause under the request id.")
 
 const logReadFailure = ({ cause, metric }: ReadFailure): Effect.Effect<void> =>
   Effect.logError("A metric cannot be read", Cause.die(cause)).pipe(Effect.annotateLogs({ metric }))
 
-const reply = (exchange: Exchange, { body, status }: Reply): void => {
+const reply = (exchange: Exchange, { body, status }: AdminReply): void => {
   const noStore = ["Cache-Control", "no-store"]
   if (body === undefined) exchange.response.writeHead(status).end()
   else exchange.reply(status, "application/json", JSON.stringify(body), noStore)
@@ -155,23 +148,7 @@ const refuse = (exchange: Exchange, cause: Cause.Cause<LaurelError>): Effect.Eff
   )
 }
 
-/** The body of a request for a key. */
-const keyRequest = (exchange: Exchange): Effect.Effect<KeyRequest, LaurelError> =>
-  Effect.callback((resume) => {
-    exchange.askForBody()
-    readBody(exchange.request, limits.bodyBytesMax, (body) => {
-      const value = Result.flatMap(body, parseBody)
-      resume(Effect.fromResult(Result.flatMap(value, decodeRequest)))
-    })
-  })
-
-const decodeKey = inputDecoder<KeyRequest>(KeyRequest, {
-  errors: "all",
-  onExcessProperty: "error",
-})
-
-const decodeRequest = (value: unknown): Result.Result<KeyRequest, LaurelError> =>
-  Result.mapError(decodeKey(value, "", limits.faultsMax), invalidRequest)
+const keyRequest = jsonBody<KeyRequest>(KeyRequest)
 
 /** Compares hashes, so that neither content nor length of the token shows in the time it takes. */
 const tokenCheck = (token: string): ((request: IncomingMessage) => boolean) => {
