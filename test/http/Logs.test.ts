@@ -48,7 +48,7 @@ describe("An actor that fails", () => {
       expect(entries).toHaveLength(1)
       expect(entries[0]).toMatchObject({
         level: "ERROR",
-        message: expect.stringContaining("An actor failed"),
+        message: expect.stringContaining("An actor crashed"),
         annotations: { actor: "user" },
         cause: expect.stringContaining("a bug of ours"),
       })
