@@ -46,7 +46,7 @@ describe("The first start", patience, () => {
     const folder = await temporaryFolder()
     // The program's standard output is a terminal: `script` makes one, and prints what the program prints there.
     const terminal = new Server(folder, {}, `set -- script -qec "$*" /dev/null`)
-    const [, key] = await terminal.stdout.waitFor(/shown only this once:\s+(lk_test_\w{49})\s/)
+    const [, key] = await terminal.stdout.waitFor(/shown only once:\s+(lk_test_\w{49})\s/)
     await terminal.stdout.waitFor(/leaderboard\r?\n/)
     expect(terminal.stdout.text).toContain(`curl -H "Authorization: Bearer ${key}"`)
     expect(await readdir(folder)).not.toContain("first-key")
