@@ -168,7 +168,7 @@ describe("A scan beside the process that writes", () => {
             Effect.forever(
               Effect.suspend(() => {
                 writes++
-                return store.writeEntries([put("users", writes), put("history", writes % 50)])
+                return store.writeEntries([put("users", writes % 500), put("history", writes % 50)])
               }),
             ),
           )
