@@ -107,7 +107,7 @@ describe("A data directory that can not be written", patience, () => {
     await chmod(folder, 0o555)
     const ended = await start(join(folder, "data"))
     expect(ended.code).toBe(73)
-    expect(ended.stderr).toMatch(/^laurel: Can not use the data directory \S+: .*(EACCES|EROFS)/m)
+    expect(ended.stderr).toMatch(/^laurel: Cannot use the data directory \S+: .*(EACCES|EROFS)/m)
     await chmod(folder, 0o755)
     expect(await readdir(folder)).toEqual([])
   })
@@ -122,7 +122,7 @@ describe("A data directory that can not be written", patience, () => {
     const before = await contents(folder)
     const ended = await start(folder)
     expect(ended.code).toBe(73)
-    expect(ended.stderr).toMatch(/^laurel: Can not use the data directory/m)
+    expect(ended.stderr).toMatch(/^laurel: Cannot use the data directory/m)
     expect(await contents(folder)).toEqual(before)
     execFileSync("chmod", ["-R", "u+w", folder])
   })
@@ -166,9 +166,9 @@ describe("A full disk", patience, () => {
       }
       // Until one waits for space: those behind it are told so at once.
       const waiting: Array<Promise<Reply>> = []
-      for (let n = 0; server.stderr.text.match(/The disk is full/) === null; n++) {
+      for (let n = 0; server.stderr.text.match(/Disk full: refusing writes/) === null; n++) {
         waiting.push(send(`u${n}`))
-        await Promise.race([waiting.at(-1), server.stderr.waitFor(/The disk is full/)])
+        await Promise.race([waiting.at(-1), server.stderr.waitFor(/Disk full: refusing writes/)])
       }
       const { body: refusal, status } = await send("refused")
       expect([status, refusal.code]).toEqual([503, "storage_unavailable"])

@@ -83,7 +83,7 @@ describe("A project that goes back", patience, () => {
       folder,
     )
     expect(restored.code).toBe(0)
-    expect(restored.stderr).toContain(`Project shop goes back to record ${point}`)
+    expect(restored.stderr).toContain(`Project shop is restored to record ${point}`)
     expect(JSON.parse(restored.stdout)).toMatchObject({
       sequence: point + 3,
       project: { name: "shop", sequence: point },

@@ -5,6 +5,7 @@
  */
 import { spawnSync } from "node:child_process"
 import path from "node:path"
+import { limits } from "../../Limits.ts"
 import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import { ScanListener, scanArguments } from "../../storage/lmdb/ScanOutcome.ts"
 
@@ -14,6 +15,9 @@ const { signal, status, stdout } = spawnSync(process.execPath, scanArguments(opt
   encoding: "utf8",
   maxBuffer: Number.POSITIVE_INFINITY,
   stdio: ["ignore", "pipe", "ignore"],
+  // The server's standard error stays open until then, and a supervisor may wait for its end.
+  timeout: limits.crashScanMs,
+  killSignal: "SIGKILL",
 })
 const listener = new ScanListener(folder)
 for (const line of stdout.split("\n")) if (line !== "") listener.hear(line)

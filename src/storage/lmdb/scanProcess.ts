@@ -3,6 +3,7 @@
  * database may end it by a signal.
  */
 import { writeSync } from "node:fs"
+import { flushCompileCache } from "node:module"
 import type { FromScan } from "./ScanOutcome.ts"
 import { DamagedDatabase, scan } from "./scan.ts"
 
@@ -21,5 +22,6 @@ try {
   else if (isLmdb(code) || code === undefined) say({ thrown: message })
   else say({ failed: message })
 }
-// Without waiting for LMDB.
-process.exit(0)
+// By a signal: after reading, an orderly exit of Node has hung for ever, joining a thread of its own. All is said by now.
+flushCompileCache()
+process.kill(process.pid, "SIGKILL")
