@@ -138,10 +138,13 @@ const runJob = (
     }
     const fail = (detail: string): void =>
       finish(Effect.fail(new JobFailed({ kind: "died", detail })))
-    const exited = (): void => fail("Its process was ended")
+    const exited = (): void =>
+      outcome === undefined ? fail("Its process was ended") : finish(outcome)
+    /** Ends the process if it stays silent; one that has said its outcome may hang in Node's exit, and has less time. */
     const listen = (): void => {
       clearTimeout(silence)
-      silence = setTimeout(() => end(child), limits.workerSilenceMs)
+      const ms = outcome === undefined ? limits.workerSilenceMs : limits.workerExitMs
+      silence = setTimeout(() => end(child), ms)
     }
     const answer = (step: Step, id: string): void => {
       const work = asked === undefined ? Effect.undefined : asked(step)
@@ -151,13 +154,16 @@ const runJob = (
       )
     }
     const hear = (message: FromWorker): void => {
-      listen()
+      if ("ended" in message) {
+        if (outcome === undefined) fail(endedText(message.ended))
+        else finish(outcome)
+        return
+      }
       if ("progress" in message) progress?.(message.progress)
       else if ("ask" in message) answer(message.ask, message.id)
       else if ("result" in message) outcome = Effect.succeed(message.result)
-      else if ("failed" in message) outcome = Effect.fail(new JobFailed(message.failed))
-      else if (outcome !== undefined) finish(outcome)
-      else fail(endedText(message.ended))
+      else outcome = Effect.fail(new JobFailed(message.failed))
+      listen()
     }
     lines.on("line", (line) => hear(JSON.parse(line)))
     child.on("exit", exited)
