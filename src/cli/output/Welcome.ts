@@ -25,7 +25,8 @@ export const createDemoKey: Effect.Effect<CreatedKey | undefined, LaurelError, E
 const fileName = "first-key"
 const ownerOnly = 0o600
 
-const writeNew = (file: string, text: string): Promise<void> =>
+/** Writes a file that only its owner can read; fails if it exists. */
+export const writeNew = (file: string, text: string): Promise<void> =>
   fs.writeFile(file, text, { flag: "wx", mode: ownerOnly, flush: true })
 
 /**

@@ -2,12 +2,9 @@
 import { Effect, Schema } from "effect"
 import { AccountDetails, CreatedLink, type LinkRequest } from "../../accounts/AccountAdmin.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import { type CommandFailed, noData, refused } from "../output/ExitCode.ts"
+import type { CommandFailed } from "../output/ExitCode.ts"
 import { type AdminUnavailable, askAdmin } from "./AdminRequest.ts"
-import { besideOr } from "./DataDirectory.ts"
-import { hasData } from "./KeyAccess.ts"
-import { loadConfig } from "./LoadConfig.ts"
-import { loggingLayer } from "./Logging.ts"
+import { reachOrOpen } from "./KeyAccess.ts"
 import type { ServerFile } from "./ServerFile.ts"
 
 /** `AccountAdmin`, with the errors `E` of the way to the server. `address` is where people reach the server. */
@@ -37,26 +34,21 @@ export const withAccounts = <A>(
     accounts: AccountClient<E>,
   ) => Effect.Effect<A, LaurelError | E>,
 ): Effect.Effect<A, CommandFailed> =>
-  Effect.gen(function* () {
-    const config = yield* loadConfig
-    const directory = config.dataDirectory
-    const publicUrl = config.publicUrl?.replace(/\/$/, "")
-    const alone = Effect.scoped(
-      Effect.gen(function* () {
-        if (!(yield* hasData(directory))) return yield* noData(directory)
-        const [{ openEngine }, { openAccounts }] = yield* Effect.promise(() =>
-          Promise.all([import("./OpenEngine.ts"), import("./OpenAccounts.ts")]),
-        )
-        const { services } = yield* openEngine(config)
-        const { admin } = yield* Effect.provide(openAccounts, services)
-        const address = publicUrl ?? `http://localhost:${config.port}`
-        return yield* Effect.mapError(use<never>({ address, ...admin }), refused)
-      }),
-    )
-    return yield* besideOr(
-      directory,
-      (server) =>
-        use(clientOf(server, publicUrl ?? server.url.replace("//127.0.0.1:", "//localhost:"))),
-      alone,
-    )
-  }).pipe(Effect.provide(loggingLayer()))
+  reachOrOpen({
+    makes: false,
+    beside: (server, { publicUrl }) =>
+      use(
+        clientOf(server, addressOf(publicUrl, server.url.replace("//127.0.0.1:", "//localhost:"))),
+      ),
+    alone: Effect.fnUntraced(function* ({ port, publicUrl }) {
+      const { openAccounts } = yield* Effect.promise(() => import("./OpenAccounts.ts"))
+      const { admin } = yield* openAccounts
+      return yield* use<never>({
+        address: addressOf(publicUrl, `http://localhost:${port}`),
+        ...admin,
+      })
+    }),
+  })
+
+const addressOf = (publicUrl: string | undefined, local: string): string =>
+  publicUrl?.replace(/\/$/, "") ?? local

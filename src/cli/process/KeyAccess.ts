@@ -1,15 +1,19 @@
 /** Access to the keys: through the running server of the data directory, or by opening the data directory. */
 import fs from "node:fs/promises"
 import path from "node:path"
-import { Console, Context, Effect } from "effect"
+import { Console, Effect } from "effect"
+import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import { type CommandFailed, noData, refused } from "../output/ExitCode.ts"
 import { type AdminClient, makeAdminClient } from "./AdminClient.ts"
 import type { AdminUnavailable } from "./AdminRequest.ts"
 import { besideOr } from "./DataDirectory.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { loggingLayer } from "./Logging.ts"
+import type { ServerFile } from "./ServerFile.ts"
 
 type Use<A> = <E extends AdminUnavailable>(
   keys: AdminClient<E>,
@@ -20,10 +24,28 @@ export const withKeys = <A>(
   use: Use<A>,
   { makes }: { readonly makes: boolean },
 ): Effect.Effect<A, CommandFailed> =>
+  reachOrOpen({
+    makes,
+    beside: (server) => use(makeAdminClient(server)),
+    alone: () => Effect.flatMap(ApiKeys, (keys) => use<never>(keys)),
+  })
+
+interface Access<A> {
+  /** Creates the data directory if there is none. */
+  readonly makes: boolean
+  readonly beside: (
+    server: ServerFile,
+    config: Config,
+  ) => Effect.Effect<A, LaurelError | AdminUnavailable>
+  readonly alone: (config: Config) => Effect.Effect<A, LaurelError, Engine | Accounts | ApiKeys>
+}
+
+/** Runs `beside` with the running server of the configured data directory, or `alone` after opening the directory. */
+export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
   Effect.gen(function* () {
     const config = yield* loadConfig
     const directory = config.dataDirectory
-    const alone = Effect.scoped(
+    const opened = Effect.scoped(
       Effect.gen(function* () {
         const isThere = yield* hasData(directory)
         if (!isThere && !makes) return yield* noData(directory)
@@ -35,13 +57,13 @@ export const withKeys = <A>(
             `Created a new data directory in ${path.resolve(directory)}. Only a server with this LAUREL_DATA_DIR knows the key.`,
           )
         }
-        return yield* Effect.mapError(use<never>(Context.get(services, ApiKeys)), refused)
+        return yield* Effect.mapError(Effect.provide(alone(config), services), refused)
       }),
     )
-    return yield* besideOr(directory, (server) => use(makeAdminClient(server)), alone)
+    return yield* besideOr(directory, (server) => beside(server, config), opened)
   }).pipe(Effect.provide(loggingLayer()))
 
-export const hasData = (directory: string): Effect.Effect<boolean> =>
+const hasData = (directory: string): Effect.Effect<boolean> =>
   Effect.promise(() =>
     fs.access(path.join(directory, "journal")).then(
       () => true,

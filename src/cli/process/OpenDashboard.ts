@@ -9,6 +9,7 @@ import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
 import type { Pages } from "../../http/pages/Pages.ts"
+import { writeNew } from "../output/Welcome.ts"
 
 export interface OpenedDashboard {
   readonly accounts: AccountAdmin["Service"]
@@ -33,7 +34,6 @@ export const openDashboard = Effect.fnUntraced(function* (
 })
 
 const fileName = "setup-link"
-const ownerOnly = 0o600
 
 /**
  * Writes the setup link to the file `setup-link` in the data directory, for its owner alone, in place of the one of the
@@ -47,8 +47,6 @@ export const keepSetupLink = (
     const file = path.resolve(directory, fileName)
     yield* Effect.promise(() => fs.rm(file, { force: true }))
     if (link === undefined) return undefined
-    const written = Effect.tryPromise(() =>
-      fs.writeFile(file, `${link}\n`, { flag: "wx", mode: ownerOnly, flush: true }),
-    )
+    const written = Effect.tryPromise(() => writeNew(file, `${link}\n`))
     return yield* Effect.match(written, { onSuccess: () => file, onFailure: () => undefined })
   })
