@@ -19,8 +19,8 @@ import { teamRoutes } from "./pages/team.ts"
 import { dashboardPrefix } from "./prefix.ts"
 import { Once } from "./request/Once.ts"
 import {
+  findRoute,
   type MemberVisit,
-  matchRoute,
   type PlaceVisit,
   type Route,
   type Services,
@@ -82,14 +82,12 @@ export const makeDashboard = (parts: DashboardParts): Pages => {
     if (request.method === "POST" && !site.isOwnForm(request))
       return yield* Effect.fail(foreignForm)
     const asked = request.path.slice(prefix.length).split("/").slice(1)
-    const route = routes.find(
-      (one) => one.method === request.method && matchRoute(one, asked) !== undefined,
-    )
-    if (route === undefined) return yield* Effect.fail(notFound)
+    const found = findRoute(routes, request.method, asked)
+    if (found === undefined) return yield* Effect.fail(notFound)
+    const { params, route } = found
     const cookie = site.cookie(request, "session")
     const member = cookie === undefined ? undefined : yield* people.find(cookie)
     const directory = yield* engine.readDirectory
-    const params = matchRoute(route, asked)!
     const place = member && placeOf(directory, params, member)
     const frame: Frame = {
       ...alone(request.path),

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import type { MemberVisit, Route } from "../request/Route.ts"
+import { type MemberVisit, orPage, type Route } from "../request/Route.ts"
 import { textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { alert, time } from "../view/Page.ts"
@@ -59,7 +59,7 @@ ${
   )
 })
 
-/** A form of the page: back to it, or the page with what is wrong. What needs a confirmation asks for it. */
+/** A form of the page: back to it, or the page with the reason of a refusal. */
 const formRoute = (
   path: string,
   part: Part,
@@ -68,12 +68,7 @@ const formRoute = (
   method: "POST",
   path: `/account/${path}`,
   access: "member",
-  answer: (visit) =>
-    Effect.catch(change(visit), (error) =>
-      error.code === "confirmation_required"
-        ? Effect.fail(error)
-        : accountPage(visit, { part, error }),
-    ),
+  answer: (visit) => orPage(change(visit), (error) => accountPage(visit, { part, error })),
 })
 
 const back = ({ prefix }: MemberVisit): Reply => redirect(`${prefix}/account`)

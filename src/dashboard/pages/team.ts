@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Access, Account, Invitation } from "../../domain/accounts/Account.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import type { MemberVisit, Route } from "../request/Route.ts"
+import { type MemberVisit, orPage, type Route } from "../request/Route.ts"
 import { emptyForm, otherFaults, selectField, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { alert, time } from "../view/Page.ts"
@@ -127,7 +127,7 @@ ${selectField({ name: "access", label: "Access", options: accessOptions(director
   )
 })
 
-/** A form of the page: back to it, or the page with what is wrong. What needs a confirmation asks for it. */
+/** A form of the page: back to it, or the page with the reason of a refusal. */
 const formRoute = (
   path: string,
   change: (visit: MemberVisit) => Effect.Effect<Reply, LaurelError>,
@@ -136,10 +136,8 @@ const formRoute = (
   path: `/team/${path}`,
   access: "owner",
   answer: (visit) =>
-    Effect.catch(change(visit), (error) =>
-      error.code === "confirmation_required"
-        ? Effect.fail(error)
-        : teamPage(path === "invite" ? visit : { ...visit, form: emptyForm }, error),
+    orPage(change(visit), (error) =>
+      teamPage(path === "invite" ? visit : { ...visit, form: emptyForm }, error),
     ),
 })
 

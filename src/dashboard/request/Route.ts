@@ -1,5 +1,5 @@
 /** What a page is: its path, who may ask for it, and what answers. */
-import type { Effect } from "effect"
+import { Effect } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { Member, People, Visitor } from "../../accounts/people/People.ts"
 import type { Role } from "../../domain/accounts/Account.ts"
@@ -48,6 +48,15 @@ export interface PlaceVisit extends MemberVisit {
   readonly place: Place
 }
 
+/** The answer of a form; refused, the page with the reason. A missing confirmation is asked for instead. */
+export const orPage = (
+  answer: Effect.Effect<Reply, LaurelError>,
+  page: (error: LaurelError) => Effect.Effect<Reply, LaurelError>,
+): Effect.Effect<Reply, LaurelError> =>
+  Effect.catch(answer, (error) =>
+    error.code === "confirmation_required" ? Effect.fail(error) : page(error),
+  )
+
 type Answer = Effect.Effect<Reply, LaurelError>
 
 /**
@@ -64,8 +73,21 @@ export type Route = { readonly method: "GET" | "POST"; readonly path: string } &
     }
 )
 
+/** The first route of `method` that matches the parts of a path, with the values of its named parts. */
+export const findRoute = (
+  routes: ReadonlyArray<Route>,
+  method: Route["method"],
+  asked: ReadonlyArray<string>,
+): { readonly route: Route; readonly params: Record<string, string> } | undefined => {
+  for (const route of routes) {
+    const params = route.method === method ? matchRoute(route, asked) : undefined
+    if (params !== undefined) return { route, params }
+  }
+  return undefined
+}
+
 /** The values of a route's named parts, or `undefined` where the path is another. */
-export const matchRoute = (
+const matchRoute = (
   { path }: Pick<Route, "path">,
   asked: ReadonlyArray<string>,
 ): Record<string, string> | undefined => {

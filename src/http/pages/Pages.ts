@@ -40,17 +40,19 @@ interface Owner {
 
 export class PageRequests {
   readonly #pages: Pages
+  /** The prefix with a slash: every request of the API is compared with it. */
+  readonly #under: string
   readonly #owner: Owner
   #running = 0
 
   constructor(pages: Pages, owner: Owner) {
     this.#pages = pages
+    this.#under = `${pages.prefix}/`
     this.#owner = owner
   }
 
   owns(path: string): boolean {
-    const { prefix } = this.#pages
-    return path === prefix || path.startsWith(`${prefix}/`)
+    return path.startsWith(this.#under) || path === this.#pages.prefix
   }
 
   handle(exchange: Exchange): void {
