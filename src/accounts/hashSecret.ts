@@ -6,7 +6,7 @@ import type { Engine } from "../engine/Engine.ts"
 
 const secretBytes = 32
 
-/** The secret in hex; made once, by whoever asks first. */
+/** The secret in hex; the first call creates it. */
 export const hashSecretOf = (engine: Engine["Service"]): Effect.Effect<string, LaurelError> =>
   Effect.gen(function* () {
     const { hashSecret } = yield* engine.readDirectory

@@ -12,7 +12,7 @@
  *                              ▼
  *                            stored: pending, and loaded when it is due; or succeeded, failed, dropped
  *
- * Ready and sending ones of which the store has no row are written later (`DeferredDeliveries.ts`): one that succeeds
+ * Ready and sending ones without a row in the store are written later (`DeferredDeliveries.ts`): one that succeeds
  * soon is written once. After a crash, the outbox expands their records again.
  *
  * Each endpoint with work has a supervised fiber, which begins attempts, loads due deliveries when memory has room, and

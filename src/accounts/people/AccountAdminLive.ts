@@ -1,4 +1,4 @@
-/** The management of accounts on behalf of the machine's operator, who names accounts and projects by what people call them. */
+/** Manages accounts for the operator of the machine. Accounts are named by e-mail address, projects by name. */
 import { Effect } from "effect"
 import { type Access, type Account, accountWithEmail } from "../../domain/accounts/Account.ts"
 import { type DirectoryState, projectNamed } from "../../domain/project/Directory.ts"

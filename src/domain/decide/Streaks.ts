@@ -6,8 +6,8 @@ import { userZone } from "../user/User.ts"
 import type { Draft } from "./Draft.ts"
 
 /**
- * Adds the event to the streaks that it counts for. Calls `grown` with the days before and after for each streak of which
- * a present or past run grew. A streak of `imported` history that is already over is noted as broken at once: a later
+ * Adds the event to the streaks that it counts for. For each streak with a present or past run that grew, calls
+ * `grown` with the days before and after. A streak of `imported` history that is already over is noted as broken at once: a later
  * tick would send a message for each.
  */
 export const extendStreaks = (

@@ -10,7 +10,7 @@ import type { Quest } from "./Quest.ts"
 import type { Rule } from "./Rule.ts"
 import type { Webhook } from "./Webhook.ts"
 
-/** A streak: local days in a row on each of which an event counts (`user/Streak.ts`). */
+/** A streak: consecutive local days, each with an event that counts (`user/Streak.ts`). */
 export interface StreakDefinition {
   readonly key: string
   /** The actions that count; empty: every action. */

@@ -18,8 +18,8 @@ import type { StreakDefinition } from "../project/Project.ts"
 import type { Zone } from "../values/Calendar.ts"
 
 /**
- * Consecutive local days from `first` to `last`, of which `frozen` were missed and forgiven, and `skipped` vanished by a
- * change of time zone.
+ * Consecutive local days from `first` to `last`. `frozen` of them were missed and forgiven; `skipped` of them do not exist,
+ * because the time zone changed.
  */
 export interface StreakRun {
   readonly first: number

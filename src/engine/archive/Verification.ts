@@ -40,7 +40,7 @@ export interface Verified {
 type Progress = (done: number, total: number) => void
 
 const usersInATurn = 200
-/** Tables of which this file checks only the checksums; `CountsCheck` and `WebhookCheck` read some of them. */
+/** Tables whose checksums alone this file checks; `CountsCheck` and `WebhookCheck` read some of them. */
 const plainTables = [
   "meta",
   "batches",

@@ -74,7 +74,7 @@ export class UserHistory {
     return this.#state.environments.userOf(environment, userId)?.lastDurable ?? 0
   }
 
-  /** The user's records below the sequence `before`, newest first, in chunks of which some may be empty. */
+  /** The user's records below the sequence `before`, newest first, in chunks; a chunk may be empty. */
   read(
     environment: string,
     userId: string,

@@ -3,7 +3,7 @@
  * make of them, so that a long journal needs no more memory than a slice of it. Nothing is decided and no record is
  * written: time stands still at the last record.
  *
- * Cost of a slice: that of a start, of which the users' heads are the most, and of a snapshot.
+ * A slice costs as much as a start, mostly for the users' heads, and a snapshot.
  */
 import { Array as Arr, Effect, Stream } from "effect"
 import { limits } from "../../Limits.ts"

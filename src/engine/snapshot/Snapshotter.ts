@@ -236,8 +236,8 @@ export class Snapshotter {
   }
 
   /**
-   * What is written of `actors`, up to `watermark`, of which records up to `offered` may be there. The callers' ids that are new go
-   * into `newIds`, by environment.
+   * The entries of `actors` up to `watermark`; records up to `offered` may be stored already. New callers' ids go into
+   * `newIds`, by environment.
    */
   *#entries(
     actors: ReadonlyArray<AnyActor>,

@@ -1,5 +1,5 @@
 /**
- * Throttles refusals, each of which costs a quarter of an event, so that they do not starve accepted requests. Each turn of
+ * Throttles refusals, so that they do not starve accepted requests: a refusal costs a quarter of an event. Each turn of
  * the event loop sends refusals for `overloadRefusalMs`; the rest waits for the next turn, in order. A caller that waits for
  * its refusal sends nothing on that connection, which bounds the load; `connectionsMax` bounds the queue.
  */

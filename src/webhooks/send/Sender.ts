@@ -5,7 +5,7 @@
  *   connection, or may open one.
  * - The status decides: a 2xx is success as soon as it arrives. Redirects are not followed.
  * - Everything is bounded, whatever the receiver does: the attempt by `timeoutMs`, header fields by
- *   `webhookHeaderBytesMax`, the body by `webhookReplyReadBytesMax`, of which the first `webhookReplyKeptBytesMax` are kept.
+ *   `webhookHeaderBytesMax`, the body by `webhookReplyReadBytesMax`; its first `webhookReplyKeptBytesMax` are kept.
  *   A longer body is cut off.
  * - The receiver may close a kept-open connection just as an attempt begins. Such an attempt is repeated once, on a new
  *   connection.
