@@ -18,7 +18,7 @@ import { Event, EventOutcome } from "../../src/http/api/Events.ts"
 import { writeProblems } from "../../src/http/api/Problems.ts"
 import { decodeEventBody, type EventInput } from "../../src/http/body/EventDecoder.ts"
 import { JsonText } from "../../src/http/body/JsonText.ts"
-import { compileRoutes, type Handlers } from "../../src/http/contract/Interpreter.ts"
+import { compileOperations, type Handlers, routerOf } from "../../src/http/contract/Interpreter.ts"
 import { Pipeline } from "../../src/http/pipeline/Pipeline.ts"
 import { RequestMetrics } from "../../src/http/request/RequestMetrics.ts"
 import { Listener } from "../../src/http/server/Listener.ts"
@@ -94,7 +94,7 @@ const pipeline = (reply: string): Server => {
     },
   }
   const handler = new Pipeline({
-    router: compileRoutes(Api, { events }, new Map()),
+    router: routerOf(compileOperations(Api, { events }), new Map()),
     accounts,
     metrics,
     run: (effect) => Effect.runFork(effect),

@@ -4,13 +4,21 @@
  * once, and change things only by a POST from one of their own forms.
  */
 import { Effect } from "effect"
+import type { Caller } from "../accounts/Accounts.ts"
 import type { ApiKeys } from "../accounts/ApiKeys.ts"
 import type { Member, People } from "../accounts/people/People.ts"
-import { includesRole, roleIn } from "../domain/accounts/Account.ts"
-import { type DirectoryState, environmentNames, projectNamed } from "../domain/project/Directory.ts"
+import { includesRole, type Role, roleIn } from "../domain/accounts/Account.ts"
+import {
+  type DirectoryState,
+  environmentId,
+  environmentNames,
+  projectNamed,
+} from "../domain/project/Directory.ts"
 import { errorKinds, type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import type { Engine } from "../engine/Engine.ts"
+import type { Operations } from "../http/contract/Operations.ts"
 import type { PageRequest, Pages } from "../http/pages/Pages.ts"
+import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
@@ -30,7 +38,7 @@ import { Site, type SiteOptions } from "./request/Site.ts"
 import { Assets } from "./view/Assets.ts"
 import { emptyForm, Form } from "./view/Forms.ts"
 import { type Content, html } from "./view/Html.ts"
-import { type Frame, type Place, page } from "./view/Page.ts"
+import { type Frame, type Place, page, placePath } from "./view/Page.ts"
 import { pageReply, type Reply, redirect, withCookies } from "./view/Replies.ts"
 
 export const routes: ReadonlyArray<Route> = [
@@ -42,6 +50,7 @@ export const routes: ReadonlyArray<Route> = [
 
 export interface DashboardParts extends SiteOptions {
   readonly engine: Engine["Service"]
+  readonly operations: Operations
   readonly people: People["Service"]
   readonly keys: ApiKeys["Service"]
 }
@@ -50,7 +59,7 @@ const notFound = laurelError("not_found", "No page has this address, or you have
 const day = 86_400
 
 export const makeDashboard = (parts: DashboardParts): Pages => {
-  const { engine, keys, people } = parts
+  const { engine, keys, operations, people } = parts
   const prefix = dashboardPrefix
   const site = new Site(parts)
   const assets = new Assets(prefix)
@@ -75,7 +84,7 @@ export const makeDashboard = (parts: DashboardParts): Pages => {
 
   const answer = Effect.fnUntraced(function* (
     request: PageRequest,
-  ): Effect.fn.Return<Reply, LaurelError> {
+  ): Effect.fn.Return<Reply | StreamedReply, LaurelError> {
     if (!site.isKnownName(request)) return yield* Effect.fail(unknownName)
     const asset = request.method === "GET" ? assets.find(request.path) : undefined
     if (asset !== undefined) return asset
@@ -131,7 +140,7 @@ export const makeDashboard = (parts: DashboardParts): Pages => {
     visit: Visit,
     member: Member | undefined,
     place: Place | undefined,
-  ): Effect.Effect<Reply, LaurelError> => {
+  ): Effect.Effect<Reply | StreamedReply, LaurelError> => {
     if (route.access === "anyone") return route.answer(visit)
     if (member === undefined) {
       const next = encodeURIComponent(cameFrom(visit.request))
@@ -144,7 +153,14 @@ export const makeDashboard = (parts: DashboardParts): Pages => {
     }
     const role = place && roleIn(member.account, place.project.id)
     if (place === undefined || role === undefined) return Effect.fail(notFound)
-    const placeVisit: PlaceVisit = { ...memberVisit, place }
+    const caller = callerOf(member, place, role)
+    const placeVisit: PlaceVisit = {
+      ...memberVisit,
+      place,
+      base: placePath(prefix, place),
+      ask: (name, callParts) => operations.ask(caller, name, callParts),
+      open: (name, callParts) => operations.open(caller, name, callParts),
+    }
     return includesRole(role, route.role) ? route.answer(placeVisit) : Effect.fail(roleTooLow)
   }
 
@@ -157,6 +173,16 @@ export const makeDashboard = (parts: DashboardParts): Pages => {
     refused: (error) => errorPage(error, alone("")),
   }
 }
+
+/** Whom the operations answer: an account in one of its environments. It has no rate limit. */
+const callerOf = ({ account }: Member, { environment, project }: Place, role: Role): Caller => ({
+  keyId: account.id,
+  projectId: project.id,
+  environmentName: environment,
+  environment: environmentId(project.id, environment),
+  scope: includesRole(role, "admin") ? "full" : "read",
+  tier: "enterprise",
+})
 
 /** Where somebody is sent back to: the page itself, or for a form the page it stands on. */
 const cameFrom = ({ headers, method, path }: PageRequest): string => {

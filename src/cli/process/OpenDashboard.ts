@@ -6,14 +6,16 @@ import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { Config } from "../../config/Config.ts"
+import { dashboardPrefix } from "../../dashboard/prefix.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
-import type { Pages } from "../../http/pages/Pages.ts"
+import type { Operations } from "../../http/contract/Operations.ts"
+import type { MakePages } from "../../http/pages/Pages.ts"
 import { writeNew } from "../output/Welcome.ts"
 
 export interface OpenedDashboard {
   readonly accounts: AccountAdmin["Service"]
-  readonly pages: Pages
+  readonly pages: MakePages
   /** The token of the link that makes the first owner; `undefined` once there is one. */
   readonly setupToken: string | undefined
 }
@@ -29,7 +31,11 @@ export const openDashboard = Effect.fnUntraced(function* (
   const keys = yield* ApiKeys
   const { admin, people } = yield* openAccounts
   const { dashboardInsecure: insecure, publicUrl } = config
-  const pages = makeDashboard({ engine, people, keys, publicUrl, insecure })
+  const parts = { engine, people, keys, publicUrl, insecure }
+  const pages = {
+    prefix: dashboardPrefix,
+    make: (operations: Operations) => makeDashboard({ ...parts, operations }),
+  }
   return { accounts: admin, pages, setupToken: yield* people.setUp }
 })
 

@@ -5,7 +5,9 @@ import type { Member, People, Visitor } from "../../accounts/people/People.ts"
 import type { Role } from "../../domain/accounts/Account.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { BodyOf, CallParts, OperationName } from "../../http/contract/Operations.ts"
 import type { PageRequest } from "../../http/pages/Pages.ts"
+import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
 import type { Form } from "../view/Forms.ts"
 import type { Content } from "../view/Html.ts"
 import type { Place } from "../view/Page.ts"
@@ -44,8 +46,19 @@ export interface MemberVisit extends Visit {
   readonly member: Member
 }
 
+/** A request for a page of an environment. `ask` and `open` call operations of the contract there, as the role may. */
 export interface PlaceVisit extends MemberVisit {
   readonly place: Place
+  /** The path of the environment's pages, such as `/dashboard/shop/production`. */
+  readonly base: string
+  readonly ask: <Name extends OperationName>(
+    name: Name,
+    parts?: CallParts<Name>,
+  ) => Effect.Effect<BodyOf<Name>, LaurelError>
+  readonly open: <Name extends OperationName>(
+    name: Name,
+    parts?: CallParts<Name>,
+  ) => Effect.Effect<StreamedReply, LaurelError>
 }
 
 /** The answer of a form; refused, the page with the reason. A missing confirmation is asked for instead. */
@@ -57,7 +70,7 @@ export const orPage = (
     error.code === "confirmation_required" ? Effect.fail(error) : page(error),
   )
 
-type Answer = Effect.Effect<Reply, LaurelError>
+type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
 
 /**
  * `path` follows the prefix; `:name` stands for one part. A route of a project is in one of its environments, and

@@ -52,35 +52,41 @@ type AnyOperations = {
 }
 
 /**
- * The router of `api`. `operations` has the handlers of endpoints with a key, by group and endpoint; `plain` those of
- * all other paths, declared or not.
+ * The operations of `api`: its endpoints with a key, each with its handler. A missing handler throws.
  */
-export const compileRoutes = <Id extends string, Groups extends HttpApiGroup.Constraint>(
+export const compileOperations = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
   operations: AnyOperations,
-  plain: ReadonlyMap<string, PlainHandler>,
-): Router<HttpRoute> => {
-  const routes: Array<HttpRoute> = []
+): ReadonlyArray<CompiledOperation> => {
+  const compiled: Array<CompiledOperation> = []
   HttpApi.reflect(api, {
     onGroup: () => {},
     onEndpoint: (reflected) => {
       const { endpoint, group } = reflected
-      if (endpoint.middlewares.has(ApiKey)) {
-        const found = operations[group.identifier]?.[endpoint.identifier]
-        if (found === undefined) {
-          throw new Error(`No handler for ${group.identifier}.${endpoint.identifier}`)
-        }
-        const operation = compileOperation(reflected, found)
-        const { method, path } = operation
-        routes.push(
-          { kind: "operation", method, path, operation },
-          { kind: "operation", method, path: `/api${path}`, operation },
-        )
-      } else if (!plain.has(endpoint.path)) {
-        throw new Error(`No handler for ${endpoint.path}`)
+      if (!endpoint.middlewares.has(ApiKey)) return
+      const found = operations[group.identifier]?.[endpoint.identifier]
+      if (found === undefined) {
+        throw new Error(`No handler for ${group.identifier}.${endpoint.identifier}`)
       }
+      compiled.push(compileOperation(reflected, found))
     },
   })
+  return compiled
+}
+
+/** The router of the operations and of `plain`, the handlers of all other paths, declared or not. */
+export const routerOf = (
+  operations: ReadonlyArray<CompiledOperation>,
+  plain: ReadonlyMap<string, PlainHandler>,
+): Router<HttpRoute> => {
+  const routes: Array<HttpRoute> = []
+  for (const operation of operations) {
+    const { method, path } = operation
+    routes.push(
+      { kind: "operation", method, path, operation },
+      { kind: "operation", method, path: `/api${path}`, operation },
+    )
+  }
   for (const [path, handle] of plain) routes.push({ kind: "plain", method: "GET", path, handle })
   return new Router(routes)
 }

@@ -2,7 +2,6 @@
  * The implementation of an endpoint, and its compilation at start to the parts that a request needs: decoders, scopes, bounds
  * of the body.
  */
-import type { IncomingMessage } from "node:http"
 import { Context, type Effect, Result, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../../accounts/Accounts.ts"
@@ -16,6 +15,7 @@ import { inputDecoder } from "../body/InputDecoder.ts"
 import type { JsonText } from "../body/JsonText.ts"
 import type { HeaderList } from "../request/Exchange.ts"
 import {
+  type HeaderFields,
   noParts,
   parseHeaders,
   parseParams,
@@ -101,7 +101,7 @@ export interface CompiledOperation {
   readonly bodyOptional: boolean
   readonly params: (raw: ReadonlyArray<string>) => Decoded
   readonly query: (text: string) => Decoded
-  readonly headers: (request: IncomingMessage) => Decoded
+  readonly headers: (request: HeaderFields) => Decoded
   readonly payload: (body: Buffer, mediaType: string) => MaybeLater<unknown>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
@@ -159,7 +159,7 @@ export const compileOperation = (
       annotations,
       HttpApi.HeadersParseOptions,
       "header",
-      (request: IncomingMessage) => parseHeaders(headerNames, request),
+      (request: HeaderFields) => parseHeaders(headerNames, request),
     ),
     payload,
     moreFaults: (body, caller) => {
@@ -173,6 +173,27 @@ export const compileOperation = (
     handleWithCallback: operation.handleWithCallback,
   }
 }
+
+/**
+ * The faults of a request's parts with those of its body: faults of form first; then `moreFaults`, unless at or inside a
+ * place already listed.
+ */
+export const allFaults = (
+  operation: CompiledOperation,
+  faults: ReadonlyArray<Fault>,
+  body: Buffer,
+  caller: Caller,
+): ReadonlyArray<Fault> => {
+  if (faults.length >= limits.faultsMax) return faults.slice(0, limits.faultsMax)
+  const more = operation.moreFaults(body, caller)
+  const others = more.filter(({ pointer }) => !faults.some(isAround(pointer)))
+  return [...faults, ...others].slice(0, limits.faultsMax)
+}
+
+const isAround =
+  (pointer: string) =>
+  (fault: Fault): boolean =>
+    pointer === fault.pointer || pointer.startsWith(`${fault.pointer}/`)
 
 const fieldsOf = (schema: Schema.Top | undefined): ReadonlyArray<string> =>
   schema?.ast._tag === "Objects"

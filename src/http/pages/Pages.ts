@@ -10,7 +10,11 @@ import { shuttingDown } from "../../engine/actor/refusals.ts"
 import { limits } from "../../Limits.ts"
 import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts"
 import type { PlainReply } from "../contract/Interpreter.ts"
+import type { Operations } from "../contract/Operations.ts"
 import type { Exchange, RunForRequest } from "../request/Exchange.ts"
+import type { StreamedReply, Streams } from "../stream/StreamedReply.ts"
+
+const streamHeaders = ["Cache-Control", "no-store", "X-Content-Type-Options", "nosniff"]
 
 /** A request for a page. `path` is as it was sent, without its query. */
 export interface PageRequest {
@@ -28,13 +32,20 @@ export interface Pages {
   /** Under this path, such as `/dashboard`, every request is theirs. */
   readonly prefix: string
   /** A page, or a refusal: `refused` makes the page of an error that was met before. */
-  readonly answer: (request: PageRequest) => Effect.Effect<PlainReply, LaurelError>
+  readonly answer: (request: PageRequest) => Effect.Effect<PlainReply | StreamedReply, LaurelError>
   readonly refused: (error: LaurelError, requestId: string) => PlainReply
+}
+
+/** Pages that ask operations of the contract in process. */
+export interface MakePages {
+  readonly prefix: string
+  readonly make: (operations: Operations) => Pages
 }
 
 interface Owner {
   readonly isDraining: () => boolean
   readonly run: RunForRequest
+  readonly streams: Streams
   readonly failed: (exchange: Exchange, cause: Cause.Cause<unknown>) => void
 }
 
@@ -111,7 +122,11 @@ export class PageRequests {
     this.#send(exchange, { ...reply, headers: [...(reply.headers ?? []), ...headers] })
   }
 
-  #send(exchange: Exchange, { body, contentType, headers, status }: PlainReply): void {
-    exchange.reply(status, contentType, body, headers)
+  #send(exchange: Exchange, reply: PlainReply | StreamedReply): void {
+    if ("stream" in reply) {
+      this.#owner.streams.send(exchange, 200, reply, streamHeaders)
+      return
+    }
+    exchange.reply(reply.status, reply.contentType, reply.body, reply.headers)
   }
 }

@@ -11,7 +11,7 @@ import {
   laurelError,
 } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import type { CompiledOperation } from "../contract/Operation.ts"
+import { allFaults, type CompiledOperation } from "../contract/Operation.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 
@@ -81,12 +81,8 @@ export class OpenRequest {
     this.refuse(together ? invalidRequest(this.#withMore(faults, body)) : error)
   }
 
-  /** Faults of form first; then others, unless at or inside a place already listed. */
   #withMore(faults: ReadonlyArray<Fault>, body: Buffer): ReadonlyArray<Fault> {
-    if (faults.length >= limits.faultsMax) return faults.slice(0, limits.faultsMax)
-    const more = this.operation.moreFaults(body, this.exchange.caller!)
-    const others = more.filter(({ pointer }) => !faults.some(isAround(pointer)))
-    return [...faults, ...others].slice(0, limits.faultsMax)
+    return allFaults(this.operation, faults, body, this.exchange.caller!)
   }
 
   /** Consumes the rest of the payload's cost; `false`: refused with 429. */
@@ -115,11 +111,6 @@ export class OpenRequest {
     exchange.refuse(error, headers)
   }
 }
-
-const isAround =
-  (pointer: string) =>
-  (fault: Fault): boolean =>
-    pointer === fault.pointer || pointer.startsWith(`${fault.pointer}/`)
 
 const wholeUnits = (bytes: number): number => Math.floor(bytes / limits.rateLimitUnitBytes)
 

@@ -68,6 +68,7 @@ export class Pipeline implements RequestHandler {
       parts.pages &&
       new PageRequests(parts.pages, {
         run,
+        streams: this.#streams,
         isDraining: () => this.draining,
         failed: (exchange, cause) => this.#failed(exchange, cause),
       })

@@ -8,6 +8,9 @@ import { limits } from "../../Limits.ts"
 import type { FaultCode } from "../api/Checks.ts"
 import { pointerStep } from "../body/SchemaFaults.ts"
 
+/** The header fields of a request, as Node shows them. */
+export type HeaderFields = Pick<IncomingMessage, "headers" | "headersDistinct">
+
 type Parts = Result.Result<Record<string, string>, ReadonlyArray<Fault>>
 
 const fault = (pointer: string, code: FaultCode, detail: string): Fault => ({
@@ -90,7 +93,7 @@ export const bearerKey = (header: string | undefined): string | undefined =>
   header === undefined ? undefined : bearer.exec(header)?.[1]
 
 /** The header fields that an operation declares (`names`, in lower case) by name, each at most once. */
-export const parseHeaders = (names: ReadonlyArray<string>, request: IncomingMessage): Parts => {
+export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields): Parts => {
   let found: Record<string, string> | undefined
   const faults: Array<Fault> = []
   for (const name of names) {

@@ -16,10 +16,11 @@ import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { AllowedRanges } from "../../webhooks/send/AddressGuard.ts"
 import type { WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import { Api } from "../api/Api.ts"
-import { alive, compileRoutes, type PlainHandler } from "../contract/Interpreter.ts"
+import { alive, compileOperations, type PlainHandler, routerOf } from "../contract/Interpreter.ts"
+import { makeOperations } from "../contract/Operations.ts"
 import { makeDocs } from "../docs/Docs.ts"
 import { handlersOf } from "../handlers/Handlers.ts"
-import type { Pages } from "../pages/Pages.ts"
+import type { MakePages } from "../pages/Pages.ts"
 import { Admission, type AdmissionBounds } from "../pipeline/Admission.ts"
 import { Pipeline } from "../pipeline/Pipeline.ts"
 import { EventMetrics, RequestMetrics } from "../request/RequestMetrics.ts"
@@ -39,8 +40,8 @@ export interface ServeOptions extends Address {
 
 /** What the engine's take-over brings beside the engine. */
 export interface TakeOver {
-  /** Pages beside the API; without them nothing answers there. */
-  readonly pages?: Pages | undefined
+  /** Pages beside the API, which ask its operations; without them nothing answers there. */
+  readonly pages?: MakePages | undefined
 }
 
 export type ServerBounds = ListenerBounds &
@@ -95,16 +96,19 @@ export const listenHttp = Effect.fnUntraced(function* (
       accounts,
       heartbeatMs: bounds.streamHeartbeatMs,
     }
+    const operations = compileOperations(
+      Api,
+      handlersOf(engine, webhooks, streams, eventMetrics, bounds.erasureMs),
+    )
     const admission = new Admission(bounds, () => listener.connections)
     const pipeline = new Pipeline({
-      router: compileRoutes(
-        Api,
-        handlersOf(engine, webhooks, streams, eventMetrics, bounds.erasureMs),
+      router: routerOf(
+        operations,
         new Map([...docs, ["/healthz", () => alive], ["/readyz", ready]]),
       ),
       accounts,
       admission,
-      pages,
+      pages: pages?.make(makeOperations(operations)),
       metrics: requestMetrics,
       run: (effect, requestId) => {
         const annotated = Context.add(context, References.CurrentLogAnnotations, { requestId })

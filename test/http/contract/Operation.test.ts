@@ -8,7 +8,11 @@ import { invalidRequest } from "../../../src/domain/values/Errors.ts"
 import { integer, text } from "../../../src/http/api/Checks.ts"
 import { ApiKey, idempotencyHeaders, mergePatch } from "../../../src/http/api/Common.ts"
 import { completeReference } from "../../../src/http/api/Reference.ts"
-import { compileRoutes, type Handlers } from "../../../src/http/contract/Interpreter.ts"
+import {
+  compileOperations,
+  type Handlers,
+  routerOf,
+} from "../../../src/http/contract/Interpreter.ts"
 import { Pipeline } from "../../../src/http/pipeline/Pipeline.ts"
 import { Exchange } from "../../../src/http/request/Exchange.ts"
 import { RequestMetrics } from "../../../src/http/request/RequestMetrics.ts"
@@ -76,7 +80,7 @@ beforeAll(async () => {
   const accounts = new TestAccounts()
   accounts.addKey(fullKey)
   const pipeline = new Pipeline({
-    router: compileRoutes(Api, { things }, new Map()),
+    router: routerOf(compileOperations(Api, { things }), new Map()),
     accounts,
     metrics: new RequestMetrics(new Metrics()),
     run: (effect) => Effect.runFork(effect),
