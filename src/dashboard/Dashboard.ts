@@ -17,7 +17,7 @@ import {
 import { errorKinds, type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import type { Engine } from "../engine/Engine.ts"
 import type { Operations } from "../http/contract/Operations.ts"
-import type { PageRequest, Pages } from "../http/pages/Pages.ts"
+import type { MakePages, PageRequest, Pages } from "../http/pages/Pages.ts"
 import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
@@ -50,7 +50,6 @@ export const routes: ReadonlyArray<Route> = [
 
 export interface DashboardParts extends SiteOptions {
   readonly engine: Engine["Service"]
-  readonly operations: Operations
   readonly people: People["Service"]
   readonly keys: ApiKeys["Service"]
 }
@@ -58,8 +57,13 @@ export interface DashboardParts extends SiteOptions {
 const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
 const day = 86_400
 
-export const makeDashboard = (parts: DashboardParts): Pages => {
-  const { engine, keys, operations, people } = parts
+export const makeDashboard = (parts: DashboardParts): MakePages => ({
+  prefix: dashboardPrefix,
+  make: (operations) => pagesOf(parts, operations),
+})
+
+const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
+  const { engine, keys, people } = parts
   const prefix = dashboardPrefix
   const site = new Site(parts)
   const assets = new Assets(prefix)

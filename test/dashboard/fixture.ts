@@ -6,10 +6,8 @@ import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import type { People } from "../../src/accounts/people/People.ts"
 import * as PeopleLive from "../../src/accounts/people/PeopleLive.ts"
 import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
-import { dashboardPrefix } from "../../src/dashboard/prefix.ts"
 import type { SiteOptions } from "../../src/dashboard/request/Site.ts"
 import { Engine } from "../../src/engine/Engine.ts"
-import type { Operations } from "../../src/http/contract/Operations.ts"
 import { Readiness } from "../../src/http/server/Readiness.ts"
 import { listenHttp } from "../../src/http/server/Server.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
@@ -104,11 +102,8 @@ export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<D
   const accounts = await run(Effect.provide(AccountsLive.make, services))
   const keys = Context.get(accounts, ApiKeys)
   const people = await run(Effect.provide(PeopleLive.make, services))
-  const parts = { engine, keys, people, publicUrl: undefined, insecure: false, ...site }
-  const pages = {
-    prefix: dashboardPrefix,
-    make: (operations: Operations) => makeDashboard({ ...parts, operations }),
-  }
+  const dashboard = { engine, keys, people, publicUrl: undefined, insecure: false, ...site }
+  const pages = makeDashboard(dashboard)
   const readiness = { phase: "ready", doing: "" } as const
   const { takeOver, url } = await run(
     listenHttp({

@@ -6,10 +6,8 @@ import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { Config } from "../../config/Config.ts"
-import { dashboardPrefix } from "../../dashboard/prefix.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
-import type { Operations } from "../../http/contract/Operations.ts"
 import type { MakePages } from "../../http/pages/Pages.ts"
 import { writeNew } from "../output/Welcome.ts"
 
@@ -31,11 +29,7 @@ export const openDashboard = Effect.fnUntraced(function* (
   const keys = yield* ApiKeys
   const { admin, people } = yield* openAccounts
   const { dashboardInsecure: insecure, publicUrl } = config
-  const parts = { engine, people, keys, publicUrl, insecure }
-  const pages = {
-    prefix: dashboardPrefix,
-    make: (operations: Operations) => makeDashboard({ ...parts, operations }),
-  }
+  const pages = makeDashboard({ engine, people, keys, publicUrl, insecure })
   return { accounts: admin, pages, setupToken: yield* people.setUp }
 })
 
