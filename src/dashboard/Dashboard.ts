@@ -56,6 +56,15 @@ export interface DashboardParts extends SiteOptions {
 
 const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
 const day = 86_400
+const environmentPath = "/:project/:environment"
+/** The pages of an environment, by what follows its path. */
+const placePages = new Set(
+  routes.flatMap(({ method, path }) =>
+    method === "GET" && path.startsWith(environmentPath)
+      ? [path.slice(environmentPath.length)]
+      : [],
+  ),
+)
 
 export const makeDashboard = (parts: DashboardParts): MakePages => ({
   prefix: dashboardPrefix,
@@ -84,7 +93,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       ? reply
       : { ...reply, headers: [...reply.headers, "Retry-After", String(seconds)] }
   }
-  const alone = (path: string): Frame => ({ prefix, assets, path })
+  const alone = (path: string): Frame => ({ prefix, assets, placePages, path })
 
   const answer = Effect.fnUntraced(function* (
     request: PageRequest,

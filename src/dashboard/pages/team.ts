@@ -4,6 +4,7 @@ import type { Access, Account, Invitation } from "../../domain/accounts/Account.
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { type MemberVisit, orPage, type Route } from "../request/Route.ts"
+import { confirmButton } from "../view/Dialogs.ts"
 import { emptyForm, otherFaults, selectField, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { alert, time } from "../view/Page.ts"
@@ -41,20 +42,6 @@ const accessOptions = ({ projects }: DirectoryState): ReadonlyArray<readonly [st
   ]),
 ]
 
-const confirmed = (
-  id: string,
-  {
-    action,
-    button,
-    detail,
-    title,
-  }: Readonly<Record<"action" | "button" | "detail" | "title", string>>,
-): Html =>
-  html`<button class="danger" command="show-modal" commandfor="${id}">${button}</button>
-<dialog id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2><p>${detail}</p>
-<div class="row"><button command="close" commandfor="${id}" autofocus>Cancel</button>
-<form method="post" action="${action}"><button class="danger">${button}</button></form></div></dialog>`
-
 const accountRow = (visit: MemberVisit, account: Account): Html => {
   const { directory, member, prefix } = visit
   const action = `${prefix}/team/${account.id}`
@@ -70,9 +57,9 @@ const accountRow = (visit: MemberVisit, account: Account): Html => {
     html` <span class="hint">${accessLabel(account.access, directory)}</span>`
   }</td>
 <td>${time(account.createdAt)}</td>
-<td><form method="post" action="${action}/reset"><button>Reset link</button></form> ${confirmed(
-    `remove-${account.id}`,
+<td><form method="post" action="${action}/reset"><button>Reset link</button></form> ${confirmButton(
     {
+      id: `remove-${account.id}`,
       action: `${action}/remove`,
       button: "Remove",
       title: `Remove ${account.name}?`,

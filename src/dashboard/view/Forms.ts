@@ -1,5 +1,8 @@
-/** Forms: what a browser sent, and the fields of a page with the faults of the last try beside them. */
-import type { Fault } from "../../domain/values/Errors.ts"
+/**
+ * Forms: what a browser sent, and the fields of a page with the faults of the last try beside them. A field's name is the
+ * path of its member with dots (`reward.xp`, `where.0.value`), so the pointer of a fault names its field.
+ */
+import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { type Content, type Html, html } from "./Html.ts"
 
 /** A form as it was sent; a field that is absent is empty. */
@@ -12,6 +15,39 @@ export class Form {
 
   text(name: string): string {
     return this.#fields.get(name) ?? ""
+  }
+
+  /** A text that was typed; `undefined` for none. */
+  optional(name: string): string | undefined {
+    const text = this.text(name).trim()
+    return text === "" ? undefined : text
+  }
+
+  /** A number that was typed, `undefined` for none; what is none stays a text, for the schema to refuse. */
+  number(name: string): number | string | undefined {
+    const text = this.optional(name)
+    return text !== undefined && Number.isFinite(Number(text)) ? Number(text) : text
+  }
+
+  checked(name: string): boolean {
+    return this.#fields.has(name)
+  }
+
+  /** The lines of a text area that are not empty. */
+  lines(name: string): ReadonlyArray<string> {
+    const lines = this.text(name).split(/\r?\n/)
+    return lines.map((line) => line.trim()).filter((line) => line !== "")
+  }
+
+  /** The numbers n for which there is a field `name.n` or `name.n.…`, in order; at most `max`. */
+  indices(name: string, max: number): ReadonlyArray<number> {
+    const found = new Set<number>()
+    for (const field of this.#fields.keys()) {
+      if (!field.startsWith(`${name}.`)) continue
+      const [index = ""] = field.slice(name.length + 1).split(".")
+      if (/^\d{1,4}$/.test(index)) found.add(Number(index))
+    }
+    return [...found].sort((one, other) => one - other).slice(0, max)
   }
 
   all(name: string): ReadonlyArray<string> {
@@ -27,12 +63,18 @@ interface Field {
   /** One sentence below the field. */
   readonly hint?: Content
   readonly faults?: ReadonlyArray<Fault> | undefined
-  /** Pointers of faults that are shown here; the name with a slash before it, if not given. */
+  /** The pointer of the faults that are shown here; `/where/0/value` for a field `where.0.value`, if not given. */
   readonly pointer?: string
 }
 
+const pointerOf = (name: string): string => `/${name.replaceAll(".", "/")}`
+
 /** The details of the faults at a field. */
-const faultsAt = ({ faults = [], name, pointer = `/${name}` }: Field): ReadonlyArray<string> =>
+const faultsAt = ({
+  faults = [],
+  name,
+  pointer = pointerOf(name),
+}: Pick<Field, "faults" | "name" | "pointer">): ReadonlyArray<string> =>
   faults.filter((fault) => fault.pointer === pointer).map(({ detail }) => detail)
 
 const around = (field: Field, control: (describedBy: Html) => Html): Html => {
@@ -54,7 +96,7 @@ ${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${deta
 export const textField = (
   field: Field & {
     readonly value?: string
-    readonly type?: "email" | "password" | "text"
+    readonly type?: "date" | "datetime-local" | "email" | "password" | "search" | "text" | "url"
     readonly autocomplete?: string
     readonly required?: boolean
     readonly charactersMax?: number
@@ -68,6 +110,64 @@ export const textField = (
         charactersMax !== undefined && html` maxlength="${charactersMax}"`
       }${required === true && html` required`}${attributes}>`,
   )
+}
+
+/** A number; typed as text, so that a wrong one comes back as it was. */
+export const numberField = (
+  field: Field & {
+    readonly value?: number | string | null | undefined
+    readonly required?: boolean
+  },
+): Html => {
+  const { name, required, value } = field
+  return around(
+    field,
+    (attributes) =>
+      html`<input id="${name}" name="${name}" inputmode="decimal" autocomplete="off" value="${value}"${
+        required === true && html` required`
+      }${attributes}>`,
+  )
+}
+
+export const areaField = (
+  field: Field & {
+    readonly value?: string
+    readonly rows?: number
+    readonly code?: boolean
+  },
+): Html => {
+  const { code, name, rows = 4, value = "" } = field
+  // A browser drops one line break after the tag.
+  return around(
+    field,
+    (attributes) =>
+      html`<textarea id="${name}" name="${name}" rows="${rows}" autocomplete="off" spellcheck="false"${
+        code === true && html` class="code"`
+      }${attributes}>\n${value}</textarea>`,
+  )
+}
+
+export const checkField = (field: Field & { readonly checked: boolean }): Html => {
+  const { checked, hint, label, name } = field
+  return html`<div class="field check"><label><input type="checkbox" id="${name}" name="${name}" value="true"${
+    checked && html` checked`
+  }${hint !== undefined && html` aria-describedby="${name}-hint"`}> ${label}</label>
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`
+}
+
+/** Fields that belong together, with the faults of the whole at `name`. */
+export const group = (
+  {
+    faults,
+    legend,
+    name,
+  }: { readonly legend: string; readonly name: string } & Pick<Field, "faults">,
+  fields: Content,
+): Html => {
+  const details = faultsAt({ name, faults })
+  return html`<fieldset${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${legend}</legend>
+${details.length > 0 && html`<p class="fault" id="${name}-fault">${legend} ${details.join("; ")}.</p>`}
+${fields}</fieldset>`
 }
 
 export const selectField = (
@@ -85,11 +185,28 @@ export const selectField = (
       )}</select>`,
   )
 
+/**
+ * The reasons for which a try was refused that no field shows: all of an error without places, and the faults at places
+ * that have no field. `fields` are the names of all fields and groups of the form.
+ */
+export const refusal = (
+  error: LaurelError | undefined,
+  fields: ReadonlyArray<string>,
+): Html | undefined => {
+  if (error === undefined) return undefined
+  if (error.errors === undefined) return html`<p class="alert" role="alert">${error.detail}</p>`
+  const others = otherFaults(error.errors, fields)
+  const shown = error.errors.length - others.length
+  return html`<div class="alert" role="alert"><p>${
+    shown > 0 ? "Nothing was saved: see the fields that are marked." : "Nothing was saved."
+  }</p>${others.length > 0 && html`<ul>${others.map((other) => html`<li>${other}</li>`)}</ul>`}</div>`
+}
+
 /** The faults of a try that belong to no field of the form. */
 export const otherFaults = (
   faults: ReadonlyArray<Fault> | undefined,
   fields: ReadonlyArray<string>,
 ): ReadonlyArray<string> =>
   (faults ?? [])
-    .filter(({ pointer }) => !fields.some((name) => pointer === `/${name}`))
+    .filter(({ pointer }) => !fields.some((name) => pointer === pointerOf(name)))
     .map(({ detail, pointer }) => `${pointer}: ${detail}`)

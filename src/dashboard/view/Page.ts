@@ -18,6 +18,8 @@ export interface Frame {
   readonly place?: Place | undefined
   /** Projects that the account has access to, by name. */
   readonly projects?: ReadonlyArray<Project>
+  /** What follows the path of an environment at each of its pages. */
+  readonly placePages: ReadonlySet<string>
   /** The path of the page, to mark its link. */
   readonly path: string
 }
@@ -25,8 +27,29 @@ export interface Frame {
 export const placePath = (prefix: string, { environment, project }: Place): string =>
   `${prefix}/${project.name}/${environment}`
 
-const link = ({ path }: Frame, address: string, label: string): Html =>
-  html`<li><a href="${address}"${path === address && html` aria-current="page"`}>${label}</a></li>`
+/** A link of the side column, marked on its page and on those below it. */
+const link = (frame: Frame, address: string, label: string): Html => {
+  const { path, place, prefix } = frame
+  const whole = place !== undefined && address === placePath(prefix, place)
+  const below = !whole && path.startsWith(`${address}/`)
+  const mark = path === address ? html` aria-current="page"` : below && html` aria-current="true"`
+  return html`<li><a href="${address}"${mark}>${label}</a></li>`
+}
+
+/** The pages of an environment, by what follows its path. */
+const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
+  ["", "Overview"],
+  ["/live", "Live"],
+  ["/users", "Users"],
+  ["/leaderboard", "Leaderboard"],
+  ["/rules", "Rules"],
+  ["/quests", "Quests"],
+  ["/badges", "Badges"],
+  ["/webhooks", "Webhooks"],
+  ["/keys", "API keys"],
+  ["/settings", "Settings"],
+  ["/log", "Log"],
+]
 
 const sideColumn = (frame: Frame): Html => {
   const { account, place, prefix, projects = [] } = frame
@@ -35,7 +58,9 @@ const sideColumn = (frame: Frame): Html => {
 ${
   place !== undefined &&
   html`<p class="place ${place.environment}"><strong>${place.project.name}</strong> ${badge(place.environment)}</p>
-<ul>${link(frame, `${placePath(prefix, place)}/keys`, "API keys")}</ul>`
+<ul>${placePages
+    .filter(([path]) => frame.placePages.has(path))
+    .map(([path, label]) => link(frame, `${placePath(prefix, place)}${path}`, label))}</ul>`
 }
 ${
   projects.length > 0 &&

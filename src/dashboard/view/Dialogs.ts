@@ -1,0 +1,42 @@
+/** Dialogs that ask before something is done. They open without a script; Escape closes them. */
+import { type Content, type Html, html } from "./Html.ts"
+
+export interface Question {
+  /** Unique on its page. */
+  readonly id: string
+  /** What the button that opens it says, and the one that does it. */
+  readonly button: string
+  /** The button that does it, where it says more: "Revoke key". */
+  readonly confirm?: string
+  /** The harmless button; it has the focus. */
+  readonly keep?: string
+  readonly title: string
+  /** What will happen. */
+  readonly detail: Content
+  /** Where the form is sent. */
+  readonly action: string
+  /** Fields of the form. */
+  readonly fields?: Content
+  /** Whether it cannot be undone. */
+  readonly danger?: boolean
+}
+
+/** A button that opens a dialog, whose form is sent to `action`. */
+export const confirmButton = ({
+  action,
+  button,
+  confirm = button,
+  danger = true,
+  detail,
+  fields,
+  id,
+  keep = "Cancel",
+  title,
+}: Question): Html => {
+  const look = danger ? html` class="danger"` : undefined
+  return html`<button type="button"${look} command="show-modal" commandfor="${id}">${button}</button>
+<dialog id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2><p>${detail}</p>
+<form method="post" action="${action}">${fields}
+<div class="row"><button type="button" command="close" commandfor="${id}" autofocus>${keep}</button>
+<button${look ?? html` class="main"`}>${confirm}</button></div></form></dialog>`
+}
