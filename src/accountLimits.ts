@@ -16,6 +16,7 @@ export const accountLimits = {
   /** Time for one check, and time without any after which the thread ends. */
   passkeyCheckMs: 10_000,
   passkeyThreadIdleMs: 60_000,
+  passkeyThreadMebibytesMax: 128,
   /** Sessions of one account; the longest unused ends when another starts. */
   sessionsPerAccountMax: 20,
   sessionAgentCharactersMax: 200,

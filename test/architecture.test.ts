@@ -68,7 +68,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "",
     "archive",
   ],
-  accounts: ["", "people"],
+  accounts: ["", "passkeys", "people"],
   webhooks: ["send", "store", "endpoint", "outbox", ""],
   http: [
     "",

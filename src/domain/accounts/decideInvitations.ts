@@ -99,6 +99,9 @@ export const accept = (
       { kind: "passkey.added", accountId: account.id, passkey } as const,
     ])
   }
+  if (state.accounts.has(command.accountId)) {
+    return refuse("conflict", "An account has this id already.")
+  }
   if (state.accounts.size >= limits.accountsMax) {
     return quotaExceeded(limits.accountsMax, "accounts")
   }

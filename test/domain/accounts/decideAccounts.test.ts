@@ -114,6 +114,12 @@ describe("A link", () => {
     expect(roleIn(bob, null)).toBeUndefined()
   })
 
+  it("makes no account in place of another", () => {
+    const state = fold(setUp(), invite("bob"), 1)
+    const command = { ...accept("bob", "bob"), accountId: "acc_ada" } as AccountCommand
+    expect(refusal(state, command, 1).code).toBe("conflict")
+  })
+
   it("of a reset replaces the password and ends every session of the account", () => {
     const before = joined("bob", viewer)
     const reset = invite("reset", { purpose: "reset", accountId: "acc_bob" })
