@@ -4,19 +4,6 @@ export const accountLimits = {
   emailCharactersMax: 254,
   accountNameCharactersMax: 100,
   passkeysPerAccountMax: 20,
-  passkeyNameCharactersMax: 100,
-  /** Base64url: ids have at most 1,023 bytes (WebAuthn Level 3, §7.1), keys at most 2 KiB (RSA with 8,192 bits has half). */
-  passkeyIdCharactersMax: 1_364,
-  passkeyKeyCharactersMax: 2_731,
-  /** Time from the options of a passkey to the browser's answer. */
-  passkeyChallengeMs: 300_000,
-  /** Answers that are being checked; challenges that were used and have not expired. */
-  passkeyChecksMax: 32,
-  passkeyChallengesUsedMax: 10_000,
-  /** Time for one check, and time without any after which the thread ends. */
-  passkeyCheckMs: 10_000,
-  passkeyThreadIdleMs: 60_000,
-  passkeyThreadMebibytesMax: 128,
   /** Sessions of one account; the longest unused ends when another starts. */
   sessionsPerAccountMax: 20,
   sessionAgentCharactersMax: 200,
@@ -44,4 +31,19 @@ export const accountLimits = {
   setupLinkMs: 86_400_000,
   joinLinkMs: 3 * 86_400_000,
   resetLinkMs: 3_600_000,
+  /** Entries of the audit log, and how long each is kept. */
+  auditEntriesMax: 100_000,
+  auditKeptMs: 400 * 86_400_000,
+  /** Its segments are removed whole; one takes entries for at most this long. */
+  auditSegmentBytes: 256 * 1024,
+  auditSegmentMs: 30 * 86_400_000,
+  auditPruneMs: 3_600_000,
+  auditTextCharactersMax: 300,
+  /** Entries on a page, and how many are searched for them. */
+  auditPageMax: 50,
+  auditSearchedMax: 5_000,
+  auditReadEntriesMax: 500,
+  /** Actions of one account, and entries of failed sign-ins of all visitors: neither can push out the rest. */
+  auditAccountActionsPerHourMax: 500,
+  auditFailuresPerHourMax: 5,
 } as const

@@ -35,6 +35,10 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     "a page of a board holds the longest user id",
   )
   holds(limits.pageDefault <= limits.pageMax, "the default page is allowed")
+  holds(
+    (limits.auditKeptMs / 3_600_000) * limits.auditFailuresPerHourMax <= limits.auditEntriesMax / 2,
+    "failed sign-ins fill at most half of the audit log",
+  )
   // A segment is closed, its successor noted, its retention passes, and the next snapshot prunes it.
   const journalMs =
     limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs

@@ -19,6 +19,7 @@ describe("Bounds that disagree", () => {
     const cases = [
       [{ bodyBytesMax: limits.metadataBytesMax }, "a body holds the largest metadata"],
       [{ erasureMs: limits.journalRetentionMs }, "erased data leaves the journal in time"],
+      [{ auditFailuresPerHourMax: 6 }, "failed sign-ins fill at most half of the audit log"],
       [{ boardChunkSlotsMax: 500 }, "chunk sizes and table counts are powers of two"],
     ] as const
     for (const [change, words] of cases) {

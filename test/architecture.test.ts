@@ -68,7 +68,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "",
     "archive",
   ],
-  accounts: ["", "passkeys", "people"],
+  accounts: ["audit", "", "people"],
   webhooks: ["send", "store", "endpoint", "outbox", ""],
   http: [
     "",

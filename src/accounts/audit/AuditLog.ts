@@ -1,0 +1,71 @@
+/**
+ * The audit log: who did what, when, from where. Entries are numbered in the order in which they were written; times come
+ * from the engine's clock and never go back.
+ */
+import type { Effect } from "effect"
+import type { EnvironmentName } from "../../domain/project/Directory.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+
+/** What was acted on, and how: `key.revoke`, `account.change_access`. */
+export type AuditAction = `${Lowercase<string>}.${Lowercase<string>}`
+
+/** An account as it was then; the command line; the server by itself; somebody who is not signed in. */
+export type AuditActor =
+  | { readonly id: string; readonly email: string }
+  | "operator"
+  | "server"
+  | "visitor"
+
+export interface AuditEntry {
+  readonly sequence: number
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly action: AuditAction
+  readonly by: AuditActor
+  /** The id of what was acted on; empty where the action is about the actor. */
+  readonly subject: string
+  /** More about the subject as it was then, such as its name or the new role; never a secret. */
+  readonly detail: string
+  /** `null` where the action belongs to no project. */
+  readonly projectId: string | null
+  readonly environment: EnvironmentName | null
+  /** The network address of the actor, and the id of the request; empty without a request. */
+  readonly address: string
+  readonly requestId: string
+}
+
+export type NewAuditEntry = Omit<AuditEntry, "at" | "sequence">
+
+/** Which entries: all that match every member given. */
+export interface AuditQuery {
+  /** Only entries before this number. */
+  readonly before?: number | undefined
+  /** An account's id, a part of its e-mail address, or `operator`, `server`, `visitor`. */
+  readonly by?: string | undefined
+  readonly action?: string | undefined
+  readonly projectId?: string | undefined
+  readonly environment?: EnvironmentName | undefined
+  /** From this time on, and before this one; epoch milliseconds. */
+  readonly from?: number | undefined
+  readonly until?: number | undefined
+}
+
+/** Entries, newest first. */
+export interface AuditPage {
+  readonly entries: ReadonlyArray<AuditEntry>
+  /** The `before` of the next page; `undefined` at the end. */
+  readonly next: number | undefined
+  /** The search ended after `auditSearchedMax` entries, at an entry of this time; older ones may match. */
+  readonly searchedBackTo: number | undefined
+}
+
+export interface AuditLog {
+  /**
+   * Asked before an action, so that nothing is done that cannot be logged. `storage_unavailable`: the disk is full or
+   * failed. `rate_limited`: this account acted too often within an hour.
+   */
+  readonly admit: (accountId?: string) => Effect.Effect<void, LaurelError>
+  /** Writes what was done; succeeds once the entry is on disk. Longer texts are cut. */
+  readonly write: (entry: NewAuditEntry) => Effect.Effect<void, LaurelError>
+  readonly read: (query: AuditQuery) => Effect.Effect<AuditPage, LaurelError>
+}

@@ -1,0 +1,319 @@
+/**
+ * The audit log on disk: a journal of its own (`storage/journal`) in `audit/` of the data directory, an entry per batch.
+ * Archives and restores leave that folder alone: a restore does not change who did what.
+ *
+ * - An entry is flushed before `write` succeeds. The log has a file of its own, so ingestion never waits for it.
+ * - Entries expire after `auditKeptMs`, and beyond `auditEntriesMax`: reads hide them at once. The hourly prune removes
+ *   whole segments, so the last bytes of an expired entry go at most `auditSegmentMs` and a segment later.
+ * - An entry's time is never before that of the entry before it, so that times are found by bisection.
+ * - A damaged log does not stop the server: its folder is set aside, and a new log begins with an entry that says so.
+ *
+ * Cost: an append is one write and one flush. A page reads at most `auditSearchedMax` entries, `auditReadEntriesMax` in a
+ * turn of the event loop.
+ */
+import path from "node:path"
+import { Effect, type Scope, Semaphore, Stream } from "effect"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
+import { limits } from "../../Limits.ts"
+import { type Disk, DiskError } from "../../storage/disk/Disk.ts"
+import { batchOf } from "../../storage/Frames.ts"
+import type { Journal } from "../../storage/journal/Journal.ts"
+import { openJournal } from "../../storage/journal/OpenJournal.ts"
+import { type Broken, type StorageError, toBroken } from "../../storage/Storage.ts"
+import type {
+  AuditActor,
+  AuditEntry,
+  AuditLog,
+  AuditPage,
+  AuditQuery,
+  NewAuditEntry,
+} from "./AuditLog.ts"
+import { HourlyCounts } from "./HourlyCounts.ts"
+
+export interface AuditStoreOptions {
+  readonly disk: Disk
+  /** The data directory. */
+  readonly directory: string
+  readonly now: () => number
+  readonly freeSpaceBytesMin?: number
+  readonly segmentBytes?: number
+}
+
+const folderName = "audit"
+
+/** The log is full or broken: nothing was done yet. */
+const unavailable = laurelError(
+  "storage_unavailable",
+  "The audit log cannot be written, so nothing was changed. The server's log has the reason.",
+  { retryAfterSeconds: 5 },
+)
+const notWritten = laurelError(
+  "storage_unavailable",
+  "This was done, but the audit log could not be written. The server's log has the entry.",
+)
+const unreadable = laurelError(
+  "storage_unavailable",
+  "The audit log cannot be read. The server's log has the reason.",
+)
+const tooMany = laurelError(
+  "rate_limited",
+  `Your account changed something ${limits.auditAccountActionsPerHourMax} times within an hour. Try again later.`,
+  { retryAfterSeconds: 3_600 },
+)
+
+/** Opens the log for the surrounding scope. Fails where its folder cannot be used. */
+export const openAuditStore = Effect.fnUntraced(function* (
+  options: AuditStoreOptions,
+): Effect.fn.Return<AuditLog, StorageError, Scope.Scope> {
+  const folder = path.join(options.directory, folderName)
+  const opened = openJournal({
+    disk: options.disk,
+    folder,
+    segmentBytes: options.segmentBytes ?? limits.auditSegmentBytes,
+    freeSpaceBytesMin: options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin,
+  })
+  let aside: string | undefined
+  const journal = yield* Effect.catch(opened, (broken) => {
+    if (broken.cause instanceof DiskError) return Effect.fail(broken)
+    aside = `${folderName}-damaged-${isoTime(options.now()).replaceAll(":", "-")}`
+    return Effect.andThen(setAside(options, aside, broken), opened)
+  })
+  const store = new AuditStore(options, folder, journal)
+  yield* store.begin
+  if (aside !== undefined) {
+    const told = { ...byServer, action: "log.replace", subject: aside } as const
+    yield* Effect.ignore(store.write(told))
+  }
+  yield* Effect.forkScoped(store.pruneHourly)
+  return store
+})
+
+const byServer: Omit<NewAuditEntry, "action"> = {
+  by: "server",
+  subject: "",
+  detail: "",
+  projectId: null,
+  environment: null,
+  address: "",
+  requestId: "",
+}
+
+const setAside = (
+  { directory, disk }: AuditStoreOptions,
+  name: string,
+  { cause }: Broken,
+): Effect.Effect<void, Broken> => {
+  const moved = disk.rename(path.join(directory, folderName), path.join(directory, name))
+  return Effect.andThen(moved, disk.syncFolder(directory)).pipe(
+    Effect.mapError((error) => toBroken("open", error)),
+    Effect.andThen(
+      Effect.logError("The audit log is damaged: it was set aside, and a new one begins").pipe(
+        Effect.annotateLogs({ folder: path.join(directory, name), cause: String(cause) }),
+      ),
+    ),
+  )
+}
+
+class AuditStore implements AuditLog {
+  readonly #options: AuditStoreOptions
+  readonly #folder: string
+  readonly #journal: Journal
+  readonly #writing = Semaphore.makeUnsafe(1)
+  /** No prune removes a segment under a read. */
+  readonly #reading = Semaphore.makeUnsafe(1)
+  readonly #actions: HourlyCounts
+  #lastAt = 0
+  #broken = false
+
+  constructor(options: AuditStoreOptions, folder: string, journal: Journal) {
+    this.#options = options
+    this.#folder = folder
+    this.#journal = journal
+    this.#actions = new HourlyCounts(limits.auditAccountActionsPerHourMax, options.now)
+  }
+
+  readonly begin: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    const last = this.#journal.lastSequence
+    return Effect.flatMap(this.#between(last, last + 1), (entries) => {
+      this.#lastAt = entries[0]?.at ?? 0
+      return this.#prune
+    })
+  })
+
+  readonly admit = (accountId?: string): Effect.Effect<void, LaurelError> =>
+    Effect.suspend(() => {
+      if (accountId !== undefined && this.#actions.isFull(accountId)) return Effect.fail(tooMany)
+      if (this.#broken) return Effect.fail(unavailable)
+      const { disk, freeSpaceBytesMin, segmentBytes } = this.#options
+      // The journal takes a segment at a time, and prepares another.
+      const needed =
+        (freeSpaceBytesMin ?? limits.freeSpaceBytesMin) +
+        2 * (segmentBytes ?? limits.auditSegmentBytes)
+      return Effect.flatMap(
+        Effect.orElseSucceed(disk.freeBytes(this.#folder), () => Number.POSITIVE_INFINITY),
+        (free) => (free < needed ? Effect.fail(unavailable) : Effect.void),
+      )
+    })
+
+  readonly write = (entry: NewAuditEntry): Effect.Effect<void, LaurelError> =>
+    Semaphore.withPermit(this.#writing, this.#append(entry)).pipe(
+      Effect.catch((error: StorageError) =>
+        Effect.logError("An action was not written to the audit log").pipe(
+          Effect.annotateLogs({ entry: JSON.stringify(entry), cause: error.message }),
+          Effect.andThen(Effect.fail(notWritten)),
+        ),
+      ),
+    )
+
+  readonly #append = Effect.fnUntraced(function* (
+    this: AuditStore,
+    entry: NewAuditEntry,
+  ): Effect.fn.Return<void, StorageError> {
+    const at = Math.max(this.#lastAt, this.#options.now())
+    const { by } = entry
+    const stored = {
+      at,
+      ...entry,
+      subject: cut(entry.subject),
+      detail: cut(entry.detail),
+    }
+    const body = Buffer.from(JSON.stringify(stored))
+    const sequence = this.#journal.lastSequence + 1
+    yield* this.#noted(this.#journal.append(batchOf(sequence, [body])))
+    this.#lastAt = at
+    if (typeof by === "object") this.#actions.add(by.id)
+    if (sequence % limits.auditReadEntriesMax === 0) yield* this.#pruneOrTell
+  }).bind(this)
+
+  readonly read = (query: AuditQuery): Effect.Effect<AuditPage, LaurelError> =>
+    Semaphore.withPermit(this.#reading, this.#search(query)).pipe(
+      Effect.catch((error: Broken) =>
+        Effect.logError("The audit log cannot be read").pipe(
+          Effect.annotateLogs({ cause: error.message }),
+          Effect.andThen(Effect.fail(unreadable)),
+        ),
+      ),
+    )
+
+  readonly #search = Effect.fnUntraced(function* (
+    this: AuditStore,
+    query: AuditQuery,
+  ): Effect.fn.Return<AuditPage, Broken> {
+    const { before = Number.POSITIVE_INFINITY, from = 0, until } = query
+    const oldestAt = Math.max(from, this.#expiredBefore(limits.auditKeptMs))
+    const last = this.#journal.lastSequence
+    const bottom = Math.max(this.#journal.firstSequence, last - limits.auditEntriesMax + 1)
+    let top = Math.min(before, last + 1)
+    if (until !== undefined) top = Math.min(top, yield* this.#firstSince(until))
+    const entries: Array<AuditEntry> = []
+    const end = { entries, next: undefined, searchedBackTo: undefined }
+    let searched = 0
+    // Without a filter the first read has a whole page.
+    let count = limits.auditPageMax + 1
+    while (top > bottom) {
+      const lowest = Math.max(bottom, top - count)
+      count = Math.min(2 * count, limits.auditReadEntriesMax)
+      for (const entry of (yield* this.#between(lowest, top)).toReversed()) {
+        if (entry.at < oldestAt) return end
+        if (searched === limits.auditSearchedMax) {
+          const next = entry.sequence + 1
+          return { entries, next, searchedBackTo: entry.at }
+        }
+        searched++
+        if (!matches(entry, query)) continue
+        if (entries.length === limits.auditPageMax) return { ...end, next: entry.sequence + 1 }
+        entries.push(entry)
+      }
+      top = lowest
+    }
+    return end
+  }).bind(this)
+
+  readonly pruneHourly: Effect.Effect<never> = Effect.suspend(() =>
+    Effect.forever(Effect.andThen(Effect.sleep(limits.auditPruneMs), this.#pruneOrTell)),
+  )
+
+  readonly #prune: Effect.Effect<void, StorageError> = Effect.suspend(() =>
+    Semaphore.withPermit(
+      this.#reading,
+      Effect.gen({ self: this }, function* () {
+        const { lastSequence } = this.#journal
+        if (lastSequence === 0) return
+        const expired = yield* this.#firstSince(this.#expiredBefore(limits.auditKeptMs))
+        const surplus = lastSequence - limits.auditEntriesMax + 1
+        const old = (yield* this.#firstSince(this.#expiredBefore(limits.auditSegmentMs))) - 1
+        yield* this.#noted(this.#journal.prune(Math.max(expired, surplus), old))
+      }),
+    ),
+  )
+
+  readonly #pruneOrTell: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.catchCause(this.#prune, (cause) =>
+      Effect.logError("Expired entries of the audit log were not removed", cause),
+    ),
+  )
+
+  /** Entries before this time are older than `ms`. */
+  #expiredBefore(ms: number): number {
+    return this.#options.now() - ms + 1
+  }
+
+  /** The first entry at `time` or later, by bisection; the number after the last where there is none. */
+  readonly #firstSince = Effect.fnUntraced(function* (
+    this: AuditStore,
+    time: number,
+  ): Effect.fn.Return<number, Broken> {
+    let low = this.#journal.firstSequence
+    let high = this.#journal.lastSequence + 1
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      const [entry] = yield* this.#between(middle, middle + 1)
+      if (entry === undefined || entry.at >= time) high = middle
+      else low = middle + 1
+    }
+    return low
+  }).bind(this)
+
+  /** The entries from `from` on and before `until`, oldest first. */
+  readonly #between = Effect.fnUntraced(function* (
+    this: AuditStore,
+    from: number,
+    until: number,
+  ): Effect.fn.Return<ReadonlyArray<AuditEntry>, Broken> {
+    const entries: Array<AuditEntry> = []
+    if (until <= from || from < this.#journal.firstSequence) return entries
+    yield* Stream.runForEachWhile(this.#journal.readRecords(from), (records) =>
+      Effect.sync(() => {
+        for (const { body, sequence } of records) {
+          if (sequence >= until) return false
+          entries.push({ sequence, ...JSON.parse(Buffer.from(body).toString("utf8")) })
+        }
+        return entries.length < until - from
+      }),
+    )
+    return entries
+  }).bind(this)
+
+  /** After `Broken` the journal takes nothing more. */
+  #noted<A>(work: Effect.Effect<A, StorageError>): Effect.Effect<A, StorageError> {
+    return Effect.tapError(work, ({ _tag }) =>
+      Effect.sync(() => {
+        if (_tag === "Broken") this.#broken = true
+      }),
+    )
+  }
+}
+
+const cut = (text: string): string => text.slice(0, limits.auditTextCharactersMax)
+
+const matches = ({ action, by, environment, projectId }: AuditEntry, query: AuditQuery): boolean =>
+  (query.action === undefined || query.action === action) &&
+  (query.projectId === undefined || query.projectId === projectId) &&
+  (query.environment === undefined || query.environment === environment) &&
+  (query.by === undefined || isBy(by, query.by))
+
+const isBy = (actor: AuditActor, wanted: string): boolean =>
+  typeof actor === "string"
+    ? actor === wanted
+    : actor.id === wanted || actor.email.includes(wanted.toLowerCase())
