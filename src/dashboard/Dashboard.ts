@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { ApiKeys } from "../accounts/ApiKeys.ts"
+import type { AuditLog } from "../accounts/audit/AuditLog.ts"
 import type { Member, People } from "../accounts/people/People.ts"
 import { includesRole, type Role, roleIn } from "../domain/accounts/Account.ts"
 import {
@@ -25,6 +26,7 @@ import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
 import { teamRoutes } from "./pages/team.ts"
 import { dashboardPrefix } from "./prefix.ts"
+import { audited } from "./request/audited.ts"
 import { Once } from "./request/Once.ts"
 import {
   findRoute,
@@ -39,7 +41,7 @@ import { Assets } from "./view/Assets.ts"
 import { emptyForm, Form } from "./view/Forms.ts"
 import { type Content, html } from "./view/Html.ts"
 import { type Frame, type Place, page, placePath } from "./view/Page.ts"
-import { pageReply, type Reply, redirect, withCookies } from "./view/Replies.ts"
+import { about, pageReply, type Reply, redirect, withCookies } from "./view/Replies.ts"
 
 export const routes: ReadonlyArray<Route> = [
   ...entranceRoutes,
@@ -52,6 +54,7 @@ export interface DashboardParts extends SiteOptions {
   readonly engine: Engine["Service"]
   readonly people: People["Service"]
   readonly keys: ApiKeys["Service"]
+  readonly audit: AuditLog
 }
 
 const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
@@ -72,7 +75,7 @@ export const makeDashboard = (parts: DashboardParts): MakePages => ({
 })
 
 const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
-  const { engine, keys, people } = parts
+  const { audit, engine, keys, people } = parts
   const prefix = dashboardPrefix
   const site = new Site(parts)
   const assets = new Assets(prefix)
@@ -103,8 +106,6 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     if (asset !== undefined) return asset
     if (request.method === "POST" && !site.isOwnForm(request))
       return yield* Effect.fail(foreignForm)
-    const better = site.underLocalhost(request)
-    if (better !== undefined) return redirect(better)
     const asked = request.path.slice(prefix.length).split("/").slice(1)
     const found = findRoute(routes, request.method, asked)
     if (found === undefined) return yield* Effect.fail(notFound)
@@ -133,8 +134,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       },
       show: (title: string, main: Content, status = 200) =>
         pageReply(status, page(frame, title, main)),
-      signedIn: (reply, { device, session }) =>
-        withCookies(reply, [
+      signedIn: (reply, { account, device, session }) =>
+        withCookies(about(reply, { account }), [
           site.setCookie("session", session, limits.sessionMs / 1_000),
           site.setCookie("device", device, 400 * day),
         ]),
@@ -156,7 +157,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     member: Member | undefined,
     place: Place | undefined,
   ): Effect.Effect<Reply | StreamedReply, LaurelError> => {
-    if (route.access === "anyone") return route.answer(visit)
+    if (route.access === "anyone") return audited(audit, route, visit, () => route.answer(visit))
     if (member === undefined) {
       const next = encodeURIComponent(cameFrom(visit.request))
       return Effect.succeed(redirect(`${prefix}/sign-in?next=${next}`))
@@ -164,7 +165,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     const memberVisit: MemberVisit = { ...visit, member }
     if (route.access !== "project") {
       const allowed = route.access === "member" || member.account.access.owner
-      return allowed ? route.answer(memberVisit) : Effect.fail(notFound)
+      if (!allowed) return Effect.fail(notFound)
+      return audited(audit, route, memberVisit, () => route.answer(memberVisit))
     }
     const role = place && roleIn(member.account, place.project.id)
     if (place === undefined || role === undefined) return Effect.fail(notFound)
@@ -176,7 +178,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       ask: (name, callParts) => operations.ask(caller, name, callParts),
       open: (name, callParts) => operations.open(caller, name, callParts),
     }
-    return includesRole(role, route.role) ? route.answer(placeVisit) : Effect.fail(roleTooLow)
+    if (!includesRole(role, route.role)) return Effect.fail(roleTooLow)
+    return audited(audit, route, placeVisit, () => route.answer(placeVisit))
   }
 
   return {

@@ -3,6 +3,8 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
+import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
+import { openAuditStore } from "../../src/accounts/audit/AuditStore.ts"
 import type { People } from "../../src/accounts/people/People.ts"
 import * as PeopleLive from "../../src/accounts/people/PeopleLive.ts"
 import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
@@ -15,6 +17,7 @@ import { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
 import { engineLayer } from "../engine/engineLayer.ts"
 import { RunningClock } from "../http/RunningClock.ts"
+import { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
 
 export const password = "correct horse battery"
 
@@ -72,6 +75,10 @@ export interface DashboardServer {
   readonly keys: ApiKeys["Service"]
   readonly people: People["Service"]
   readonly clock: RunningClock
+  /** The entries of the audit log, newest first. */
+  readonly logged: () => Promise<ReadonlyArray<AuditEntry>>
+  /** The disk of the audit log alone. */
+  readonly auditDisk: SimulatedDisk
   readonly setupToken: string
   readonly browser: () => Browser
   /** A browser in which the first owner was made, ada@example.com. */
@@ -102,7 +109,9 @@ export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<D
   const accounts = await run(Effect.provide(AccountsLive.make, services))
   const keys = Context.get(accounts, ApiKeys)
   const people = await run(Effect.provide(PeopleLive.make, services))
-  const dashboard = { engine, keys, people, publicUrl: undefined, insecure: false, ...site }
+  const disk = new SimulatedDisk()
+  const audit = await run(openAuditStore({ disk, directory: "/data", now: engine.now }))
+  const dashboard = { engine, keys, people, audit, publicUrl: undefined, insecure: false, ...site }
   const pages = makeDashboard(dashboard)
   const readiness = { phase: "ready", doing: "" } as const
   const { takeOver, url } = await run(
@@ -128,6 +137,8 @@ export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<D
     keys,
     people,
     clock,
+    auditDisk: disk,
+    logged: async () => (await run(audit.read({}))).entries,
     setupToken,
     browser,
     owner: () => accept("setup", setupToken, "ada"),

@@ -40,9 +40,10 @@ export const withAccounts = <A>(
       use(
         clientOf(server, addressOf(publicUrl, server.url.replace("//127.0.0.1:", "//localhost:"))),
       ),
-    alone: Effect.fnUntraced(function* ({ port, publicUrl }) {
+    alone: Effect.fnUntraced(function* (config) {
+      const { port, publicUrl } = config
       const { openAccounts } = yield* Effect.promise(() => import("./OpenAccounts.ts"))
-      const { admin } = yield* openAccounts
+      const { admin } = yield* openAccounts(config)
       return yield* use<never>({
         address: addressOf(publicUrl, `http://localhost:${port}`),
         ...admin,

@@ -1,7 +1,7 @@
 /** Access to the keys: through the running server of the data directory, or by opening the data directory. */
 import fs from "node:fs/promises"
 import path from "node:path"
-import { Console, Effect } from "effect"
+import { Console, Effect, type Scope } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { Config } from "../../config/Config.ts"
@@ -37,7 +37,9 @@ interface Access<A> {
     server: ServerFile,
     config: Config,
   ) => Effect.Effect<A, LaurelError | AdminUnavailable>
-  readonly alone: (config: Config) => Effect.Effect<A, LaurelError, Engine | Accounts | ApiKeys>
+  readonly alone: (
+    config: Config,
+  ) => Effect.Effect<A, LaurelError | CommandFailed, Engine | Accounts | ApiKeys | Scope.Scope>
 }
 
 /** Runs `beside` with the running server of the configured data directory, or `alone` after opening the directory. */
@@ -57,7 +59,9 @@ export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
             `Created a new data directory in ${path.resolve(directory)}. Only a server with this LAUREL_DATA_DIR knows the key.`,
           )
         }
-        return yield* Effect.mapError(Effect.provide(alone(config), services), refused)
+        return yield* Effect.mapError(Effect.provide(alone(config), services), (error) =>
+          error._tag === "LaurelError" ? refused(error) : error,
+        )
       }),
     )
     return yield* besideOr(directory, (server) => beside(server, config), opened)

@@ -1,7 +1,7 @@
 /** The dashboard of a server: made where the settings want one, and loaded only then. */
 import fs from "node:fs/promises"
 import path from "node:path"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
@@ -9,6 +9,7 @@ import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
 import type { MakePages } from "../../http/pages/Pages.ts"
+import type { CommandFailed } from "../output/ExitCode.ts"
 import { writeNew } from "../output/Welcome.ts"
 
 export interface OpenedDashboard {
@@ -20,16 +21,20 @@ export interface OpenedDashboard {
 
 export const openDashboard = Effect.fnUntraced(function* (
   config: Config,
-): Effect.fn.Return<OpenedDashboard | undefined, LaurelError, Engine | Accounts | ApiKeys> {
+): Effect.fn.Return<
+  OpenedDashboard | undefined,
+  LaurelError | CommandFailed,
+  Engine | Accounts | ApiKeys | Scope.Scope
+> {
   if (config.dashboard === "off") return undefined
   const [{ makeDashboard }, { openAccounts }] = yield* Effect.promise(() =>
     Promise.all([import("../../dashboard/Dashboard.ts"), import("./OpenAccounts.ts")]),
   )
   const engine = yield* Engine
   const keys = yield* ApiKeys
-  const { admin, people } = yield* openAccounts
+  const { admin, audit, people } = yield* openAccounts(config)
   const { dashboardInsecure: insecure, publicUrl } = config
-  const pages = makeDashboard({ engine, people, keys, publicUrl, insecure })
+  const pages = makeDashboard({ engine, people, keys, audit, publicUrl, insecure })
   return { accounts: admin, pages, setupToken: yield* people.setUp }
 })
 

@@ -1,5 +1,6 @@
 /** The account of the person who looks: name and address, password, sessions. */
 import { Effect } from "effect"
+import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type MemberVisit, orPage, type Route } from "../request/Route.ts"
@@ -63,9 +64,11 @@ ${
 const formRoute = (
   path: string,
   part: Part,
+  action: AuditAction,
   change: (visit: MemberVisit) => Effect.Effect<Reply, LaurelError>,
 ): Route => ({
   method: "POST",
+  action,
   path: `/account/${path}`,
   access: "member",
   answer: (visit) => orPage(change(visit), (error) => accountPage(visit, { part, error })),
@@ -75,21 +78,21 @@ const back = ({ prefix }: MemberVisit): Reply => redirect(`${prefix}/account`)
 
 export const accountRoutes: ReadonlyArray<Route> = [
   { method: "GET", path: "/account", access: "member", answer: (visit) => accountPage(visit) },
-  formRoute("profile", "profile", (visit) => {
+  formRoute("profile", "profile", "account.change_profile", (visit) => {
     const { form, member, people } = visit
     const change = { email: form.text("email"), name: form.text("name").trim() }
     return Effect.as(people.rename(member, change), back(visit))
   }),
-  formRoute("password", "password", (visit) => {
+  formRoute("password", "password", "account.change_password", (visit) => {
     const { form, member, people, visitor } = visit
     return Effect.map(people.changePassword(member, form.text("password"), visitor), (signedIn) =>
       visit.signedIn(back(visit), signedIn),
     )
   }),
-  formRoute("sessions/end-others", "sessions", (visit) =>
+  formRoute("sessions/end-others", "sessions", "session.end_others", (visit) =>
     Effect.as(visit.people.signOutOthers(visit.member), back(visit)),
   ),
-  formRoute("sessions/:session/end", "sessions", (visit) =>
+  formRoute("sessions/:session/end", "sessions", "session.end", (visit) =>
     Effect.as(visit.people.signOut(visit.member, visit.params.session!), back(visit)),
   ),
 ]

@@ -1,5 +1,6 @@
 /** The ways in: the setup of the first owner, links to join and to reset, signing in and out, confirming. */
 import { Effect } from "effect"
+import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import { roleIn } from "../../domain/accounts/Account.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -22,6 +23,7 @@ const passwordHint = `At least ${limits.passwordCharactersMin} characters. A few
 
 interface LinkPage {
   readonly path: "setup" | "join" | "reset"
+  readonly action: AuditAction
   readonly title: string
   readonly intro: string
   readonly button: string
@@ -30,18 +32,21 @@ interface LinkPage {
 const linkPages: ReadonlyArray<LinkPage> = [
   {
     path: "setup",
+    action: "account.create",
     title: "Set up Laurel",
     intro: "Create the first account. It owns this server: all projects, and all other accounts.",
     button: "Create account",
   },
   {
     path: "join",
+    action: "account.create",
     title: "Join Laurel",
     intro: "Create your account.",
     button: "Create account",
   },
   {
     path: "reset",
+    action: "account.reset_password",
     title: "Choose a new password",
     intro: "All your other sessions end.",
     button: "Change password",
@@ -114,6 +119,7 @@ const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
   },
   {
     method: "POST",
+    action: linkPage.action,
     path: `/${linkPage.path}`,
     access: "anyone",
     answer: (visit) => {
@@ -194,6 +200,7 @@ export const entranceRoutes: ReadonlyArray<Route> = [
   },
   {
     method: "POST",
+    action: "session.sign_in",
     path: "/sign-in",
     access: "anyone",
     answer: (visit) => {
@@ -207,6 +214,7 @@ export const entranceRoutes: ReadonlyArray<Route> = [
   },
   {
     method: "POST",
+    action: "session.sign_out",
     path: "/sign-out",
     access: "member",
     answer: ({ member, people, prefix, signedOut }) =>
@@ -220,6 +228,7 @@ export const entranceRoutes: ReadonlyArray<Route> = [
   },
   {
     method: "POST",
+    action: "session.confirm",
     path: "/confirm",
     access: "member",
     answer: (visit) => {

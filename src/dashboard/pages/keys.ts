@@ -8,7 +8,7 @@ import type { PlaceVisit, Route } from "../request/Route.ts"
 import { emptyForm, otherFaults, selectField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { alert, placePath, time } from "../view/Page.ts"
-import { type Reply, redirect } from "../view/Replies.ts"
+import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const path = "/:project/:environment/keys"
 
@@ -115,6 +115,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
   { method: "GET", path, access: "project", role: "viewer", answer: (visit) => keysPage(visit) },
   {
     method: "POST",
+    action: "key.create",
     path,
     access: "project",
     role: "admin",
@@ -143,9 +144,10 @@ export const keyRoutes: ReadonlyArray<Route> = [
           ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
         })
         .pipe(
-          Effect.map(({ key }) => {
+          Effect.map(({ id, key }) => {
             const name = once.keep(key, member.session.id)
-            return redirect(`${placePath(prefix, place)}/keys?created=${name}`)
+            const shown = redirect(`${placePath(prefix, place)}/keys?created=${name}`)
+            return about(shown, { subject: id, detail: `${scope}, ${tier}` })
           }),
           Effect.catch((error) => keysPage(visit, error)),
         )
@@ -153,6 +155,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
   },
   {
     method: "POST",
+    action: "key.revoke",
     path: `${path}/:key/revoke`,
     access: "project",
     role: "admin",

@@ -1,5 +1,6 @@
 /** Accounts and invitations, for owners. Links are shown once, to the owner who made them. */
 import { Effect } from "effect"
+import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import type { Access, Account, Invitation } from "../../domain/accounts/Account.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -117,9 +118,11 @@ ${selectField({ name: "access", label: "Access", options: accessOptions(director
 /** A form of the page: back to it, or the page with the reason of a refusal. */
 const formRoute = (
   path: string,
+  action: AuditAction,
   change: (visit: MemberVisit) => Effect.Effect<Reply, LaurelError>,
 ): Route => ({
   method: "POST",
+  action,
   path: `/team/${path}`,
   access: "owner",
   answer: (visit) =>
@@ -145,7 +148,7 @@ const unknownAccess = laurelError("invalid_request", "Choose one of the roles.")
 
 export const teamRoutes: ReadonlyArray<Route> = [
   { method: "GET", path: "/team", access: "owner", answer: (visit) => teamPage(visit) },
-  formRoute("invite", (visit) => {
+  formRoute("invite", "invitation.create", (visit) => {
     const { form, people } = visit
     const access = accessOf(form.text("access"))
     if (access === undefined) return Effect.fail(unknownAccess)
@@ -154,21 +157,21 @@ export const teamRoutes: ReadonlyArray<Route> = [
       withLink(visit, "join", token),
     )
   }),
-  formRoute("invitations/:invitation/revoke", (visit) =>
+  formRoute("invitations/:invitation/revoke", "invitation.revoke", (visit) =>
     Effect.as(visit.people.revokeInvitation(asker(visit), visit.params.invitation!), back(visit)),
   ),
-  formRoute(":account/reset", (visit) =>
+  formRoute(":account/reset", "account.create_reset_link", (visit) =>
     Effect.map(visit.people.reset(asker(visit), visit.params.account!), (token) =>
       withLink(visit, "reset", token),
     ),
   ),
-  formRoute(":account/access", (visit) => {
+  formRoute(":account/access", "account.change_access", (visit) => {
     const access = accessOf(visit.form.text("access"))
     if (access === undefined) return Effect.fail(unknownAccess)
     const changed = visit.people.changeAccess(asker(visit), visit.params.account!, access)
     return Effect.as(changed, back(visit))
   }),
-  formRoute(":account/remove", (visit) =>
+  formRoute(":account/remove", "account.remove", (visit) =>
     Effect.as(visit.people.remove(asker(visit), visit.params.account!), back(visit)),
   ),
 ]

@@ -1,7 +1,8 @@
 /** What a page is: its path, who may ask for it, and what answers. */
 import { Effect } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
-import type { Member, People, Visitor } from "../../accounts/people/People.ts"
+import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
+import type { Member, People, SignedIn, Visitor } from "../../accounts/people/People.ts"
 import type { Role } from "../../domain/accounts/Account.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -34,11 +35,8 @@ export interface Visit extends Services {
   readonly directory: DirectoryState
   /** A page with this title and content, in the frame of the account. */
   readonly show: (title: string, main: Content, status?: number) => Reply
-  /** Sets the cookies of somebody who signed in. */
-  readonly signedIn: (
-    reply: Reply,
-    cookies: { readonly session: string; readonly device: string },
-  ) => Reply
+  /** Sets the cookies of somebody who signed in; the audit log names the account. */
+  readonly signedIn: (reply: Reply, signedIn: SignedIn) => Reply
   readonly signedOut: (reply: Reply) => Reply
 }
 
@@ -75,16 +73,22 @@ type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
 /**
  * `path` follows the prefix; `:name` stands for one part. A route of a project is in one of its environments, and
  * needs at least `role` there; other projects are not found. A route of accounts needs an owner, if it says so.
+ *
+ * A form names its `action`. Where its answer is no error, the audit log gets an entry: its subject is what the path
+ * names, or what the answer says it was `about`. `none` is for forms that change nothing, such as a preview.
  */
-export type Route = { readonly method: "GET" | "POST"; readonly path: string } & (
-  | { readonly access: "anyone"; readonly answer: (visit: Visit) => Answer }
-  | { readonly access: "member" | "owner"; readonly answer: (visit: MemberVisit) => Answer }
-  | {
-      readonly access: "project"
-      readonly role: Exclude<Role, "owner">
-      readonly answer: (visit: PlaceVisit) => Answer
-    }
-)
+export type Route = (
+  | { readonly method: "GET" }
+  | { readonly method: "POST"; readonly action: AuditAction | "none" }
+) & { readonly path: string } & (
+    | { readonly access: "anyone"; readonly answer: (visit: Visit) => Answer }
+    | { readonly access: "member" | "owner"; readonly answer: (visit: MemberVisit) => Answer }
+    | {
+        readonly access: "project"
+        readonly role: Exclude<Role, "owner">
+        readonly answer: (visit: PlaceVisit) => Answer
+      }
+  )
 
 /** The first route of `method` that matches the parts of a path, with the values of its named parts. */
 export const findRoute = (

@@ -30,7 +30,23 @@ const securityHeaders = [
 
 export interface Reply extends PlainReply {
   readonly headers: ReadonlyArray<string>
+  /** What the audit log says of a form's answer beyond its route. */
+  readonly audit?: AuditNote
 }
+
+export interface AuditNote {
+  /** The account that acted, where no session said so. */
+  readonly account?: { readonly id: string; readonly email: string }
+  /** The id of what was acted on, and more about it, such as its name. Never a secret. */
+  readonly subject?: string
+  readonly detail?: string
+}
+
+/** The reply with more for the audit log. */
+export const about = (reply: Reply, note: AuditNote): Reply => ({
+  ...reply,
+  audit: { ...reply.audit, ...note },
+})
 
 export const pageReply = (status: number, page: Html): Reply => ({
   status,

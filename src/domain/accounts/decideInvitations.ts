@@ -12,14 +12,15 @@ import {
   ownersOf,
 } from "./Account.ts"
 import type { AccountCommand } from "./AccountCommand.ts"
-import { type AccountFact, normalAccess } from "./AccountFact.ts"
-import { accessFaults, emailFaults, passkeyFaults, profileFaults } from "./accountFaults.ts"
+import { normalAccess } from "./AccountFact.ts"
+import { accessFaults, emailFaults, profileFaults } from "./accountFaults.ts"
 import {
   accountNotFound,
   begin,
   type Decision,
   ended,
-  passkeyAllowed,
+  passkeyExists,
+  passkeyTaken,
   quotaExceeded,
   sessionsOf,
   updated,
@@ -81,39 +82,28 @@ export const accept = (
   if (invitation.purpose === "setup" && ownersOf(state).length > 0) return used
   const { credential, session } = command
   const passkey = credential.passkey && { ...credential.passkey, createdAt: now, usedAt: now }
+  if (passkey !== undefined && passkeyExists(state, passkey.id)) return passkeyTaken
   const accepted = { kind: "invitation.accepted", invitationId: invitation.id } as const
   if (invitation.purpose === "reset") {
     const account = state.accounts.get(invitation.accountId!)
     if (account === undefined) return used
-    // The account has lost its password: the old one must not stay valid beside a new passkey.
-    const change = updated(account.id, { password: credential.password ?? null })
-    const facts: ReadonlyArray<AccountFact> = [
+    if (passkey !== undefined && account.passkeys.length >= limits.passkeysPerAccountMax) {
+      return quotaExceeded(limits.passkeysPerAccountMax, "passkeys per account")
+    }
+    return Result.succeed([
       accepted,
-      change,
+      passkey === undefined
+        ? updated(account.id, { password: credential.password! })
+        : ({ kind: "passkey.added", accountId: account.id, passkey } as const),
       ...ended(sessionsOf(state, account.id)),
       begin(account.id, session, now),
-    ]
-    if (passkey === undefined) return Result.succeed(facts)
-    return Result.map(passkeyAllowed(state, account, passkey), () => [
-      ...facts,
-      { kind: "passkey.added", accountId: account.id, passkey } as const,
     ])
-  }
-  if (state.accounts.has(command.accountId)) {
-    return refuse("conflict", "An account has this id already.")
   }
   if (state.accounts.size >= limits.accountsMax) {
     return quotaExceeded(limits.accountsMax, "accounts")
   }
-  const faults = [
-    ...profileFaults(state, command, undefined),
-    ...(passkey === undefined ? [] : passkeyFaults(passkey)),
-  ]
+  const faults = profileFaults(state, command, undefined)
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  if (passkey !== undefined) {
-    const allowed = passkeyAllowed(state, undefined, passkey)
-    if (Result.isFailure(allowed)) return Result.fail(allowed.failure)
-  }
   const account: Account = {
     id: command.accountId,
     email: normalEmail(command.email),
