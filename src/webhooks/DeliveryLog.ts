@@ -51,6 +51,8 @@ export class DeliveryLog extends Context.Service<
     ) => Effect.Effect<DeliveryDetails | undefined>
     /** Whether a message may be sent once more: not when its journal is `gone`, or its user was `erased` since. */
     readonly standing: (name: MessageName) => Effect.Effect<"kept" | "gone" | "erased">
+    /** The JSON text of a message that has a delivery; `undefined` where it may not be sent once more. */
+    readonly message: (name: MessageName) => Effect.Effect<string | undefined>
     /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
     readonly checkHost: (url: string) => Effect.Effect<void, LaurelError>
   }
@@ -88,6 +90,12 @@ export const deliveryLogOf = ({
 }: DeliveryLogParts): DeliveryLog["Service"] => {
   const read = <A>(effect: Effect.Effect<A, Broken>): Effect.Effect<A> =>
     endsWhenBroken(Effect.andThen(writer.flushed, effect), onBroken)
+  const entryOf = ({ at, sequence }: MessageName) =>
+    Effect.gen(function* () {
+      const entry = (yield* feed.find([sequence])).get(sequence)
+      if (entry?.record.at !== at) return "gone"
+      return (yield* isErased(entry)) ? "erased" : entry
+    })
   return DeliveryLog.of({
     stats: (environment, webhookId) =>
       read(Effect.sync(() => registry.find(environment, webhookId)?.stats)),
@@ -115,12 +123,12 @@ export const deliveryLogOf = ({
           }
         }),
       ),
-    standing: ({ at, sequence }) =>
-      Effect.gen(function* () {
-        const entry = (yield* feed.find([sequence])).get(sequence)
-        if (entry?.record.at !== at) return "gone"
-        return (yield* isErased(entry)) ? "erased" : "kept"
-      }),
+    standing: (name) =>
+      Effect.map(entryOf(name), (entry) => (typeof entry === "string" ? entry : "kept")),
+    message: (name) =>
+      Effect.map(entryOf(name), (entry) =>
+        typeof entry === "string" ? undefined : entry.message(name.index).text,
+      ),
     checkHost: (url) => {
       const { hostname } = new URL(url)
       const refusal = Effect.promise(() =>

@@ -55,6 +55,7 @@ describe("A webhook", () => {
       ...created,
       deliveries: { pending: 0, succeeded: 0, failed: 0, dropped: 0 },
       lastSuccessAt: null,
+      failing: false,
     })
     expect(secret).toMatch(/^whsec_/)
     const changed = await ask("PATCH", path, {
@@ -334,8 +335,9 @@ describe("The log of a webhook", () => {
     }
     expect(delivery).toEqual(shown)
     const one = await ask("GET", `/v1/webhooks/${id}/deliveries/${delivery!.id}`)
-    const { responses, ...rest } = one
+    const { message, responses, ...rest } = one
     expect(rest).toEqual(shown)
+    expect(message).toEqual(receiver.received[0]!.message)
     expect(
       responses.map(({ body, status }: { body: string; status: number }) => [status, body]),
     ).toEqual([
@@ -513,6 +515,8 @@ describe("Delivering once more", () => {
     const path = `/v1/webhooks/${id}/deliveries/${delivery!.id}`
     expect((await second.call("GET", path)).json).toEqual(expect.objectContaining(delivery))
     const older = (await logging(second, id).ended(4)).at(-1)!
+    const { json } = await second.call("GET", `/v1/webhooks/${id}/deliveries/${older.id}`)
+    expect(json.message).toBeNull()
     const gone = `/v1/webhooks/${id}/deliveries/${older.id}/redeliver`
     expect(await refusal(second, "POST", gone)).toEqual([410, "gone"])
   })
@@ -536,6 +540,9 @@ describe("Delivering once more", () => {
         "gone",
         "The message's user was erased.",
       ])
+      expect(await ask("GET", `/v1/webhooks/${id}/deliveries/${delivery.id}`)).toMatchObject({
+        message: null,
+      })
     }
     await grant("ada")
     expect((await again(old[0]!)).status).toBe(410)
@@ -571,6 +578,22 @@ describe("Delivering once more", () => {
     expect([kept.json.code, again.json.code]).toEqual(["webhook_disabled", "webhook_disabled"])
     expect(again.headers["idempotency-replayed"]).toBe("true")
     expect(receiver.received).toHaveLength(3)
+  })
+})
+
+describe("A webhook whose attempts fail", () => {
+  it("is shown as failing until an attempt succeeds", async () => {
+    const server = await starting({ webhooks: { schedule: [0] } })
+    const receiver = await receiving()
+    const { id, path } = await failing(receiver, server)
+    const { ask } = asking(server)
+    expect(await ask("GET", `/v1/webhooks/${id}`)).toMatchObject({ failing: true })
+    await ask("POST", path)
+    await until(
+      () => ask("GET", `/v1/webhooks/${id}`),
+      ({ deliveries }) => deliveries.succeeded === 1,
+    )
+    expect(await ask("GET", `/v1/webhooks/${id}`)).toMatchObject({ failing: false })
   })
 })
 

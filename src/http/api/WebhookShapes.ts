@@ -1,4 +1,4 @@
-/** What is sent and shown of webhooks and their deliveries. */
+/** What is sent and shown of webhooks. */
 import { Schema } from "effect"
 import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"
@@ -9,9 +9,6 @@ import { deliveryId, messageId, webhookId } from "./examples/Ids.ts"
 import {
   countedWebhook,
   createdWebhook,
-  delivery,
-  deliveryDetails,
-  deliveryPage,
   recovery,
   rotatedSecret,
   sent,
@@ -125,6 +122,11 @@ export const CountedWebhook = Schema.Struct({
   lastSuccessAt: Schema.NullOr(Time).annotate({
     description: "Start of the last successful attempt; null: none.",
   }),
+  failing: Schema.Boolean.annotate({
+    description:
+      "Whether attempts have failed and none has succeeded since; false again after a new URL or enabling.",
+    examples: [false],
+  }),
 }).annotate({
   identifier: "CountedWebhook",
   description: "A webhook with its delivery counts.",
@@ -191,118 +193,6 @@ export const Recovery = Schema.Struct({ since: Time, until: Time }).annotate({
   examples: [recovery],
 })
 
-const deliveryStatus = oneOf(["pending", "succeeded", "failed", "dropped"])
-export const DeliveryStatusIn = deliveryStatus.annotate({
-  description: "Only deliveries with this status.",
-  examples: ["failed"],
-})
-
-const responseFields = {
-  at: Time.annotate({ description: "Start of the attempt." }),
-  durationMs: Schema.Int.annotate({ description: "Duration in milliseconds.", examples: [87] }),
-  status: Schema.NullOr(Schema.Int).annotate({
-    description: "The HTTP status; null: no response.",
-    examples: [503],
-  }),
-  error: Schema.NullOr(Schema.String).annotate({
-    description:
-      "Reason for no response: `address_refused`, `connection_failed`, `connection_refused`, `connection_reset`, `invalid_response`, `name_unknown`, `timeout`, `tls_failure`.",
-    examples: [null],
-  }),
-}
-
-const deliveryFields = {
-  id: Schema.String.annotate({ description: "The delivery's id.", examples: [deliveryId] }),
-  messageId: Schema.String.annotate({
-    description: "The message's id, sent as `webhook-id`.",
-    examples: [messageId],
-  }),
-  type: oneOf(messageKinds).annotate({ description: "The kind of message." }),
-  status: deliveryStatus.annotate({
-    description:
-      "`pending`: waiting for an attempt. `failed`: given up after the last attempt. `dropped`: discarded unsent.",
-  }),
-  attempts: Schema.Int.annotate({ description: "Number of attempts.", examples: [2] }),
-  nextAttemptAt: Schema.NullOr(Time).annotate({
-    description: "Due time of the next attempt; null: none.",
-  }),
-  lastResponse: Schema.NullOr(
-    Schema.Struct(responseFields).annotate({
-      identifier: "DeliveryResponse",
-      description: "The outcome of an attempt.",
-    }),
-  ).annotate({ description: "The outcome of the last attempt; null: none yet." }),
-  dropReason: Schema.NullOr(
-    oneOf(["erased", "expired", "gone"]).annotate({
-      description:
-        "`erased`: the user was erased. `expired`: the delivery waited too long. `gone`: the journal no longer has the message.",
-    }),
-  ).annotate({ examples: [null] }),
-  createdAt: Time.annotate({ description: "Time of the message's event." }),
-}
-
-export const Delivery = Schema.Struct(deliveryFields).annotate({
-  identifier: "Delivery",
-  description: "One message to one webhook.",
-  examples: [delivery],
-})
-
-export const DeliveryPage = Schema.Struct({
-  deliveries: Schema.Array(Delivery).annotate({ description: "Newest first." }),
-  nextCursor: Schema.NullOr(Schema.String).annotate({
-    description: "Cursor to the next, older page; null: no more.",
-    examples: ["d4e3i.0"],
-  }),
-}).annotate({
-  identifier: "DeliveryPage",
-  description: "A page of a webhook's deliveries.",
-  examples: [deliveryPage],
-})
-
-export const DeliveryDetails = Schema.Struct({
-  ...deliveryFields,
-  responses: Schema.Array(
-    Schema.Struct({
-      ...responseFields,
-      body: Schema.String.annotate({
-        description: "The first KiB of the response.",
-        examples: ["try again later"],
-      }),
-    }).annotate({ identifier: "DeliveryAttempt", description: "The outcome of an attempt." }),
-  ).annotate({ description: "The outcome of each attempt, oldest first." }),
-}).annotate({
-  identifier: "DeliveryDetails",
-  description: "A delivery with its attempts.",
-  examples: [deliveryDetails],
-})
-
-/** Where a page of a log ends. */
-export interface DeliveryPlace {
-  readonly sequence: number
-  readonly index: number
-}
-
-/** The cursor to what comes after a place. */
-export const deliveryCursor = ({ index, sequence }: DeliveryPlace): string =>
-  `d${sequence.toString(36)}.${index.toString(36)}`
-
-/** The place of a cursor that `deliveryCursor` made; `undefined` for any other text. */
-export const deliveryPlaceOf = (cursor: string): DeliveryPlace | undefined => {
-  const parts = /^d([0-9a-z]{1,11})\.([0-9a-z]{1,4})$/.exec(cursor)
-  if (parts === null) return undefined
-  const [sequence, index] = [parts[1]!, parts[2]!].map((digits) => Number.parseInt(digits, 36))
-  const place = { sequence: sequence!, index: index! }
-  return Number.isSafeInteger(sequence) && deliveryCursor(place) === cursor ? place : undefined
-}
-
-export const DeliveryCursor = Schema.String.check(
-  check(
-    "invalid_format",
-    "must be a `nextCursor` of an earlier page",
-    (cursor) => deliveryPlaceOf(cursor) !== undefined,
-  ),
-).annotate({ description: "The `nextCursor` of the page before.", examples: ["d4e3i.0"] })
-
 const { example, schema, ...told } = describeMessage("webhook.test")
 type JsonObject = { readonly [name: string]: Schema.Json }
 const kindExample = {
@@ -334,13 +224,5 @@ export const webhookParams = {
   id: text(1, limits.idCharactersMax).annotate({
     description: "The webhook's id.",
     examples: [webhookId],
-  }),
-}
-
-export const deliveryParams = {
-  ...webhookParams,
-  deliveryId: text(1, limits.idCharactersMax).annotate({
-    description: "The delivery's id.",
-    examples: [deliveryId],
   }),
 }

@@ -12,6 +12,13 @@ import {
   pageQuery,
 } from "./Common.ts"
 import {
+  DeliveryCursor,
+  DeliveryDetails,
+  DeliveryPage,
+  DeliveryStatusIn,
+  deliveryParams,
+} from "./DeliveryShapes.ts"
+import {
   bodyProblems,
   DefinitionConflict,
   DeliveryNotFound,
@@ -27,11 +34,6 @@ import {
   Catalogue,
   CountedWebhook,
   CreatedWebhook,
-  DeliveryCursor,
-  DeliveryDetails,
-  DeliveryPage,
-  DeliveryStatusIn,
-  deliveryParams,
   NewWebhook,
   Recovery,
   RecoveryRequest,
@@ -188,7 +190,8 @@ export const Webhooks = HttpApiGroup.make("webhooks")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Get a delivery",
-          description: "Returns a delivery with all attempts and the start of each response.",
+          description:
+            "Returns a delivery with its message, all attempts and the start of each response.",
         }),
       ),
     HttpApiEndpoint.post("redeliver", "/v1/webhooks/:id/deliveries/:deliveryId/redeliver", {

@@ -23,7 +23,8 @@ import {
   messageOfDelivery,
 } from "../../webhooks/store/Delivery.ts"
 import { parseWebhookUrl, type WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
-import { type Catalogue, deliveryCursor, deliveryPlaceOf } from "../api/WebhookShapes.ts"
+import { deliveryCursor, deliveryPlaceOf } from "../api/DeliveryShapes.ts"
+import type { Catalogue } from "../api/WebhookShapes.ts"
 import type { Webhooks } from "../api/Webhooks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { askPrepared } from "./askPrepared.ts"
@@ -111,7 +112,8 @@ export const webhookHandlers = ({
             dropped: stats?.ended.dropped ?? 0,
           }
           const lastSuccessAt = isoTimeOrNull(stats?.succeededAt || null)
-          return { body: { ...showWebhook(webhook), deliveries: counts, lastSuccessAt } }
+          const failing = (stats?.failedAt ?? 0) > 0
+          return { body: { ...showWebhook(webhook), deliveries: counts, lastSuccessAt, failing } }
         }),
     },
     update: {
@@ -189,15 +191,16 @@ export const webhookHandlers = ({
     },
     delivery: {
       handle: ({ caller, params }) =>
-        Effect.map(deliveryOf(caller, params.id, params.deliveryId), ({ attempts, delivery }) => ({
-          body: {
-            ...showDelivery(delivery),
-            responses: attempts.map((attempt) => ({
-              ...showResponse(attempt),
-              body: attempt.body,
-            })),
-          },
-        })),
+        Effect.gen(function* () {
+          const found = yield* deliveryOf(caller, params.id, params.deliveryId)
+          const text = yield* deliveries.message(found.delivery)
+          const responses = found.attempts.map((attempt) => ({
+            ...showResponse(attempt),
+            body: attempt.body,
+          }))
+          const message = text === undefined ? null : JSON.parse(text)
+          return { body: { ...showDelivery(found.delivery), responses, message } }
+        }),
     },
     redeliver: {
       handle: ({ caller, idempotency, params }) => {

@@ -22,6 +22,7 @@ export const countedWebhook = {
   ...webhook,
   deliveries: { pending: 3, succeeded: 48_120, failed: 12, dropped: 0 },
   lastSuccessAt: time,
+  failing: false,
 } as const
 
 export const webhookPage = { webhooks: [webhook], ...onlyPage } as const
