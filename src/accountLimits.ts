@@ -4,6 +4,19 @@ export const accountLimits = {
   emailCharactersMax: 254,
   accountNameCharactersMax: 100,
   passkeysPerAccountMax: 20,
+  passkeyNameCharactersMax: 100,
+  /** Base64url: ids have at most 1,023 bytes (WebAuthn Level 3, §7.1), keys at most 2 KiB (RSA with 8,192 bits has half). */
+  passkeyIdCharactersMax: 1_364,
+  passkeyKeyCharactersMax: 2_731,
+  /** Time from the options of a passkey to the browser's answer. */
+  passkeyChallengeMs: 300_000,
+  /** Answers that are being checked; challenges that were used and have not expired. */
+  passkeyChecksMax: 32,
+  passkeyChallengesUsedMax: 10_000,
+  /** Time for one check, and time without any after which the thread ends. */
+  passkeyCheckMs: 10_000,
+  passkeyThreadIdleMs: 60_000,
+  passkeyThreadMebibytesMax: 128,
   /** Sessions of one account; the longest unused ends when another starts. */
   sessionsPerAccountMax: 20,
   sessionAgentCharactersMax: 200,

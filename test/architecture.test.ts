@@ -68,7 +68,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "",
     "archive",
   ],
-  accounts: ["audit", "", "people"],
+  accounts: ["audit", "", "passkeys", "people"],
   webhooks: ["send", "store", "endpoint", "outbox", ""],
   http: [
     "",

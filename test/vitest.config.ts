@@ -11,6 +11,7 @@ export default defineConfig({
     env: {
       NODE_COMPILE_CACHE: path.resolve(import.meta.dirname, "../node_modules/.cache/compile"),
     },
+    globalSetup: [path.resolve(import.meta.dirname, "dashboard/browser/globalSetup.ts")],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -106,6 +106,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     if (asset !== undefined) return asset
     if (request.method === "POST" && !site.isOwnForm(request))
       return yield* Effect.fail(foreignForm)
+    const better = site.underLocalhost(request)
+    if (better !== undefined) return redirect(better)
     const asked = request.path.slice(prefix.length).split("/").slice(1)
     const found = findRoute(routes, request.method, asked)
     if (found === undefined) return yield* Effect.fail(notFound)

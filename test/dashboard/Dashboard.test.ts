@@ -318,6 +318,26 @@ describe("Every page", () => {
     }
   })
 
+  it("leads a browser from 127.0.0.1 to the same page of localhost, and nowhere else", async () => {
+    const { port } = new URL(server.url)
+    const page = { accept: "text/html,*/*;q=0.8" }
+    const path = "/dashboard/sign-in?next=%2Fdashboard%2Fteam"
+    const led = await server.browser().get(path, page)
+    expect(led).toMatchObject({ status: 303, location: `http://localhost:${port}${path}` })
+    for (const hostile of ["//evil.example", "/\\evil.example", "/@evil.example"]) {
+      const { location } = await server.browser().get(`/dashboard/${hostile}`, page)
+      expect(new URL(location!).origin).toBe(`http://localhost:${port}`)
+    }
+    const own = { origin: server.url, ...page }
+    expect((await server.browser().post("/dashboard/setup", {}, own)).status).toBe(400)
+    const program = await server.browser().get("/dashboard/sign-in")
+    expect(program.status).toBe(200)
+    const url = server.url.replace("127.0.0.1", "localhost")
+    expect(
+      (await fetch(`${url}/dashboard/sign-in`, { headers: page, redirect: "manual" })).status,
+    ).toBe(200)
+  })
+
   it("has a body of at most 64 KiB and a path that exists", async () => {
     const most = { email: "x".repeat(limits.pageBodyBytesMax - "email=".length) }
     expect((await owner.post("/dashboard/sign-in", most)).status).toBe(400)
@@ -330,6 +350,17 @@ describe("Every page", () => {
     expect(status).toBe(405)
     const front = await fetch(server.url, { headers: { accept: "text/html" }, redirect: "manual" })
     expect(front.headers.get("location")).toBe("/dashboard")
+  })
+})
+
+describe("With a public URL", () => {
+  it("a browser stays where it asked", async () => {
+    for (const publicUrl of ["https://laurel.example.com", "http://127.0.0.1:8080"]) {
+      const fresh = await startDashboard({ publicUrl })
+      const { status } = await fresh.browser().get("/dashboard/sign-in", { accept: "text/html" })
+      await fresh.stop()
+      expect(status).toBe(200)
+    }
   })
 })
 

@@ -1,8 +1,9 @@
 /** People who use the dashboard: how they come to an account, sign in, and manage each other. */
 import { Context, type Effect } from "effect"
 import type { Access, Account, Invitation, Session } from "../../domain/accounts/Account.ts"
-import type { Asker, NewPasskey } from "../../domain/accounts/AccountCommand.ts"
+import type { Asker } from "../../domain/accounts/AccountCommand.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { Ceremony } from "../passkeys/Passkeys.ts"
 
 /** The browser that a request comes from. `device` is the text of its device cookie. */
 export interface Visitor {
@@ -24,10 +25,40 @@ export interface Member {
   readonly session: Session
 }
 
-/** A password as it was typed, or a passkey that was verified. */
+/** A browser's answer about a passkey, as text, and the ceremony that it is for. */
+export interface PasskeyAnswer {
+  readonly answer: string
+  readonly ceremony: Ceremony
+}
+
+/** A passkey that a browser has created, under the name that tells it apart in lists. */
+export interface CreatedPasskey extends PasskeyAnswer {
+  readonly name: string
+}
+
+/** A password as it was typed, or a new passkey. */
 export type Proof =
   | { readonly password: string; readonly passkey?: never }
-  | { readonly password?: never; readonly passkey: NewPasskey }
+  | { readonly password?: never; readonly passkey: CreatedPasskey }
+
+/** Passkeys of people. Options are the JSON of what `navigator.credentials` takes. */
+export interface PeoplePasskeys {
+  /** Options to create a passkey instead of a password; refused where the link or what was typed would be. */
+  readonly optionsToAccept: (
+    wish: Pick<Acceptance, "email" | "name" | "token">,
+    ceremony: Ceremony,
+  ) => Effect.Effect<object, LaurelError>
+  /** Options to create one more passkey; `confirmation_required` where adding it would be refused. */
+  readonly optionsToAdd: (member: Member, ceremony: Ceremony) => Effect.Effect<object, LaurelError>
+  readonly optionsToSignIn: (ceremony: Ceremony) => object
+  readonly optionsToConfirm: (member: Member, ceremony: Ceremony) => object
+  readonly add: (member: Member, created: CreatedPasskey) => Effect.Effect<void, LaurelError>
+  /** `conflict` where it is the account's only way to sign in. */
+  readonly remove: (member: Member, passkeyId: string) => Effect.Effect<void, LaurelError>
+  /** Wrong passwords of others pause nobody who signs in so. */
+  readonly signIn: (given: PasskeyAnswer, visitor: Visitor) => Effect.Effect<SignedIn, LaurelError>
+  readonly confirm: (member: Member, given: PasskeyAnswer) => Effect.Effect<void, LaurelError>
+}
 
 export interface Acceptance {
   readonly token: string
@@ -60,6 +91,7 @@ export class People extends Context.Service<
       password: string,
       visitor: Visitor,
     ) => Effect.Effect<void, LaurelError>
+    readonly passkeys: PeoplePasskeys
     readonly signOut: (member: Member, sessionId?: string) => Effect.Effect<void, LaurelError>
     readonly signOutOthers: (member: Member) => Effect.Effect<void, LaurelError>
     readonly rename: (

@@ -19,16 +19,13 @@ import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { hashSecretOf } from "../hashSecret.ts"
 import { makeId } from "../makeId.ts"
+import { linkNotFound, makePasskeyFlows } from "./PasskeyFlows.ts"
 import { Passwords, passwordFaults } from "./Passwords.ts"
 import { type Acceptance, People, type SignedIn, type Visitor } from "./People.ts"
 import { networkOf, Throttle } from "./Throttle.ts"
 import { deviceOf, hashToken, makeDeviceToken, makeToken } from "./Tokens.ts"
 
 const nobodyAccess = { owner: false, projects: [] }
-const linkNotFound = laurelError(
-  "invitation_not_found",
-  "The link was used, revoked or has expired.",
-)
 
 export const make = Effect.gen(function* () {
   const engine = yield* Engine
@@ -134,6 +131,8 @@ export const make = Effect.gen(function* () {
       return token
     })
 
+  const passkeyFlows = makePasskeyFlows({ ask, directory, newSession, now, signedIn })
+
   const accept = Effect.fnUntraced(function* ({
     email,
     name,
@@ -147,12 +146,14 @@ export const make = Effect.gen(function* () {
     const invitation = invitationWithHash(state, hash, now())
     if (invitation === undefined) return yield* Effect.fail(linkNotFound)
     const reset = invitation.accountId !== null && state.accounts.get(invitation.accountId)
-    const credential =
+    const { accountId, ...credential } =
       proof.passkey === undefined
-        ? yield* chosen(proof.password, reset ? reset.email : email)
-        : { passkey: proof.passkey }
+        ? {
+            accountId: makeId("acc"),
+            ...(yield* chosen(proof.password, reset ? reset.email : email)),
+          }
+        : yield* passkeyFlows.created(proof.passkey, invitation.accountId)
     const { session, text } = newSession(visitor)
-    const accountId = makeId("acc")
     yield* ask({ kind: "acceptInvitation", hash, accountId, email, name, credential, session })
     return yield* signedIn(text, reset ? reset.id : accountId)
   })
@@ -201,6 +202,7 @@ export const make = Effect.gen(function* () {
         throttled(account.email, account, visitor, checkPassword(account, password)),
         ask({ kind: "confirmSession", sessionId: session.id }),
       ),
+    passkeys: passkeyFlows,
     signOut: ({ session }, sessionId = session.id) =>
       ask({ kind: "endSession", by: by(session), sessionId }),
     signOutOthers: ({ session }) => ask({ kind: "endOtherSessions", by: by(session) }),

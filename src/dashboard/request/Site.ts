@@ -36,6 +36,19 @@ export class Site {
     return this.#insecure || host === this.#host || loopbackNames.has(host.replace(/:\d+$/, ""))
   }
 
+  /**
+   * The same page under `localhost`, where a browser asks for it under 127.0.0.1: passkeys do not work on an IP address. A
+   * public URL is the operator's choice, and stays.
+   */
+  underLocalhost({ headers, method, path, query }: PageRequest): string | undefined {
+    if (method !== "GET" || this.#host !== undefined) return undefined
+    if (!text(headers.accept).includes("text/html")) return undefined
+    const asked = /^127\.0\.0\.1(:\d{1,5})?$/.exec(text(headers.host))
+    if (asked === null) return undefined
+    const [, port = ""] = asked
+    return `http://localhost${port}${path}${query.size === 0 ? "" : `?${query}`}`
+  }
+
   /** The server's address as a link should name it. */
   originOf({ headers }: PageRequest): string {
     return this.#origin ?? `http://${headers.host}`

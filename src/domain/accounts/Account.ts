@@ -131,6 +131,17 @@ export const accountWithEmail = (
   return undefined
 }
 
+/** The passkey with this credential id, and its account. No two accounts have the same. */
+export const passkeyWithId = (
+  { accounts }: Pick<AccountsState, "accounts">,
+  id: string,
+): { readonly account: Account; readonly passkey: Passkey } | undefined => {
+  for (const account of accounts.values()) {
+    for (const passkey of account.passkeys) if (passkey.id === id) return { account, passkey }
+  }
+  return undefined
+}
+
 /** The invitation whose token has this hash and which still works at `now`. */
 export const invitationWithHash = (
   { invitations }: Pick<AccountsState, "invitations">,

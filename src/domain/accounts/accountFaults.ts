@@ -2,7 +2,13 @@
 import { limits } from "../../Limits.ts"
 import type { Fault } from "../values/Errors.ts"
 import { callerIdFault } from "../values/Ids.ts"
-import { type Access, type AccountsState, accountWithEmail, normalEmail } from "./Account.ts"
+import {
+  type Access,
+  type AccountsState,
+  accountWithEmail,
+  normalEmail,
+  type Passkey,
+} from "./Account.ts"
 
 /** One sign before the `@`, none of white space; the rest is for the mail server to know. */
 const emailPattern = /^[^\s@]+@[^\s@]+$/
@@ -35,6 +41,32 @@ export const profileFaults = (
   return [
     ...emailFaults(state, email, own),
     ...(detail === undefined ? [] : [{ pointer: "/name", code: "invalid_format", detail }]),
+  ]
+}
+
+/** The library that verified the passkey bounds neither its id nor its key. */
+export const passkeyFaults = ({
+  id,
+  name,
+  publicKey,
+}: Pick<Passkey, "id" | "name" | "publicKey">): ReadonlyArray<Fault> => {
+  const nameDetail =
+    name.trim() === "" ? "must not be empty" : callerIdFault(name, limits.passkeyNameCharactersMax)
+  const tooLarge =
+    id.length > limits.passkeyIdCharactersMax || publicKey.length > limits.passkeyKeyCharactersMax
+  return [
+    ...(nameDetail === undefined
+      ? []
+      : [{ pointer: "/passkeyName", code: "invalid_format", detail: nameDetail }]),
+    ...(tooLarge
+      ? [
+          {
+            pointer: "/passkey",
+            code: "invalid_length",
+            detail: "has an id or a key that is too long",
+          },
+        ]
+      : []),
   ]
 }
 

@@ -20,9 +20,7 @@ import {
   ended,
   lastOwner,
   ownerAsks,
-  passkeyExists,
-  passkeyTaken,
-  quotaExceeded,
+  passkeyAllowed,
   revoked,
   sessionsOf,
   updated,
@@ -103,14 +101,15 @@ export const decideAccounts = (
             ]),
       )
     case "addPasskey":
-      return Result.flatMap(confirmed(state, command.by, now), ({ account }) => {
-        if (account.passkeys.length >= limits.passkeysPerAccountMax) {
-          return quotaExceeded(limits.passkeysPerAccountMax, "passkeys per account")
-        }
-        if (passkeyExists(state, command.passkey.id)) return passkeyTaken
-        const passkey = { ...command.passkey, createdAt: now, usedAt: null }
-        return Result.succeed([{ kind: "passkey.added", accountId: account.id, passkey } as const])
-      })
+      return Result.flatMap(confirmed(state, command.by, now), ({ account }) =>
+        Result.map(passkeyAllowed(state, account, command.passkey), () => [
+          {
+            kind: "passkey.added",
+            accountId: account.id,
+            passkey: { ...command.passkey, createdAt: now, usedAt: null },
+          } as const,
+        ]),
+      )
     case "removePasskey":
       return Result.flatMap(confirmed(state, command.by, now), ({ account }) => {
         const { passkeyId } = command

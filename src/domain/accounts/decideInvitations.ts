@@ -12,15 +12,14 @@ import {
   ownersOf,
 } from "./Account.ts"
 import type { AccountCommand } from "./AccountCommand.ts"
-import { normalAccess } from "./AccountFact.ts"
-import { accessFaults, emailFaults, profileFaults } from "./accountFaults.ts"
+import { type AccountFact, normalAccess } from "./AccountFact.ts"
+import { accessFaults, emailFaults, passkeyFaults, profileFaults } from "./accountFaults.ts"
 import {
   accountNotFound,
   begin,
   type Decision,
   ended,
-  passkeyExists,
-  passkeyTaken,
+  passkeyAllowed,
   quotaExceeded,
   sessionsOf,
   updated,
@@ -82,28 +81,39 @@ export const accept = (
   if (invitation.purpose === "setup" && ownersOf(state).length > 0) return used
   const { credential, session } = command
   const passkey = credential.passkey && { ...credential.passkey, createdAt: now, usedAt: now }
-  if (passkey !== undefined && passkeyExists(state, passkey.id)) return passkeyTaken
   const accepted = { kind: "invitation.accepted", invitationId: invitation.id } as const
   if (invitation.purpose === "reset") {
     const account = state.accounts.get(invitation.accountId!)
     if (account === undefined) return used
-    if (passkey !== undefined && account.passkeys.length >= limits.passkeysPerAccountMax) {
-      return quotaExceeded(limits.passkeysPerAccountMax, "passkeys per account")
-    }
-    return Result.succeed([
+    // The account has lost its password: the old one must not stay valid beside a new passkey.
+    const change = updated(account.id, { password: credential.password ?? null })
+    const facts: ReadonlyArray<AccountFact> = [
       accepted,
-      passkey === undefined
-        ? updated(account.id, { password: credential.password! })
-        : ({ kind: "passkey.added", accountId: account.id, passkey } as const),
+      change,
       ...ended(sessionsOf(state, account.id)),
       begin(account.id, session, now),
+    ]
+    if (passkey === undefined) return Result.succeed(facts)
+    return Result.map(passkeyAllowed(state, account, passkey), () => [
+      ...facts,
+      { kind: "passkey.added", accountId: account.id, passkey } as const,
     ])
+  }
+  if (state.accounts.has(command.accountId)) {
+    return refuse("conflict", "An account has this id already.")
   }
   if (state.accounts.size >= limits.accountsMax) {
     return quotaExceeded(limits.accountsMax, "accounts")
   }
-  const faults = profileFaults(state, command, undefined)
+  const faults = [
+    ...profileFaults(state, command, undefined),
+    ...(passkey === undefined ? [] : passkeyFaults(passkey)),
+  ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  if (passkey !== undefined) {
+    const allowed = passkeyAllowed(state, undefined, passkey)
+    if (Result.isFailure(allowed)) return Result.fail(allowed.failure)
+  }
   const account: Account = {
     id: command.accountId,
     email: normalEmail(command.email),

@@ -1,15 +1,18 @@
 /** What the decisions about accounts share: who asks, the usual facts and refusals. */
 import { Result } from "effect"
-import { type LaurelError, refuse } from "../values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import {
   type Account,
   type AccountsState,
   isConfirmed,
   isSessionInForce,
+  passkeyWithId,
   type Session,
 } from "./Account.ts"
-import type { Asker, NewSession } from "./AccountCommand.ts"
+import type { Asker, NewPasskey, NewSession } from "./AccountCommand.ts"
 import type { AccountFact } from "./AccountFact.ts"
+import { passkeyFaults } from "./accountFaults.ts"
 
 export type Decision = Result.Result<ReadonlyArray<AccountFact>, LaurelError>
 
@@ -75,11 +78,22 @@ export const updated = (
   change: Extract<AccountFact, { readonly kind: "account.updated" }>["change"],
 ) => ({ kind: "account.updated", accountId, change }) as const
 
-export const passkeyExists = ({ accounts }: AccountsState, id: string): boolean =>
-  [...accounts.values()].some(({ passkeys }) => passkeys.some((passkey) => passkey.id === id))
+/** Whether the account, or one that is to be created, may have this passkey. */
+export const passkeyAllowed = (
+  state: AccountsState,
+  account: Account | undefined,
+  passkey: NewPasskey,
+): Result.Result<void, LaurelError> => {
+  if (account !== undefined && account.passkeys.length >= limits.passkeysPerAccountMax) {
+    return quotaExceeded(limits.passkeysPerAccountMax, "passkeys per account")
+  }
+  const faults = passkeyFaults(passkey)
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  return passkeyWithId(state, passkey.id) === undefined ? Result.succeed(undefined) : passkeyTaken
+}
 
 export const quotaExceeded = (most: number, of: string) =>
   refuse("quota_exceeded", `At most ${most} ${of} are allowed.`)
 export const accountNotFound = refuse("account_not_found", "No account has this id.")
-export const passkeyTaken = refuse("conflict", "The passkey belongs to an account already.")
+const passkeyTaken = refuse("conflict", "The passkey belongs to an account already.")
 export const lastOwner = refuse("conflict", "The last owner cannot be removed or demoted.")

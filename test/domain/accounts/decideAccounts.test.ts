@@ -61,7 +61,7 @@ const invite = (
   },
 })
 
-const accept = (id: string, name: string, credential = password): AccountCommand => ({
+const accept = (id: string, name: string, credential: Credential = password): AccountCommand => ({
   kind: "acceptInvitation",
   hash: `token ${id}`,
   accountId: `acc_${name}`,
@@ -112,6 +112,12 @@ describe("A link", () => {
     expect(roleIn(bob, "prj_a")).toBe("viewer")
     expect(roleIn(bob, "prj_b")).toBeUndefined()
     expect(roleIn(bob, null)).toBeUndefined()
+  })
+
+  it("makes no account in place of another", () => {
+    const state = fold(setUp(), invite("bob"), 1)
+    const command = { ...accept("bob", "bob"), accountId: "acc_ada" } as AccountCommand
+    expect(refusal(state, command, 1).code).toBe("conflict")
   })
 
   it("of a reset replaces the password and ends every session of the account", () => {
@@ -356,6 +362,66 @@ describe("A passkey", () => {
       expect(refusal(used, signIn(counter), 3).code).toBe("unauthorized")
     }
     expect(refusal(used, signIn(9, "other"), 3).code).toBe("unauthorized")
+  })
+
+  it("of a reset replaces the password, and those of before stay", () => {
+    const before = run(
+      [add("one"), invite("reset", { purpose: "reset", accountId: "acc_ada" })],
+      1,
+      setUp(),
+    )
+    const state = fold(
+      before,
+      { ...accept("reset", "x", { passkey: passkeyOf("two") }), session: session("new") } as never,
+      2,
+    )
+    const { passkeys, password } = state.accounts.get("acc_ada")!
+    expect({ password, ids: passkeys.map(({ id }) => id) }).toEqual({
+      password: null,
+      ids: ["one", "two"],
+    })
+    expect([...state.sessions.keys()]).toEqual(["ses_new"])
+    const again = accept("reset", "x", { passkey: passkeyOf("one") })
+    expect(refusal(before, again, 2).code).toBe("conflict")
+  })
+
+  it("has a name, and an id and a key of bounded length", () => {
+    const { passkeyIdCharactersMax, passkeyKeyCharactersMax, passkeyNameCharactersMax } = limits
+    const pointersOf = (change: object) => {
+      const passkey = { ...passkeyOf("one"), ...change }
+      const decided = decideDirectory(setUp(), { kind: "addPasskey", by: ada, passkey }, 1)
+      const joins = decideDirectory(
+        fold(setUp(), invite("bob"), 1),
+        accept("bob", "bob", { passkey }),
+        1,
+      )
+      return [decided, joins].map((one) =>
+        Result.isSuccess(one) ? "allowed" : one.failure.errors?.map(({ pointer }) => pointer),
+      )
+    }
+    const both = (outcome: unknown) => [outcome, outcome]
+    for (const [change, wrong] of [
+      [{ name: "x".repeat(passkeyNameCharactersMax) }, "allowed"],
+      [{ name: "x".repeat(passkeyNameCharactersMax + 1) }, ["/passkeyName"]],
+      [{ name: " " }, ["/passkeyName"]],
+      [{ name: "\u0000" }, ["/passkeyName"]],
+      [{ id: "x".repeat(passkeyIdCharactersMax) }, "allowed"],
+      [{ id: "x".repeat(passkeyIdCharactersMax + 1) }, ["/passkey"]],
+      [{ publicKey: "x".repeat(passkeyKeyCharactersMax) }, "allowed"],
+      [
+        { publicKey: "x".repeat(passkeyKeyCharactersMax + 1), name: "" },
+        ["/passkeyName", "/passkey"],
+      ],
+    ] as const) {
+      expect({ change, outcomes: pointersOf(change) }).toEqual({ change, outcomes: both(wrong) })
+    }
+  })
+
+  it("and everything else that is wrong with a new account are told at once", () => {
+    const passkey = { ...passkeyOf("one"), name: "" }
+    const wrong = { ...accept("bob", "bob", { passkey }), email: "nobody" } as AccountCommand
+    const { errors } = refusal(fold(setUp(), invite("bob"), 1), wrong, 1)
+    expect(errors?.map(({ pointer }) => pointer)).toEqual(["/email", "/passkeyName"])
   })
 
   it(`is one of at most ${limits.passkeysPerAccountMax}`, () => {

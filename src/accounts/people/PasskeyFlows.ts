@@ -1,0 +1,108 @@
+/** The ways of passkeys: to an account instead of a password, beside one, to sign in and to confirm. */
+import { Effect } from "effect"
+import { invitationWithHash, normalEmail } from "../../domain/accounts/Account.ts"
+import type {
+  AccountCommand,
+  NewPasskey,
+  NewSession,
+} from "../../domain/accounts/AccountCommand.ts"
+import { profileFaults } from "../../domain/accounts/accountFaults.ts"
+import { confirmed } from "../../domain/accounts/decisions.ts"
+import type { DirectoryState } from "../../domain/project/Directory.ts"
+import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { makeId } from "../makeId.ts"
+import { Passkeys } from "../passkeys/Passkeys.ts"
+import type { CreatedPasskey, PeoplePasskeys, SignedIn, Visitor } from "./People.ts"
+import { hashToken } from "./Tokens.ts"
+
+/** What passkeys share with the other ways to an account. */
+interface Shared {
+  readonly ask: (command: AccountCommand) => Effect.Effect<void, LaurelError>
+  readonly directory: Effect.Effect<DirectoryState>
+  readonly newSession: (visitor: Visitor) => { text: string; session: NewSession }
+  readonly now: () => number
+  readonly signedIn: (text: string, accountId: string) => Effect.Effect<SignedIn, LaurelError>
+}
+
+export interface PasskeyFlows extends PeoplePasskeys {
+  /** The passkey of an answer, and the account that its options were for: `expected` where that exists already. */
+  readonly created: (
+    created: CreatedPasskey,
+    expected: string | null,
+  ) => Effect.Effect<{ readonly accountId: string; readonly passkey: NewPasskey }, LaurelError>
+}
+
+export const linkNotFound = laurelError(
+  "invitation_not_found",
+  "The link was used, revoked or has expired.",
+)
+
+export const makePasskeyFlows = ({
+  ask,
+  directory,
+  newSession,
+  now,
+  signedIn,
+}: Shared): PasskeyFlows => {
+  const passkeys = new Passkeys(now)
+
+  const created: PasskeyFlows["created"] = ({ answer, ceremony, name }, expected) =>
+    Effect.flatMap(passkeys.created(answer, ceremony), ({ accountId, passkey }) =>
+      expected === null || expected === accountId
+        ? Effect.succeed({ accountId, passkey: { ...passkey, name } })
+        : Effect.fail(otherAccount),
+    )
+
+  return {
+    created,
+    optionsToAccept: ({ email, name, token }, ceremony) =>
+      Effect.gen(function* () {
+        const state = yield* directory
+        const invitation = invitationWithHash(state, hashToken(token), now())
+        if (invitation === undefined) return yield* Effect.fail(linkNotFound)
+        if (invitation.accountId !== null) {
+          const account = state.accounts.get(invitation.accountId)
+          if (account === undefined) return yield* Effect.fail(linkNotFound)
+          return passkeys.creation(ceremony, account)
+        }
+        const faults = profileFaults(state, { email, name }, undefined)
+        if (faults.length > 0) return yield* Effect.fail(invalidRequest(faults))
+        const made = { id: makeId("acc"), email: normalEmail(email), name, passkeys: [] }
+        return passkeys.creation(ceremony, made)
+      }),
+    optionsToAdd: ({ session }, ceremony) =>
+      Effect.gen(function* () {
+        const asking = confirmed(yield* directory, { sessionId: session.id }, now())
+        const { account } = yield* Effect.fromResult(asking)
+        return passkeys.creation(ceremony, account)
+      }),
+    optionsToSignIn: (ceremony) => passkeys.request(ceremony, undefined),
+    optionsToConfirm: ({ account }, ceremony) => passkeys.request(ceremony, account),
+    add: ({ account, session }, wish) =>
+      Effect.gen(function* () {
+        const { passkey } = yield* created(wish, account.id)
+        yield* ask({ kind: "addPasskey", by: { sessionId: session.id }, passkey })
+      }),
+    remove: ({ session }, passkeyId) =>
+      ask({ kind: "removePasskey", by: { sessionId: session.id }, passkeyId }),
+    signIn: ({ answer, ceremony }, visitor) =>
+      Effect.gen(function* () {
+        const { account, passkey } = yield* passkeys.used(
+          answer,
+          ceremony,
+          yield* directory,
+          undefined,
+        )
+        const { session, text } = newSession(visitor)
+        yield* ask({ kind: "signIn", accountId: account.id, session, passkey })
+        return yield* signedIn(text, account.id)
+      }),
+    confirm: ({ account, session }, { answer, ceremony }) =>
+      Effect.gen(function* () {
+        const used = yield* passkeys.used(answer, ceremony, yield* directory, account.id)
+        yield* ask({ kind: "confirmSession", sessionId: session.id, passkey: used.passkey })
+      }),
+  }
+}
+
+const otherAccount = laurelError("conflict", "The passkey was created for another account.")

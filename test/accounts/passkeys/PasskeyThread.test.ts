@@ -1,0 +1,120 @@
+import { EventEmitter } from "node:events"
+import type { Worker } from "node:worker_threads"
+import { describe, expect, it, vi } from "@effect/vitest"
+import { Effect, Exit, Fiber } from "effect"
+import { PasskeyThread } from "../../../src/accounts/passkeys/PasskeyThread.ts"
+import type { NumberedCheck, PasskeyCheck } from "../../../src/accounts/passkeys/Protocol.ts"
+import { limits } from "../../../src/Limits.ts"
+
+const check = {} as PasskeyCheck
+const outcome = { kind: "used", counter: 1 } as const
+
+/** A worker that answers when the test says so. */
+class FakeWorker extends EventEmitter {
+  readonly checks: Array<NumberedCheck> = []
+  isEnded = false
+
+  postMessage(numbered: NumberedCheck): void {
+    this.checks.push(numbered)
+  }
+
+  answerAll(): void {
+    for (const { number } of this.checks.splice(0)) this.emit("message", { number, outcome })
+  }
+
+  async terminate(): Promise<void> {
+    this.isEnded = true
+  }
+
+  unref(): void {}
+}
+
+const start = () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] })
+  const workers: Array<FakeWorker> = []
+  const thread = new PasskeyThread(() => {
+    const worker = new FakeWorker()
+    workers.push(worker)
+    return worker as unknown as Worker
+  })
+  const fork = Effect.forkChild(Effect.exit(thread.check(check)), { startImmediately: true })
+  return { fork, thread, workers }
+}
+
+const withRealTimers = Effect.ensuring(Effect.sync(() => vi.useRealTimers()))
+
+describe("The thread that checks passkeys", () => {
+  it.live(`has at most ${limits.passkeyChecksMax} checks; one more is refused`, () =>
+    withRealTimers(
+      Effect.gen(function* () {
+        const { fork, thread, workers } = start()
+        const fibers = yield* Effect.forEach(Array(limits.passkeyChecksMax).fill(0), () => fork)
+        expect(yield* Effect.flip(thread.check(check))).toMatchObject({
+          code: "overloaded",
+          retryAfterSeconds: 1,
+        })
+        expect(workers).toHaveLength(1)
+        workers[0]!.answerAll()
+        for (const fiber of fibers) {
+          expect(yield* Fiber.join(fiber)).toEqual(Exit.succeed(outcome))
+        }
+        const next = yield* fork
+        workers[0]!.answerAll()
+        expect(yield* Fiber.join(next)).toEqual(Exit.succeed(outcome))
+      }),
+    ),
+  )
+
+  it.live("ends with a check that takes too long, and starts again with the next", () =>
+    withRealTimers(
+      Effect.gen(function* () {
+        const { fork, workers } = start()
+        const stuck = yield* fork
+        vi.advanceTimersByTime(limits.passkeyCheckMs - 1)
+        expect(workers[0]!.isEnded).toBe(false)
+        vi.advanceTimersByTime(1)
+        expect(workers[0]!.isEnded).toBe(true)
+        expect(yield* Fiber.join(stuck)).toMatchObject({
+          cause: { reasons: [{ error: { code: "overloaded" } }] },
+        })
+        const next = yield* fork
+        expect(workers).toHaveLength(2)
+        workers[1]!.answerAll()
+        expect(yield* Fiber.join(next)).toEqual(Exit.succeed(outcome))
+      }),
+    ),
+  )
+
+  it.live("ends a minute after its last check", () =>
+    withRealTimers(
+      Effect.gen(function* () {
+        const { fork, workers } = start()
+        for (const pauseMs of [limits.passkeyThreadIdleMs - 1, 0]) {
+          const fiber = yield* fork
+          workers[0]!.answerAll()
+          yield* Fiber.join(fiber)
+          vi.advanceTimersByTime(pauseMs)
+        }
+        expect(workers).toHaveLength(1)
+        expect(workers[0]!.isEnded).toBe(false)
+        vi.advanceTimersByTime(limits.passkeyThreadIdleMs)
+        expect(workers[0]!.isEnded).toBe(true)
+      }),
+    ),
+  )
+
+  it.live("fails the checks that it crashed with as a defect, and no later one", () =>
+    withRealTimers(
+      Effect.gen(function* () {
+        const { fork, workers } = start()
+        const fiber = yield* fork
+        workers[0]!.emit("error", new Error("out of memory"))
+        const exit = yield* Fiber.join(fiber)
+        expect(Exit.hasDies(exit)).toBe(true)
+        const next = yield* fork
+        workers[1]!.answerAll()
+        expect(yield* Fiber.join(next)).toEqual(Exit.succeed(outcome))
+      }),
+    ),
+  )
+})

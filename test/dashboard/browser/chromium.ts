@@ -1,0 +1,94 @@
+/**
+ * Finds the browser of the browser tests: the one that `LAUREL_TEST_BROWSER` names (`bundled` is the last of these), an
+ * installed Chromium or Chrome, or the one inside `@sparticuz/chromium`, which needs Linux on x64, no root and no libraries.
+ */
+import { access, constants, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
+import path from "node:path"
+
+/** How to start a browser, or one sentence about why there is none. */
+export type Chromium =
+  | { readonly executablePath: string; readonly env: Readonly<Record<string, string>> }
+  | { readonly missing: string }
+
+const installedNames = [
+  "chromium",
+  "chromium-browser",
+  "chromium-headless-shell",
+  "google-chrome",
+  "google-chrome-stable",
+]
+const macApplications = [
+  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+  "/Applications/Chromium.app/Contents/MacOS/Chromium",
+]
+
+const cache = path.resolve(import.meta.dirname, "../../../node_modules/.cache")
+
+export const findChromium = async (variables: NodeJS.ProcessEnv): Promise<Chromium> => {
+  const { LAUREL_TEST_BROWSER: wish = "", PATH = "" } = variables
+  if (wish !== "" && wish !== "bundled") {
+    return (await mayRun(wish))
+      ? { executablePath: wish, env: {} }
+      : { missing: `LAUREL_TEST_BROWSER names ${wish}, which is no program.` }
+  }
+  const inPath = PATH.split(path.delimiter).flatMap((folder) =>
+    installedNames.map((name) => path.join(folder, name)),
+  )
+  for (const file of wish === "bundled" ? [] : [...inPath, ...macApplications]) {
+    if (await mayRun(file)) return { executablePath: file, env: {} }
+  }
+  if (process.platform === "linux" && process.arch === "x64") return bundledChromium(cache)
+  return {
+    missing:
+      "The browser tests need Chromium or Chrome: install one, or set LAUREL_TEST_BROWSER to its path.",
+  }
+}
+
+const mayRun = (file: string): Promise<boolean> =>
+  access(file, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+
+/** The browser inside `@sparticuz/chromium`, extracted once per version. */
+export const bundledChromium = async (folder: string): Promise<Chromium> => {
+  const manifest = path.resolve(cache, "../@sparticuz/chromium/package.json")
+  const { version } = JSON.parse(await readFile(manifest, "utf8"))
+  const extracted = path.join(folder, `chromium-${version}`)
+  const executablePath = path.join(extracted, "chromium")
+  if (!(await mayRun(executablePath))) await extractTo(extracted)
+  const env = {
+    LD_LIBRARY_PATH: path.join(extracted, "al2023/lib"),
+    FONTCONFIG_PATH: path.join(extracted, "fonts"),
+    XDG_CACHE_HOME: path.join(extracted, "cache"),
+  }
+  return { executablePath, env }
+}
+
+/** The package's own settings look for its fonts below /tmp only. */
+const fontSettings = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir prefix="relative">fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
+`
+
+/** Extracts beside and renames, so that neither an interruption nor a second run leaves half a browser. */
+const extractTo = async (target: string): Promise<void> => {
+  const beside = `${target}-${process.pid}`
+  const { TMPDIR } = process.env
+  await mkdir(beside, { recursive: true })
+  try {
+    // The package extracts to the folder for temporary files, and to no other.
+    process.env.TMPDIR = beside
+    const { default: chromium, inflate } = await import("@sparticuz/chromium")
+    await chromium.executablePath()
+    await inflate(path.resolve(cache, "../@sparticuz/chromium/bin/al2023.tar.br"))
+    await writeFile(path.join(beside, "fonts/fonts.conf"), fontSettings)
+    await rename(beside, target)
+  } catch (error) {
+    // Another run was faster.
+    if (!(await mayRun(path.join(target, "chromium")))) throw error
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = TMPDIR
+    await rm(beside, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,122 @@
+/** Each page of the dashboard in a real browser, by the list of its routes: a new page is in here by itself. */
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { routes } from "../../../src/dashboard/Dashboard.ts"
+import { dashboardPrefix } from "../../../src/dashboard/prefix.ts"
+import type { Route } from "../../../src/dashboard/request/Route.ts"
+import { accessibilityFaults } from "./axe.ts"
+import { type Sample, samplePath, startSample } from "./sample.ts"
+import { localhostOf, useTabs } from "./tabs.ts"
+
+const tabs = useTabs()
+let sample: Sample
+
+beforeAll(async () => {
+  sample = await startSample()
+})
+afterAll(() => sample.server.stop())
+
+/** Whether the address answers an owner with a page; others answer with a file or a stream. */
+const isPage = async (path: string): Promise<boolean> => {
+  const { owner, server } = sample
+  const cookie = [...owner.cookies].map(([name, text]) => `${name}=${text}`).join("; ")
+  const left = new AbortController()
+  const { headers, status } = await fetch(`${localhostOf(server.url)}${path}`, {
+    headers: { cookie, "sec-fetch-site": "same-origin" },
+    signal: left.signal,
+  })
+  left.abort()
+  expect({ path, status }).toEqual({ path, status: 200 })
+  const isFile = headers.get("content-disposition")?.startsWith("attachment") === true
+  return !isFile && headers.get("content-type")!.startsWith("text/html")
+}
+
+/** Buttons that open a dialog, one of each text. */
+const openers = async (page: Page): Promise<ReadonlyArray<string>> => {
+  const ids = await page
+    .locator("button[command=show-modal]")
+    .evaluateAll((buttons) =>
+      buttons.map((button) => [button.textContent, button.getAttribute("commandfor")] as const),
+    )
+  return [...new Map(ids.toReversed()).values()].map((id) => id!)
+}
+
+const wide = { width: 1280, height: 800 }
+const narrow = { width: 390, height: 844 }
+
+/** By how many pixels the page is wider than the window. */
+const overhang = (page: Page): Promise<number> =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+/** Opens a dialog by keyboard and leaves it by Escape; what is wrong with it. */
+const faultsOfDialog = async (page: Page, id: string): Promise<ReadonlyArray<string>> => {
+  const opener = page.locator(`button[commandfor="${id}"][command=show-modal]`)
+  await opener.focus()
+  await page.keyboard.press("Enter")
+  const dialog = page.locator(`dialog[id="${id}"]`)
+  await dialog.waitFor()
+  const faults = [...(await accessibilityFaults(page, `dialog[id="${id}"]`))]
+  const harmless = dialog.locator(":focus:not(.danger, .main)")
+  if ((await harmless.count()) === 0) faults.push("the focus is on nothing harmless")
+  await page.keyboard.press("Escape")
+  await dialog.waitFor({ state: "hidden" })
+  const returned = await opener.evaluate((element) => element.matches(":focus"))
+  if (!returned) faults.push("the focus does not return to the button that opened it")
+  return faults.map((fault) => `dialog ${id}: ${fault}`)
+}
+
+const faultsOfPage = async (page: Page, path: string): Promise<ReadonlyArray<string>> => {
+  await page.setViewportSize(wide)
+  await page.goto(path)
+  await page.locator("details").evaluateAll((all) => {
+    for (const details of all) details.setAttribute("open", "")
+  })
+  const faults = [...(await accessibilityFaults(page))]
+  for (const id of await openers(page)) faults.push(...(await faultsOfDialog(page, id)))
+  await page.setViewportSize(narrow)
+  const pixels = await overhang(page)
+  if (pixels > 0) faults.push(`${pixels} pixels wider than a window of ${narrow.width}`)
+  return faults.map((fault) => `${path}: ${fault}`)
+}
+
+describe("In a browser", () => {
+  const pathOf = (route: Route) => dashboardPrefix + samplePath(route, sample.params)
+  const getRoutes = routes.filter(({ method }) => method === "GET")
+
+  /** The faults of those pages, all in one tab. */
+  const faultsOf = async (these: ReadonlyArray<Route>, signedIn: boolean) => {
+    const { owner, server } = sample
+    const page = await tabs.open({ url: server.url, ...(signedIn && { cookiesOf: owner }) })
+    const faults: Array<string> = []
+    for (const path of these.map(pathOf)) {
+      if (await isPage(path)) faults.push(...(await faultsOfPage(page, path)))
+    }
+    return faults
+  }
+
+  it("each page, with each of its dialogs, is accessible in light and dark, and fits a narrow window", async () => {
+    const signedIn = getRoutes.filter(({ access }) => access !== "anyone")
+    expect(await faultsOf(signedIn, true)).toEqual([])
+  })
+
+  it("so is each page for people who are signed out", async () => {
+    const signedOut = getRoutes.filter(({ access }) => access === "anyone")
+    expect(await faultsOf(signedOut, false)).toEqual([])
+  })
+
+  it("most addresses lead to a page, the others to a file or a stream", async () => {
+    const are = await Promise.all(getRoutes.map((route) => isPage(pathOf(route))))
+    expect(are.filter(Boolean).length).toBeGreaterThan(are.length / 2)
+  })
+
+  it("a page shows an environment of production by its word and mark, and fits a narrow screen", async () => {
+    const { owner, server } = sample
+    const page = await tabs.open({ url: server.url, cookiesOf: owner })
+    await page.setViewportSize(narrow)
+    await page.goto("/dashboard/shop/production/keys")
+    const badge = page.locator(".place .badge.production")
+    expect(await badge.textContent()).toBe("production")
+    expect(await accessibilityFaults(page)).toEqual([])
+    expect(await overhang(page)).toBe(0)
+  })
+})

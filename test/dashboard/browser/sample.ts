@@ -1,0 +1,130 @@
+/** A server with something on every page: project `shop` with users, definitions, a webhook, keys and a team. */
+import { Effect } from "effect"
+import type { Route } from "../../../src/dashboard/request/Route.ts"
+import { type Browser, type DashboardServer, startDashboard } from "../fixture.ts"
+
+export interface Sample {
+  readonly server: DashboardServer
+  readonly owner: Browser
+  /** An API key of shop's sandbox. */
+  readonly key: string
+  /** What stands for each named part of a path. */
+  readonly params: Readonly<Record<string, string>>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: replies of the API are JSON
+type Json = any
+
+/** Asks the API; fails unless the reply is a 2xx. */
+export const ask = async (
+  url: string,
+  key: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Json> => {
+  const response = await fetch(`${url}/v1${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
+  return text === "" ? undefined : JSON.parse(text)
+}
+
+export const startSample = async (): Promise<Sample> => {
+  const server = await startDashboard()
+  const owner = await server.owner()
+  const makeKey = (environment: "production" | "sandbox", scope: "full" | "ingest") =>
+    Effect.runPromise(server.keys.create({ project: "shop", environment, scope, tier: "pro" }))
+  const { key } = await makeKey("sandbox", "full")
+  const spare = await makeKey("sandbox", "ingest")
+  await makeKey("production", "full")
+  const directory = await Effect.runPromise(server.engine.readDirectory)
+  const [project] = directory.projects.keys()
+  await server.joined(owner, "grace", `viewer ${project}`)
+  await owner.post("/dashboard/team/invite", { email: "alan@example.com", access: "owner" })
+  const made = await fill(server.url, key)
+  const full = await Effect.runPromise(server.engine.readDirectory)
+  const [account] = full.accounts.keys()
+  const [invitation] = full.invitations.keys()
+  const [session] = full.sessions.keys()
+  const params = {
+    project: "shop",
+    environment: "sandbox",
+    key: spare.id,
+    account: account!,
+    invitation: invitation!,
+    session: session!,
+    ...made,
+  }
+  return { server, owner, key, params }
+}
+
+/** Users, definitions and a webhook with deliveries; the ids of one each. */
+const fill = async (url: string, key: string): Promise<Record<string, string>> => {
+  const post = (path: string, body: unknown) => ask(url, key, "POST", path, body)
+  await ask(url, key, "PATCH", "/project", {
+    name: "Language school",
+    streaks: [{ key: "daily", actions: ["LESSON_DONE"] }],
+  })
+  const rule = await post("/rules", {
+    action: "LESSON_DONE",
+    where: [{ path: "score", op: "gte", value: 50 }],
+    reward: { xp: 50, points: 5 },
+    limit: { times: 20, per: "day" },
+  })
+  await post("/rules", { action: "SHARED", reward: { xp: 5 }, cooldownSeconds: 60 })
+  const badge = await post("/badges", {
+    name: "Three lessons",
+    description: "For three lessons with 90 points or more",
+    icon: "🏅",
+    criteria: { kind: "action_count", action: "LESSON_DONE", target: 3 },
+  })
+  const quest = await post("/quests", {
+    title: "First steps",
+    description: "Finish two lessons",
+    status: "active",
+    reward: { xp: 100 },
+    steps: [{ key: "lessons", action: "LESSON_DONE", target: 2 }],
+  })
+  const webhook = await post("/webhooks", {
+    url: "https://hooks.example.com/laurel",
+    description: "Our messenger",
+    events: ["*"],
+  })
+  for (const [index, userId] of ["ada", "grace", "<b>x</b>", "\u{1f600}".repeat(32)].entries()) {
+    for (let lesson = index; lesson < 4; lesson++) {
+      const metadata = { score: 60 + 10 * lesson }
+      await post("/events", { userId, action: "LESSON_DONE", metadata })
+    }
+  }
+  await ask(url, key, "PUT", "/users/ada", { displayName: "Ada Lovelace" })
+  const event = await post("/events", { userId: "ada", action: "SHARED" })
+  const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
+  await post(`/webhooks/${webhook.id}/test`, undefined)
+  const { deliveries } = await ask(url, key, "GET", `/webhooks/${webhook.id}/deliveries`)
+  return {
+    user: "ada",
+    event: event.eventId,
+    reward: reward.rewardId,
+    rule: rule.id,
+    badge: badge.id,
+    quest: quest.id,
+    webhook: webhook.id,
+    delivery: deliveries[0].id,
+  }
+}
+
+/** The path of a route, with something that exists for each of its named parts. */
+export const samplePath = ({ path }: Route, params: Sample["params"]): string =>
+  path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = params[name]
+    if (value === undefined) {
+      throw new Error(
+        `The path ${path} names ":${name}": give it a value in "params" of test/dashboard/browser/sample.ts`,
+      )
+    }
+    return encodeURIComponent(value)
+  })
