@@ -87,9 +87,6 @@ export const limits = {
 
   // Accounts
   projectsMax: 1_000,
-  keysMax: 10_000,
-  /** Revoked keys to list; the oldest are dropped first. */
-  revokedKeysMax: 1_000,
   rateLimitWindowMs: 60_000,
   directoryCheckMs: 1_000,
   requestsPerMinuteMax: 1_000_000_000,

@@ -1,5 +1,17 @@
-/** The bounds of accounts, sessions and the links that invite; part of `Limits.ts`. */
+/** The bounds of API keys, accounts, sessions and the links that invite; part of `Limits.ts`. */
 export const accountLimits = {
+  /** Keys in force, of all environments and of one. */
+  keysMax: 10_000,
+  keysPerEnvironmentMax: 1_000,
+  /** Revoked and expired keys to list; those that ended first are dropped first. */
+  endedKeysMax: 1_000,
+  keyNameCharactersMax: 100,
+  keyOriginsMax: 20,
+  originCharactersMax: 300,
+  keyCidrsMax: 20,
+  /** Interval of the records that say when keys were last used, and the time for the last of them at an orderly end. */
+  keyUseFlushMs: 3_600_000,
+  keyUseLastFlushMs: 2_000,
   accountsMax: 1_000,
   emailCharactersMax: 254,
   accountNameCharactersMax: 100,

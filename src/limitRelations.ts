@@ -15,6 +15,11 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
   )
   holds(limits.bodyBytesMax < limits.batchBodyBytesMax, "a batch holds the largest event")
   holds(limits.bodyBytesMax < limits.recordBytesMax, "a record holds the largest body")
+  // A key's id and a time in JSON take less than 64 bytes.
+  holds(
+    64 * (limits.keysMax + limits.endedKeysMax) < limits.recordBytesMax,
+    "a record holds the last use of every key",
+  )
   holds(
     limits.commitBatchBytesMax + limits.recordBytesMax < limits.segmentBytes,
     "a segment holds the largest batch",

@@ -4,6 +4,14 @@
  */
 import { Context } from "effect"
 import type { EnvironmentName, Scope, Tier } from "../domain/project/Directory.ts"
+import type { AddressRanges } from "./AddressRanges.ts"
+import type { KeyUse } from "./KeyUses.ts"
+
+/** Where a key may be used from; `undefined`: anywhere. */
+export interface KeyRestrictions {
+  readonly origins: ReadonlySet<string> | undefined
+  readonly addresses: AddressRanges | undefined
+}
 
 /** Whom a key speaks for. `environment` is the id under which the engine knows it (`prj_…:sandbox`). */
 export interface Caller {
@@ -13,6 +21,10 @@ export interface Caller {
   readonly environment: string
   readonly scope: Scope
   readonly tier: Tier
+  /** Absent for a key that may be used from anywhere. */
+  readonly restrictions?: KeyRestrictions | undefined
+  /** Where `consume` and `look` note the time of the request. */
+  readonly use?: KeyUse
 }
 
 /** `limit` is requests per minute; `null` is no limit, and then the other numbers say nothing. */

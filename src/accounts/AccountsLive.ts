@@ -4,44 +4,57 @@
  * whose outcome was unknown (the disk was full) may come true later: a look every second sees it then.
  */
 import { Context, Effect, Layer, Semaphore } from "effect"
+import type { Asker } from "../domain/accounts/AccountCommand.ts"
 import {
   type ApiKey,
   type DirectoryState,
+  type EnvironmentName,
+  isKeyInForce,
+  type RotationOverlap,
   tierRequestsPerMinute,
 } from "../domain/project/Directory.ts"
-import type { LaurelError } from "../domain/values/Errors.ts"
+import { type LaurelError, laurelError } from "../domain/values/Errors.ts"
 import { isoTime } from "../domain/values/isoTime.ts"
 import { Engine } from "../engine/Engine.ts"
 import { limits } from "../Limits.ts"
-import { Accounts } from "./Accounts.ts"
+import { Accounts, type Caller } from "./Accounts.ts"
 import { ApiKeys, type CreatedKey, type KeyDetails, type KeyRequest } from "./ApiKeys.ts"
 import { hashSecretOf } from "./hashSecret.ts"
 import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
 import { keyHint, makeKeyText } from "./KeyText.ts"
+import { KeyUses } from "./KeyUses.ts"
 import { makeId } from "./makeId.ts"
 import { RateLimits } from "./RateLimits.ts"
 
 /** What of a key is shown, under the names of the contract. */
 const shownKey = (key: ApiKey, project: string) => ({
   id: key.id,
+  name: key.name ?? "",
+  kind: key.kind ?? "secret",
   project,
   environment: key.environment,
   scope: key.scope,
   tier: key.tier,
   rateLimit: key.requestsPerMinute,
+  allowedOrigins: key.allowedOrigins ?? [],
+  allowedCidrs: key.allowedCidrs ?? [],
   createdAt: isoTime(key.createdAt),
   expiresAt: key.expiresAt === undefined ? null : isoTime(key.expiresAt),
 })
 
-const keyDetails = (directory: DirectoryState, key: ApiKey, now: number): KeyDetails => ({
-  ...shownKey(key, directory.projects.get(key.projectId)!.name),
+const keyDetails = (
+  { accounts, projects }: DirectoryState,
+  key: ApiKey,
+  lastUsedAt: number | undefined,
+  now: number,
+): KeyDetails => ({
+  ...shownKey(key, projects.get(key.projectId)!.name),
   hint: key.hint,
-  status:
-    key.revokedAt !== null
-      ? "revoked"
-      : key.expiresAt !== undefined && key.expiresAt <= now
-        ? "expired"
-        : "in_force",
+  createdBy:
+    key.createdBy === undefined ? null : (accounts.get(key.createdBy)?.name ?? key.createdBy),
+  lastUsedAt: lastUsedAt === undefined ? null : isoTime(lastUsedAt),
+  replacedBy: key.replacedBy ?? null,
+  status: key.revokedAt !== null ? "revoked" : isKeyInForce(key, now) ? "in_force" : "expired",
   revokedAt: key.revokedAt === null ? null : isoTime(key.revokedAt),
 })
 
@@ -50,21 +63,41 @@ export const make = Effect.gen(function* () {
   const { now } = engine
   const changing = yield* Semaphore.make(1)
   const rateLimits = new RateLimits()
+  const uses = new KeyUses()
   let directory = yield* engine.readDirectory
-  let index = new KeyIndex(directory, now())
+  let index = new KeyIndex(directory, uses, now())
   let version = 0
+  let usesRecordedAt = now()
   rateLimits.load(directory)
 
   const renewIndex = () => {
-    index = new KeyIndex(directory, now())
+    index = new KeyIndex(directory, uses, now())
     version++
   }
 
   const refresh = Effect.map(engine.readDirectory, (changed) => {
-    if (changed.sequence === directory.sequence) return
+    const { hashSecret, keys } = directory
     directory = changed
+    // Sessions and accounts change more often than keys.
+    if (changed.keys === keys && changed.hashSecret === hashSecret) return
+    uses.retain(changed.keys)
     renewIndex()
     rateLimits.load(changed)
+  })
+
+  /** A change runs to its end whatever becomes of its caller, so that the index follows the journal. */
+  const change = <A>(effect: Effect.Effect<A, LaurelError>): Effect.Effect<A, LaurelError> =>
+    Effect.uninterruptible(Semaphore.withPermit(changing, effect))
+
+  /** Records the last uses of all keys, if there is any; where the storage takes no writes, another time. */
+  const recordUses = Effect.suspend(() => {
+    const used = uses.unrecorded(directory.keys)
+    const asked = engine.askDirectory({ kind: "useKeys", used })
+    if (used.length === 0) return Effect.void
+    const recorded = Effect.sync(() => {
+      usesRecordedAt = now()
+    })
+    return Effect.ignore(change(Effect.andThen(asked, Effect.andThen(refresh, recorded))))
   })
 
   yield* Effect.forkScoped(
@@ -72,66 +105,96 @@ export const make = Effect.gen(function* () {
       while (true) {
         yield* Effect.sleep(limits.directoryCheckMs)
         yield* refresh
+        if (now() - usesRecordedAt >= limits.keyUseFlushMs) yield* recordUses
       }
     }),
   )
+  yield* Effect.addFinalizer(() =>
+    Effect.timeoutOption(Effect.interruptible(recordUses), limits.keyUseLastFlushMs),
+  )
+
+  const noteUse = ({ use }: Caller): number => {
+    const at = now()
+    if (use !== undefined) use.at = at
+    return at
+  }
 
   const accounts = Accounts.of({
     authenticate: (text) => index.find(text, now()),
     isInForce: ({ keyId }) => {
       const key = directory.keys.get(keyId)
-      if (key === undefined || key.revokedAt !== null) return false
-      return key.expiresAt === undefined || key.expiresAt > now()
+      return key !== undefined && isKeyInForce(key, now())
     },
     get version() {
       if (now() >= index.nextExpiryAt) renewIndex()
       return version
     },
-    consume: (caller, amount) => rateLimits.consume(caller, amount, now()),
-    look: (caller, amount) => rateLimits.look(caller, amount, now()),
+    consume: (caller, amount) => rateLimits.consume(caller, amount, noteUse(caller)),
+    look: (caller, amount) => rateLimits.look(caller, amount, noteUse(caller)),
   })
 
-  /** A change runs to its end whatever becomes of its caller, so that the index follows the journal. */
-  const change = <A>(effect: Effect.Effect<A, LaurelError>): Effect.Effect<A, LaurelError> =>
-    Effect.uninterruptible(Semaphore.withPermit(changing, effect))
+  /** A new key's id and what the directory stores of its text. */
+  const newText = Effect.fnUntraced(function* (environment: EnvironmentName) {
+    const text = makeKeyText(environment)
+    const hash = hashKeyText(yield* hashSecretOf(engine), text)
+    return { text, id: makeId("key"), hash, hint: keyHint(text) }
+  })
+
+  const created = Effect.fnUntraced(function* ({ id, text }: { id: string; text: string }) {
+    yield* refresh
+    const key = directory.keys.get(id)!
+    return { key: text, ...shownKey(key, directory.projects.get(key.projectId)!.name) }
+  })
 
   const create = Effect.fnUntraced(function* (
     request: KeyRequest,
+    by: Asker,
   ): Effect.fn.Return<CreatedKey, LaurelError> {
-    const text = makeKeyText(request.environment)
-    const id = makeId("key")
+    const { environment, expiresAt, project, rateLimit, ...wish } = request
+    const { text, ...made } = yield* newText(environment)
     yield* engine.askDirectory({
       kind: "createKey",
+      by,
       projectId: makeId("prj"),
-      projectName: request.project,
+      projectName: project,
       key: {
-        id,
-        environment: request.environment,
-        scope: request.scope,
-        tier: request.tier,
-        requestsPerMinute:
-          request.rateLimit === undefined ? tierRequestsPerMinute[request.tier] : request.rateLimit,
-        hash: hashKeyText(yield* hashSecretOf(engine), text),
-        hint: keyHint(text),
-        ...(request.expiresAt !== undefined && { expiresAt: Date.parse(request.expiresAt) }),
+        ...made,
+        ...wish,
+        environment,
+        requestsPerMinute: rateLimit === undefined ? tierRequestsPerMinute[wish.tier] : rateLimit,
+        ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
       },
     })
-    yield* refresh
-    return { key: text, ...shownKey(directory.keys.get(id)!, request.project) }
+    return yield* created({ ...made, text })
+  })
+
+  const rotate = Effect.fnUntraced(function* (
+    keyId: string,
+    overlap: RotationOverlap,
+    by: Asker,
+  ): Effect.fn.Return<CreatedKey, LaurelError> {
+    const old = (yield* engine.readDirectory).keys.get(keyId)
+    if (old === undefined) return yield* Effect.fail(keyNotFound)
+    const { text, ...key } = yield* newText(old.environment)
+    yield* engine.askDirectory({ kind: "rotateKey", by, keyId, overlap, key })
+    return yield* created({ ...key, text })
   })
 
   const apiKeys = ApiKeys.of({
-    create: (request) => change(create(request)),
+    create: (request, by = "operator") => change(create(request, by)),
     list: Effect.sync(() =>
       [...directory.keys.values()]
         .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
-        .map((key) => keyDetails(directory, key, now())),
+        .map((key) => keyDetails(directory, key, uses.lastUsedAt(key), now())),
     ),
-    revoke: (keyId) =>
-      change(Effect.andThen(engine.askDirectory({ kind: "revokeKey", keyId }), refresh)),
+    rotate: (keyId, overlap, by = "operator") => change(rotate(keyId, overlap, by)),
+    revoke: (keyId, by = "operator") =>
+      change(Effect.andThen(engine.askDirectory({ kind: "revokeKey", by, keyId }), refresh)),
   })
 
   return Context.make(Accounts, accounts).pipe(Context.add(ApiKeys, apiKeys))
 })
 
 export const layer: Layer.Layer<Accounts | ApiKeys, never, Engine> = Layer.effectContext(make)
+
+const keyNotFound = laurelError("key_not_found", "No key in force has this id.")

@@ -1,6 +1,14 @@
 /** Managing API keys: what the command line and the admin address can do with them. */
 import { Context, type Effect, Schema } from "effect"
-import { environmentNames, scopes, tiers } from "../domain/project/Directory.ts"
+import type { Asker } from "../domain/accounts/AccountCommand.ts"
+import {
+  environmentNames,
+  keyKinds,
+  type RotationOverlap,
+  rotationOverlaps,
+  scopes,
+  tiers,
+} from "../domain/project/Directory.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 import { isIsoTime } from "../domain/values/isoTime.ts"
 
@@ -8,7 +16,7 @@ const IsoTime = Schema.String.check(
   Schema.makeFilter((text) => isIsoTime(text) || "must be a time in ISO 8601 with a zone"),
 )
 
-/** The wish for a key. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
+/** The wish for a key. Without a name it gets one from its scope; without origins or ranges it may be used from anywhere. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
 export const KeyRequest = Schema.Struct({
   project: Schema.String,
   environment: Schema.Literals(environmentNames),
@@ -16,24 +24,40 @@ export const KeyRequest = Schema.Struct({
   tier: Schema.Literals(tiers),
   rateLimit: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   expiresAt: Schema.optionalKey(IsoTime),
+  name: Schema.optionalKey(Schema.String),
+  allowedOrigins: Schema.optionalKey(Schema.Array(Schema.String)),
+  allowedCidrs: Schema.optionalKey(Schema.Array(Schema.String)),
 })
 export type KeyRequest = typeof KeyRequest.Type
 
+/** How long the old key of a rotation stays in force; an earlier expiry stays. */
+export const RotationRequest = Schema.Struct({ overlap: Schema.Literals(rotationOverlaps) })
+
 const keyMembers = {
   id: Schema.String,
+  name: Schema.String,
+  kind: Schema.Literals(keyKinds),
   project: Schema.String,
   environment: Schema.Literals(environmentNames),
   scope: Schema.Literals(scopes),
   tier: Schema.Literals(tiers),
   rateLimit: Schema.NullOr(Schema.Int),
+  allowedOrigins: Schema.Array(Schema.String),
+  allowedCidrs: Schema.Array(Schema.String),
   createdAt: Schema.String,
   expiresAt: Schema.NullOr(Schema.String),
 }
 
-/** A key as lists show it; `hint` is the start of its text. */
+/**
+ * A key as lists show it; `hint` is the start of its text. `createdBy` is the account's name, its id once it is removed, or
+ * `operator`; `null` where nobody wrote it down. `replacedBy` is the id of its successor.
+ */
 export const KeyDetails = Schema.Struct({
   ...keyMembers,
   hint: Schema.String,
+  createdBy: Schema.NullOr(Schema.String),
+  lastUsedAt: Schema.NullOr(Schema.String),
+  replacedBy: Schema.NullOr(Schema.String),
   status: Schema.Literals(["in_force", "expired", "revoked"]),
   revokedAt: Schema.NullOr(Schema.String),
 })
@@ -46,11 +70,17 @@ export type CreatedKey = typeof CreatedKey.Type
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
-    /** Creates a key, and its project where no project has this name. Requests may use it at once. */
-    readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, LaurelError>
-    /** All keys, oldest first; of those revoked only the latest `revokedKeysMax`. */
+    /** Creates a key, and its project where no project has this name. Requests may use it at once. `by` absent: the operator. */
+    readonly create: (request: KeyRequest, by?: Asker) => Effect.Effect<CreatedKey, LaurelError>
+    /** All keys, oldest first; of those revoked or expired only the latest `endedKeysMax`. */
     readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError>
-    /** Ends a key at once; `key_not_found` unless it is in force. */
-    readonly revoke: (keyId: string) => Effect.Effect<void, LaurelError>
+    /** Creates a key like this one, which expires after the overlap; `key_not_found` unless it is in force. */
+    readonly rotate: (
+      keyId: string,
+      overlap: RotationOverlap,
+      by?: Asker,
+    ) => Effect.Effect<CreatedKey, LaurelError>
+    /** Ends a key at once; `key_not_found` where it is unknown or revoked. */
+    readonly revoke: (keyId: string, by?: Asker) => Effect.Effect<void, LaurelError>
   }
 >()("accounts/ApiKeys") {}

@@ -4,9 +4,16 @@
  * after it takes the same time wherever two hashes differ.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
-import { type ApiKey, type DirectoryState, environmentId } from "../domain/project/Directory.ts"
-import type { Caller } from "./Accounts.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  environmentId,
+  isKeyInForce,
+} from "../domain/project/Directory.ts"
+import type { Caller, KeyRestrictions } from "./Accounts.ts"
+import { AddressRanges } from "./AddressRanges.ts"
 import { isKeyText } from "./KeyText.ts"
+import type { KeyUses } from "./KeyUses.ts"
 
 /** HMAC-SHA-256 of a key's text under the directory's secret (hex), in hex. */
 export const hashKeyText = (secret: string | KeyObject, text: string): string =>
@@ -30,15 +37,15 @@ export class KeyIndex {
   readonly nextExpiryAt: number
 
   /** Indexes the keys that are in force at `now`. */
-  constructor(directory: DirectoryState, now: number) {
+  constructor(directory: DirectoryState, uses: KeyUses, now: number) {
     this.#secret = directory.hashSecret === null ? undefined : secretKey(directory.hashSecret)
     let nextExpiryAt = Number.POSITIVE_INFINITY
     for (const key of directory.keys.values()) {
+      if (!isKeyInForce(key, now)) continue
       const expiresAt = key.expiresAt ?? Number.POSITIVE_INFINITY
-      if (key.revokedAt !== null || expiresAt <= now) continue
       nextExpiryAt = Math.min(nextExpiryAt, expiresAt)
       this.#keys.set(key.hash, {
-        caller: callerOf(key),
+        caller: callerOf(key, uses),
         hash: Buffer.from(key.hash, "hex"),
         expiresAt,
       })
@@ -56,11 +63,33 @@ export class KeyIndex {
   }
 }
 
-const callerOf = (key: ApiKey): Caller => ({
+const callerOf = (key: ApiKey, uses: KeyUses): Caller => ({
   keyId: key.id,
   projectId: key.projectId,
   environmentName: key.environment,
   environment: environmentId(key.projectId, key.environment),
   scope: key.scope,
   tier: key.tier,
+  restrictions: restrictionsOf(key),
+  use: uses.of(key.id),
 })
+
+const restrictionsOf = ({ allowedCidrs, allowedOrigins }: ApiKey): KeyRestrictions | undefined =>
+  allowedCidrs === undefined && allowedOrigins === undefined
+    ? undefined
+    : {
+        origins: allowedOrigins && new Set(allowedOrigins),
+        addresses: allowedCidrs && rangesOf(allowedCidrs),
+      }
+
+/** An index is made whenever any key changes; a key's list stays the same object. */
+const ranges = new WeakMap<ReadonlyArray<string>, AddressRanges>()
+
+const rangesOf = (cidrs: ReadonlyArray<string>): AddressRanges => {
+  let made = ranges.get(cidrs)
+  if (made === undefined) {
+    made = new AddressRanges(cidrs)
+    ranges.set(cidrs, made)
+  }
+  return made
+}

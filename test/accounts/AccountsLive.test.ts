@@ -1,10 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Scope } from "effect"
+import { Context, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { make } from "../../src/accounts/AccountsLive.ts"
 import { ApiKeys, type KeyRequest } from "../../src/accounts/ApiKeys.ts"
 import { makeKeyText } from "../../src/accounts/KeyText.ts"
+import type { JournalRecord } from "../../src/domain/record/Record.ts"
+import { laurelError } from "../../src/domain/values/Errors.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { startInMemory } from "../engine/fixture.ts"
@@ -17,16 +19,21 @@ const wish: KeyRequest = {
 }
 
 /** Accounts over a real engine; `state` lets a second one begin where the first ended. */
-const startAccounts = Effect.fnUntraced(function* (state = new MemoryStorage.MemoryState()) {
+const startAccounts = Effect.fnUntraced(function* (
+  state = new MemoryStorage.MemoryState(),
+  wrap: (engine: Engine["Service"]) => Engine["Service"] = (engine) => engine,
+) {
   const fixture = yield* startInMemory({ state })
   const scope = yield* Scope.make()
   const context = yield* make.pipe(
-    Effect.provideService(Engine, fixture.engine),
+    Effect.provideService(Engine, wrap(fixture.engine)),
     Scope.provide(scope),
   )
   return {
     ...fixture,
     state,
+    /** An orderly end of the accounts, before that of the engine. */
+    end: Scope.close(scope, Exit.void),
     accounts: Context.get(context, Accounts),
     keys: Context.get(context, ApiKeys),
   }
@@ -161,9 +168,130 @@ describe("Accounts", () => {
     Effect.gen(function* () {
       const { accounts, engine, keys } = yield* startAccounts()
       const { id, key } = yield* keys.create(wish)
-      yield* engine.askDirectory({ kind: "revokeKey", keyId: id })
+      yield* engine.askDirectory({ kind: "revokeKey", by: "operator", keyId: id })
       yield* TestClock.adjust("1 second")
       expect(accounts.authenticate(key)).toBeUndefined()
+    }),
+  )
+})
+
+describe("The last use of a key", () => {
+  const usesIn = (records: ReadonlyArray<JournalRecord>) =>
+    records.flatMap(({ facts }) => facts).filter((fact) => fact.kind === "keys.used")
+
+  it.effect("is known at once, and recorded once an hour for all keys together", () =>
+    Effect.gen(function* () {
+      const { accounts, committed, keys } = yield* startAccounts()
+      const created = yield* Effect.all([keys.create(wish), keys.create(wish), keys.create(wish)])
+      const [first, second] = created.map(({ key }) => accounts.authenticate(key)!)
+      expect((yield* keys.list).map(({ lastUsedAt }) => lastUsedAt)).toEqual([null, null, null])
+      yield* TestClock.adjust("10 minutes")
+      accounts.consume(first!, 1)
+      accounts.look(second!, 1)
+      const at = new Date(10 * 60_000).toISOString()
+      const shown = (yield* keys.list).map(({ lastUsedAt }) => lastUsedAt)
+      expect(shown.sort()).toEqual([at, at, null])
+      for (let minute = 10; minute < 59; minute++) {
+        accounts.consume(first!, 1)
+        yield* TestClock.adjust("1 minute")
+      }
+      expect(usesIn(committed)).toEqual([])
+      yield* TestClock.adjust("1 minute")
+      expect(usesIn(committed)).toHaveLength(1)
+      expect(usesIn(committed)[0]?.used).toHaveLength(2)
+      // A quarter of an hour of use is recorded at the next hour, and hours without use are not.
+      accounts.consume(first!, 1)
+      yield* TestClock.adjust("59 minutes")
+      expect(usesIn(committed)).toHaveLength(1)
+      yield* TestClock.adjust("1 minute")
+      expect(usesIn(committed)).toHaveLength(2)
+      yield* TestClock.adjust("5 hours")
+      expect(usesIn(committed)).toHaveLength(2)
+    }),
+  )
+
+  it.effect("is recorded at an orderly end, and known after the restart", () =>
+    Effect.gen(function* () {
+      const first = yield* startAccounts()
+      const { key } = yield* first.keys.create(wish)
+      yield* TestClock.adjust("7 seconds")
+      first.accounts.consume(first.accounts.authenticate(key)!, 1)
+      yield* first.end
+      yield* first.close()
+      const second = yield* startAccounts(first.state)
+      const at = new Date(7_000).toISOString()
+      expect((yield* second.keys.list).map(({ lastUsedAt }) => lastUsedAt)).toEqual([at])
+      yield* second.end
+      expect(usesIn(second.committed)).toEqual([])
+    }),
+  )
+
+  it.effect("is recorded as soon as the storage takes writes again", () =>
+    Effect.gen(function* () {
+      let full = true
+      const { accounts, committed, keys } = yield* startAccounts(undefined, (engine) => ({
+        ...engine,
+        askDirectory: (command) =>
+          full && command.kind === "useKeys"
+            ? Effect.fail(laurelError("storage_unavailable", "The disk is full."))
+            : engine.askDirectory(command),
+      }))
+      accounts.consume(accounts.authenticate((yield* keys.create(wish)).key)!, 1)
+      yield* TestClock.adjust("2 hours")
+      expect(usesIn(committed)).toEqual([])
+      full = false
+      yield* TestClock.adjust("1 second")
+      expect(usesIn(committed)).toHaveLength(1)
+    }),
+  )
+
+  it.effect("does not make connections look their key up again while only people come and go", () =>
+    Effect.gen(function* () {
+      const { accounts, engine, keys } = yield* startAccounts()
+      yield* keys.create(wish)
+      const { version } = accounts
+      const invitation = {
+        id: "inv_1",
+        purpose: "join",
+        hash: "h",
+        accountId: null,
+        email: null,
+        access: { owner: true, projects: [] },
+      } as const
+      yield* engine.askDirectory({ kind: "invite", by: "operator", invitation })
+      yield* TestClock.adjust("2 seconds")
+      expect(accounts.version).toBe(version)
+    }),
+  )
+})
+
+describe("A rotated key", () => {
+  it.effect("works beside its successor until the overlap ends, and not after a revocation", () =>
+    Effect.gen(function* () {
+      const { accounts, keys } = yield* startAccounts()
+      const old = yield* keys.create({ ...wish, name: "Backend", allowedCidrs: ["10.0.0.0/8"] })
+      const oldCaller = accounts.authenticate(old.key)!
+      const next = yield* keys.rotate(old.id, "1h")
+      expect(next).toMatchObject({ name: "Backend", allowedCidrs: ["10.0.0.0/8"], scope: "full" })
+      expect(accounts.authenticate(old.key)?.keyId).toBe(old.id)
+      const caller = accounts.authenticate(next.key)!
+      expect(caller.restrictions?.addresses?.includes("10.1.2.3")).toBe(true)
+      yield* TestClock.adjust("59 minutes")
+      expect(accounts.isInForce(oldCaller)).toBe(true)
+      yield* TestClock.adjust("1 minute")
+      expect(accounts.authenticate(old.key)).toBeUndefined()
+      expect(accounts.isInForce(oldCaller)).toBe(false)
+      const third = yield* keys.rotate(next.id, "7d")
+      yield* keys.revoke(next.id)
+      expect(accounts.authenticate(next.key)).toBeUndefined()
+      expect(accounts.isInForce(caller)).toBe(false)
+      const list = yield* keys.list
+      expect(list.map(({ id, replacedBy, status }) => [id, status, replacedBy])).toEqual([
+        [old.id, "expired", next.id],
+        [next.id, "revoked", third.id],
+        [third.id, "in_force", null],
+      ])
+      expect((yield* Effect.flip(keys.rotate("key_x", "0"))).code).toBe("key_not_found")
     }),
   )
 })

@@ -32,7 +32,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect(revoked).toMatchObject({ code: 0, stdout: "", stderr: `Revoked ${id}.\n` })
     expect(await statusWith(server, key)).toBe(401)
     const again = await commandEnd(["keys", "revoke", id], folder)
-    expect(again).toMatchObject({ code: 1, stderr: "laurel: No active key has this id.\n" })
+    expect(again).toMatchObject({ code: 1, stderr: "laurel: No key in force has this id.\n" })
   })
 
   it("have the scope, tier and limit that was asked for", async () => {
@@ -53,11 +53,15 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect(JSON.parse(stdout)).toEqual({
       key: expect.stringMatching(/^lk_live_\w{49}$/),
       id: expect.stringMatching(/^key_[0-9a-f]{32}$/),
+      name: "full key",
+      kind: "secret",
       project: "shop",
       environment: "production",
       scope: "full",
       tier: "pro",
       rateLimit: 1000,
+      allowedOrigins: [],
+      allowedCidrs: [],
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       expiresAt: null,
     })

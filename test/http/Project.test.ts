@@ -32,6 +32,7 @@ describe("GET /v1/project", () => {
     await Effect.runPromise(
       server.engine.askDirectory({
         kind: "createKey",
+        by: "operator",
         projectId: "prj_test",
         projectName: "shop",
         key: {

@@ -9,6 +9,9 @@ export const environmentNames = ["sandbox", "production"] as const
 export type EnvironmentName = (typeof environmentNames)[number]
 export const scopes = ["full", "ingest", "read"] as const
 export type Scope = (typeof scopes)[number]
+/** A secret key is for servers; the form of a key for browsers and phones is kept free. */
+export const keyKinds = ["secret", "publishable"] as const
+export type KeyKind = (typeof keyKinds)[number]
 export const tiers = ["free", "pro", "enterprise"] as const
 export type Tier = (typeof tiers)[number]
 
@@ -28,10 +31,13 @@ export interface Project {
   readonly createdAt: number
 }
 
-/** Times are epoch milliseconds. `hint` is the start of the key's text, for lists. */
+/** Times are epoch milliseconds. `hint` is the start of the key's text, for lists. Keys made before names have no optional member. */
 export interface ApiKey {
   readonly id: string
   readonly projectId: string
+  readonly name?: string
+  /** Absent: `secret`. */
+  readonly kind?: KeyKind
   readonly environment: EnvironmentName
   readonly scope: Scope
   readonly tier: Tier
@@ -41,10 +47,38 @@ export interface ApiKey {
   readonly hash: string
   readonly hint: string
   readonly createdAt: number
+  /** Id of the account that created it, or `operator` for the command line. */
+  readonly createdBy?: string
+  /** Time of its last request, at most `keyUseFlushMs` late. */
+  readonly lastUsedAt?: number
   /** End of validity; absent for none. */
   readonly expiresAt?: number
   readonly revokedAt: number | null
+  /** Id of the key that a rotation created in its place. */
+  readonly replacedBy?: string
+  /** A request with an `Origin` must have one of these; absent: any. */
+  readonly allowedOrigins?: ReadonlyArray<string>
+  /** A request must come from one of these ranges; absent: from anywhere. */
+  readonly allowedCidrs?: ReadonlyArray<string>
 }
+
+/** How long the old key of a rotation stays in force. */
+export const rotationOverlaps = ["0", "1h", "24h", "7d"] as const
+export type RotationOverlap = (typeof rotationOverlaps)[number]
+export const rotationOverlapMs: Readonly<Record<RotationOverlap, number>> = {
+  "0": 0,
+  "1h": 3_600_000,
+  "24h": 86_400_000,
+  "7d": 7 * 86_400_000,
+}
+
+/** When a key ends or ended, `Infinity` for never. */
+export const keyEndsAt = ({ expiresAt, revokedAt }: ApiKey): number =>
+  Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY)
+
+/** Whether requests with the key are accepted at `now`. */
+export const isKeyInForce = (key: ApiKey, now: number): boolean =>
+  key.revokedAt === null && (key.expiresAt === undefined || key.expiresAt > now)
 
 export interface DirectoryState extends AccountsState {
   readonly sequence: number

@@ -257,6 +257,18 @@ export type DirectoryFact =
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "key.created"; readonly key: ApiKey }
   | { readonly kind: "key.revoked"; readonly keyId: string }
+  /** `key` replaces the key `keyId`, which expires at `expiresAt` unless it ends before. */
+  | {
+      readonly kind: "key.rotated"
+      readonly keyId: string
+      readonly expiresAt: number
+      readonly key: ApiKey
+    }
+  /** Pairs of a key's id and the time of its last request. */
+  | {
+      readonly kind: "keys.used"
+      readonly used: ReadonlyArray<readonly [keyId: string, at: number]>
+    }
 
 export type Fact = UserFact | ProjectFact | DirectoryFact
 

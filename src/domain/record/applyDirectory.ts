@@ -1,9 +1,8 @@
 /** How the facts of a record change the directory. */
 import { limits } from "../../Limits.ts"
 import { applyAccountFacts, isAccountFact } from "../accounts/AccountFact.ts"
-import type { ApiKey, DirectoryState } from "../project/Directory.ts"
+import { type ApiKey, type DirectoryState, isKeyInForce, keyEndsAt } from "../project/Directory.ts"
 import type { JournalRecord } from "./Record.ts"
-import { withLatest } from "./withLatest.ts"
 
 export const applyDirectory = (state: DirectoryState, record: JournalRecord): DirectoryState => {
   let { hashSecret, projects, keys } = state
@@ -16,12 +15,25 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
         projects = new Map(projects).set(fact.project.id, fact.project)
         break
       case "key.created":
-        keys = new Map(keys).set(fact.key.id, fact.key)
+        keys = changed(keys, record.at, fact.key)
         break
+      case "key.rotated": {
+        const old = keys.get(fact.keyId)
+        const ending = old && { ...old, expiresAt: fact.expiresAt, replacedBy: fact.key.id }
+        keys = changed(keys, record.at, ...(ending === undefined ? [] : [ending]), fact.key)
+        break
+      }
       case "key.revoked": {
         const key = keys.get(fact.keyId)
-        if (key === undefined) break
-        keys = withLatest(keys, { ...key, revokedAt: record.at }, isRevoked, limits.revokedKeysMax)
+        if (key !== undefined) keys = changed(keys, record.at, { ...key, revokedAt: record.at })
+        break
+      }
+      case "keys.used": {
+        const used = fact.used.flatMap(([keyId, lastUsedAt]) => {
+          const key = keys.get(keyId)
+          return key === undefined ? [] : [{ ...key, lastUsedAt }]
+        })
+        keys = changed(keys, record.at, ...used)
         break
       }
     }
@@ -30,4 +42,16 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
   return { sequence: record.sequence, hashSecret, projects, keys, ...people }
 }
 
-const isRevoked = ({ revokedAt }: ApiKey): boolean => revokedAt !== null
+type Keys = DirectoryState["keys"]
+
+/** `keys` with some replaced or added, and without those that ended first beyond `endedKeysMax`. */
+const changed = (keys: Keys, at: number, ...some: ReadonlyArray<ApiKey>): Keys => {
+  const next = new Map(keys)
+  for (const key of some) next.set(key.id, key)
+  const ended = [...next.values()].filter((key) => !isKeyInForce(key, at))
+  const surplus = ended.length - limits.endedKeysMax
+  if (surplus <= 0) return next
+  ended.sort((one, other) => keyEndsAt(one) - keyEndsAt(other))
+  for (const { id } of ended.slice(0, surplus)) next.delete(id)
+  return next
+}

@@ -242,7 +242,7 @@ describe("A restore", () => {
       yield* busy(engine, users)
       const { id } = yield* archives.create({ reason: "request" })
       yield* engine.askUser(sandbox, { userId: "u3", command: { kind: "erasure" } })
-      yield* engine.askDirectory({ kind: "revokeKey", keyId: "key_1" })
+      yield* engine.askDirectory({ kind: "revokeKey", by: "operator", keyId: "key_1" })
       const some = Array.from({ length: limits.restoreToldMax }, (_, n) => `gone-${n}`)
       yield* engine.askUsers(
         sandbox,

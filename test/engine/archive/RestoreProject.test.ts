@@ -26,6 +26,7 @@ const users = 6
 const foundSecond = (engine: Engine["Service"]) =>
   engine.askDirectory({
     kind: "createKey",
+    by: "operator",
     projectId: "prj_2",
     projectName: "cafe",
     key: {
@@ -107,7 +108,7 @@ const history = Effect.fnUntraced(function* (how?: "kill") {
   yield* engine.askProject(own, rule("MORE", 7))
   yield* round(engine, "third")
   yield* engine.askUser(own, event("late", "TAP", { id: "late" }))
-  yield* engine.askDirectory({ kind: "revokeKey", keyId: "key_1" })
+  yield* engine.askDirectory({ kind: "revokeKey", by: "operator", keyId: "key_1" })
   const between = yield* archives.create({ reason: "request" })
   yield* engine.askUser(own, { userId: "u1", command: { kind: "erasure" } })
   yield* round(engine, "fourth")

@@ -77,6 +77,7 @@ export const found = Effect.fnUntraced(function* (engine: Engine["Service"]) {
   yield* engine.askDirectory({ kind: "createDirectory", hashSecret: "00" })
   yield* engine.askDirectory({
     kind: "createKey",
+    by: "operator",
     projectId: "prj_1",
     projectName: "shop",
     key: {

@@ -1,0 +1,220 @@
+/** Decides commands about API keys. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import { includesRole, roleIn } from "../accounts/Account.ts"
+import type { Asker } from "../accounts/AccountCommand.ts"
+import { asks, confirmed, quotaExceeded } from "../accounts/decisions.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  type EnvironmentName,
+  isKeyInForce,
+  type Project,
+  projectNamed,
+  projectNamePattern,
+  type RotationOverlap,
+  rotationOverlapMs,
+  tierRequestsPerMinute,
+} from "../project/Directory.ts"
+import { normalRestrictions, restrictionFaults } from "../project/keyRestrictions.ts"
+import type { DirectoryFact } from "../record/Record.ts"
+import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
+import { callerIdFault } from "../values/Ids.ts"
+
+export type KeyCommand =
+  /** Creates the key, and its project if no project has this name. */
+  | {
+      readonly kind: "createKey"
+      readonly by: Asker
+      readonly projectId: string
+      readonly projectName: string
+      readonly key: Omit<
+        ApiKey,
+        "createdAt" | "createdBy" | "kind" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"
+      >
+    }
+  /** Creates a key like the key `keyId`, which expires after the overlap. */
+  | {
+      readonly kind: "rotateKey"
+      readonly by: Asker
+      readonly keyId: string
+      readonly overlap: RotationOverlap
+      readonly key: Pick<ApiKey, "hash" | "hint" | "id">
+    }
+  | { readonly kind: "revokeKey"; readonly by: Asker; readonly keyId: string }
+  /** Notes when keys were last used. */
+  | {
+      readonly kind: "useKeys"
+      readonly used: ReadonlyArray<readonly [keyId: string, at: number]>
+    }
+
+type Decision = Result.Result<ReadonlyArray<DirectoryFact>, LaurelError>
+
+export const decideKeys = (state: DirectoryState, command: KeyCommand, now: number): Decision => {
+  switch (command.kind) {
+    case "createKey":
+      return createKey(state, command, now)
+    case "rotateKey":
+      return rotateKey(state, command, now)
+    case "revokeKey": {
+      const key = state.keys.get(command.keyId)
+      if (key === undefined || key.revokedAt !== null) return keyNotFound
+      const asker = manager(state, command.by, state.projects.get(key.projectId), now)
+      return Result.map(asker, () => [{ kind: "key.revoked", keyId: key.id }])
+    }
+    case "useKeys": {
+      const used = new Map(command.used)
+      for (const [keyId, at] of used) {
+        const key = state.keys.get(keyId)
+        const before = key?.lastUsedAt ?? Number.NEGATIVE_INFINITY
+        if (key === undefined || at <= before) used.delete(keyId)
+      }
+      return Result.succeed([{ kind: "keys.used", used: [...used] }])
+    }
+  }
+}
+
+const createKey = (
+  state: DirectoryState,
+  command: Extract<KeyCommand, { readonly kind: "createKey" }>,
+  now: number,
+): Decision => {
+  const { by, projectName } = command
+  const known = projectNamed(state, projectName)
+  const { allowedCidrs, allowedOrigins, name, ...wish } = command.key
+  const asker = creator(state, by, known, wish.environment, now)
+  if (Result.isFailure(asker)) return Result.fail(asker.failure)
+  const faults = keyFaults(command, now)
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  if (known === undefined && state.projects.size >= limits.projectsMax) {
+    return quotaExceeded(limits.projectsMax, "projects")
+  }
+  const project = known ?? { id: command.projectId, name: projectName, createdAt: now }
+  const key: ApiKey = {
+    ...wish,
+    name: name ?? `${wish.scope} key`,
+    ...normalRestrictions({ allowedCidrs, allowedOrigins }),
+    projectId: project.id,
+    createdBy: asker.success,
+    createdAt: now,
+    revokedAt: null,
+  }
+  const full = quotaOf(state, key, now)
+  if (full !== undefined) return full
+  return Result.succeed([
+    ...(known === undefined ? [{ kind: "project.created", project } as const] : []),
+    { kind: "key.created", key } as const,
+  ])
+}
+
+const rotateKey = (
+  state: DirectoryState,
+  command: Extract<KeyCommand, { readonly kind: "rotateKey" }>,
+  now: number,
+): Decision => {
+  const { by, keyId, overlap } = command
+  const old = state.keys.get(keyId)
+  if (old === undefined || !isKeyInForce(old, now)) return keyNotFound
+  const asker = creator(state, by, state.projects.get(old.projectId), old.environment, now)
+  if (Result.isFailure(asker)) return Result.fail(asker.failure)
+  if (old.replacedBy !== undefined) {
+    return refuse("conflict", `The key was rotated before; rotate its successor ${old.replacedBy}.`)
+  }
+  const { expiresAt: oldExpiresAt, lastUsedAt: _, ...same } = old
+  const key: ApiKey = {
+    ...same,
+    ...command.key,
+    createdBy: asker.success,
+    createdAt: now,
+    // A key with a limited lifetime has a successor with the same lifetime.
+    ...(oldExpiresAt !== undefined && { expiresAt: now + oldExpiresAt - old.createdAt }),
+  }
+  const expiresAt = Math.min(
+    now + rotationOverlapMs[overlap],
+    oldExpiresAt ?? Number.POSITIVE_INFINITY,
+  )
+  const full = expiresAt > now ? quotaOf(state, key, now) : undefined
+  return full ?? Result.succeed([{ kind: "key.rotated", keyId, expiresAt, key }])
+}
+
+/** The asking account's id, or `operator`; a refusal where it may not manage the keys of the project. */
+const manager = (
+  state: DirectoryState,
+  by: Asker,
+  project: Project | undefined,
+  now: number,
+): Result.Result<string, LaurelError> =>
+  by === "operator"
+    ? Result.succeed(by)
+    : Result.flatMap(asks(state, by, now), ({ account }) =>
+        includesRole(roleIn(account, project?.id ?? null), "admin")
+          ? Result.succeed(account.id)
+          : refuse("insufficient_role", "Only an admin of the project may manage its keys."),
+      )
+
+/** `manager` for a new text of a key; one of production needs a confirmed session. */
+const creator = (
+  state: DirectoryState,
+  by: Asker,
+  project: Project | undefined,
+  environment: EnvironmentName,
+  now: number,
+): Result.Result<string, LaurelError> =>
+  Result.flatMap(manager(state, by, project, now), (asker) =>
+    by === "operator" || environment !== "production"
+      ? Result.succeed(asker)
+      : Result.map(confirmed(state, by, now), () => asker),
+  )
+
+/** The refusal of one more key like `added`. */
+const quotaOf = (state: DirectoryState, added: ApiKey, now: number) => {
+  let all = 0
+  let own = 0
+  for (const key of state.keys.values()) {
+    if (!isKeyInForce(key, now)) continue
+    all++
+    if (key.projectId === added.projectId && key.environment === added.environment) own++
+  }
+  if (all >= limits.keysMax) return quotaExceeded(limits.keysMax, "keys in force")
+  return own < limits.keysPerEnvironmentMax
+    ? undefined
+    : quotaExceeded(limits.keysPerEnvironmentMax, "keys in force per environment")
+}
+
+const keyFaults = (
+  { key, projectName }: Extract<KeyCommand, { readonly kind: "createKey" }>,
+  now: number,
+): ReadonlyArray<Fault> => {
+  const faults: Array<Fault> = []
+  if (!projectNamePattern.test(projectName)) {
+    const detail =
+      "must be 1 to 63 lower-case letters, digits or dashes, and begin with a letter or digit"
+    faults.push({ pointer: "/project", code: "invalid_format", detail })
+  }
+  const nameFault =
+    key.name === undefined
+      ? undefined
+      : key.name.trim() === ""
+        ? "must not be empty"
+        : callerIdFault(key.name, limits.keyNameCharactersMax)
+  if (nameFault !== undefined) {
+    faults.push({ pointer: "/name", code: "invalid_format", detail: nameFault })
+  }
+  const limit = key.requestsPerMinute
+  if (key.tier !== "enterprise" && limit !== tierRequestsPerMinute[key.tier]) {
+    const detail = `must be absent: only the enterprise tier sets its own limit; ${key.tier} has ${tierRequestsPerMinute[key.tier]}`
+    faults.push({ pointer: "/rateLimit", code: "invalid_value", detail })
+  } else if (
+    limit !== null &&
+    !(Number.isInteger(limit) && limit >= 1 && limit <= limits.requestsPerMinuteMax)
+  ) {
+    const detail = `must be a whole number from 1 to ${limits.requestsPerMinuteMax}, or null for none`
+    faults.push({ pointer: "/rateLimit", code: "out_of_range", detail })
+  }
+  if (key.expiresAt !== undefined && !(key.expiresAt > now)) {
+    faults.push({ pointer: "/expiresAt", code: "out_of_range", detail: "must be in the future" })
+  }
+  return [...faults, ...restrictionFaults(key)]
+}
+
+const keyNotFound = refuse("key_not_found", "No key in force has this id.")
