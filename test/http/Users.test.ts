@@ -158,6 +158,25 @@ describe("PUT /v1/users/:id", () => {
     expect((await get("/v1/users/same")).json).toEqual(before)
   })
 
+  it("finds no user where an erasure came between the change and the reply", async () => {
+    const erasing = await startServer({
+      wrapEngine: (engine) => ({
+        ...engine,
+        askUser: (environment, message, ...idempotency) =>
+          Effect.tap(engine.askUser(environment, message, ...idempotency), () => {
+            const command = { kind: "erasure" } as const
+            return Effect.orDie(engine.askUser(environment, { userId: message.userId, command }))
+          }),
+      }),
+    })
+    try {
+      const { json, status } = await erasing.call("PUT", "/v1/users/gone", { body: {} })
+      expect([status, json.code]).toEqual([404, "user_not_found"])
+    } finally {
+      await erasing.stop()
+    }
+  })
+
   it("needs a key that may write", async () => {
     for (const scope of ["read", "ingest"] as const) {
       const key = server.accounts.addKey(`lk_test_${scope}`, { scope })

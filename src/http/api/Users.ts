@@ -8,6 +8,7 @@ import { HistoryCursor, HistoryKindIn, HistoryPage } from "./History.ts"
 import {
   BadgeNotFound,
   BalanceConflict,
+  BodyTooLarge,
   bodyProblems,
   EventNotFound,
   RewardNotFound,
@@ -59,20 +60,20 @@ export const Users = HttpApiGroup.make("users")
       params,
       payload: ProfileChange,
       success: User,
-      error: [...readProblems, ...bodyProblems],
+      error: [...readProblems, ...bodyProblems, UserNotFound],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create or change a user",
           description:
-            "Changes the members of the profile that the body names; creates a new user. Replies once the change is on disk.",
+            "Changes the members of the profile that the body names; creates a new user. Replies once the change is on disk; 404 means that the user was erased before the reply.",
         }),
       ),
     HttpApiEndpoint.delete("erase", "/v1/users/:id", {
       params,
       success: HttpApiSchema.NoContent,
-      error: [...readProblems, UserNotFound],
+      error: [...readProblems, UserNotFound, BodyTooLarge],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
@@ -150,7 +151,7 @@ export const Users = HttpApiGroup.make("users")
         }),
       },
       success: RewardRevocation,
-      error: [...readProblems, RewardNotFound],
+      error: [...readProblems, RewardNotFound, BodyTooLarge],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
@@ -169,7 +170,7 @@ export const Users = HttpApiGroup.make("users")
         }),
       },
       success: EventRevocation,
-      error: [...readProblems, EventNotFound],
+      error: [...readProblems, EventNotFound, BodyTooLarge],
     })
       .annotate(OpenTo, [])
       .annotateMerge(
