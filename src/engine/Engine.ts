@@ -6,6 +6,7 @@
  * `release` of `reserve`, and the stream of `readHistory`. The feed reads the journal of this process.
  */
 import { Context, type Effect, type Stream } from "effect"
+import type { UserRefusal } from "../domain/decide/Decide.ts"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { ReplyTo } from "../domain/message/UserReply.ts"
@@ -13,26 +14,47 @@ import type { DirectoryState } from "../domain/project/Directory.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, TrackedEvent, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
-import type { LaurelError } from "../domain/values/Errors.ts"
+import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { EnvironmentCounts } from "./actor/Counts.ts"
 import type { Answer, LogAnnotations, UserMessage } from "./actor/Envelope.ts"
+import type { Outcome } from "./actor/Requests.ts"
+import type {
+  EngineCode,
+  IntakeCode,
+  ProjectCode,
+  StorageCode,
+  UserCode,
+} from "./actor/refusals.ts"
 import type { BackfillProgress } from "./badges/Backfills.ts"
-import type { BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
+import type { BoardCode, BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
 import type { Feed } from "./commit/Feed.ts"
-import type { Idempotency } from "./dedupe/Idempotency.ts"
+import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
 import type { Simulated } from "./read/Simulation.ts"
 import type { UserListPage, UserListQuery } from "./read/UserList.ts"
 
-export type { Answer, Idempotency, LogAnnotations, UserMessage }
+export type {
+  Answer,
+  EngineCode,
+  Idempotency,
+  IdempotencyCode,
+  LogAnnotations,
+  Outcome,
+  ProjectCode,
+  StorageCode,
+  UserMessage,
+}
 
 /** What changes something. Each is answered when it is durable. */
 export interface EngineCommands {
   /** Asks one user; the user is created where a command needs it. */
-  readonly askUser: <Command extends UserCommand>(
+  readonly askUser: <
+    Command extends UserCommand,
+    Asked extends Idempotency | undefined = undefined,
+  >(
     environment: string,
     message: UserMessage<Command>,
-    idempotency?: Idempotency,
-  ) => Effect.Effect<Answer<ReplyTo<Command>>, LaurelError>
+    idempotency?: Asked,
+  ) => Effect.Effect<Answer<ReplyTo<Command>>, LaurelError<UserCode<Command, Asked>>>
   /**
    * `askUser` for what is asked most: a fiber that waits costs more than the decision. Calls `done` once, maybe at
    * once, with the reply or the refusal; it must not throw. `annotations` are what the log says with the command.
@@ -41,31 +63,35 @@ export interface EngineCommands {
     environment: string,
     message: UserMessage<Command>,
     annotations: LogAnnotations,
-    done: (outcome: ReplyTo<Command> | LaurelError) => void,
+    done: (outcome: Outcome<Command>) => void,
   ) => void
   /** Asks many users at once, in order per user; one refusal does not touch the rest. */
   readonly askUsers: <Command extends UserCommand>(
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
-  ) => Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>, LaurelError>
+  ) => Effect.Effect<ReadonlyArray<Outcome<Command>>, LaurelError<IntakeCode>>
   /** Asks an environment's project actor; answers the record that was written. */
-  readonly askProject: (
+  readonly askProject: <
+    Command extends ProjectCommand,
+    Asked extends Idempotency | undefined = undefined,
+  >(
     environment: string,
-    command: ProjectCommand,
-    idempotency?: Idempotency,
-  ) => Effect.Effect<Answer<JournalRecord>, LaurelError>
+    command: Command,
+    idempotency?: Asked,
+  ) => Effect.Effect<Answer<JournalRecord>, LaurelError<ProjectCode<Command, Asked>>>
   readonly askDirectory: (command: DirectoryCommand) => Effect.Effect<JournalRecord, LaurelError>
   /**
    * The first answer to an Idempotency-Key, for a request that is more than one command; it fails with that answer
-   * where it was a refusal. `fresh` reserves the key until `release`.
+   * where it was a refusal. `fresh` reserves the key until `release`. `Kept` are the codes of the refusals that the
+   * request may have kept.
    */
-  readonly reserve: (
+  readonly reserve: <Kept extends ErrorCode>(
     environment: string,
     idempotency: Idempotency,
   ) => Effect.Effect<
     | { readonly fresh: true; readonly release: () => void }
     | { readonly fresh: false; readonly record: JournalRecord },
-    LaurelError
+    LaurelError<IdempotencyCode | StorageCode | Kept>
   >
 }
 
@@ -75,12 +101,12 @@ export interface EngineReads {
   readonly simulate: (
     environment: string,
     message: UserMessage<TrackedEvent>,
-  ) => Effect.Effect<Simulated, LaurelError>
+  ) => Effect.Effect<Simulated, LaurelError<StorageCode | UserRefusal<TrackedEvent>>>
   /** The durable state of a user; `undefined`: never seen. */
   readonly readUser: (
     environment: string,
     userId: string,
-  ) => Effect.Effect<UserState | undefined, LaurelError>
+  ) => Effect.Effect<UserState | undefined, LaurelError<StorageCode>>
   /**
    * The durable records of a user below the sequence `before` (default: all), newest first, in chunks that
    * are read as they are pulled and may be empty. None of a user who was never seen.
@@ -89,9 +115,9 @@ export interface EngineReads {
     environment: string,
     userId: string,
     before?: number,
-  ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError>
+  ) => Stream.Stream<ReadonlyArray<JournalRecord>, LaurelError<StorageCode>>
   /** Whether the user whom a durable record is about was erased since, also where one of the same id has come after. */
-  readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError>
+  readonly isErased: (record: JournalRecord) => Effect.Effect<boolean, LaurelError<StorageCode>>
   /** The ids of all environments that anything was ever sent to. */
   readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
   /** The durable definitions of an environment. */
@@ -100,7 +126,7 @@ export interface EngineReads {
   readonly listUsers: (
     environment: string,
     query: UserListQuery,
-  ) => Effect.Effect<UserListPage, LaurelError>
+  ) => Effect.Effect<UserListPage, LaurelError<StorageCode>>
   /** Where the latest award of a badge to those who qualify already stands; `undefined`: none was asked for. */
   readonly readBackfill: (
     environment: string,
@@ -113,7 +139,7 @@ export interface EngineReads {
   readonly readBoard: (
     environment: string,
     query: BoardQuery,
-  ) => Effect.Effect<BoardPage, LaurelError>
+  ) => Effect.Effect<BoardPage, LaurelError<BoardCode>>
   /** A user's all-time rank, `null` when it is not on the board. */
   readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
 }

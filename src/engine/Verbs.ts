@@ -1,5 +1,6 @@
 /** The verbs of `Engine`, over the parts of an engine in this process. */
 import { Effect, Stream } from "effect"
+import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { UserCommand } from "../domain/record/Record.ts"
 import { toReply } from "./actor/Requests.ts"
 import { readColdUser } from "./actor/readColdUser.ts"
@@ -33,6 +34,7 @@ export const verbsOf = (
     now: state.now,
   })
 
+/** A mailbox does not know the kinds of its commands: the casts give the refusals the codes of their kind again. */
 const commandsOf = (
   { directory, environments }: EngineState,
   { requests }: Writes,
@@ -49,22 +51,24 @@ const commandsOf = (
         : requests.once(environment, user, command, asked)
     return Effect.map(answered, toReply<Command>)
   }
+  const askProject = (environment: string, command: ProjectCommand, asked?: Idempotency) =>
+    Effect.suspend(() => {
+      const project = requests.to(environments.of(environment).project)
+      const answered =
+        asked === undefined || asked.reserved
+          ? requests.one(project, command, asked)
+          : requests.once(environment, project, command, asked)
+      return Effect.map(answered, ({ record, replayed }) => ({ reply: record, replayed }))
+    })
+  const reserve = (environment: string, asked: Idempotency) => requests.reserve(environment, asked)
   return {
-    askUser,
+    askUser: askUser as EngineCommands["askUser"],
     askUserWithCallback: (...asked) => requests.withCallback(...asked),
     askUsers: (environment, messages) => requests.batch(environment, messages),
-    askProject: (environment, command, asked) =>
-      Effect.suspend(() => {
-        const project = requests.to(environments.of(environment).project)
-        const answered =
-          asked === undefined || asked.reserved
-            ? requests.one(project, command, asked)
-            : requests.once(environment, project, command, asked)
-        return Effect.map(answered, ({ record, replayed }) => ({ reply: record, replayed }))
-      }),
+    askProject: askProject as EngineCommands["askProject"],
     askDirectory: (command) =>
       Effect.map(requests.one(requests.to(directory), command), ({ record }) => record),
-    reserve: (environment, asked) => requests.reserve(environment, asked),
+    reserve: reserve as EngineCommands["reserve"],
   }
 }
 

@@ -54,7 +54,7 @@ export class DeliveryLog extends Context.Service<
     /** The JSON text of a message that has a delivery; `undefined` where it may not be sent once more. */
     readonly message: (name: MessageName) => Effect.Effect<string | undefined>
     /** Refuses a URL whose host leads to an address that may not be reached. A host that is not known yet may pass. */
-    readonly checkHost: (url: string) => Effect.Effect<void, LaurelError>
+    readonly checkHost: (url: string) => Effect.Effect<void, LaurelError<"invalid_request">>
   }
 >()("webhooks/DeliveryLog") {}
 

@@ -142,7 +142,7 @@ class AuditStore implements AuditLog {
   })
 
   readonly admit = (accountId?: string): Effect.Effect<void, LaurelError> =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<void, LaurelError> => {
       if (accountId !== undefined && this.#actions.isFull(accountId)) return Effect.fail(tooMany)
       if (this.#broken) return Effect.fail(unavailable)
       const { disk, freeSpaceBytesMin, segmentBytes } = this.#options

@@ -111,7 +111,7 @@ export const decideAccounts = (
         ]),
       )
     case "removePasskey":
-      return Result.flatMap(confirmed(state, command.by, now), ({ account }) => {
+      return Result.flatMap(confirmed(state, command.by, now), ({ account }): Decision => {
         const { passkeyId } = command
         if (account.passkeys.every(({ id }) => id !== passkeyId)) {
           return refuse("passkey_not_found", "The account has no such passkey.")
@@ -124,7 +124,7 @@ export const decideAccounts = (
         ])
       })
     case "changeAccess":
-      return Result.flatMap(ownerAsks(state, command.by, now), () => {
+      return Result.flatMap(ownerAsks(state, command.by, now), (): Decision => {
         const account = state.accounts.get(command.accountId)
         if (account === undefined) return accountNotFound
         const faults = accessFaults(projectIds, command.access)
@@ -136,7 +136,7 @@ export const decideAccounts = (
         ])
       })
     case "removeAccount":
-      return Result.flatMap(ownerAsks(state, command.by, now), () => {
+      return Result.flatMap(ownerAsks(state, command.by, now), (): Decision => {
         const account = state.accounts.get(command.accountId)
         if (account === undefined) return accountNotFound
         if (isLastOwner(state, account)) return lastOwner

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
 import { refuse } from "../values/Errors.ts"
+import { badgeNotFound } from "./BadgeDefinitions.ts"
 import type { Decided } from "./Decided.ts"
 
 export type BackfillCommand =
@@ -14,25 +15,31 @@ export type BackfillCommand =
       readonly awarded: number
     }
 
-export const decideBackfillRun = (
-  { backfills, badges }: ProjectState,
-  command: BackfillCommand,
-): Decided => {
-  const { badgeId } = command
-  const run = backfills.get(badgeId)
-  const underWay = run !== undefined && run.finishedAt === null
-  if (command.kind === "finishBackfill") {
-    const { awarded, checked } = command
-    return underWay
-      ? Result.succeed([{ kind: "backfill.finished", badgeId, checked, awarded }])
-      : refuse("conflict", "No backfill of this badge is running.")
-  }
-  const badge = badges.get(badgeId)
-  if (badge === undefined) return refuse("badge_not_found", "No badge of this project has this id.")
+type CommandOf<Kind> = Extract<BackfillCommand, { readonly kind: Kind }>
+
+export const finishBackfill = (
+  state: ProjectState,
+  { awarded, badgeId, checked }: CommandOf<"finishBackfill">,
+): Decided<"conflict"> =>
+  isUnderWay(state, badgeId)
+    ? Result.succeed([{ kind: "backfill.finished", badgeId, checked, awarded }])
+    : refuse("conflict", "No backfill of this badge is running.")
+
+export const startBackfill = (
+  state: ProjectState,
+  { badgeId, notify }: CommandOf<"startBackfill">,
+): Decided<"badge_not_found" | "invalid_transition" | "conflict"> => {
+  const badge = state.badges.get(badgeId)
+  if (badge === undefined) return badgeNotFound
   if (badge.archived) return refuse("invalid_transition", "The badge is archived.")
   if (badge.criteria.kind === "manual") {
     return refuse("conflict", "A manual badge has no criteria to backfill.")
   }
-  if (underWay) return refuse("conflict", "A backfill of this badge is already running.")
-  return Result.succeed([{ kind: "backfill.started", badgeId, notify: command.notify }])
+  if (isUnderWay(state, badgeId)) {
+    return refuse("conflict", "A backfill of this badge is already running.")
+  }
+  return Result.succeed([{ kind: "backfill.started", badgeId, notify }])
 }
+
+const isUnderWay = ({ backfills }: ProjectState, badgeId: string): boolean =>
+  backfills.get(badgeId)?.finishedAt === null

@@ -35,14 +35,16 @@ export type BadgeCommand =
   /** Archives it. */
   | { readonly kind: "deleteBadge"; readonly badgeId: string }
 
-export const decideBadge = (state: ProjectState, command: BadgeCommand, now: number): Decided => {
-  if (command.kind === "createBadge") return create(state, command.badge, now)
-  const badge = state.badges.get(command.badgeId)
-  if (badge === undefined || (command.kind === "deleteBadge" && badge.archived)) {
-    return refuse("badge_not_found", "No badge of this project has this id.")
-  }
-  if (command.kind === "updateBadge") return update(state, badge, command.change, now)
-  const refusal = badgeInUse(state, badge.id)
+type CommandOf<Kind> = Extract<BadgeCommand, { readonly kind: Kind }>
+
+export const deleteBadge = (
+  state: ProjectState,
+  { badgeId }: CommandOf<"deleteBadge">,
+  now: number,
+): Decided<"badge_not_found" | "in_use"> => {
+  const badge = state.badges.get(badgeId)
+  if (badge === undefined || badge.archived) return badgeNotFound
+  const refusal = badgeInUse(state, badgeId)
   return refusal === undefined
     ? Result.succeed([
         { kind: "badge.updated", badge: { ...badge, archived: true, updatedAt: now } },
@@ -50,12 +52,12 @@ export const decideBadge = (state: ProjectState, command: BadgeCommand, now: num
     : Result.fail(refusal)
 }
 
-const create = (
+export const createBadge = (
   state: ProjectState,
-  { criteria, ...fields }: Extract<BadgeCommand, { readonly kind: "createBadge" }>["badge"],
+  { badge: { criteria, ...fields } }: CommandOf<"createBadge">,
   now: number,
-): Decided =>
-  Result.flatMap(criterionOf(state, fields.id, criteria), (criteria): Decided => {
+): Decided<"invalid_request" | "quota_exceeded"> =>
+  Result.flatMap(criterionOf(state, fields.id, criteria), (criteria): Decided<"quota_exceeded"> => {
     let live = 0
     for (const { archived } of state.badges.values()) if (!archived) live++
     if (live >= limits.badgesMax) {
@@ -65,23 +67,26 @@ const create = (
     return Result.succeed([{ kind: "badge.created", badge }])
   })
 
-const update = (
+export const updateBadge = (
   state: ProjectState,
-  badge: Badge,
-  { criteria, ...change }: BadgeChange,
+  { badgeId, change: { criteria, ...change } }: CommandOf<"updateBadge">,
   now: number,
-): Decided => {
+): Decided<"badge_not_found" | "invalid_request" | "invalid_transition"> => {
+  const badge = state.badges.get(badgeId)
+  if (badge === undefined) return badgeNotFound
   if (badge.archived) {
     return refuse("invalid_transition", "An archived badge cannot change.")
   }
   const criterion =
     criteria === undefined
       ? Result.succeed(badge.criteria)
-      : criterionOf(state, badge.id, patchedParts<CriterionParts>(badge.criteria, criteria))
+      : criterionOf(state, badgeId, patchedParts<CriterionParts>(badge.criteria, criteria))
   return Result.map(criterion, (criteria) => [
     { kind: "badge.updated", badge: { ...badge, ...change, criteria, updatedAt: now } },
   ])
 }
+
+export const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id.")
 
 const target = { required: ["target"] }
 const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
@@ -98,7 +103,7 @@ const criterionOf = (
   state: ProjectState,
   badgeId: string,
   parts: CriterionParts,
-): Result.Result<Criterion, LaurelError> => {
+): Result.Result<Criterion, LaurelError<"invalid_request">> => {
   const { action, kind, streak = null, target, where } = parts
   const faults: ReadonlyArray<Fault> = [
     ...partFaults(parts, kindMembers, "/criteria"),

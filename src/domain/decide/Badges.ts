@@ -62,7 +62,7 @@ export const decideBackfill = (
   project: ProjectState,
   command: Backfill,
   now: number,
-): Result.Result<Decision, LaurelError> => {
+): Result.Result<Decision, LaurelError<"conflict">> => {
   const badge = project.badges.get(command.badgeId)
   if (user === undefined || badge === undefined || badge.archived) {
     return refuse("conflict", "The user or the badge no longer exists.")

@@ -32,7 +32,7 @@ export const decideCloseWindows = (
   project: ProjectState,
   { windows }: CloseWindows,
   now: number,
-): Decided => {
+): Decided<"conflict"> => {
   const zone = zoneOf(project.settings.timezone)
   const over = windows
     .filter(

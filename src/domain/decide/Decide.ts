@@ -9,9 +9,13 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type {
+  Erasure,
   Fact,
   GrantedReward,
   JournalRecord,
+  ProfileChange,
+  Revocation,
+  Tick,
   TrackedEvent,
   UserCommand,
 } from "../record/Record.ts"
@@ -22,7 +26,7 @@ import { questCompleteAction } from "../values/Ids.ts"
 import { awardBadges, awardStreakBadges, countAction, decideBackfill } from "./Badges.ts"
 import { type Decision, Draft } from "./Draft.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
-import { decideRevocation } from "./Revocation.ts"
+import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
 import { breakStreaks, extendStreaks } from "./Streaks.ts"
 
@@ -32,45 +36,72 @@ export interface Meter {
   work: number
 }
 
+/** The codes with which the decision may refuse each kind of command. */
+export interface UserRefusals {
+  readonly event:
+    | "invalid_request"
+    | "quest_not_found"
+    | "quest_not_active"
+    | "quest_locked"
+    | "quest_incomplete"
+    | "balance_overflow"
+  readonly reward: "badge_not_found" | "balance_overflow"
+  readonly revocation: RevocationRefusals["event" | "reward"]
+  readonly profile: never
+  readonly erasure: "user_not_found"
+  readonly backfill: "conflict"
+  readonly tick: "user_not_found" | "conflict"
+}
+
+/** The codes for a command: those of its kind, for a revocation those of what it revokes. */
+export type UserRefusal<Command extends UserCommand> = Command extends Revocation
+  ? RevocationRefusals[Command["of"]]
+  : UserRefusals[Command["kind"]]
+
+/** A decision with a code that `UserRefusals` does not list for its kind does not compile. */
+type DecidedKind<Kind extends keyof UserRefusals> = Result.Result<
+  Decision,
+  LaurelError<UserRefusals[Kind]>
+>
+
 /** The facts of `command` for `user` (`undefined`: unknown) under the definitions of `project`, or its refusal. */
-export const decideUser = (
+export function decideUser<Command extends UserCommand>(
+  user: UserState | undefined,
+  project: ProjectState,
+  command: Command,
+  now: number,
+  found?: JournalRecord,
+  meter?: Meter,
+): Result.Result<Decision, LaurelError<UserRefusal<Command>>>
+export function decideUser(
   user: UserState | undefined,
   project: ProjectState,
   command: UserCommand,
   now: number,
   found?: JournalRecord,
   meter?: Meter,
-): Result.Result<Decision, LaurelError> => {
+): DecidedKind<keyof UserRefusals> {
   switch (command.kind) {
     case "event":
-      return decideEvent(user, project, command, now, meter)
+      return decideEvent(user, project, command, now, meter) satisfies DecidedKind<"event">
     case "reward":
-      return decideReward(user, project, command, now)
+      return decideReward(user, project, command, now) satisfies DecidedKind<"reward">
     case "revocation":
-      return decideRevocation(user, project, command, now, found)
-    case "profile": {
-      const draft = new Draft(user, project, now)
-      // A streak that broke by today's date stays broken in a zone where it is still yesterday.
-      if (command.change.timezone !== undefined) breakStreaks(draft)
-      const profile = { ...(user?.profile ?? emptyProfile), ...command.change }
-      draft.facts.push({ kind: "user.updated", profile })
-      return Result.succeed({ cause: command, facts: draft.facts })
-    }
-    case "erasure": {
-      if (user === undefined) return Result.fail(userNotFound)
-      return Result.succeed({ cause: command, facts: [deletionOf(user)] })
-    }
+      return decideRevocation(
+        user,
+        project,
+        command,
+        now,
+        found,
+      ) satisfies DecidedKind<"revocation">
+    case "profile":
+      return decideProfile(user, project, command, now) satisfies DecidedKind<"profile">
+    case "erasure":
+      return decideErasure(user, command) satisfies DecidedKind<"erasure">
     case "backfill":
-      return decideBackfill(user, project, command, now)
-    case "tick": {
-      if (user === undefined) return Result.fail(userNotFound)
-      const draft = new Draft(user, project, now)
-      breakStreaks(draft)
-      expireQuests(draft)
-      // No facts: no record is written.
-      if (draft.facts.length === 0) return Result.fail(nothingDue)
-      return Result.succeed({ cause: command, facts: draft.facts })
-    }
+      return decideBackfill(user, project, command, now) satisfies DecidedKind<"backfill">
+    case "tick":
+      return decideTick(user, project, command, now) satisfies DecidedKind<"tick">
   }
 }
 
@@ -80,7 +111,7 @@ const decideEvent = (
   command: TrackedEvent,
   now: number,
   meter: Meter | undefined,
-): Result.Result<Decision, LaurelError> => {
+): DecidedKind<"event"> => {
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
   const draft = new Draft(user, project, now, command.occurredAt)
@@ -105,7 +136,7 @@ const decideEvent = (
 const occurredAtFault = (
   { imported, occurredAt }: TrackedEvent,
   now: number,
-): LaurelError | undefined => {
+): LaurelError<"invalid_request"> | undefined => {
   if (occurredAt === undefined) return undefined
   const detail =
     occurredAt > now + limits.occurredAtFutureMs
@@ -123,7 +154,7 @@ const decideReward = (
   project: ProjectState,
   command: GrantedReward,
   now: number,
-): Result.Result<Decision, LaurelError> => {
+): DecidedKind<"reward"> => {
   const draft = new Draft(user, project, now)
   switch (command.type) {
     case "xp":
@@ -143,6 +174,40 @@ const decideReward = (
   }
   awardBadges(draft)
   return draft.finish(command, "reward.granted")
+}
+
+const decideProfile = (
+  user: UserState | undefined,
+  project: ProjectState,
+  command: ProfileChange,
+  now: number,
+): DecidedKind<"profile"> => {
+  const draft = new Draft(user, project, now)
+  // A streak that broke by today's date stays broken in a zone where it is still yesterday.
+  if (command.change.timezone !== undefined) breakStreaks(draft)
+  const profile = { ...(user?.profile ?? emptyProfile), ...command.change }
+  draft.facts.push({ kind: "user.updated", profile })
+  return Result.succeed({ cause: command, facts: draft.facts })
+}
+
+const decideErasure = (user: UserState | undefined, command: Erasure): DecidedKind<"erasure"> =>
+  user === undefined
+    ? Result.fail(userNotFound)
+    : Result.succeed({ cause: command, facts: [deletionOf(user)] })
+
+const decideTick = (
+  user: UserState | undefined,
+  project: ProjectState,
+  command: Tick,
+  now: number,
+): DecidedKind<"tick"> => {
+  if (user === undefined) return Result.fail(userNotFound)
+  const draft = new Draft(user, project, now)
+  breakStreaks(draft)
+  expireQuests(draft)
+  // No facts: no record is written.
+  if (draft.facts.length === 0) return Result.fail(nothingDue)
+  return Result.succeed({ cause: command, facts: draft.facts })
 }
 
 /** The fact of an erasure, for the counts of quests; it does not identify the user. */

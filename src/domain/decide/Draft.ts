@@ -98,7 +98,7 @@ export class Draft {
   }
 
   /** The refusal of a balance out of range. Sums of two safe integers are exact or visibly too large. */
-  overflow(): LaurelError | undefined {
+  overflow(): LaurelError<"balance_overflow"> | undefined {
     const name =
       this.xp > limits.balanceMax ? "xp" : this.points > limits.balanceMax ? "points" : undefined
     return name === undefined
@@ -133,7 +133,7 @@ export class Draft {
     )
   }
 
-  finish(cause: Cause, summary: Summary): Result.Result<Decision, LaurelError> {
+  finish(cause: Cause, summary: Summary): Result.Result<Decision, LaurelError<"balance_overflow">> {
     const refusal = this.overflow()
     if (refusal !== undefined) return Result.fail(refusal)
     const { level } = this.settle()

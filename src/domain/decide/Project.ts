@@ -1,14 +1,21 @@
 /** Decides a command to an environment's project actor; each subject has its own file. */
 import { Result } from "effect"
 import type { ProjectState } from "../project/Project.ts"
-import { type BackfillCommand, decideBackfillRun } from "./BackfillRuns.ts"
-import { type BadgeCommand, decideBadge } from "./BadgeDefinitions.ts"
+import { type BackfillCommand, finishBackfill, startBackfill } from "./BackfillRuns.ts"
+import { type BadgeCommand, createBadge, deleteBadge, updateBadge } from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import type { Decided } from "./Decided.ts"
-import { decideQuest, type QuestCommand } from "./QuestDefinitions.ts"
-import { decideRule, type RuleCommand } from "./RuleDefinitions.ts"
+import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
+import { createRule, deleteRule, type RuleCommand, updateRule } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
-import { decideWebhook, type WebhookCommand } from "./Webhooks.ts"
+import {
+  createWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  updateWebhook,
+  useWebhook,
+  type WebhookCommand,
+} from "./Webhooks.ts"
 
 export type ProjectCommand =
   | QuestCommand
@@ -20,35 +27,76 @@ export type ProjectCommand =
   | CloseWindows
   | { readonly kind: "keepBatch"; readonly results: unknown }
 
+type UsedWebhook = "webhook_not_found" | "webhook_disabled"
+
+/** The codes with which the decision may refuse each kind of command. */
+export interface ProjectRefusals {
+  readonly createQuest: "invalid_request" | "quota_exceeded"
+  readonly updateQuest: "quest_not_found" | "invalid_request" | "invalid_transition" | "in_use"
+  readonly deleteQuest: "quest_not_found" | "in_use"
+  readonly createRule: "invalid_request" | "quota_exceeded"
+  readonly updateRule: "rule_not_found" | "invalid_request"
+  readonly deleteRule: "rule_not_found"
+  readonly createBadge: "invalid_request" | "quota_exceeded"
+  readonly updateBadge: "badge_not_found" | "invalid_request" | "invalid_transition"
+  readonly deleteBadge: "badge_not_found" | "in_use"
+  readonly updateSettings: "invalid_request" | "in_use"
+  readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
+  readonly finishBackfill: "conflict"
+  readonly createWebhook: "quota_exceeded"
+  readonly updateWebhook: "webhook_not_found"
+  readonly deleteWebhook: "webhook_not_found"
+  readonly rotateWebhookSecret: "webhook_not_found" | "quota_exceeded"
+  readonly disableWebhook: UsedWebhook
+  readonly testWebhook: UsedWebhook
+  readonly redeliver: UsedWebhook
+  readonly recoverWebhook: UsedWebhook
+  readonly closeWindows: "conflict"
+  readonly keepBatch: never
+}
+
+/** Typed by kind: a decision with a code that `ProjectRefusals` does not list does not compile. */
+const decisions: {
+  readonly [Kind in ProjectCommand["kind"]]: (
+    state: ProjectState,
+    command: Extract<ProjectCommand, { readonly kind: Kind }>,
+    now: number,
+  ) => Decided<ProjectRefusals[Kind]>
+} = {
+  createQuest,
+  updateQuest,
+  deleteQuest,
+  createRule,
+  updateRule,
+  deleteRule,
+  createBadge,
+  updateBadge,
+  deleteBadge,
+  updateSettings: decideSettings,
+  startBackfill,
+  finishBackfill,
+  createWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  disableWebhook: useWebhook,
+  testWebhook: useWebhook,
+  redeliver: useWebhook,
+  recoverWebhook: useWebhook,
+  closeWindows: decideCloseWindows,
+  keepBatch: (_, { results }) => Result.succeed([{ kind: "batch.answered", results }]),
+}
+
 /** The facts of `command` for the project in `state`, or a refusal with all of its faults. */
-export const decideProject = (
+export const decideProject = <Command extends ProjectCommand>(
   state: ProjectState,
-  command: ProjectCommand,
+  command: Command,
   now: number,
-): Decided => {
-  switch (command.kind) {
-    case "createQuest":
-    case "updateQuest":
-    case "deleteQuest":
-      return decideQuest(state, command, now)
-    case "createRule":
-    case "updateRule":
-    case "deleteRule":
-      return decideRule(state, command, now)
-    case "createBadge":
-    case "updateBadge":
-    case "deleteBadge":
-      return decideBadge(state, command, now)
-    case "updateSettings":
-      return decideSettings(state, command)
-    case "startBackfill":
-    case "finishBackfill":
-      return decideBackfillRun(state, command)
-    case "closeWindows":
-      return decideCloseWindows(state, command, now)
-    case "keepBatch":
-      return Result.succeed([{ kind: "batch.answered", results: command.results }])
-    default:
-      return decideWebhook(state, command, now)
-  }
+): Decided<ProjectRefusals[Command["kind"]]> => {
+  const decide = decisions[command.kind] as (
+    state: ProjectState,
+    command: Command,
+    now: number,
+  ) => Decided<ProjectRefusals[Command["kind"]]>
+  return decide(state, command, now)
 }

@@ -25,23 +25,14 @@ export type QuestCommand =
   /** Archives it. */
   | { readonly kind: "deleteQuest"; readonly questId: string }
 
-export const decideQuest = (state: ProjectState, command: QuestCommand, now: number): Decided => {
-  if (command.kind === "createQuest") return create(state, command.quest, now)
-  const quest = state.quests.get(command.questId)
-  if (quest === undefined || (command.kind === "deleteQuest" && quest.set === "archived")) {
-    return refuse("quest_not_found", "No quest of this project has this id.")
-  }
-  return command.kind === "deleteQuest"
-    ? update(state, quest, { status: "archived" }, now)
-    : update(state, quest, command.change, now)
-}
+type CommandOf<Kind> = Extract<QuestCommand, { readonly kind: Kind }>
 
-const create = (
+export const createQuest = (
   state: ProjectState,
-  created: Omit<Quest, "createdAt" | "updatedAt">,
+  command: CommandOf<"createQuest">,
   now: number,
-): Decided => {
-  const quest = { ...created, createdAt: now, updatedAt: now }
+): Decided<"invalid_request" | "quota_exceeded"> => {
+  const quest = { ...command.quest, createdAt: now, updatedAt: now }
   const over: ReadonlyArray<Fault> =
     quest.endsAt !== null && quest.endsAt <= now
       ? [{ pointer: "/endsAt", code: "out_of_range", detail: "must be in the future" }]
@@ -56,12 +47,13 @@ const create = (
   return Result.succeed([{ kind: "quest.created", quest }])
 }
 
-const update = (
+export const updateQuest = (
   state: ProjectState,
-  quest: Quest,
-  { metadata, reward, status, ...change }: QuestChange,
+  { change: { metadata, reward, status, ...change }, questId }: CommandOf<"updateQuest">,
   now: number,
-): Decided => {
+): Decided<"quest_not_found" | "invalid_request" | "invalid_transition" | "in_use"> => {
+  const quest = state.quests.get(questId)
+  if (quest === undefined) return notFound
   if (quest.set === "archived") return cannot("An archived quest cannot change.")
   const changed: Quest = {
     ...quest,
@@ -79,6 +71,21 @@ const update = (
   return Result.map(moved(changed, status, now), (set) => [
     { kind: "quest.updated", quest: { ...changed, set } },
   ])
+}
+
+export const deleteQuest = (
+  state: ProjectState,
+  { questId }: CommandOf<"deleteQuest">,
+  now: number,
+): Decided<"quest_not_found" | "in_use"> => {
+  const quest = state.quests.get(questId)
+  if (quest === undefined || quest.set === "archived") return notFound
+  const refusal = questInUse(state, questId)
+  return refusal === undefined
+    ? Result.succeed([
+        { kind: "quest.updated", quest: { ...quest, set: "archived", updatedAt: now } },
+      ])
+    : Result.fail(refusal)
 }
 
 const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> => {
@@ -101,7 +108,7 @@ const moved = (
   quest: Quest,
   to: QuestStatus | undefined,
   now: number,
-): Result.Result<Quest["set"], LaurelError> => {
+): Result.Result<Quest["set"], LaurelError<"invalid_transition">> => {
   const from = questStatusAt(quest, now)
   if (to === undefined || to === from) return Result.succeed(quest.set)
   switch (to) {
@@ -128,4 +135,5 @@ const moved = (
 const begin = (from: QuestStatus, to: QuestStatus): string =>
   `A quest cannot change from ${from} to ${to}.`
 
+const notFound = refuse("quest_not_found", "No quest of this project has this id.")
 const cannot = (detail: string) => refuse("invalid_transition", detail)

@@ -111,7 +111,18 @@ const complete = (
 }
 
 /** A `QUEST_COMPLETE` event: completes the named quest, or returns the refusal. */
-export const completeByEvent = (draft: Draft, event: TrackedEvent): LaurelError | undefined => {
+export const completeByEvent = (
+  draft: Draft,
+  event: TrackedEvent,
+):
+  | LaurelError<
+      | "invalid_request"
+      | "quest_not_found"
+      | "quest_not_active"
+      | "quest_locked"
+      | "quest_incomplete"
+    >
+  | undefined => {
   const questId = event.metadata?.questId
   if (typeof questId !== "string") {
     const detail = "must be a string, the id of the quest"

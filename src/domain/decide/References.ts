@@ -50,8 +50,10 @@ const leadsTo = ({ quests }: ProjectState, from: string, to: string): boolean =>
 
 const shownMax = 5
 
+type InUse = LaurelError<"in_use">
+
 /** Refuses to remove a definition with `referrers`. */
-const inUse = (thing: string, referrers: ReadonlyArray<string>): LaurelError | undefined => {
+const inUse = (thing: string, referrers: ReadonlyArray<string>): InUse | undefined => {
   if (referrers.length === 0) return undefined
   const more = referrers.length - shownMax
   const shown = referrers.slice(0, shownMax).join(", ")
@@ -65,7 +67,7 @@ const liveQuests = ({ quests }: ProjectState, refers: (quest: Quest) => boolean)
   [...quests.values()].filter((quest) => quest.set !== "archived" && refers(quest)).map(nameQuest)
 
 /** Refuses to archive a badge that is the reward of rules or quests. */
-export const badgeInUse = (state: ProjectState, badgeId: string): LaurelError | undefined =>
+export const badgeInUse = (state: ProjectState, badgeId: string): InUse | undefined =>
   inUse("badge", [
     ...[...state.rules.values()]
       .filter(({ reward }) => reward.badgeId === badgeId)
@@ -74,7 +76,7 @@ export const badgeInUse = (state: ProjectState, badgeId: string): LaurelError | 
   ])
 
 /** Refuses to archive a prerequisite of other quests, which could then never be completed. */
-export const questInUse = (state: ProjectState, questId: string): LaurelError | undefined =>
+export const questInUse = (state: ProjectState, questId: string): InUse | undefined =>
   inUse(
     "quest",
     liveQuests(state, ({ prerequisites }) => prerequisites.includes(questId)),
@@ -84,7 +86,7 @@ export const questInUse = (state: ProjectState, questId: string): LaurelError | 
 export const streaksInUse = (
   { badges }: ProjectState,
   kept: ReadonlySet<string>,
-): LaurelError | undefined =>
+): InUse | undefined =>
   inUse(
     "streak",
     [...badges.values()]

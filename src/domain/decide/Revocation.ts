@@ -19,9 +19,15 @@ import { criterionNumber } from "../user/Criterion.ts"
 import { type QuestState, stepCountOf } from "../user/QuestState.ts"
 import type { UserState } from "../user/User.ts"
 import { windowKinds } from "../values/Calendar.ts"
-import { type ErrorCode, type LaurelError, laurelError } from "../values/Errors.ts"
+import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
+
+/** The code for what is not there to revoke. */
+export interface RevocationRefusals {
+  readonly event: "event_not_found"
+  readonly reward: "reward_not_found"
+}
 
 /** Refuses unless `found`, the user's record of that sequence, is the named event or reward. */
 export const decideRevocation = (
@@ -30,7 +36,7 @@ export const decideRevocation = (
   command: Revocation,
   now: number,
   found: JournalRecord | undefined,
-): Result.Result<Decision, LaurelError> => {
+): Result.Result<Decision, LaurelError<RevocationRefusals["event" | "reward"]>> => {
   if (
     user === undefined ||
     found === undefined ||
@@ -39,7 +45,7 @@ export const decideRevocation = (
     found.cause.kind !== command.of ||
     found.facts.length === 0
   ) {
-    return Result.fail(revocationNotFound(command))
+    return Result.fail(revocationNotFound(command.of))
   }
   const undo = new Undo(user, project, now)
   // Backwards: a quest reopens before its steps are revoked.
@@ -49,10 +55,12 @@ export const decideRevocation = (
 }
 
 /** The refusal for an unknown or already revoked event or reward. */
-export const revocationNotFound = ({ of }: Pick<Revocation, "of">): LaurelError => {
-  const code: ErrorCode = of === "event" ? "event_not_found" : "reward_not_found"
-  return laurelError(code, `The user has no ${of} with this id, or it was already revoked.`)
-}
+export const revocationNotFound = <Of extends Revocation["of"]>(
+  of: Of,
+): LaurelError<RevocationRefusals[Of]> =>
+  laurelError(notFound[of], `The user has no ${of} with this id, or it was already revoked.`)
+
+const notFound: RevocationRefusals = { event: "event_not_found", reward: "reward_not_found" }
 
 const standingOf = ({ completedAt, expired }: QuestState) => {
   if (completedAt !== null) return "completed"

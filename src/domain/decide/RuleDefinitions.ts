@@ -25,31 +25,34 @@ export type RuleCommand =
   | { readonly kind: "updateRule"; readonly ruleId: string; readonly change: RuleChange }
   | { readonly kind: "deleteRule"; readonly ruleId: string }
 
-export const decideRule = (state: ProjectState, command: RuleCommand, now: number): Decided => {
-  if (command.kind === "createRule") {
-    const rule = { ...command.rule, createdAt: now, updatedAt: now }
-    const faults = ruleFaults(state, rule)
-    if (faults.length > 0) return Result.fail(invalidRequest(faults))
-    if (state.rules.size >= limits.rulesMax) {
-      return quotaExceeded(limits.rulesMax, "rules")
-    }
-    return Result.succeed([{ kind: "rule.created", rule }])
-  }
-  const rule = state.rules.get(command.ruleId)
-  if (rule === undefined) {
-    return refuse("rule_not_found", "No rule of this project has this id.")
-  }
-  return command.kind === "deleteRule"
-    ? Result.succeed([{ kind: "rule.deleted", ruleId: rule.id }])
-    : update(state, rule, command.change, now)
+type CommandOf<Kind> = Extract<RuleCommand, { readonly kind: Kind }>
+
+export const createRule = (
+  state: ProjectState,
+  command: CommandOf<"createRule">,
+  now: number,
+): Decided<"invalid_request" | "quota_exceeded"> => {
+  const rule = { ...command.rule, createdAt: now, updatedAt: now }
+  const faults = ruleFaults(state, rule)
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  if (state.rules.size >= limits.rulesMax) return quotaExceeded(limits.rulesMax, "rules")
+  return Result.succeed([{ kind: "rule.created", rule }])
 }
 
-const update = (
+export const deleteRule = (
+  { rules }: ProjectState,
+  { ruleId }: CommandOf<"deleteRule">,
+): Decided<"rule_not_found"> =>
+  rules.has(ruleId) ? Result.succeed([{ kind: "rule.deleted", ruleId }]) : notFound
+
+export const updateRule = (
   state: ProjectState,
-  rule: Rule,
-  { limit, multiplierMax, multiplierMin, multiplierPath, reward, ...change }: RuleChange,
+  command: CommandOf<"updateRule">,
   now: number,
-): Decided => {
+): Decided<"rule_not_found" | "invalid_request"> => {
+  const rule = state.rules.get(command.ruleId)
+  if (rule === undefined) return notFound
+  const { limit, multiplierMax, multiplierMin, multiplierPath, reward, ...change } = command.change
   const faults: Array<Fault> = []
   const changed: Rule = {
     ...rule,
@@ -124,3 +127,5 @@ const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
   }
   return faults
 }
+
+const notFound = refuse("rule_not_found", "No rule of this project has this id.")

@@ -29,7 +29,7 @@ export interface SettingsCommand {
 export const decideSettings = (
   state: ProjectState,
   { change: { levelCurve: parts, ...change } }: SettingsCommand,
-): Decided => {
+): Decided<"invalid_request" | "in_use"> => {
   const { settings } = state
   const curveParts =
     parts === undefined ? undefined : patchedParts<LevelCurveParts>(settings.levelCurve, parts)

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { DisabledReason, Webhook } from "../project/Webhook.ts"
+import type { Fact } from "../record/Record.ts"
 import { refuse } from "../values/Errors.ts"
 import { type Decided, quotaExceeded } from "./Decided.ts"
 
@@ -39,65 +40,83 @@ export type WebhookCommand =
   /** `since`: epoch milliseconds. */
   | { readonly kind: "recoverWebhook"; readonly webhookId: string; readonly since: number }
 
-export const decideWebhook = (
+type CommandOf<Kind> = Extract<WebhookCommand, { readonly kind: Kind }>
+
+export const createWebhook = (
   state: ProjectState,
-  command: WebhookCommand,
+  command: CommandOf<"createWebhook">,
   now: number,
-): Decided => {
-  if (command.kind === "createWebhook") {
-    if (state.webhooks.size >= limits.webhooksMax) return tooMany
-    const webhook = {
-      ...command.webhook,
-      status: "enabled",
-      disabledReason: null,
-      disabledAt: null,
-      previousSecret: null,
-      createdAt: now,
-      updatedAt: now,
-    } as const
-    return Result.succeed([{ kind: "webhook.created", webhook }])
-  }
-  const webhook = state.webhooks.get(command.webhookId)
-  return webhook === undefined ? notFound : decideOf(webhook, command, now)
+): Decided<"quota_exceeded"> => {
+  if (state.webhooks.size >= limits.webhooksMax) return tooMany
+  const webhook = {
+    ...command.webhook,
+    status: "enabled",
+    disabledReason: null,
+    disabledAt: null,
+    previousSecret: null,
+    createdAt: now,
+    updatedAt: now,
+  } as const
+  return Result.succeed([{ kind: "webhook.created", webhook }])
 }
 
-const decideOf = (
-  webhook: Webhook,
-  command: Exclude<WebhookCommand, { readonly kind: "createWebhook" }>,
+export const updateWebhook = (
+  { webhooks }: ProjectState,
+  { change, webhookId }: CommandOf<"updateWebhook">,
   now: number,
-): Decided => {
-  const webhookId = webhook.id
+): Decided<"webhook_not_found"> => {
+  const webhook = webhooks.get(webhookId)
+  if (webhook === undefined) return notFound
+  return updated({ ...webhook, ...changed(webhook, change, now) }, now)
+}
+
+export const deleteWebhook = (
+  { webhooks }: ProjectState,
+  { webhookId }: CommandOf<"deleteWebhook">,
+): Decided<"webhook_not_found"> =>
+  webhooks.has(webhookId) ? Result.succeed([{ kind: "webhook.deleted", webhookId }]) : notFound
+
+export const rotateWebhookSecret = (
+  { webhooks }: ProjectState,
+  command: CommandOf<"rotateWebhookSecret">,
+  now: number,
+): Decided<"webhook_not_found" | "quota_exceeded"> => {
+  const webhook = webhooks.get(command.webhookId)
+  return webhook === undefined ? notFound : rotated(webhook, command, now)
+}
+
+type Use = CommandOf<"disableWebhook" | "testWebhook" | "redeliver" | "recoverWebhook">
+
+/** Decides a command that only an enabled webhook takes. */
+export const useWebhook = (
+  { webhooks }: ProjectState,
+  command: Use,
+): Decided<"webhook_not_found" | "webhook_disabled"> => {
+  const webhook = webhooks.get(command.webhookId)
+  if (webhook === undefined) return notFound
+  return webhook.status === "disabled" ? disabled : Result.succeed([factOf(webhook, command)])
+}
+
+const factOf = ({ description, id: webhookId }: Webhook, command: Use): Fact => {
   switch (command.kind) {
-    case "updateWebhook":
-      return updated({ ...webhook, ...changed(webhook, command.change, now) }, now)
-    case "deleteWebhook":
-      return Result.succeed([{ kind: "webhook.deleted", webhookId }])
-    case "rotateWebhookSecret":
-      return rotated(webhook, command, now)
-  }
-  if (webhook.status === "disabled") return disabled
-  switch (command.kind) {
-    case "disableWebhook": {
-      const { reason } = command
-      const { description } = webhook
-      return Result.succeed([{ kind: "webhook.disabled", webhookId, description, reason }])
-    }
+    case "disableWebhook":
+      return { kind: "webhook.disabled", webhookId, description, reason: command.reason }
     case "testWebhook":
-      return Result.succeed([{ kind: "webhook.tested", webhookId }])
+      return { kind: "webhook.tested", webhookId }
     case "redeliver": {
       const { at, index, sequence } = command
-      return Result.succeed([{ kind: "webhook.redelivered", webhookId, sequence, at, index }])
+      return { kind: "webhook.redelivered", webhookId, sequence, at, index }
     }
     case "recoverWebhook":
-      return Result.succeed([{ kind: "webhook.recovered", webhookId, since: command.since }])
+      return { kind: "webhook.recovered", webhookId, since: command.since }
   }
 }
 
 const rotated = (
   { olderSecrets = [], previousSecret, ...webhook }: Webhook,
-  { graceSeconds, secret }: Extract<WebhookCommand, { readonly kind: "rotateWebhookSecret" }>,
+  { graceSeconds, secret }: CommandOf<"rotateWebhookSecret">,
   now: number,
-): Decided => {
+): Decided<"quota_exceeded"> => {
   if (graceSeconds === 0) return updated({ ...webhook, secret, previousSecret: null }, now)
   const older = [...(previousSecret === null ? [] : [previousSecret]), ...olderSecrets].filter(
     ({ until }) => until > now,
@@ -116,13 +135,13 @@ const changed = (webhook: Webhook, change: WebhookChange, now: number): Partial<
     : { ...change, disabledReason: "manual", disabledAt: now }
 }
 
-const updated = (webhook: Webhook, now: number): Decided =>
+const updated = (webhook: Webhook, now: number): Decided<never> =>
   Result.succeed([{ kind: "webhook.updated", webhook: { ...webhook, updatedAt: now } }])
 
-const tooMany: Decided = quotaExceeded(limits.webhooksMax, "webhooks")
-const tooManySecrets: Decided = refuse(
+const tooMany = quotaExceeded(limits.webhooksMax, "webhooks")
+const tooManySecrets = refuse(
   "quota_exceeded",
   `A webhook has at most ${limits.webhookSecretsMax} active secrets. Wait until one ends, or end all previous ones with graceSeconds 0.`,
 )
-const notFound: Decided = refuse("webhook_not_found", "No webhook of this project has this id.")
-const disabled: Decided = refuse("webhook_disabled", "The webhook is disabled; enable it first.")
+const notFound = refuse("webhook_not_found", "No webhook of this project has this id.")
+const disabled = refuse("webhook_disabled", "The webhook is disabled; enable it first.")

@@ -66,10 +66,13 @@ export interface Fault {
   readonly detail: string
 }
 
-/** A refusal: it changed nothing. `retryAfterSeconds` becomes the header `Retry-After`. */
-export interface LaurelError {
+/**
+ * A refusal: it changed nothing. `retryAfterSeconds` becomes the header `Retry-After`. `Code` narrows the codes that it
+ * may have, so that the compiler compares them with those that an endpoint declares.
+ */
+export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly _tag: "LaurelError"
-  readonly code: ErrorCode
+  readonly code: Code
   readonly detail: string
   readonly errors?: ReadonlyArray<Fault>
   readonly retryAfterSeconds?: number
@@ -77,14 +80,14 @@ export interface LaurelError {
   readonly replayed?: boolean
 }
 
-export const laurelError = (
-  code: ErrorCode,
+export const laurelError = <Code extends ErrorCode>(
+  code: Code,
   detail: string,
   more?: { readonly errors?: ReadonlyArray<Fault>; readonly retryAfterSeconds?: number },
-): LaurelError => ({ _tag: "LaurelError", code, detail, ...more })
+): LaurelError<Code> => ({ _tag: "LaurelError", code, detail, ...more })
 
 /** Refuses input with all of its faults. */
-export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError =>
+export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError<"invalid_request"> =>
   laurelError(
     "invalid_request",
     errors.map((fault) => `${fault.pointer}: ${fault.detail}`).join("; "),
@@ -92,4 +95,5 @@ export const invalidRequest = (errors: ReadonlyArray<Fault>): LaurelError =>
   )
 
 /** The failed result of a decision. */
-export const refuse = (code: ErrorCode, detail: string) => Result.fail(laurelError(code, detail))
+export const refuse = <Code extends ErrorCode>(code: Code, detail: string) =>
+  Result.fail(laurelError(code, detail))

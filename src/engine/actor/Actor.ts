@@ -100,7 +100,7 @@ export class Actor<State, Command> {
   }
 
   /** Why the mailbox takes nothing at the moment. */
-  refusal(now: () => number): LaurelError | undefined {
+  refusal(now: () => number): LaurelError<"overloaded"> | undefined {
     if (this.unanswered >= limits.mailboxMessagesMax) {
       return laurelError("overloaded", "The user's mailbox is full.", { retryAfterSeconds: 1 })
     }
@@ -149,7 +149,7 @@ export class Actor<State, Command> {
 }
 
 /** What an actor answers for `waitMs` after it failed too often. */
-export const failedTooOften = (waitMs: number): LaurelError =>
+export const failedTooOften = (waitMs: number): LaurelError<"overloaded"> =>
   laurelError("overloaded", "The user's actor failed too often.", {
     retryAfterSeconds: Math.ceil(waitMs / 1_000),
   })

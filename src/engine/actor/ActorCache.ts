@@ -83,7 +83,7 @@ export class ActorCache {
   }
 
   /** Makes room for `count` more users by evictions; returns a refusal if there still is none. */
-  admit(count = 1): LaurelError | undefined {
+  admit(count = 1): LaurelError<"overloaded"> | undefined {
     if (this.hasRoom(count)) return undefined
     const { onCrowded, residentUsersMax, residentUsersOverrunMax } = this.#options
     const isCrowded = () => !this.hasRoom(count)

@@ -31,7 +31,7 @@ import type { AnyEnvelope, Envelope, LogAnnotations } from "./Envelope.ts"
 import type { Environments, UserActor } from "./Environments.ts"
 import type { Intake } from "./Intake.ts"
 import type { LoadParts } from "./loadActor.ts"
-import { storageUnavailable } from "./refusals.ts"
+import { type EngineRefusal, storageUnavailable } from "./refusals.ts"
 import { Supervisor } from "./Supervisor.ts"
 
 /** Finds the records of actors. */
@@ -123,7 +123,7 @@ export class ActorSystem {
   }
 
   /** A command is refused before an actor has it. */
-  #turnAway(envelope: AnyEnvelope, refusal: LaurelError): void {
+  #turnAway(envelope: AnyEnvelope, refusal: EngineRefusal): void {
     this.#options.metrics.refused(refusal)
     envelope.refused(refusal)
   }

@@ -9,6 +9,7 @@ import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { AnyEnvelope } from "./Envelope.ts"
+import type { EngineRefusal } from "./refusals.ts"
 
 /** A record on its way to the journal: the actor's state after it, and the caller, until it is answered. */
 export interface CommitEntry {
@@ -56,13 +57,17 @@ export class Answers {
     this.given()
   }
 
-  refuse(actor: AnyActor, envelope: AnyEnvelope, error: LaurelError): void {
+  refuse(actor: AnyActor, envelope: AnyEnvelope, refusal: EngineRefusal): void {
+    this.#refuse(actor, envelope, refusal)
+  }
+
+  #refuse(actor: AnyActor, envelope: AnyEnvelope, error: LaurelError): void {
     this.#settle(actor)
     envelope.refused(error)
   }
 
   /** Refuses all that wait in the mailbox. */
-  refuseAll(actor: AnyActor, error: LaurelError): void {
+  refuseAll(actor: AnyActor, error: EngineRefusal): void {
     const waiting = actor.mailbox.slice(actor.next)
     actor.mailbox = []
     actor.next = 0
@@ -74,9 +79,9 @@ export class Answers {
     actor: AnyActor,
     envelope: AnyEnvelope,
     error: LaurelError,
-    unknown: LaurelError,
+    unknown: EngineRefusal,
   ): undefined {
-    const refuse = (because: LaurelError) => this.refuse(actor, envelope, because)
+    const refuse = (because: LaurelError) => this.#refuse(actor, envelope, because)
     this.#whenDurable(
       actor,
       actor.kind.restsOn(actor),

@@ -16,7 +16,7 @@ import type { ActorSystem } from "./ActorSystem.ts"
 import type { UserMessage } from "./Envelope.ts"
 import type { Environments } from "./Environments.ts"
 import type { Intake } from "./Intake.ts"
-import { overloaded } from "./refusals.ts"
+import { type IntakeCode, overloaded } from "./refusals.ts"
 
 export interface BatchRoomOptions {
   readonly actors: ActorSystem
@@ -37,7 +37,7 @@ const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos
 
 /** There is no room now; there may be soon. */
 const noRoom = "no room"
-type Taken = Room | LaurelError | typeof noRoom
+type Taken = Room | LaurelError<IntakeCode> | typeof noRoom
 
 export class BatchRoom {
   readonly #options: BatchRoomOptions
@@ -60,12 +60,14 @@ export class BatchRoom {
   enter<Command extends UserCommand, A>(
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
-    apply: (room: Room) => Effect.Effect<A, LaurelError>,
-  ): Effect.Effect<A, LaurelError> {
-    const attempt = (waiting: Waiting | undefined): Effect.Effect<A | typeof noRoom, LaurelError> =>
+    apply: (room: Room) => Effect.Effect<A, LaurelError<IntakeCode>>,
+  ): Effect.Effect<A, LaurelError<IntakeCode>> {
+    const attempt = (
+      waiting: Waiting | undefined,
+    ): Effect.Effect<A | typeof noRoom, LaurelError<IntakeCode>> =>
       Effect.acquireUseRelease(
         Effect.sync(() => this.#take(environment, messages, waiting)),
-        (taken): Effect.Effect<A | typeof noRoom, LaurelError> => {
+        (taken): Effect.Effect<A | typeof noRoom, LaurelError<IntakeCode>> => {
           if (taken === noRoom) return Effect.succeed(noRoom)
           return "leave" in taken ? apply(taken) : Effect.fail(taken)
         },
@@ -82,8 +84,8 @@ export class BatchRoom {
 
   /** Tries again whenever there may be room and it is the batch's turn. */
   readonly #queue = <A>(
-    attempt: (waiting: Waiting) => Effect.Effect<A | typeof noRoom, LaurelError>,
-  ): Effect.Effect<A, LaurelError> =>
+    attempt: (waiting: Waiting) => Effect.Effect<A | typeof noRoom, LaurelError<IntakeCode>>,
+  ): Effect.Effect<A, LaurelError<IntakeCode>> =>
     Effect.suspend(() => {
       if (this.#waiting.length >= limits.batchesWaitingMax) return Effect.fail(overloaded)
       const waiting: Waiting = { woken: Latch.makeUnsafe(false) }

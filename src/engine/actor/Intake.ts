@@ -1,7 +1,7 @@
 /** Whether the engine takes commands at the moment, and else why not. */
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { overloaded, shuttingDown, storageUnavailable } from "./refusals.ts"
+import { type IntakeCode, overloaded, shuttingDown, storageUnavailable } from "./refusals.ts"
 
 export interface IntakeOptions {
   readonly commit: { readonly stalled: boolean; readonly accepting: boolean }
@@ -23,7 +23,7 @@ export class Intake {
   }
 
   /** Why a command is refused; `undefined`: it is taken. */
-  refusal(): LaurelError | undefined {
+  refusal(): LaurelError<IntakeCode> | undefined {
     if (this.#closed) return shuttingDown
     const { changed, commit } = this.#options
     if (commit.stalled) return storageUnavailable

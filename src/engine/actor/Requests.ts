@@ -10,6 +10,7 @@ import type { Room } from "./ActorCache.ts"
 import type { ActorSystem } from "./ActorSystem.ts"
 import type { BatchRoom } from "./BatchRoom.ts"
 import type { Answer, Envelope, LogAnnotations, UserMessage } from "./Envelope.ts"
+import type { IntakeCode, StorageCode, UserCode } from "./refusals.ts"
 
 /** `duplicate`: the record is an earlier one's with the same id; `replayed`: of the same Idempotency-Key. */
 export interface Answered {
@@ -17,6 +18,9 @@ export interface Answered {
   readonly duplicate: boolean
   readonly replayed: boolean
 }
+
+/** The reply or the refusal that a user's command gets. */
+export type Outcome<Command extends UserCommand> = ReplyTo<Command> | LaurelError<UserCode<Command>>
 
 /** Gives a command to its actor. */
 export type HandOn<Command> = (envelope: Envelope<Command>) => void
@@ -89,14 +93,14 @@ export class Requests {
     environment: string,
     { command, userId }: UserMessage<Command>,
     annotations: LogAnnotations,
-    done: (outcome: ReplyTo<Command> | LaurelError) => void,
+    done: (outcome: Outcome<Command>) => void,
   ): void {
     this.#actors.acceptForUser(environment, userId, {
       command,
       idempotency: undefined,
       annotations,
       answered: (record, duplicate) => done(replyOf(record, duplicate) as ReplyTo<Command>),
-      refused: done,
+      refused: done as (error: LaurelError) => void,
     })
   }
 
@@ -122,7 +126,7 @@ export class Requests {
   batch<Command extends UserCommand>(
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
-  ): Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>, LaurelError> {
+  ): Effect.Effect<ReadonlyArray<Outcome<Command>>, LaurelError<IntakeCode>> {
     return this.#batches.enter(environment, messages, (room) =>
       this.many(environment, messages, room),
     )
@@ -133,10 +137,10 @@ export class Requests {
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
     room?: Room,
-  ): Effect.Effect<ReadonlyArray<ReplyTo<Command> | LaurelError>> {
+  ): Effect.Effect<ReadonlyArray<Outcome<Command>>> {
     return Effect.callback((resume) => {
       const gathered = new Gathered(messages.length, (outcomes) =>
-        resume(Effect.succeed(outcomes as ReadonlyArray<ReplyTo<Command> | LaurelError>)),
+        resume(Effect.succeed(outcomes as ReadonlyArray<Outcome<Command>>)),
       )
       const annotations = annotationsHere()
       messages.forEach(({ command, userId }, index) => {
@@ -161,7 +165,7 @@ export class Requests {
   }
 
   /** Reports a broken storage, which ends the process; returns the answer for the caller. */
-  readonly broken = (cause: Broken): LaurelError => {
+  readonly broken = (cause: Broken): LaurelError<StorageCode> => {
     this.#onBroken(cause)
     return laurelError("storage_unavailable", "The storage failed; the server stops.", {
       retryAfterSeconds: 5,

@@ -1,5 +1,38 @@
-/** Why the engine takes no command at the moment. */
-import { laurelError } from "../../domain/values/Errors.ts"
+/** The codes of the engine's verbs, and why the engine refuses any command. */
+import type { UserRefusal } from "../../domain/decide/Decide.ts"
+import type { ProjectCommand, ProjectRefusals } from "../../domain/decide/Project.ts"
+import type { UserCommand } from "../../domain/record/Record.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import type { Idempotency, IdempotencyCode } from "../dedupe/Idempotency.ts"
+
+/** The only code of a read: the storage failed. */
+export type StorageCode = "storage_unavailable"
+
+/** Why no command is taken: the codes with which a batch is refused whole. */
+export type IntakeCode = StorageCode | "shutting_down" | "overloaded"
+
+/** The codes of the engine itself for commands of any kind. */
+export type EngineCode = IntakeCode | "internal_error"
+
+/** The codes of a command asked with `Asked`: only an Idempotency-Key can be reused or in progress. */
+type KeyCode<Asked> = Asked extends Idempotency ? IdempotencyCode : never
+
+/** All codes of a user's command. Its record may be too large: rules, quests and badges add to it. */
+export type UserCode<Command extends UserCommand, Asked = undefined> =
+  | EngineCode
+  | "body_too_large"
+  | UserRefusal<Command>
+  | KeyCode<Asked>
+
+/** All codes of a command to an environment. Its record holds little beyond a body, except the results of a batch. */
+export type ProjectCode<Command extends ProjectCommand, Asked = undefined> =
+  | EngineCode
+  | (Command extends { readonly kind: "keepBatch" } ? "body_too_large" : never)
+  | ProjectRefusals[Command["kind"]]
+  | KeyCode<Asked>
+
+/** A refusal by the engine itself. */
+export type EngineRefusal = LaurelError<EngineCode | "body_too_large">
 
 export const shuttingDown = laurelError("shutting_down", "Retry when the server is back.", {
   retryAfterSeconds: 5,

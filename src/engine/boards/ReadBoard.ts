@@ -66,6 +66,8 @@ export interface BoardPage {
   readonly me?: BoardEntry | null
 }
 
+export type BoardCode = "invalid_request" | "user_not_found" | "storage_unavailable"
+
 export interface BoardReaderOptions {
   readonly storage: Storage["Service"]
   readonly now: () => number
@@ -73,8 +75,8 @@ export interface BoardReaderOptions {
   readonly readUser: (
     environment: string,
     userId: string,
-  ) => Effect.Effect<UserState | undefined, LaurelError>
-  readonly broken: (cause: Broken) => LaurelError
+  ) => Effect.Effect<UserState | undefined, LaurelError<"storage_unavailable">>
+  readonly broken: (cause: Broken) => LaurelError<"storage_unavailable">
 }
 
 /** A window, and its board. */
@@ -96,7 +98,10 @@ export class BoardReader {
   }
 
   /** A page of a board. Fails with `invalid_request` for a window that is not there, `user_not_found` for `around`. */
-  read(environment: RankedEnvironment, query: BoardQuery): Effect.Effect<BoardPage, LaurelError> {
+  read(
+    environment: RankedEnvironment,
+    query: BoardQuery,
+  ): Effect.Effect<BoardPage, LaurelError<BoardCode>> {
     const self = this
     const { around, limit } = query
     return Effect.gen(function* () {
@@ -126,7 +131,7 @@ export class BoardReader {
     environment: RankedEnvironment,
     { before, board }: Found,
     row: BoardRow,
-  ): Effect.Effect<BoardEntry, LaurelError> {
+  ): Effect.Effect<BoardEntry, LaurelError<"storage_unavailable">> {
     const { score, userId } = row
     return Effect.map(
       Effect.all([
@@ -147,7 +152,7 @@ export class BoardReader {
   #find(
     environment: RankedEnvironment,
     { at, window = "all_time" }: BoardQuery,
-  ): Effect.Effect<Found, LaurelError> {
+  ): Effect.Effect<Found, LaurelError<BoardCode>> {
     if (window === "all_time") {
       if (at !== undefined) {
         return refuse(
@@ -185,7 +190,7 @@ export class BoardReader {
     environment: RankedEnvironment,
     kind: WindowKind,
     index: number,
-  ): Effect.Effect<BoardSource, LaurelError> {
+  ): Effect.Effect<BoardSource, LaurelError<"storage_unavailable">> {
     const windows = environment.boards.windows[kind]
     const stored = windows.stored.get(index)
     if (stored !== undefined) {
@@ -197,7 +202,7 @@ export class BoardReader {
     return Effect.succeed(board === undefined ? noBoard : boardInMemory(board, gaps))
   }
 
-  #safely<A>(read: Effect.Effect<A, Broken>): Effect.Effect<A, LaurelError> {
+  #safely<A>(read: Effect.Effect<A, Broken>): Effect.Effect<A, LaurelError<"storage_unavailable">> {
     return Effect.mapError(read, (broken) => this.#options.broken(broken))
   }
 }
@@ -209,7 +214,10 @@ const indexAt = (kind: WindowKind, at: number | string, zone: Zone): number => {
   return windowOfDay(kind, day)
 }
 
-const refuse = (code: string, detail: string): Effect.Effect<never, LaurelError> =>
+const refuse = (
+  code: string,
+  detail: string,
+): Effect.Effect<never, LaurelError<"invalid_request">> =>
   Effect.fail(invalidRequest([{ pointer: "query/at", code, detail }]))
 
 const userNotFound = laurelError(

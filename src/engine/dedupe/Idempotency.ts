@@ -33,6 +33,8 @@ export type Reservation =
   | { readonly fresh: true; readonly release: () => void }
   | { readonly fresh: false; readonly record: JournalRecord }
 
+export type IdempotencyCode = "idempotency_in_progress" | "idempotency_key_reused"
+
 type Store = Storage["Service"]
 
 export interface IdempotencyOptions {
@@ -69,7 +71,7 @@ export class IdempotencyKeys {
   reserve(
     environment: string,
     { key, fingerprint }: Idempotency,
-  ): Effect.Effect<Reservation, LaurelError | Broken> {
+  ): Effect.Effect<Reservation, LaurelError<IdempotencyCode> | Broken> {
     const self = this
     const name = `${environment}\n${key}`
     return Effect.gen(function* () {

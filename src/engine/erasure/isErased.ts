@@ -12,14 +12,19 @@ export const makeIsErased =
     readUser: (
       environment: string,
       userId: string,
-    ) => Effect.Effect<UserState | undefined, LaurelError>,
+    ) => Effect.Effect<UserState | undefined, LaurelError<"storage_unavailable">>,
     hasRecord: (
       environment: string,
       userId: string,
       sequence: number,
-    ) => Effect.Effect<boolean, LaurelError>,
+    ) => Effect.Effect<boolean, LaurelError<"storage_unavailable">>,
   ) =>
-  ({ at, cause, sequence, subject }: JournalRecord): Effect.Effect<boolean, LaurelError> => {
+  ({
+    at,
+    cause,
+    sequence,
+    subject,
+  }: JournalRecord): Effect.Effect<boolean, LaurelError<"storage_unavailable">> => {
     if (subject.actor !== "user" || cause.kind === "erasure") return Effect.succeed(false)
     const { environment, userId } = subject
     return Effect.flatMap(readUser(environment, userId), (user) => {

@@ -1,13 +1,15 @@
 /** Decides a command on the durable state without applying it. */
 
 import { Effect } from "effect"
-import { duplicateKey, type JournalRecord, type UserCommand } from "../../domain/record/Record.ts"
+import type { UserRefusal } from "../../domain/decide/Decide.ts"
+import { duplicateKey, type JournalRecord, type TrackedEvent } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Broken } from "../../storage/Storage.ts"
 import type { DecisionTurns } from "../actor/DecisionTurns.ts"
 import type { UserMessage } from "../actor/Envelope.ts"
 import type { Domain, Environment } from "../actor/Environments.ts"
+import type { StorageCode } from "../actor/refusals.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
 
 /** `duplicate`: the command was applied before, and this is the record that it made. */
@@ -24,17 +26,17 @@ export interface SimulationParts {
   readonly readUser: (
     environment: string,
     userId: string,
-  ) => Effect.Effect<UserState | undefined, LaurelError>
+  ) => Effect.Effect<UserState | undefined, LaurelError<StorageCode>>
   readonly commit: { readonly durableSequence: number }
   readonly now: () => number
-  readonly broken: (cause: Broken) => LaurelError
+  readonly broken: (cause: Broken) => LaurelError<StorageCode>
 }
 
 export const makeSimulate = (parts: SimulationParts) =>
   Effect.fnUntraced(function* (
     environmentId: string,
-    { command, userId }: UserMessage<Exclude<UserCommand, { readonly kind: "revocation" }>>,
-  ): Effect.fn.Return<Simulated, LaurelError> {
+    { command, userId }: UserMessage<TrackedEvent>,
+  ): Effect.fn.Return<Simulated, LaurelError<StorageCode | UserRefusal<TrackedEvent>>> {
     const environment = parts.environments.of(environmentId)
     const key = duplicateKey(command)
     if (key !== undefined) {

@@ -8,9 +8,9 @@
  * its bound: such an event, and such a surrounding, are refused without being parsed.
  */
 import { Result, Schema } from "effect"
-import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
+import { invalidRequest } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { brokenAt, endsEarly, parseJson } from "./Body.ts"
+import { type BodyRefusal, brokenAt, endsEarly, parseJson } from "./Body.ts"
 import {
   type BatchInput,
   type BatchStep,
@@ -179,7 +179,7 @@ class ListReader {
   }
 
   /** Reads some events; the index behind the list once it ends. */
-  step(): Result.Result<number, LaurelError> | undefined {
+  step(): Result.Result<number, BodyRefusal> | undefined {
     const body = this.#body
     const limit = Math.min(body.length, this.#at + this.#bounds.eventBytesMax)
     while (this.#scan(limit)) {
@@ -245,7 +245,7 @@ class ListReader {
   }
 
   /** Parses the events that were not parsed yet, which end before `end`, and adds them to the list. */
-  #parse(end: number): LaurelError | undefined {
+  #parse(end: number): BodyRefusal | undefined {
     const count = this.#count
     if (count === 0) return undefined
     this.#count = 0
@@ -258,7 +258,7 @@ class ListReader {
     return undefined
   }
 
-  #brokenAt(at: number): LaurelError {
+  #brokenAt(at: number): BodyRefusal {
     return brokenAt(charactersBefore(this.#body, at))
   }
 }
@@ -304,7 +304,7 @@ const isBlank = (body: Buffer, start: number, end: number): boolean => {
   return at === end
 }
 
-const wrongCount = (code: string, detail: string): Result.Result<never, LaurelError> =>
+const wrongCount = (code: string, detail: string): Result.Result<never, BodyRefusal> =>
   Result.fail(invalidRequest([{ pointer: root, code, detail }]))
 const tooFew = wrongCount("too_short", "must have at least 1")
 const tooMany = wrongCount("too_long", `must have at most ${limits.batchEventsMax}`)

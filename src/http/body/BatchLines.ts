@@ -1,8 +1,8 @@
 /** Reads a batch that is NDJSON: a JSON event a line. Blank lines are none. */
 import { Result } from "effect"
-import { invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
+import { invalidRequest } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { parseJson } from "./Body.ts"
+import { type BodyRefusal, parseJson } from "./Body.ts"
 import { type BatchInput, type BatchStep, decodeMember, tooLargeEvent } from "./EventDecoder.ts"
 
 /** Reads the lines of `text`; each step for `decodeStepBytes` and one line more. */
@@ -26,7 +26,7 @@ export const batchLines = (text: string): BatchStep => {
   }
 }
 
-const done = (events: BatchInput["events"]): Result.Result<BatchInput, LaurelError> =>
+const done = (events: BatchInput["events"]): Result.Result<BatchInput, BodyRefusal> =>
   events.length === 0 ? tooFew : Result.succeed({ root: "", events })
 
 const eventOf = (line: string, index: number): BatchInput["events"][number] => {

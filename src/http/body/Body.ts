@@ -73,15 +73,19 @@ const withinBounds = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] === undefined &&
   Number(headers["content-length"] ?? 0) <= limits.refusedBodyBytesMax
 
-const invalidJson = (detail: string): LaurelError => laurelError("invalid_json", detail)
+/** How a decoder refuses a body. */
+export type BodyRefusal = LaurelError<"invalid_json" | "invalid_request">
+
+const invalidJson = (detail: string): LaurelError<"invalid_json"> =>
+  laurelError("invalid_json", detail)
 
 /** Refuses JSON that is invalid at the character with this index. */
-export const brokenAt = (index: number): LaurelError =>
+export const brokenAt = (index: number): LaurelError<"invalid_json"> =>
   invalidJson(`Invalid JSON at character ${index}.`)
 export const endsEarly = invalidJson("The body ends before its JSON does, or holds something else.")
 
 /** The body as text; anything but UTF-8 is refused. */
-export const decodeText = (body: Buffer): Result.Result<string, LaurelError> =>
+export const decodeText = (body: Buffer): Result.Result<string, LaurelError<"invalid_json">> =>
   isUtf8(body) ? Result.succeed(body.toString("utf8")) : Result.fail(notUtf8)
 
 export const notUtf8 = invalidJson("The body is not UTF-8.")
@@ -93,7 +97,7 @@ export const notUtf8 = invalidJson("The body is not UTF-8.")
 export const parseJson = (
   text: string,
   place: (index: number) => number = (index) => index,
-): Result.Result<unknown, LaurelError> => {
+): Result.Result<unknown, LaurelError<"invalid_json">> => {
   if (text.length === 0) return Result.fail(noBody)
   if (text.charCodeAt(0) === byteOrderMark) return Result.fail(markedBody)
   try {
@@ -106,7 +110,7 @@ export const parseJson = (
 }
 
 /** The JSON value of a whole body. */
-export const parseBody = (body: Buffer): Result.Result<unknown, LaurelError> => {
+export const parseBody = (body: Buffer): Result.Result<unknown, LaurelError<"invalid_json">> => {
   const text = decodeText(body)
   return Result.isSuccess(text) ? parseJson(text.success) : Result.fail(text.failure)
 }

@@ -18,7 +18,7 @@ import { parseIsoTime } from "../../domain/values/isoTime.ts"
 import { type Metadata, metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 import { Event } from "../api/Events.ts"
-import { parseBody } from "./Body.ts"
+import { type BodyRefusal, parseBody } from "./Body.ts"
 import { inputDecoder } from "./InputDecoder.ts"
 
 /** An event as it was sent; `occurredAt` is epoch milliseconds. */
@@ -104,7 +104,7 @@ const isObject = (value: unknown): value is object =>
 const noObject = { code: "invalid_type", detail: "must be an object" } as const
 
 /** The one event of a body. */
-export const decodeEventBody = (body: Buffer): Result.Result<EventInput, LaurelError> => {
+export const decodeEventBody = (body: Buffer): Result.Result<EventInput, BodyRefusal> => {
   const value = parseBody(body)
   if (Result.isFailure(value)) return Result.fail(value.failure)
   return Result.mapError(decodeEvent(value.success, "", limits.faultsMax), invalidRequest)
@@ -114,16 +114,18 @@ export const decodeEventBody = (body: Buffer): Result.Result<EventInput, LaurelE
 export interface BatchInput {
   /** Before the index of an event in the pointers of its faults. */
   readonly root: string
-  readonly events: ReadonlyArray<EventInput | LaurelError>
+  readonly events: ReadonlyArray<EventInput | BodyRefusal>
 }
 
 /** Decodes some events of a batch; the result once all are decoded, and then no more steps. */
-export type BatchStep = () => Result.Result<BatchInput, LaurelError> | undefined
+export type BatchStep = () => Result.Result<BatchInput, BodyRefusal> | undefined
 
-export const isRefusal = (event: EventInput | LaurelError): event is LaurelError => "_tag" in event
+export const isRefusal = <Event extends object>(
+  event: Event,
+): event is Extract<Event, LaurelError> => "_tag" in event
 
 /** What is wrong with an event whose JSON is larger than that of a single event may be; it is not parsed. */
-export const tooLargeEvent = (pointer: string): LaurelError =>
+export const tooLargeEvent = (pointer: string): BodyRefusal =>
   refusedEvent([{ pointer, code: "too_large", detail: largeEvent }])
 
 const largeEvent = `must take at most ${limits.eventBytesMax} bytes as it is sent`
@@ -133,10 +135,10 @@ export const decodeMember = (
   value: unknown,
   root: string,
   index: number,
-): EventInput | LaurelError => {
+): EventInput | BodyRefusal => {
   const event = decodeEvent(value, `${root}/${index}`, limits.batchEventFaultsMax)
   return Result.isSuccess(event) ? event.success : refusedEvent(event.failure)
 }
 
-const refusedEvent = (faults: ReadonlyArray<Fault>): LaurelError =>
+const refusedEvent = (faults: ReadonlyArray<Fault>): BodyRefusal =>
   laurelError("invalid_request", "The event is invalid.", { errors: faults })

@@ -6,7 +6,12 @@ import { Context, type Effect, Result, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { Scope } from "../../domain/project/Directory.ts"
-import { type Fault, invalidRequest, type LaurelError } from "../../domain/values/Errors.ts"
+import {
+  type ErrorCode,
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+} from "../../domain/values/Errors.ts"
 import type { Idempotency, LogAnnotations } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { BodyBytesMax, NoBodyIsEmpty, OpenTo } from "../api/Common.ts"
@@ -48,6 +53,13 @@ type PayloadOf<Endpoint extends HttpApiEndpoint.Top> = [Endpoint["~Payload"]] ex
   ? undefined
   : Endpoint["~Payload"]["Type"]
 
+/** The codes of the problems that an endpoint declares. */
+type CodeOf<Endpoint extends HttpApiEndpoint.Top> = Endpoint["~Error"]["Type"] extends {
+  readonly code: infer Code extends ErrorCode
+}
+  ? Code
+  : never
+
 type RequestOf<Endpoint extends HttpApiEndpoint.Top, Payload> = OperationRequest<
   Endpoint["~Params"]["Type"],
   Endpoint["~Query"]["Type"],
@@ -55,10 +67,13 @@ type RequestOf<Endpoint extends HttpApiEndpoint.Top, Payload> = OperationRequest
   Endpoint["~Headers"]["Type"]
 >
 
-/** The implementation of one endpoint. Replies are sent as they are, so their schemas must not transform. */
+/**
+ * The implementation of one endpoint. Replies are sent as they are, so their schemas must not transform. A refusal whose
+ * code the endpoint does not declare does not compile; the pipeline's own refusals are declared by `readProblems`.
+ */
 export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
   /** Decodes the body instead of the endpoint's Schema. */
-  readonly decode?: (body: Buffer, mediaType: string) => MaybeLater<Payload>
+  readonly decode?: (body: Buffer, mediaType: string) => MaybeLater<Payload, CodeOf<Endpoint>>
   /**
    * Further faults of a JSON body that has faults of form or comes with faulty parts, so that one reply lists all. `handle`
    * must refuse the same faults of a body in good form.
@@ -68,7 +83,10 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   readonly cost?: (payload: Payload) => number
   readonly handle: (
     request: RequestOf<Endpoint, Payload>,
-  ) => Effect.Effect<OperationReply<Endpoint["~Success"]["Type"]> | StreamedReply, LaurelError>
+  ) => Effect.Effect<
+    OperationReply<Endpoint["~Success"]["Type"]> | StreamedReply,
+    LaurelError<CodeOf<Endpoint>>
+  >
   /**
    * Stands in for `handle` where there is no Idempotency-Key, without a fiber. Calls `done` once, maybe at once; what
    * makes the answer may throw.
@@ -76,14 +94,16 @@ export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = Paylo
   readonly handleWithCallback?: (
     request: RequestOf<Endpoint, Payload>,
     annotations: LogAnnotations,
-    done: (answer: () => OperationReply<Endpoint["~Success"]["Type"]> | LaurelError) => void,
+    done: (
+      answer: () => OperationReply<Endpoint["~Success"]["Type"]> | LaurelError<CodeOf<Endpoint>>,
+    ) => void,
   ) => void
 }
 
 /** A payload at once, or, of a large body, in a later turn of the event loop. */
-type MaybeLater<Payload> =
-  | Result.Result<Payload, LaurelError>
-  | Promise<Result.Result<Payload, LaurelError>>
+type MaybeLater<Payload, Code extends ErrorCode = ErrorCode> =
+  | Result.Result<Payload, LaurelError<Code>>
+  | Promise<Result.Result<Payload, LaurelError<Code>>>
 
 type Decoded = Result.Result<unknown, ReadonlyArray<Fault>>
 

@@ -5,7 +5,14 @@ import type { EventReply } from "../../domain/message/UserReply.ts"
 import type { TrackedEvent } from "../../domain/record/Record.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { makeIsoTime } from "../../domain/values/isoTime.ts"
-import type { Engine, Idempotency, UserMessage } from "../../engine/Engine.ts"
+import type {
+  Engine,
+  EngineCode,
+  Idempotency,
+  IdempotencyCode,
+  Outcome,
+  UserMessage,
+} from "../../engine/Engine.ts"
 import type { BatchOutcome, EventOutcome, EventRefusal, Events } from "../api/Events.ts"
 import { batchSteps } from "../body/BatchDecoder.ts"
 import { DecodingTurns } from "../body/DecodingTurns.ts"
@@ -22,10 +29,14 @@ import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { eventText } from "./EventText.ts"
 import { factOf } from "./Shapes.ts"
 
-type Outcome = typeof EventOutcome.Type
+type Shown = typeof EventOutcome.Type
+type Answered = Outcome<TrackedEvent>
 type Refusal = typeof EventRefusal.Type
 type BatchReply = typeof BatchOutcome.Type
-type BatchAnswered = Effect.Effect<OperationReply<BatchReply>, LaurelError>
+type BatchAnswered = Effect.Effect<
+  OperationReply<BatchReply>,
+  LaurelError<EngineCode | "body_too_large" | IdempotencyCode>
+>
 
 interface Inputs {
   readonly track: EventInput
@@ -42,7 +53,7 @@ export const eventHandlers = (
 
   const batchReply = (
     { events, root }: BatchInput,
-    answers: ReadonlyArray<EventReply | LaurelError>,
+    answers: ReadonlyArray<Answered>,
   ): JsonText<BatchReply> => {
     let accepted = 0
     let duplicates = 0
@@ -86,8 +97,8 @@ export const eventHandlers = (
       // The caller of a batch whose outcome is unknown must not take 200 for it.
       const unknown = answers.find(isUnknown)
       if (unknown !== undefined) return Effect.fail(unknown)
-      return first !== undefined && answers.every(isOurFailure)
-        ? Effect.fail(first as LaurelError)
+      return first !== undefined && isOurFailure(first) && answers.every(isOurFailure)
+        ? Effect.fail(first)
         : Effect.succeed(batchReply(batch, answers))
     })
   }
@@ -99,7 +110,7 @@ export const eventHandlers = (
     imported: true | undefined,
   ) =>
     Effect.flatMap(
-      engine.reserve(caller.environment, idempotency),
+      engine.reserve<never>(caller.environment, idempotency),
       (reservation): BatchAnswered => {
         if (!reservation.fresh) {
           const { results } = factOf(reservation.record, "batch.answered")
@@ -128,10 +139,10 @@ export const eventHandlers = (
         : applyOnce(caller, payload, idempotency, imported),
   })
 
-  const tracked = (reply: EventReply, replayed: boolean): OperationReply<Outcome> => {
+  const tracked = (reply: EventReply, replayed: boolean): OperationReply<Shown> => {
     if (replayed || reply.duplicate) metrics.duplicates.increment()
     else metrics.tracked.increment()
-    return { body: new JsonText<Outcome>(eventText(reply, isoTime)), replayed }
+    return { body: new JsonText<Shown>(eventText(reply, isoTime)), replayed }
   }
 
   return {
@@ -180,10 +191,11 @@ const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
 
 /** The disk was full for too long; what the event did may become durable later. */
-const isUnknown = (answer: EventReply | LaurelError): answer is LaurelError =>
+const isUnknown = (answer: Answered): answer is LaurelError<"storage_unavailable"> =>
   "_tag" in answer && answer.code === "storage_unavailable"
 
-const isOurFailure = (answer: EventReply | LaurelError): boolean =>
+/** Of an event's codes only the engine's own stand for a failure of the server. */
+const isOurFailure = (answer: Answered): answer is LaurelError<EngineCode> =>
   "_tag" in answer && errorKinds[answer.code].status >= 500
 
 /** `root` goes before the pointers of faults that the domain found in one event. */

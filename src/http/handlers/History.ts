@@ -8,7 +8,7 @@ import {
 } from "../../domain/message/HistoryFact.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import type { Engine } from "../../engine/Engine.ts"
+import type { Engine, StorageCode } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import {
   type HistoryPage,
@@ -32,7 +32,7 @@ export const readHistoryPage = (
   environment: string,
   userId: string,
   query: HistoryQuery,
-): Effect.Effect<typeof HistoryPage.Type, LaurelError> =>
+): Effect.Effect<typeof HistoryPage.Type, LaurelError<StorageCode>> =>
   Effect.suspend(() => {
     const start = query.cursor === undefined ? undefined : historyPositionOf(query.cursor)
     const page = new Page(query.limit ?? limits.pageDefault, query.kind, start)

@@ -4,7 +4,7 @@ import type { RevocationReply, RewardReply } from "../../domain/message/UserRepl
 import type { GrantedReward, Revocation } from "../../domain/record/Record.ts"
 import type { Profile } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { laurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
@@ -16,7 +16,7 @@ import { readHistoryPage } from "./History.ts"
 import { pageInfo, pageOf, showBadges } from "./Shapes.ts"
 import { showProgress, showUser } from "./UserShapes.ts"
 
-const userNotFound: LaurelError = laurelError(
+const userNotFound = laurelError(
   "user_not_found",
   "No event, reward or profile of this user was accepted yet.",
 )
@@ -44,9 +44,14 @@ export const userHandlers = (
       engine.readProject(environment),
       (user, project) => ({ body: showUser(user, project) }),
     )
-  const revoke = (environment: string, userId: string, of: Revocation["of"], id: string) => {
+  const revoke = <Of extends Revocation["of"]>(
+    environment: string,
+    userId: string,
+    of: Of,
+    id: string,
+  ) => {
     const name = recordNameOf(of === "event" ? "evt" : "rwd", id)
-    if (name === undefined) return Effect.fail(revocationNotFound({ of }))
+    if (name === undefined) return Effect.fail(revocationNotFound(of))
     const command = { kind: "revocation", of, ...name } as const
     return Effect.map(engine.askUser(environment, { userId, command }), ({ reply }) => reply)
   }

@@ -48,7 +48,10 @@ export const webhookHandlers = ({
     })
 
   /** The URL as it is kept, when messages may be sent there. */
-  const allowedUrl = (caller: Caller, url: string): Effect.Effect<string, LaurelError> => {
+  const allowedUrl = (
+    caller: Caller,
+    url: string,
+  ): Effect.Effect<string, LaurelError<"invalid_request">> => {
     const parsed = parseWebhookUrl(url, urls, isProduction(caller))
     return Result.isFailure(parsed)
       ? Effect.fail(invalidRequest(parsed.failure.map(urlFault)))

@@ -49,7 +49,7 @@ export class StreamPlaces {
   readonly #bounds: StreamBounds
   /** Of each environment that holds places, in the order in which they were taken. */
   readonly #held = new Map<string, Array<StreamPlace>>()
-  readonly #tooManyHere: LaurelError
+  readonly #tooManyHere: LaurelError<"quota_exceeded">
   #count = 0
 
   constructor(bounds: StreamBounds) {
@@ -71,7 +71,7 @@ export class StreamPlaces {
   }
 
   /** A place for one stream, or why there is none: `quota_exceeded` or `overloaded`. */
-  take(environment: string): StreamPlace | LaurelError {
+  take(environment: string): StreamPlace | LaurelError<"quota_exceeded" | "overloaded"> {
     const held = this.countOf(environment)
     if (held >= this.#bounds.streamsOfEnvironmentMax) return this.#tooManyHere
     if (this.#count >= this.#bounds.streamsMax) {

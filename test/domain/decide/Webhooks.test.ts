@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { decideWebhook, type WebhookCommand } from "../../../src/domain/decide/Webhooks.ts"
+import { decideProject } from "../../../src/domain/decide/Project.ts"
+import type { WebhookCommand } from "../../../src/domain/decide/Webhooks.ts"
 import { emptyProject, type ProjectState } from "../../../src/domain/project/Project.ts"
 import type { Webhook } from "../../../src/domain/project/Webhook.ts"
 import { applyProject } from "../../../src/domain/record/applyProject.ts"
@@ -14,7 +15,7 @@ class World {
   #sequence = 0
 
   do(command: WebhookCommand, at = now) {
-    const facts = Result.getOrThrow(decideWebhook(this.state, command, at))
+    const facts = Result.getOrThrow(decideProject(this.state, command, at))
     this.state = applyProject(this.state, {
       sequence: ++this.#sequence,
       at,
@@ -26,7 +27,7 @@ class World {
   }
 
   refused(command: WebhookCommand, at = now): string {
-    return Result.getOrThrow(Result.flip(decideWebhook(this.state, command, at))).code
+    return Result.getOrThrow(Result.flip(decideProject(this.state, command, at))).code
   }
 
   get(id: string): Webhook | undefined {
