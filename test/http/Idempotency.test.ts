@@ -1,7 +1,9 @@
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { laurelError } from "../../src/domain/values/Errors.ts"
+import { limits } from "../../src/Limits.ts"
 import { MemoryState } from "../../src/storage/MemoryStorage.ts"
+import { questWith } from "../domain/definitions.ts"
 import {
   type CallOptions,
   startServer,
@@ -159,6 +161,26 @@ describe("an Idempotency-Key", () => {
     const kept = await post("/v1/events/batch", "k", body)
     expect(kept.headers["idempotency-replayed"]).toBe("true")
     expect(kept.json).toEqual(again.json)
+  })
+
+  it("of a batch whose results are too large to keep finds its events by their derived ids", async () => {
+    await start()
+    for (let i = 0; i < 100; i++) {
+      const id = `qst_${i}`
+      const steps = [{ key: "taps", action: "TAP", where: [], target: 1_000 }]
+      const quest = questWith({ id, title: "t".repeat(200), steps })
+      await Effect.runPromise(
+        server.engine.askProject("prj_test:sandbox", { kind: "createQuest", quest }),
+      )
+    }
+    const events = Array.from({ length: 200 }, () => ({ userId: "u", action: "TAP" }))
+    const first = await post("/v1/events/batch", "large", { events })
+    expect(Buffer.byteLength(first.text)).toBeGreaterThan(limits.recordBytesMax)
+    expect([first.status, first.json.accepted, first.json.duplicates]).toEqual([200, 200, 0])
+    const again = await post("/v1/events/batch", "large", { events })
+    expect([again.status, again.json.accepted, again.json.duplicates]).toEqual([200, 0, 200])
+    const idOf = ({ eventId }: { readonly eventId: string }) => eventId
+    expect(again.json.results.map(idOf)).toEqual(first.json.results.map(idOf))
   })
 
   it("of a batch with a failure of ours tries those events again", async () => {

@@ -123,7 +123,12 @@ export const eventHandlers = (
           if (!reply.results.some((result) => "status" in result && result.status >= 500)) {
             const command = { kind: "keepBatch", results: reply } as const
             const held = { ...idempotency, reserved: true } as const
-            yield* engine.askProject(caller.environment, command, held)
+            // Results too large for a record are not kept: a repeat finds the events by their derived ids.
+            yield* Effect.catchIf(
+              engine.askProject(caller.environment, command, held),
+              ({ code }) => code === "body_too_large",
+              () => Effect.void,
+            )
           }
           return { body, replayed: false }
         }).pipe(Effect.ensuring(Effect.sync(reservation.release)), Effect.uninterruptible)
