@@ -24,6 +24,7 @@ import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
+import { passkeyRoutes } from "./pages/passkeys.ts"
 import { teamRoutes } from "./pages/team.ts"
 import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
@@ -46,6 +47,7 @@ import { about, pageReply, type Reply, redirect, withCookies } from "./view/Repl
 export const routes: ReadonlyArray<Route> = [
   ...entranceRoutes,
   ...accountRoutes,
+  ...passkeyRoutes,
   ...teamRoutes,
   ...keyRoutes,
 ]
@@ -128,6 +130,9 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       params,
       directory,
       origin: site.originOf(request),
+      relyingParty: site.relyingParty(request),
+      browser: site.cookie(request, "browser"),
+      asset: (name) => assets.address(name),
       form: request.method === "POST" ? new Form(request.body.toString("utf8")) : emptyForm,
       visitor: {
         agent: String(request.headers["user-agent"] ?? ""),
@@ -141,6 +146,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
           site.setCookie("session", session, limits.sessionMs / 1_000),
           site.setCookie("device", device, 400 * day),
         ]),
+      inBrowser: (reply, browser) =>
+        withCookies(reply, [site.setCookie("browser", browser, limits.passkeyChallengeMs / 1_000)]),
       signedOut: (reply) => withCookies(reply, [site.setCookie("session", "", 0)]),
     }
     return yield* Effect.catch(dispatch(route, visit, member, place), (error) =>

@@ -11,8 +11,8 @@ import { confirmed } from "../../domain/accounts/decisions.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { makeId } from "../makeId.ts"
-import { Passkeys } from "../passkeys/Passkeys.ts"
-import type { CreatedPasskey, PeoplePasskeys, SignedIn, Visitor } from "./People.ts"
+import { type PasskeyOwner, Passkeys } from "../passkeys/Passkeys.ts"
+import type { Acceptance, CreatedPasskey, PeoplePasskeys, SignedIn, Visitor } from "./People.ts"
 import { hashToken } from "./Tokens.ts"
 
 /** What passkeys share with the other ways to an account. */
@@ -25,6 +25,10 @@ interface Shared {
 }
 
 export interface PasskeyFlows extends PeoplePasskeys {
+  /** Whose the passkey of somebody who follows a link will be; the link and what was typed are checked. */
+  readonly ownerToBe: (
+    wish: Pick<Acceptance, "email" | "name" | "token">,
+  ) => Effect.Effect<PasskeyOwner, LaurelError>
   /** The passkey of an answer, and the account that its options were for: `expected` where that exists already. */
   readonly created: (
     created: CreatedPasskey,
@@ -46,6 +50,19 @@ export const makePasskeyFlows = ({
 }: Shared): PasskeyFlows => {
   const passkeys = new Passkeys(now)
 
+  const ownerToBe: PasskeyFlows["ownerToBe"] = ({ email, name, token }) =>
+    Effect.gen(function* () {
+      const state = yield* directory
+      const invitation = invitationWithHash(state, hashToken(token), now())
+      if (invitation === undefined) return yield* Effect.fail(linkNotFound)
+      if (invitation.accountId !== null) {
+        return state.accounts.get(invitation.accountId) ?? (yield* Effect.fail(linkNotFound))
+      }
+      const faults = profileFaults(state, { email, name }, undefined)
+      if (faults.length > 0) return yield* Effect.fail(invalidRequest(faults))
+      return { id: makeId("acc"), email: normalEmail(email), name, passkeys: [] }
+    })
+
   const created: PasskeyFlows["created"] = ({ answer, ceremony, name }, expected) =>
     Effect.flatMap(passkeys.created(answer, ceremony), ({ accountId, passkey }) =>
       expected === null || expected === accountId
@@ -55,21 +72,9 @@ export const makePasskeyFlows = ({
 
   return {
     created,
-    optionsToAccept: ({ email, name, token }, ceremony) =>
-      Effect.gen(function* () {
-        const state = yield* directory
-        const invitation = invitationWithHash(state, hashToken(token), now())
-        if (invitation === undefined) return yield* Effect.fail(linkNotFound)
-        if (invitation.accountId !== null) {
-          const account = state.accounts.get(invitation.accountId)
-          if (account === undefined) return yield* Effect.fail(linkNotFound)
-          return passkeys.creation(ceremony, account)
-        }
-        const faults = profileFaults(state, { email, name }, undefined)
-        if (faults.length > 0) return yield* Effect.fail(invalidRequest(faults))
-        const made = { id: makeId("acc"), email: normalEmail(email), name, passkeys: [] }
-        return passkeys.creation(ceremony, made)
-      }),
+    ownerToBe,
+    optionsToAccept: (wish, ceremony) =>
+      Effect.map(ownerToBe(wish), (owner) => passkeys.creation(ceremony, owner)),
     optionsToAdd: ({ session }, ceremony) =>
       Effect.gen(function* () {
         const asking = confirmed(yield* directory, { sessionId: session.id }, now())
@@ -80,6 +85,8 @@ export const makePasskeyFlows = ({
     optionsToConfirm: ({ account }, ceremony) => passkeys.request(ceremony, account),
     add: ({ account, session }, wish) =>
       Effect.gen(function* () {
+        // Before the answer, which is empty where the options were refused for the same reason.
+        yield* Effect.fromResult(confirmed(yield* directory, { sessionId: session.id }, now()))
         const { passkey } = yield* created(wish, account.id)
         yield* ask({ kind: "addPasskey", by: { sessionId: session.id }, passkey })
       }),

@@ -152,7 +152,11 @@ export const make = Effect.gen(function* () {
             accountId: makeId("acc"),
             ...(yield* chosen(proof.password, reset ? reset.email : email)),
           }
-        : yield* passkeyFlows.created(proof.passkey, invitation.accountId)
+        : yield* Effect.andThen(
+            // The faults of what was typed, before the answer that is empty where the options had the same.
+            passkeyFlows.ownerToBe({ email, name, token }),
+            passkeyFlows.created(proof.passkey, invitation.accountId),
+          )
     const { session, text } = newSession(visitor)
     yield* ask({ kind: "acceptInvitation", hash, accountId, email, name, credential, session })
     return yield* signedIn(text, reset ? reset.id : accountId)

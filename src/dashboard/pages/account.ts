@@ -4,12 +4,15 @@ import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type MemberVisit, orPage, type Route } from "../request/Route.ts"
+import { confirmButton } from "../view/Dialogs.ts"
 import { textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
+import { table } from "../view/Lists.ts"
 import { alert, time } from "../view/Page.ts"
-import { type Reply, redirect } from "../view/Replies.ts"
+import { about, type Reply, redirect } from "../view/Replies.ts"
+import { passkeyButton, passkeyOf } from "./passkeyForms.ts"
 
-type Part = "password" | "profile" | "sessions"
+type Part = "passkeys" | "password" | "profile" | "sessions"
 
 const accountPage = Effect.fnUntraced(function* (
   visit: MemberVisit,
@@ -34,11 +37,39 @@ ${alertOf("profile")}
 ${textField({ name: "name", label: "Name", autocomplete: "name", value: typed("name"), required: true, faults: faultsOf("profile") })}
 ${textField({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: typed("email"), required: true, faults: faultsOf("profile") })}
 <button>Save</button></form>
+<h2>Passkeys</h2>
+<p class="hint">A passkey signs you in with the lock of your device, and confirms what cannot be undone. Nobody can phish or guess it.</p>
+${alertOf("passkeys")}
+${
+  account.passkeys.length > 0 &&
+  table(
+    "Passkeys",
+    ["Name", "Created", "Last used", "Actions"],
+    account.passkeys.map((passkey) => [
+      passkey.name,
+      time(passkey.createdAt),
+      time(passkey.usedAt),
+      confirmButton({
+        id: `remove-${passkey.id}`,
+        button: "Remove",
+        confirm: "Remove passkey",
+        keep: "Keep it",
+        title: `Remove ${passkey.name}?`,
+        detail: "It no longer signs you in. Sessions that began with it stay until you end them.",
+        action: `${prefix}/account/passkeys/${passkey.id}/remove`,
+      }),
+    ]),
+  )
+}
+<form method="post" action="${prefix}/account/passkeys">
+${textField({ name: "passkeyName", label: "Name of the new passkey", hint: "To tell your passkeys apart, such as the name of the device.", value: failed?.part === "passkeys" ? form.text("passkeyName") : "", charactersMax: limits.passkeyNameCharactersMax, required: true, faults: faultsOf("passkeys") })}
+${passkeyButton(visit, { kind: "create", label: "Add passkey", options: "/account/passkeys/options" })}
+</form>
 <h2>Password</h2>
 ${alertOf("password")}
 <form method="post" action="${prefix}/account/password">
 ${textField({ name: "password", label: "New password", type: "password", autocomplete: "new-password", hint: `At least ${limits.passwordCharactersMin} characters. All your other sessions end.`, required: true, faults: faultsOf("password") })}
-<button>Change password</button></form>
+<button>${account.password === null ? "Set password" : "Change password"}</button></form>
 <h2>Sessions</h2>
 ${alertOf("sessions")}
 <div class="scroll" tabindex="0" role="region" aria-label="Sessions"><table>
@@ -87,6 +118,22 @@ export const accountRoutes: ReadonlyArray<Route> = [
     const { form, member, people, visitor } = visit
     return Effect.map(people.changePassword(member, form.text("password"), visitor), (signedIn) =>
       visit.signedIn(back(visit), signedIn),
+    )
+  }),
+  formRoute("passkeys", "passkeys", "passkey.add", (visit) => {
+    const { form, member, people } = visit
+    const name = form.text("passkeyName").trim()
+    const added = Effect.flatMap(passkeyOf(visit), (given) =>
+      people.passkeys.add(member, { ...given, name }),
+    )
+    return Effect.as(added, about(back(visit), { detail: name }))
+  }),
+  formRoute("passkeys/:passkey/remove", "passkeys", "passkey.remove", (visit) => {
+    const { member, params, people } = visit
+    const removed = member.account.passkeys.find(({ id }) => id === params.passkey)
+    return Effect.as(
+      people.passkeys.remove(member, params.passkey!),
+      about(back(visit), { detail: removed?.name ?? "" }),
     )
   }),
   formRoute("sessions/end-others", "sessions", "session.end_others", (visit) =>

@@ -1,6 +1,7 @@
 /** The ways in: the setup of the first owner, links to join and to reset, signing in and out, confirming. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
+import type { Proof } from "../../accounts/people/People.ts"
 import { roleIn } from "../../domain/accounts/Account.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
@@ -8,7 +9,8 @@ import type { MemberVisit, Route, Visit } from "../request/Route.ts"
 import { otherFaults, textField } from "../view/Forms.ts"
 import { html } from "../view/Html.ts"
 import { alert } from "../view/Page.ts"
-import { type Reply, redirect } from "../view/Replies.ts"
+import { about, type Reply, redirect } from "../view/Replies.ts"
+import { isByPasskey, passkeyButton, passkeyOf } from "./passkeyForms.ts"
 
 /** A path of the dashboard, and nothing else: no other site, and no header field behind it. */
 const nextOf = (text: string | null, prefix: string): string =>
@@ -27,12 +29,14 @@ interface LinkPage {
   readonly title: string
   readonly intro: string
   readonly button: string
+  readonly passkeyLabel: string
 }
 
 const linkPages: ReadonlyArray<LinkPage> = [
   {
     path: "setup",
     action: "account.create",
+    passkeyLabel: "Create account with a passkey",
     title: "Set up Laurel",
     intro: "Create the first account. It owns this server: all projects, and all other accounts.",
     button: "Create account",
@@ -40,6 +44,7 @@ const linkPages: ReadonlyArray<LinkPage> = [
   {
     path: "join",
     action: "account.create",
+    passkeyLabel: "Create account with a passkey",
     title: "Join Laurel",
     intro: "Create your account.",
     button: "Create account",
@@ -47,15 +52,17 @@ const linkPages: ReadonlyArray<LinkPage> = [
   {
     path: "reset",
     action: "account.reset_password",
+    passkeyLabel: "Use a new passkey instead of a password",
     title: "Choose a new password",
-    intro: "All your other sessions end.",
+    intro:
+      "Your old password stops working, and all your sessions end. Your passkeys stay: the next page lists them, so that you can remove those that you do not know.",
     button: "Change password",
   },
 ]
 
 const linkForm = (
   visit: Visit,
-  { button, intro, path, title }: LinkPage,
+  { button, intro, passkeyLabel, path, title }: LinkPage,
   error?: LaurelError,
 ): Reply => {
   const { form } = visit
@@ -105,10 +112,15 @@ ${textField({
   faults,
 })}
 <button class="main">${button}</button>
+${passkeyButton(visit, { kind: "create", label: passkeyLabel, options: `/${path}/passkey`, alone: true })}
 </form>`,
     error === undefined ? 200 : 400,
   )
 }
+
+/** The audit log says by what somebody came in. */
+const withProof = (visit: Visit, reply: Reply): Reply =>
+  about(reply, { detail: isByPasskey(visit) ? "by passkey" : "by password" })
 
 const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
   {
@@ -124,15 +136,23 @@ const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
     access: "anyone",
     answer: (visit) => {
       const { form, people, prefix, visitor } = visit
-      const accepted = people.accept({
-        token: form.text("token"),
-        email: form.text("email"),
-        name: form.text("name").trim(),
-        proof: { password: form.text("password") },
-        visitor,
-      })
+      const proof: Effect.Effect<Proof, LaurelError> = isByPasskey(visit)
+        ? Effect.map(passkeyOf(visit), (given) => ({
+            passkey: { ...given, name: "First passkey" },
+          }))
+        : Effect.succeed({ password: form.text("password") })
+      const accepted = Effect.flatMap(proof, (proof) =>
+        people.accept({
+          token: form.text("token"),
+          email: form.text("email"),
+          name: form.text("name").trim(),
+          proof,
+          visitor,
+        }),
+      )
+      const next = linkPage.path === "reset" ? `${prefix}/account` : prefix
       return accepted.pipe(
-        Effect.map((signedIn) => visit.signedIn(redirect(prefix), signedIn)),
+        Effect.map((signedIn) => visit.signedIn(withProof(visit, redirect(next)), signedIn)),
         Effect.catch((error) => Effect.succeed(linkForm(visit, linkPage, error))),
       )
     },
@@ -155,22 +175,36 @@ ${textField({ name: "email", label: "E-mail address", type: "email", autocomplet
 ${textField({ name: "password", label: "Password", type: "password", autocomplete: "current-password", required: true })}
 <button class="main">Sign in</button>
 </form>
+<form method="post">
+${passkeyButton(visit, { kind: "get", label: "Sign in with a passkey", options: "/sign-in/passkey" })}
+</form>
 <p class="hint">Locked out? An owner can make a reset link, and so can the command line: <code>laurel accounts reset-password EMAIL</code></p>`,
     error === undefined ? 200 : error.code === "rate_limited" ? 429 : 400,
   )
 }
 
-const confirmForm = (visit: MemberVisit, error?: LaurelError): Reply =>
-  visit.show(
+const confirmForm = (visit: MemberVisit, error?: LaurelError): Reply => {
+  const { passkeys, password } = visit.member.account
+  return visit.show(
     "Confirm that it is you",
-    html`<p>What you are about to do cannot be undone by others. Confirm with your password; it holds for ten minutes.</p>
+    html`<p>What you are about to do cannot be undone by others. A confirmation holds for ten minutes.</p>
 ${error !== undefined && alert(error.detail)}
-<form method="post">
+${
+  password !== null &&
+  html`<form method="post">
 ${textField({ name: "password", label: "Password", type: "password", autocomplete: "current-password", required: true })}
 <button class="main">Confirm</button>
-</form>`,
+</form>`
+}
+${
+  passkeys.length > 0 &&
+  html`<form method="post">
+${passkeyButton(visit, { kind: "get", label: "Confirm with a passkey", options: "/confirm/passkey", main: password === null })}
+</form>`
+}`,
     error === undefined ? 200 : 400,
   )
+}
 
 export const entranceRoutes: ReadonlyArray<Route> = [
   ...linkPages.flatMap(linkRoutes),
@@ -206,8 +240,11 @@ export const entranceRoutes: ReadonlyArray<Route> = [
     answer: (visit) => {
       const { form, people, prefix, request, visitor } = visit
       const next = nextOf(request.query.get("next"), prefix)
-      return people.signIn(form.text("email"), form.text("password"), visitor).pipe(
-        Effect.map((signedIn) => visit.signedIn(redirect(next), signedIn)),
+      const signedIn = isByPasskey(visit)
+        ? Effect.flatMap(passkeyOf(visit), (given) => people.passkeys.signIn(given, visitor))
+        : people.signIn(form.text("email"), form.text("password"), visitor)
+      return signedIn.pipe(
+        Effect.map((signedIn) => visit.signedIn(withProof(visit, redirect(next)), signedIn)),
         Effect.catch((error) => Effect.succeed(signInForm(visit, error))),
       )
     },
@@ -234,8 +271,11 @@ export const entranceRoutes: ReadonlyArray<Route> = [
     answer: (visit) => {
       const { form, member, people, prefix, request, visitor } = visit
       const next = nextOf(request.query.get("next"), prefix)
-      return people.confirm(member, form.text("password"), visitor).pipe(
-        Effect.as(redirect(next)),
+      const confirmed = isByPasskey(visit)
+        ? Effect.flatMap(passkeyOf(visit), (given) => people.passkeys.confirm(member, given))
+        : people.confirm(member, form.text("password"), visitor)
+      return confirmed.pipe(
+        Effect.as(withProof(visit, redirect(next))),
         Effect.catch((error) => Effect.succeed(confirmForm(visit, error))),
       )
     },

@@ -14,6 +14,7 @@ import type { Content } from "../view/Html.ts"
 import type { Place } from "../view/Page.ts"
 import type { Reply } from "../view/Replies.ts"
 import type { Once } from "./Once.ts"
+import type { RelyingParty } from "./Site.ts"
 
 /** What pages work with. */
 export interface Services {
@@ -32,12 +33,20 @@ export interface Visit extends Services {
   readonly visitor: Visitor
   /** The server's address as the visitor knows it, such as `https://laurel.example.com`. */
   readonly origin: string
+  /** For passkeys; where browsers refuse them at this address, the reason. */
+  readonly relyingParty: RelyingParty | string
+  /** The cookie that binds passkeys to a browser in which nobody has signed in. */
+  readonly browser: string | undefined
   readonly directory: DirectoryState
+  /** The address of a file of `browser/`. */
+  readonly asset: (name: string) => string
   /** A page with this title and content, in the frame of the account. */
   readonly show: (title: string, main: Content, status?: number) => Reply
   /** Sets the cookies of somebody who signed in; the audit log names the account. */
   readonly signedIn: (reply: Reply, signedIn: SignedIn) => Reply
   readonly signedOut: (reply: Reply) => Reply
+  /** Sets the cookie `browser`. */
+  readonly inBrowser: (reply: Reply, browser: string) => Reply
 }
 
 export interface MemberVisit extends Visit {

@@ -2,6 +2,7 @@
  * Where the dashboard is: under which names a browser may ask for it, which cookies it sets, whether a form comes from
  * its own pages. A page of another site that resolves its own name to this server (DNS rebinding) is refused by name.
  */
+import { isIP } from "node:net"
 import type { PageRequest } from "../../http/pages/Pages.ts"
 
 export interface SiteOptions {
@@ -13,6 +14,20 @@ export interface SiteOptions {
 
 /** The value of a header field that can be there once; Node joins or drops the rest. */
 const text = (value: string | ReadonlyArray<string> | undefined): string => String(value ?? "")
+
+/** Cookies: a session, a device in which somebody signed in before, a browser that was given options of a passkey. */
+type CookieKind = "browser" | "device" | "session"
+const cookieNames: Readonly<Record<CookieKind, string>> = {
+  session: "laurel",
+  device: "laurel-device",
+  browser: "laurel-browser",
+}
+
+/** Where passkeys are created and used: the page's origin, and the host to which browsers bind them. */
+export interface RelyingParty {
+  readonly origin: string
+  readonly rpId: string
+}
 
 const loopbackNames = new Set(["localhost", "127.0.0.1", "[::1]"])
 
@@ -54,6 +69,22 @@ export class Site {
     return this.#origin ?? `http://${headers.host}`
   }
 
+  /** For the passkeys of this page; where browsers refuse them, the reason and what to do. */
+  relyingParty(request: PageRequest): RelyingParty | string {
+    const url = URL.parse(this.originOf(request))
+    if (url === null) return "Passkeys need a host name."
+    const { hostname, origin, port, protocol } = url
+    if (hostname === "localhost") return { origin, rpId: hostname }
+    if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0) {
+      return this.#origin === undefined
+        ? `Browsers refuse passkeys on an IP address. Open http://localhost${port && `:${port}`}, or set LAUREL_PUBLIC_URL to an https address with a name.`
+        : "Browsers refuse passkeys on an IP address. Set LAUREL_PUBLIC_URL to an https address with a name."
+    }
+    return protocol === "https:"
+      ? { origin, rpId: hostname }
+      : "Browsers refuse passkeys without TLS. Set LAUREL_PUBLIC_URL to an https address."
+  }
+
   /** Whether a POST comes from a page of this server: browsers say so, and no page can say it for another. */
   isOwnForm({ headers }: PageRequest): boolean {
     const site = headers["sec-fetch-site"]
@@ -62,13 +93,13 @@ export class Site {
   }
 
   /** `__Host-`: browsers then take it from this host alone, over TLS, for all paths. */
-  #cookieName(kind: "device" | "session"): string {
-    const name = kind === "session" ? "laurel" : "laurel-device"
+  #cookieName(kind: CookieKind): string {
+    const name = cookieNames[kind]
     return this.#secure ? `__Host-${name}` : name
   }
 
   /** The text of a cookie; of several with the same name the first. */
-  cookie({ headers }: PageRequest, kind: "device" | "session"): string | undefined {
+  cookie({ headers }: PageRequest, kind: CookieKind): string | undefined {
     const name = this.#cookieName(kind)
     for (const part of text(headers.cookie).split(";")) {
       const [key, value] = part.trim().split("=", 2)
@@ -78,7 +109,7 @@ export class Site {
   }
 
   /** A `Set-Cookie` for as long as `maxAgeSeconds`; 0 removes the cookie. */
-  setCookie(kind: "device" | "session", text: string, maxAgeSeconds: number): string {
+  setCookie(kind: CookieKind, text: string, maxAgeSeconds: number): string {
     const secure = this.#secure ? "; Secure" : ""
     const name = this.#cookieName(kind)
     return `${name}=${text}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`

@@ -55,6 +55,14 @@ export const pageReply = (status: number, page: Html): Reply => ({
   headers: [...securityHeaders, "Cache-Control", "no-store"],
 })
 
+/** For scripts of the dashboard's own pages. */
+export const jsonReply = (value: object): Reply => ({
+  status: 200,
+  contentType: "application/json",
+  body: JSON.stringify(value),
+  headers: [...securityHeaders, "Cache-Control", "no-store"],
+})
+
 /** After a form: the browser asks for `path` of this server, and a reload sends nothing again. */
 export const redirect = (path: string): Reply => ({
   status: 303,

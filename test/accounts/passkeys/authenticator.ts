@@ -79,7 +79,12 @@ export class Authenticator {
     this.#keys = generateKeyPairSync("ec", { namedCurve: "P-256" })
     this.#id = randomBytes(16)
     this.#userHandle = options.user.id
-    const { x, y } = this.#keys.publicKey.export({ format: "jwk" })
+    return this.recreate(options, lies)
+  }
+
+  /** Registers the same passkey again, which no browser does. */
+  recreate(options: CreationOptions, lies: Lies = {}): string {
+    const { x, y } = this.#keys!.publicKey.export({ format: "jwk" })
     const key = new Map<number, unknown>([
       [1, 2],
       [3, lies.algorithm ?? -7],
