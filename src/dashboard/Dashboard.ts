@@ -22,6 +22,7 @@ import type { MakePages, PageRequest, Pages } from "../http/pages/Pages.ts"
 import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
+import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
@@ -50,6 +51,7 @@ export const routes: ReadonlyArray<Route> = [
   ...passkeyRoutes,
   ...teamRoutes,
   ...keyRoutes,
+  ...ruleRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {

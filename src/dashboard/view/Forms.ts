@@ -53,7 +53,18 @@ export class Form {
   all(name: string): ReadonlyArray<string> {
     return this.#fields.getAll(name)
   }
+
+  /** Every field with its first text. */
+  texts(): Map<string, string> {
+    const texts = new Map<string, string>()
+    for (const [name, text] of this.#fields) if (!texts.has(name)) texts.set(name, text)
+    return texts
+  }
 }
+
+/** A form with these texts in its fields. */
+export const formOf = (texts: Iterable<readonly [name: string, text: string]>): Form =>
+  new Form(new URLSearchParams([...texts].map(([name, text]) => [name, text])).toString())
 
 export const emptyForm = new Form("")
 
@@ -65,17 +76,24 @@ interface Field {
   readonly faults?: ReadonlyArray<Fault> | undefined
   /** The pointer of the faults that are shown here; `/where/0/value` for a field `where.0.value`, if not given. */
   readonly pointer?: string
+  /** Whether the faults below its pointer are shown here, too: of the items of a list that one field holds. */
+  readonly below?: boolean
 }
 
 const pointerOf = (name: string): string => `/${name.replaceAll(".", "/")}`
 
 /** The details of the faults at a field. */
 const faultsAt = ({
+  below = false,
   faults = [],
   name,
   pointer = pointerOf(name),
-}: Pick<Field, "faults" | "name" | "pointer">): ReadonlyArray<string> =>
-  faults.filter((fault) => fault.pointer === pointer).map(({ detail }) => detail)
+}: Pick<Field, "below" | "faults" | "name" | "pointer">): ReadonlyArray<string> =>
+  faults
+    .filter(
+      (fault) => fault.pointer === pointer || (below && fault.pointer.startsWith(`${pointer}/`)),
+    )
+    .map(({ detail }) => detail)
 
 const around = (field: Field, control: (describedBy: Html) => Html): Html => {
   const { hint, label, name } = field
@@ -187,7 +205,8 @@ export const selectField = (
 
 /**
  * The reasons for which a try was refused that no field shows: all of an error without places, and the faults at places
- * that have no field. `fields` are the names of all fields and groups of the form.
+ * that have no field. `fields` are the names of all fields and groups of the form; `name.*` is a field that shows the
+ * faults below its pointer, too.
  */
 export const refusal = (
   error: LaurelError | undefined,
@@ -208,5 +227,35 @@ export const otherFaults = (
   fields: ReadonlyArray<string>,
 ): ReadonlyArray<string> =>
   (faults ?? [])
-    .filter(({ pointer }) => !fields.some((name) => pointer === pointerOf(name)))
+    .filter(({ pointer }) => !fields.some((name) => shows(name, pointer)))
     .map(({ detail, pointer }) => `${pointer}: ${detail}`)
+
+const shows = (field: string, pointer: string): boolean => {
+  if (!field.endsWith(".*")) return pointer === pointerOf(field)
+  const own = pointerOf(field.slice(0, -2))
+  return pointer === own || pointer.startsWith(`${own}/`)
+}
+
+/** Why a text is not JSON, or `undefined` where it is. JSON that is nested too deeply to be written again is none. */
+const jsonFault = (text: string): string | undefined => {
+  try {
+    JSON.stringify(JSON.parse(text))
+    return undefined
+  } catch (error) {
+    return `must be JSON: ${(error as Error).message}`
+  }
+}
+
+/** The JSON that was typed; a text that is none stays a text, for the schema to refuse; `undefined` for no text. */
+export const jsonOf = (text: string): unknown =>
+  text.trim() === "" ? undefined : jsonFault(text) === undefined ? JSON.parse(text) : text
+
+/** A text area for JSON. Its faults say where a text stops being JSON. */
+export const jsonField = (field: Parameters<typeof areaField>[0]): Html => {
+  const { name, pointer = pointerOf(name), value = "" } = field
+  const detail = value.trim() === "" ? undefined : jsonFault(value)
+  const faults = field.faults?.map((fault) =>
+    fault.pointer === pointer && detail !== undefined ? { ...fault, detail } : fault,
+  )
+  return areaField({ ...field, faults, code: true, below: true })
+}

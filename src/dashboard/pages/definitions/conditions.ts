@@ -1,0 +1,117 @@
+/** The editor of conditions, for rules, steps of quests and criteria of badges. */
+import {
+  type Condition,
+  type ConditionValue,
+  conditionOperators,
+  type Scalar,
+} from "../../../domain/project/Condition.ts"
+import { limits } from "../../../Limits.ts"
+import { type Form, group, jsonOf, selectField, textField } from "../../view/Forms.ts"
+import { type Html, html } from "../../view/Html.ts"
+import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
+import type { Draft } from "./editor.ts"
+
+const operatorLabels: Readonly<Record<Condition["op"], string>> = {
+  eq: "is",
+  ne: "is not",
+  gt: "is greater than",
+  gte: "is at least",
+  lt: "is less than",
+  lte: "is at most",
+  in: "is one of",
+  exists: "has a value",
+  contains: "contains",
+}
+
+const isScalar = (value: unknown): value is Scalar =>
+  value === null ||
+  typeof value === "boolean" ||
+  typeof value === "string" ||
+  (typeof value === "number" && Number.isFinite(value))
+
+/** A number such as 1e999 is no number in JSON that is written again. */
+const isList = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((item) => typeof item !== "number" || Number.isFinite(item))
+
+/**
+ * The value that was typed: a number, `true`, `false`, `null`, a list or a quoted text as in JSON; anything else is a
+ * text as it stands. `undefined` for nothing.
+ */
+export const typedValue = (text: string): unknown => {
+  const value = jsonOf(text)
+  return value === undefined || isScalar(value) || isList(value) ? value : text.trim()
+}
+
+/** What to type for a value. */
+export const textOfValue = (value: ConditionValue | undefined): string => {
+  if (value === undefined) return ""
+  const plain = typeof value === "string" && !/[\r\n]/.test(value) && typedValue(value) === value
+  return plain ? value : JSON.stringify(value)
+}
+
+/** The fields of conditions, named below `name`. */
+export const conditionTexts = (
+  name: string,
+  conditions: ReadonlyArray<Condition>,
+): ReadonlyArray<readonly [name: string, text: string]> =>
+  conditions.flatMap(({ op, path, value }, index) => {
+    const row = `${name}.${index}`
+    return [
+      [`${row}.path`, path],
+      [`${row}.op`, op],
+      [`${row}.value`, textOfValue(value)],
+    ] as const
+  })
+
+/** The conditions that were typed, for the schema to check. */
+export const conditionsOf = (form: Form, name: string): ReadonlyArray<unknown> =>
+  form.indices(name, rowsMax).map((index) => {
+    const row = `${name}.${index}`
+    return {
+      path: form.text(`${row}.path`),
+      op: form.text(`${row}.op`),
+      value: typedValue(form.text(`${row}.value`)),
+    }
+  })
+
+/** One more than a definition may have, so that the schema refuses what is too much. */
+const rowsMax = limits.conditionsMax + 1
+
+/** The names of the fields, for `refusal`. */
+export const conditionNames = (form: Form, name: string): ReadonlyArray<string> => [
+  name,
+  ...form.indices(name, rowsMax).flatMap((index) => {
+    const row = `${name}.${index}`
+    return [`${row}.path`, `${row}.op`, `${row}.value.*`]
+  }),
+]
+
+export const conditionFields = (draft: Draft, name: string): Html => {
+  const { address, faults, form } = draft
+  return group({ legend: "Conditions on the metadata", name, faults }, [
+    html`<p class="hint">All must hold. A path leads into the event's metadata, such as <code>cart.total</code>. A value is a number, <code>true</code>, <code>false</code>, <code>null</code>, a list such as <code>["a", 2]</code>, or a text; type a text that looks like one of these in quotes: <code>"42"</code>.</p>`,
+    form
+      .indices(name, rowsMax)
+      .map((index, place) => conditionRow(draft, `${name}.${index}`, place + 1)),
+    rowCount(form, name) < limits.conditionsMax && addButton(name, "Add condition", address),
+  ])
+}
+
+const conditionRow = ({ address, faults, form }: Draft, row: string, place: number): Html =>
+  html`<div class="row fields" role="group" aria-label="Condition ${place}">
+${textField({ name: `${row}.path`, label: "Path", value: form.text(`${row}.path`), faults })}
+${selectField({ name: `${row}.op`, label: "Comparison", value: form.text(`${row}.op`) || "eq", options: conditionOperators.map((op) => [op, operatorLabels[op]]), faults })}
+${textField({ name: `${row}.value`, label: "Value", value: form.text(`${row}.value`), faults, below: true })}
+${removeButton(row, `condition ${place}`, address)}</div>`
+
+/** Conditions in words, for lists. */
+export const conditionWords = (conditions: ReadonlyArray<Condition>): string =>
+  conditions
+    .map(({ op, path, value }) =>
+      value === undefined || (op === "exists" && value === true)
+        ? `${path} ${operatorLabels[op]}`
+        : op === "exists"
+          ? `${path} has no value`
+          : `${path} ${operatorLabels[op]} ${textOfValue(value)}`,
+    )
+    .join(", ")

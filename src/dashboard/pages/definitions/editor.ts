@@ -1,0 +1,302 @@
+/**
+ * The pages that create and change one definition. A page shows the texts of a form: those that were sent, or those of
+ * the definition. So an unchanged form says what is saved, and a refused one keeps what was typed.
+ *
+ * The form has the time of the change that it was made from. Where the definition has changed since, nothing is saved:
+ * the page shows both, and the form gets the new time, so that saving again is a decision.
+ */
+import { randomUUID } from "node:crypto"
+import { Effect } from "effect"
+import { includesRole, roleIn } from "../../../domain/accounts/Account.ts"
+import { errorKinds, type Fault, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { type Form, formOf, refusal } from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { table } from "../../view/Lists.ts"
+import { badge } from "../../view/Page.ts"
+import { about, type Reply, redirect } from "../../view/Replies.ts"
+import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
+
+export type Texts = ReadonlyMap<string, string>
+
+interface Shown {
+  readonly id: string
+  readonly updatedAt: string
+}
+
+/** How a kind of definition is edited. `Choices` is what its fields can refer to. */
+export interface Editor<Definition extends Shown, Choices> {
+  readonly noun: Lowercase<string>
+  /** What follows the path of an environment, such as `/rules`. */
+  readonly path: string
+  readonly titleOf: (definition: Definition) => string
+  readonly find: (visit: PlaceVisit, id: string) => Effect.Effect<Definition, LaurelError>
+  readonly create: (
+    visit: PlaceVisit,
+    payload: unknown,
+    idempotencyKey: string,
+  ) => Effect.Effect<Definition, LaurelError>
+  readonly update: (
+    visit: PlaceVisit,
+    id: string,
+    patch: unknown,
+  ) => Effect.Effect<Definition, LaurelError>
+  readonly choices: (visit: PlaceVisit) => Effect.Effect<Choices, LaurelError>
+  /** The texts of a new form. */
+  readonly blank: Texts
+  readonly textsOf: (definition: Definition) => Texts
+  /** Fields of rows that have a text from the beginning. */
+  readonly preset: ReadonlyArray<string>
+  readonly fields: (draft: Draft, choices: Choices, isNew: boolean) => Content
+  /** The names of all fields, for `refusal`. */
+  readonly names: (form: Form) => ReadonlyArray<string>
+  /** The definition that the form describes, for the schema to check. */
+  readonly draftOf: (form: Form) => unknown
+  /** The change of `current` to what the form describes. */
+  readonly patchOf: (form: Form, current: Definition) => unknown
+  /** Whether the definition can change at all. */
+  readonly canChange: (definition: Definition) => boolean
+  /** What stands above the form of a definition: its state, and buttons that change it. */
+  readonly above: (
+    visit: PlaceVisit,
+    definition: Definition,
+    mayChange: boolean,
+  ) => Effect.Effect<Content, LaurelError>
+}
+
+/** A form as it is shown: with the faults of the last try, and the address that shows it with other rows. */
+export interface Draft {
+  readonly form: Form
+  readonly faults: ReadonlyArray<Fault> | undefined
+  readonly address: string
+}
+
+/** What a page of a definition shows beside what is saved. */
+interface Try {
+  readonly form: Form
+  readonly error?: LaurelError
+  /** What the definition has become since the form was made. */
+  readonly changed?: Texts
+}
+
+export const mayChange = ({ member, place }: PlaceVisit): boolean =>
+  includesRole(roleIn(member.account, place.project.id), "admin")
+
+const changedTime = "updatedAt"
+const idempotency = "idempotencyKey"
+
+/** The main button of a form, which names the environment. */
+const saveRow = ({ place }: PlaceVisit, label: string): Html =>
+  html`<p class="row"><button class="main" name="intent" value="save">${label}</button> <span>in ${badge(place.environment)}</span></p>`
+
+/** Pressing Enter in a field presses the first button of a form: this one, which saves. */
+const firstButton = html`<button class="first" name="intent" value="save" tabindex="-1" aria-hidden="true">Save</button>`
+
+/** Whether a field of the form belongs to no definition. */
+const isOurs = (name: string): boolean => name === changedTime || name === "intent"
+
+const differences = (form: Form, now: Texts): Html => {
+  const sent = form.texts()
+  const names = [...new Set([...now.keys(), ...sent.keys()])].filter(
+    (name) => !isOurs(name) && (now.get(name) ?? "") !== (sent.get(name) ?? ""),
+  )
+  return html`<div class="alert" role="alert"><p>Nothing was saved: it was changed by somebody else while you edited. Below is your version; saving it replaces the other one.</p>
+${
+  names.length === 0
+    ? html`<p>Both say the same.</p>`
+    : table(
+        "Differences",
+        ["Field", "Saved now", "Yours"],
+        names.map((name) => [html`<code>${name}</code>`, now.get(name), sent.get(name)]),
+      )
+}</div>`
+}
+
+const statusOf = ({ changed, error }: Try): number =>
+  error !== undefined ? errorKinds[error.code].status : changed === undefined ? 200 : 409
+
+const withPlainLines = (text: string | undefined) => text?.replaceAll(/\r\n?/g, "\n")
+
+/** The form without spaces around its texts. A text that is saved otherwise, and unchanged, stays as it is. */
+const trimmed = (form: Form, saved: Texts): Form =>
+  formOf(
+    [...form.texts()].map(([name, text]) => {
+      const plain = withPlainLines(text)!
+      const before = saved.get(name)
+      return [
+        name,
+        before !== undefined && withPlainLines(before) === plain ? before : plain.trim(),
+      ]
+    }),
+  )
+
+/** The routes of a kind's pages for one definition: new, shown, changed. */
+export const editorRoutes = <Definition extends Shown, Choices>(
+  editor: Editor<Definition, Choices>,
+): ReadonlyArray<Route> => {
+  const { noun, path } = editor
+  const one = `/:project/:environment${path}/:${noun}`
+  const fresh = `/:project/:environment${path}/new`
+  const addressOf = ({ base }: PlaceVisit, id = "new") => `${base}${path}/${encodeURIComponent(id)}`
+
+  const formPage = Effect.fnUntraced(function* (
+    visit: PlaceVisit,
+    tried: Try,
+    definition?: Definition,
+  ): Effect.fn.Return<Reply, LaurelError> {
+    const { changed, error, form } = tried
+    const { request, show } = visit
+    const choices = yield* editor.choices(visit)
+    const allowed = mayChange(visit)
+    const editable = allowed && (definition === undefined || editor.canChange(definition))
+    const above =
+      definition === undefined ? undefined : yield* editor.above(visit, definition, allowed)
+    const address = addressOf(visit, definition?.id)
+    const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
+    const version = (changed === undefined && form.text(changedTime)) || definition?.updatedAt
+    return show(
+      definition === undefined ? `New ${noun}` : editor.titleOf(definition),
+      html`${request.query.has("saved") && html`<p role="status" class="done">Saved.</p>`}
+${above}
+${changed !== undefined && differences(form, changed)}
+${refusal(error, editor.names(form))}
+<form method="post" action="${address}">
+${firstButton}
+${
+  definition === undefined
+    ? html`<input type="hidden" name="${idempotency}" value="${randomUUID()}">`
+    : html`<input type="hidden" name="${changedTime}" value="${version}">`
+}
+<fieldset class="bare"${!editable && html` disabled`}>
+${editor.fields(draft, choices, definition === undefined)}
+</fieldset>
+${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save ${noun}`)}
+</form>`,
+      statusOf(tried),
+    )
+  })
+
+  /** Saves a form: the page of the definition, or the form with the reasons of a refusal. */
+  const saved = (
+    visit: PlaceVisit,
+    form: Form,
+    save: (form: Form) => Effect.Effect<Definition, LaurelError>,
+    definition?: Definition,
+  ): Effect.Effect<Reply, LaurelError> => {
+    const whole = withoutBlankRows(form, editor.preset)
+    return save(whole).pipe(
+      Effect.map((now) =>
+        about(redirect(`${addressOf(visit, now.id)}?saved`), {
+          subject: now.id,
+          detail: editor.titleOf(now),
+        }),
+      ),
+      Effect.catch((error) => formPage(visit, { form: whole, error }, definition)),
+    )
+  }
+
+  const found = (visit: PlaceVisit) => editor.find(visit, visit.params[noun]!)
+
+  /** The form as one of its buttons asks, unsaved. */
+  const drafted = (visit: PlaceVisit, definition?: Definition) => {
+    const form = trimmed(visit.form, textsOf(editor, definition))
+    return formPage(visit, { form: rearranged(form, form.text("intent")) ?? form }, definition)
+  }
+
+  return [
+    {
+      method: "GET",
+      path: fresh,
+      access: "project",
+      role: "admin",
+      answer: (visit) => formPage(visit, { form: formOf(editor.blank) }),
+    },
+    {
+      method: "POST",
+      path: fresh,
+      action: `${noun}.create`,
+      access: "project",
+      role: "admin",
+      answer: (visit) => {
+        const form = trimmed(visit.form, new Map())
+        const key = form.text(idempotency) || randomUUID()
+        return saved(visit, form, (whole) => editor.create(visit, editor.draftOf(whole), key))
+      },
+    },
+    {
+      method: "POST",
+      path: `${fresh}/draft`,
+      action: "none",
+      access: "project",
+      role: "admin",
+      answer: (visit) => drafted(visit),
+    },
+    {
+      method: "GET",
+      path: one,
+      access: "project",
+      role: "viewer",
+      answer: (visit) =>
+        Effect.flatMap(found(visit), (definition) =>
+          formPage(visit, { form: formOf(editor.textsOf(definition)) }, definition),
+        ),
+    },
+    {
+      method: "POST",
+      path: one,
+      action: `${noun}.update`,
+      access: "project",
+      role: "admin",
+      answer: Effect.fnUntraced(function* (visit) {
+        const definition = yield* found(visit)
+        const now = editor.textsOf(definition)
+        const form = trimmed(visit.form, now)
+        const before = form.text(changedTime)
+        if (before !== "" && before !== definition.updatedAt) {
+          return yield* formPage(visit, { form, changed: now }, definition)
+        }
+        const { id } = definition
+        return yield* saved(
+          visit,
+          form,
+          (whole) => editor.update(visit, id, editor.patchOf(whole, definition)),
+          definition,
+        )
+      }),
+    },
+    {
+      method: "POST",
+      path: `${one}/draft`,
+      action: "none",
+      access: "project",
+      role: "admin",
+      answer: (visit) => Effect.flatMap(found(visit), (definition) => drafted(visit, definition)),
+    },
+  ]
+}
+
+const textsOf = <Definition extends Shown, Choices>(
+  editor: Editor<Definition, Choices>,
+  definition: Definition | undefined,
+): Texts => (definition === undefined ? new Map() : editor.textsOf(definition))
+
+/** A form of one button, which changes a definition at once. */
+export const actionForm = (action: string, label: string, name: string): Html =>
+  html`<form method="post" action="${action}"><button aria-label="${label} ${name}">${label}</button></form>`
+
+/** A page that says why a button did nothing, with the way back. */
+export const failedPage = (
+  visit: PlaceVisit,
+  title: string,
+  path: string,
+  error: LaurelError,
+): Reply =>
+  visit.show(
+    title,
+    html`${refusal(error, [])}<p><a href="${visit.base}${path}">Back</a></p>`,
+    errorKinds[error.code].status,
+  )
+
+/** Members with `null` are left out: a new definition has its defaults there. */
+export const withoutNulls = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))

@@ -1,0 +1,260 @@
+/** The rules of an environment: what actions earn. */
+import { Effect } from "effect"
+import { limitPeriods } from "../../../domain/project/Rule.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { confirmButton } from "../../view/Dialogs.ts"
+import {
+  checkField,
+  type Form,
+  group,
+  numberField,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, html } from "../../view/Html.ts"
+import { time } from "../../view/Page.ts"
+import { redirect } from "../../view/Replies.ts"
+import {
+  conditionFields,
+  conditionNames,
+  conditionsOf,
+  conditionTexts,
+  conditionWords,
+} from "./conditions.ts"
+import {
+  actionForm,
+  type Draft,
+  type Editor,
+  editorRoutes,
+  failedPage,
+  mayChange,
+  withoutNulls,
+} from "./editor.ts"
+import { listPage, listQuery } from "./list.ts"
+import {
+  type BadgeChoices,
+  badgeChoices,
+  rewardFields,
+  rewardNames,
+  rewardOf,
+  rewardTexts,
+  rewardWords,
+} from "./rewards.ts"
+
+type Rule = BodyOf<"rules.get">
+
+const path = "/rules"
+const textOf = (value: number | string | null | undefined): string => String(value ?? "")
+
+const textsOf = (rule: Rule) =>
+  new Map([
+    ["action", rule.action],
+    ...conditionTexts("where", rule.where),
+    ...rewardTexts(rule.reward),
+    ["multiplierPath", textOf(rule.multiplierPath)],
+    ["multiplierMin", textOf(rule.multiplierMin)],
+    ["multiplierMax", textOf(rule.multiplierMax)],
+    ["limit.times", textOf(rule.limit?.times)],
+    ["limit.per", textOf(rule.limit?.per)],
+    ["cooldownSeconds", textOf(rule.cooldownSeconds)],
+    ...(rule.enabled ? [["enabled", "true"] as const] : []),
+  ])
+
+/** All members; `null` for those that a rule may be without. */
+const patchOf = (form: Form) => {
+  const times = form.number("limit.times")
+  const per = form.text("limit.per")
+  return {
+    action: form.text("action"),
+    where: conditionsOf(form, "where"),
+    reward: rewardOf(form),
+    multiplierPath: form.text("multiplierPath") || null,
+    multiplierMin: form.number("multiplierMin") ?? null,
+    multiplierMax: form.number("multiplierMax") ?? null,
+    limit: times === undefined && per === "" ? null : { times: times ?? null, per },
+    cooldownSeconds: form.number("cooldownSeconds") ?? null,
+    enabled: form.checked("enabled"),
+  }
+}
+
+const draftOf = (form: Form) => {
+  const { reward, ...rest } = patchOf(form)
+  return { ...withoutNulls(rest), reward: withoutNulls(reward) }
+}
+
+const periods = limitPeriods.map(
+  (period) => [period, period === "ever" ? "ever" : `per ${period}`] as const,
+)
+
+const fields = (draft: Draft, badges: BadgeChoices): Content => {
+  const { faults, form } = draft
+  const number = (name: string, label: string, hint?: string) =>
+    numberField({ name, label, value: form.text(name), faults, ...(hint && { hint }) })
+  return [
+    textField({
+      name: "action",
+      label: "Action",
+      value: form.text("action"),
+      hint: html`The events that earn the reward, such as <code>LESSON_DONE</code>.`,
+      required: true,
+      faults,
+    }),
+    conditionFields(draft, "where"),
+    rewardFields(draft, badges),
+    html`<details${["multiplierPath", "multiplierMin", "multiplierMax"].some((name) => form.text(name) !== "") && html` open`}><summary>Multiply by a number of the event</summary>`,
+    textField({
+      name: "multiplierPath",
+      label: "Path of the number",
+      value: form.text("multiplierPath"),
+      hint: html`Xp and points are multiplied by the number there, such as <code>cart.total</code>, and rounded down. Without a number the rule gives nothing.`,
+      faults,
+    }),
+    number("multiplierMin", "At least", "0, if empty."),
+    number("multiplierMax", "At most", `${limits.multiplierMax}, if empty.`),
+    html`</details>`,
+    group({ legend: "Limit", name: "limit", faults }, [
+      number("limit.times", "Times", "How often a user gets the reward. No limit, if empty."),
+      selectField({
+        name: "limit.per",
+        label: "Period",
+        value: form.text("limit.per"),
+        options: [["", "no limit"], ...periods],
+        hint: "Days, weeks and months are those of the project's time zone.",
+        faults,
+      }),
+    ]),
+    number(
+      "cooldownSeconds",
+      "Pause in seconds",
+      "The shortest time between two rewards of a user. None, if empty.",
+    ),
+    checkField({
+      name: "enabled",
+      label: "Enabled",
+      checked: form.checked("enabled"),
+      hint: "A paused rule gives nothing.",
+    }),
+  ]
+}
+
+const names = (form: Form) => [
+  "action",
+  ...conditionNames(form, "where"),
+  ...rewardNames,
+  "multiplierPath",
+  "multiplierMin",
+  "multiplierMax",
+  "limit",
+  "limit.times",
+  "limit.per",
+  "cooldownSeconds",
+]
+
+const dialogs = (visit: PlaceVisit, { action, id, enabled }: Rule): Content => {
+  const own = `${visit.base}${path}/${id}`
+  return [
+    enabled
+      ? actionForm(`${own}/pause`, "Pause", action)
+      : actionForm(`${own}/enable`, "Enable", action),
+    confirmButton({
+      id: `delete-${id}`,
+      button: "Delete",
+      confirm: "Delete rule",
+      keep: "Keep it",
+      title: `Delete the rule for ${action} in ${visit.place.environment}?`,
+      detail: "It gives nothing from now on. Rewards that users have stay. It cannot be undone.",
+      action: `${own}/delete`,
+    }),
+  ]
+}
+
+export const ruleEditor: Editor<Rule, BadgeChoices> = {
+  noun: "rule",
+  path,
+  titleOf: ({ action }) => `Rule for ${action}`,
+  find: (visit, id) => visit.ask("rules.get", { params: { id } }),
+  create: (visit, payload, idempotencyKey) =>
+    visit.ask("rules.create", { payload, idempotencyKey }),
+  update: (visit, id, payload) => visit.ask("rules.update", { params: { id }, payload }),
+  choices: badgeChoices,
+  blank: new Map([["enabled", "true"]]),
+  textsOf,
+  preset: ["op"],
+  fields,
+  names,
+  draftOf,
+  patchOf,
+  canChange: () => true,
+  above: (visit, rule, allowed) =>
+    Effect.succeed(
+      html`<div class="row"><span>${rule.enabled ? "In force" : "Paused"}, changed ${time(Date.parse(rule.updatedAt))}</span>${allowed && dialogs(visit, rule)}</div>`,
+    ),
+}
+
+const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
+  const allowed = mayChange(visit)
+  const page = yield* visit.ask("rules.list", { query: listQuery(visit) })
+  const badges = yield* badgeChoices(visit)
+  return listPage(visit, {
+    title: "Rules",
+    path,
+    empty:
+      "A rule says what an action earns: xp, points or a badge for each event with this action.",
+    create: "Create rule",
+    page,
+    heads: ["Action", "Conditions", "Gives", "Limit", "State", "Changed", "Actions"],
+    rows: page.rules.map((rule) => [
+      html`<a href="${visit.base}${path}/${rule.id}">${rule.action}</a>`,
+      conditionWords(rule.where),
+      [
+        rewardWords(rule.reward, badges),
+        rule.multiplierPath !== null && html` × <code>${rule.multiplierPath}</code>`,
+      ],
+      rule.limit === null
+        ? "none"
+        : `${rule.limit.times} ${rule.limit.per === "ever" ? "ever" : `a ${rule.limit.per}`}`,
+      rule.enabled ? "in force" : "paused",
+      time(Date.parse(rule.updatedAt)),
+      allowed && html`<div class="row">${dialogs(visit, rule)}</div>`,
+    ]),
+  })
+})
+
+/** A button of the list: what it does to the rule that the path names, then the list. */
+const action = (
+  name: "delete" | "enable" | "pause",
+  change: (visit: PlaceVisit, id: string) => Effect.Effect<unknown, LaurelError>,
+): Route => ({
+  method: "POST",
+  path: `/:project/:environment${path}/:rule/${name}`,
+  action: `rule.${name}`,
+  access: "project",
+  role: "admin",
+  answer: (visit) =>
+    change(visit, visit.params.rule!).pipe(
+      Effect.as(redirect(`${visit.base}${path}`)),
+      Effect.catch((error) => Effect.succeed(failedPage(visit, "Rules", path, error))),
+    ),
+})
+
+const enable =
+  (enabled: boolean) =>
+  (visit: PlaceVisit, id: string): Effect.Effect<unknown, LaurelError> =>
+    visit.ask("rules.update", { params: { id }, payload: { enabled } })
+
+export const ruleRoutes: ReadonlyArray<Route> = [
+  {
+    method: "GET",
+    path: `/:project/:environment${path}`,
+    access: "project",
+    role: "viewer",
+    answer: list,
+  },
+  ...editorRoutes(ruleEditor),
+  action("pause", enable(false)),
+  action("enable", enable(true)),
+  action("delete", (visit, id) => visit.ask("rules.delete", { params: { id } })),
+]

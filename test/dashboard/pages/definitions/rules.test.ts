@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { SchemaValues } from "../../../http/fuzz/SchemaValues.ts"
+import { randomOf } from "../../../http/random.ts"
+import { fieldsOf, markedIn, unplacedIn } from "../pageForm.ts"
+import { base, type Json, startWorld, type World } from "./world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world.server.stop())
+
+const rules = `${base}/rules`
+const newRule = (fields: Record<string, string>) => world.owner.post(`${rules}/new`, fields)
+const createdBy = async (fields: Record<string, string>): Promise<Json> => {
+  const { location, text } = await newRule(fields)
+  if (location === null) throw new Error(text)
+  const [, id] = /\/rules\/(rul_\w+)\?saved$/.exec(location)!
+  return (await world.api("GET", `/v1/rules/${id}`)).json
+}
+const simple = { action: "TAP", "reward.xp": "5", enabled: "true" }
+
+describe("The form of a new rule", () => {
+  it("creates what was typed, and only once however often it is sent", async () => {
+    const page = await world.owner.get(`${rules}/new`)
+    const fields = {
+      ...fieldsOf(page.text, `${rules}/new`),
+      action: " PURCHASE ",
+      "where.0.path": "cart.currency",
+      "where.0.op": "in",
+      "where.0.value": '["EUR", 5, null]',
+      "where.1.path": "code",
+      "where.1.op": "eq",
+      "where.1.value": '"42"',
+      "where.2.path": "",
+      "where.2.op": "eq",
+      "where.2.value": "",
+      "reward.xp": "10",
+      "reward.points": "2",
+      multiplierPath: "cart.total",
+      multiplierMax: "500",
+      "limit.times": "3",
+      "limit.per": "day",
+      cooldownSeconds: "60",
+    }
+    const rule = await createdBy(fields)
+    expect(rule).toMatchObject({
+      action: "PURCHASE",
+      where: [
+        { path: "cart.currency", op: "in", value: ["EUR", 5, null] },
+        { path: "code", op: "eq", value: "42" },
+      ],
+      reward: { xp: 10, points: 2, badgeId: null },
+      multiplierPath: "cart.total",
+      multiplierMin: 0,
+      multiplierMax: 500,
+      limit: { times: 3, per: "day" },
+      cooldownSeconds: 60,
+      enabled: true,
+    })
+    expect((await createdBy(fields)).id).toBe(rule.id)
+    const { json } = await world.api("GET", "/v1/rules")
+    expect(json.rules.filter(({ action }: Json) => action === "PURCHASE")).toHaveLength(1)
+  })
+
+  it("gets another row of conditions, or one less, without being saved", async () => {
+    const typed = {
+      ...simple,
+      action: "ROWS",
+      "where.0.path": "a",
+      "where.0.op": "gt",
+      "where.0.value": "1",
+      "where.1.path": "b",
+      "where.1.op": "eq",
+      "where.1.value": "<2>",
+    }
+    const draft = (intent: string) => world.owner.post(`${rules}/new/draft`, { ...typed, intent })
+    const more = fieldsOf((await draft("add:where")).text, `${rules}/new`)
+    expect(more).toMatchObject({ ...typed, "where.2.path": "", "where.2.op": "eq" })
+    const less = fieldsOf((await draft("remove:where.0")).text, `${rules}/new`)
+    expect(less).toMatchObject({ "where.0.path": "b", "where.0.value": "<2>" })
+    expect(less).not.toHaveProperty("where.1.path")
+    const { json } = await world.api("GET", "/v1/rules")
+    expect(json.rules.map(({ action }: Json) => action)).not.toContain("ROWS")
+  })
+
+  it("marks each wrong value at its field, and keeps all that was typed", async () => {
+    const condition = { "where.0.path": "a", "where.0.op": "eq", "where.0.value": "1" }
+    const wrong: ReadonlyArray<
+      readonly [name: string, bad: string, more?: Record<string, string>]
+    > = [
+      ["action", ""],
+      ["action", "small"],
+      ["where.0.path", "a..b", condition],
+      ["where.0.path", "", condition],
+      ["where.0.op", "like", condition],
+      ["where.0.value", "", condition],
+      ["where.0.value", "[1]", condition],
+      ["where.0.value", '[{"a":1}]', { ...condition, "where.0.op": "in" }],
+      ["where.0.value", "[1e999]", { ...condition, "where.0.op": "in" }],
+      ["reward.xp", "many"],
+      ["reward.xp", "-1"],
+      ["reward.xp", "1.5"],
+      ["reward.points", "1e999"],
+      ["reward.badgeId", "bdg_unknown"],
+      ["multiplierMin", "1"],
+      ["multiplierMax", "-1", { multiplierPath: "a" }],
+      ["multiplierPath", "a..b"],
+      ["limit.times", "0", { "limit.per": "day" }],
+      ["limit.times", "", { "limit.per": "day" }],
+      ["limit.per", "", { "limit.times": "3" }],
+      ["cooldownSeconds", "x"],
+    ]
+    for (const [name, bad, more] of wrong) {
+      const sent = { ...simple, ...more, [name]: bad }
+      const { status, text } = await newRule(sent)
+      expect({ name, bad, status, marked: markedIn(text) }).toEqual({
+        name,
+        bad,
+        status: 400,
+        marked: [name],
+      })
+      expect(unplacedIn(text)).toEqual([])
+      // A list of options shows no other.
+      const { "where.0.op": _, ...typed } = sent as Record<string, string>
+      expect(fieldsOf(text, `${rules}/new`)).toMatchObject(typed)
+    }
+    const many = Object.fromEntries(
+      Array.from({ length: 11 }, (_, row) => [
+        [`where.${row}.path`, "a"],
+        [`where.${row}.op`, "exists"],
+      ]).flat(),
+    )
+    expect(markedIn((await newRule({ ...simple, ...many })).text)).toEqual(["where"])
+  })
+})
+
+describe("The form of a rule", () => {
+  it("saved as it is shown changes nothing, for rules of every kind", async () => {
+    const { json: document } = await world.api("GET", "/openapi.json")
+    const values = new SchemaValues(document, randomOf(7), new Map())
+    const schema = { $ref: "#/components/schemas/NewRule" }
+    const texts = ['"42"', "42", "null", " a ", "", "a\nb", "[1]", '{"a":1}', "1e999", "<b>"]
+    let count = 0
+    for (let tries = 0; tries < 400 && count < 60; tries++) {
+      const body = values.valid(schema)
+      for (const one of body.where ?? []) {
+        if (typeof one.value === "string" && values.below(2) === 0) one.value = values.pick(texts)
+      }
+      const made = await world.api("POST", "/v1/rules", body)
+      if (made.status !== 201) continue
+      count++
+      const address = `${rules}/${made.json.id}`
+      const fields = fieldsOf((await world.owner.get(address)).text, address)
+      const { status, text } = await world.owner.post(address, fields)
+      expect([status, text]).toEqual([303, expect.anything()])
+      const { json: after } = await world.api("GET", `/v1/rules/${made.json.id}`)
+      expect({ ...after, updatedAt: "" }).toEqual({ ...made.json, updatedAt: "" })
+    }
+    expect(count).toBe(60)
+  })
+
+  it("changes the rule, and empties what was emptied", async () => {
+    const rule = await createdBy({
+      ...simple,
+      action: "CHANGE",
+      "where.0.path": "a",
+      "where.0.op": "exists",
+      "limit.times": "3",
+      "limit.per": "day",
+      cooldownSeconds: "5",
+    })
+    const address = `${rules}/${rule.id}`
+    const fields = fieldsOf((await world.owner.get(address)).text, address)
+    const { location } = await world.owner.post(address, {
+      ...fields,
+      "reward.xp": "7",
+      "where.0.path": "",
+      "limit.times": "",
+      "limit.per": "",
+      cooldownSeconds: "",
+    })
+    expect(location).toBe(`${address}?saved`)
+    expect((await world.owner.get(location!)).text).toContain("Saved.")
+    const { json } = await world.api("GET", `/v1/rules/${rule.id}`)
+    expect(json).toMatchObject({
+      where: [],
+      limit: null,
+      cooldownSeconds: null,
+      reward: { xp: 7, points: 0 },
+    })
+  })
+
+  it("overwrites no change of somebody else that it does not show", async () => {
+    const rule = await createdBy({ ...simple, action: "BOTH" })
+    const address = `${rules}/${rule.id}`
+    const fields = fieldsOf((await world.owner.get(address)).text, address)
+    await world.api("PATCH", `/v1/rules/${rule.id}`, { reward: { points: 9 } })
+    const mine = { ...fields, "reward.xp": "6" }
+    const refused = await world.owner.post(address, mine)
+    expect(refused.status).toBe(409)
+    expect(refused.text).toContain("changed by somebody else")
+    expect(refused.text).toMatch(/<code>reward.points<\/code><\/td><td>9<\/td><td>0</)
+    expect((await world.api("GET", `/v1/rules/${rule.id}`)).json.reward).toMatchObject({
+      xp: 5,
+      points: 9,
+    })
+    const row = await world.owner.post(`${address}/draft`, { ...mine, intent: "add:where" })
+    const still = await world.owner.post(address, fieldsOf(row.text, address))
+    expect(still.status).toBe(409)
+    const again = await world.owner.post(address, fieldsOf(refused.text, address))
+    expect(again.status).toBe(303)
+    expect((await world.api("GET", `/v1/rules/${rule.id}`)).json.reward).toMatchObject({
+      xp: 6,
+      points: 0,
+    })
+  })
+
+  it("shows a viewer everything and lets nothing be changed", async () => {
+    const rule = await createdBy({ ...simple, action: "LOOK" })
+    const { text } = await world.viewer.get(`${rules}/${rule.id}`)
+    expect(text).toMatch(/<fieldset class="bare" disabled>/)
+    expect(fieldsOf(text, `${rules}/${rule.id}`)).toMatchObject({ action: "LOOK" })
+    expect(text).not.toContain("Save rule")
+    expect((await world.viewer.get(rules)).text).not.toMatch(/Create rule|Pause|Delete/)
+    expect((await world.owner.get(rules)).text).toMatch(/Create rule/)
+  })
+
+  it("says in production that it saves there", async () => {
+    const { text } = await world.owner.get("/dashboard/shop/production/rules/new")
+    expect(text).toMatch(/Create rule<\/button> <span>in <span class="badge production">production/)
+  })
+})
+
+describe("The buttons of a rule", () => {
+  it("pause, enable and delete it", async () => {
+    const { id } = await createdBy({ ...simple, action: "PRESS" })
+    const send = async () =>
+      (await world.api("POST", "/v1/events", { userId: "u", action: "PRESS" })).json.xp.earned
+    expect(await send()).toBe(5)
+    expect((await world.owner.post(`${rules}/${id}/pause`)).location).toBe(rules)
+    expect(await send()).toBe(0)
+    await world.owner.post(`${rules}/${id}/enable`)
+    expect(await send()).toBe(5)
+    await world.owner.post(`${rules}/${id}/delete`)
+    expect(await send()).toBe(0)
+    const twice = await world.owner.post(`${rules}/${id}/delete`)
+    expect(twice.status).toBe(404)
+    expect(twice.text).toContain("No rule of this project has this id.")
+  })
+
+  it("are written to the log with the rule's id", async () => {
+    const { id } = await createdBy({ ...simple, action: "LOGGED" })
+    await world.owner.post(`${rules}/${id}/pause`)
+    await world.owner.post(`${rules}/new/draft`, { intent: "add:where" })
+    const logged = (await world.server.logged()).map(
+      ({ action, subject }) => `${action} ${subject}`,
+    )
+    expect(logged.slice(0, 2)).toEqual([`rule.pause ${id}`, `rule.create ${id}`])
+  })
+})

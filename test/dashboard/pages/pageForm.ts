@@ -1,0 +1,48 @@
+/** Forms as a browser finds them in a page: fields with their values, and the faults beside them. */
+const unescaped = (text: string): string =>
+  text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&amp;", "&")
+
+const attribute = (tag: string, name: string): string | undefined => {
+  const found = new RegExp(`\\s${name}="([^"]*)"`).exec(tag)
+  return found === null ? undefined : unescaped(found[1]!)
+}
+
+export type Fields = Record<string, string>
+
+/** What a browser would send of the form with this address, without the button. */
+export const fieldsOf = (page: string, action: string): Fields => {
+  const escaped = action.replaceAll("&", "&amp;")
+  const start = page.indexOf(`<form method="post" action="${escaped}">`)
+  if (start === -1) throw new Error(`No form is sent to ${action}: ${page}`)
+  const form = page.slice(start, page.indexOf("</form>", start))
+  const fields: Fields = {}
+  const controls =
+    /<input [^>]*>|<textarea [^>]*>\n?([^<]*)<\/textarea>|<select [^>]*>(.*?)<\/select>/gs
+  for (const [tag, area, options] of form.matchAll(controls)) {
+    const name = attribute(tag, "name")
+    if (name === undefined) continue
+    if (tag.startsWith("<textarea")) fields[name] = unescaped(area!)
+    else if (tag.startsWith("<select")) {
+      const chosen = /<option [^>]* selected>/.exec(options!) ?? /<option [^>]*>/.exec(options!)
+      fields[name] = attribute(chosen![0], "value")!
+    } else if (!tag.includes('type="checkbox"') || tag.includes(" checked")) {
+      fields[name] = attribute(tag, "value") ?? ""
+    }
+  }
+  return fields
+}
+
+/** The names of fields and groups that are marked as wrong. */
+export const markedIn = (page: string): ReadonlyArray<string> =>
+  [...page.matchAll(/<p class="fault" id="([^"]+)-fault">/g)].map(([, name]) => unescaped(name!))
+
+/** The reasons of a refusal that no field shows. */
+export const unplacedIn = (page: string): ReadonlyArray<string> => {
+  const alert = /<div class="alert" role="alert">(.*?)<\/div>/s.exec(page)?.[1] ?? ""
+  return [...alert.matchAll(/<li>([^<]*)<\/li>/g)].map(([, text]) => unescaped(text!))
+}
