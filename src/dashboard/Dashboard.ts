@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { ApiKeys } from "../accounts/ApiKeys.ts"
-import type { AuditLog } from "../accounts/audit/AuditLog.ts"
+import { type AuditLog, otherActions } from "../accounts/audit/AuditLog.ts"
 import type { Member, People } from "../accounts/people/People.ts"
 import { includesRole, type Role, roleIn } from "../domain/accounts/Account.ts"
 import {
@@ -25,6 +25,7 @@ import { accountRoutes } from "./pages/account.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
+import { logRoutes } from "./pages/log.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
 import { teamRoutes } from "./pages/team.ts"
 import { dashboardPrefix } from "./prefix.ts"
@@ -52,6 +53,7 @@ export const routes: ReadonlyArray<Route> = [
   ...teamRoutes,
   ...keyRoutes,
   ...ruleRoutes,
+  ...logRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {
@@ -64,14 +66,27 @@ export interface DashboardParts extends SiteOptions {
 const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
 const day = 86_400
 const environmentPath = "/:project/:environment"
-/** The pages of an environment, by what follows its path. */
-const placePages = new Set(
-  routes.flatMap(({ method, path }) =>
-    method === "GET" && path.startsWith(environmentPath)
-      ? [path.slice(environmentPath.length)]
-      : [],
-  ),
-)
+/** The pages of an environment that a role may see, by what follows its path. */
+const placePagesFor = (role: Role): ReadonlySet<string> =>
+  new Set(
+    routes.flatMap((route) =>
+      route.method === "GET" && route.access === "project" && includesRole(role, route.role)
+        ? [route.path.slice(environmentPath.length)]
+        : [],
+    ),
+  )
+const placePages: Readonly<Record<Role, ReadonlySet<string>>> = {
+  owner: placePagesFor("owner"),
+  admin: placePagesFor("admin"),
+  viewer: placePagesFor("viewer"),
+}
+/** What the filter of the log offers. */
+const actions: ReadonlyArray<string> = [
+  ...new Set(routes.flatMap((route) => (route.method === "POST" ? [route.action] : []))),
+  ...otherActions,
+]
+  .filter((action) => action !== "none")
+  .sort()
 
 export const makeDashboard = (parts: DashboardParts): MakePages => ({
   prefix: dashboardPrefix,
@@ -83,7 +98,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
   const prefix = dashboardPrefix
   const site = new Site(parts)
   const assets = new Assets(prefix)
-  const services: Services = { prefix, people, keys, now: engine.now, once: new Once(engine.now) }
+  const { now } = engine
+  const services: Services = { prefix, people, keys, audit, actions, now, once: new Once(now) }
 
   const errorPage = (error: LaurelError, frame: Frame): Reply => {
     const { status, title } = errorKinds[error.code]
@@ -100,7 +116,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       ? reply
       : { ...reply, headers: [...reply.headers, "Retry-After", String(seconds)] }
   }
-  const alone = (path: string): Frame => ({ prefix, assets, placePages, path })
+  const alone = (path: string): Frame => ({ prefix, assets, placePages: placePages.viewer, path })
 
   const answer = Effect.fnUntraced(function* (
     request: PageRequest,
@@ -124,6 +140,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       ...alone(request.path),
       account: member?.account,
       place,
+      placePages: placePages[(place && roleIn(member.account, place.project.id)) ?? "viewer"],
       projects: member === undefined ? [] : projectsOf(directory, member),
     }
     const visit: Visit = {

@@ -9,6 +9,9 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 /** What was acted on, and how: `key.revoke`, `account.change_access`. */
 export type AuditAction = `${Lowercase<string>}.${Lowercase<string>}`
 
+/** Actions of no form. */
+export const otherActions: ReadonlyArray<AuditAction> = ["log.replace", "session.fail_sign_in"]
+
 /** An account as it was then; the command line; the server by itself; somebody who is not signed in. */
 export type AuditActor =
   | { readonly id: string; readonly email: string }

@@ -9,7 +9,7 @@ import { confirmButton } from "../view/Dialogs.ts"
 import { emptyForm, otherFaults, selectField, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { alert, time } from "../view/Page.ts"
-import { type Reply, redirect } from "../view/Replies.ts"
+import { about, type Reply, redirect } from "../view/Replies.ts"
 
 /** `owner`, or a role and a project: `admin prj_…`. */
 const accessOf = (text: string): Access | undefined => {
@@ -143,6 +143,10 @@ const withLink = (
   return redirect(`${prefix}/team?link=${once.keep(link, member.session.id)}`)
 }
 
+/** The address of the account that the path names, for the audit log: it may be gone afterwards. */
+const emailOf = ({ directory, params }: MemberVisit): string =>
+  directory.accounts.get(params.account!)?.email ?? ""
+
 const asker = ({ member }: MemberVisit) => ({ sessionId: member.session.id })
 const unknownAccess = laurelError("invalid_request", "Choose one of the roles.")
 
@@ -153,8 +157,9 @@ export const teamRoutes: ReadonlyArray<Route> = [
     const access = accessOf(form.text("access"))
     if (access === undefined) return Effect.fail(unknownAccess)
     const email = form.text("email").trim() || null
+    const detail = [accessLabel(access, visit.directory), email].filter(Boolean).join(", ")
     return Effect.map(people.invite(asker(visit), { email, access }), (token) =>
-      withLink(visit, "join", token),
+      about(withLink(visit, "join", token), { detail }),
     )
   }),
   formRoute("invitations/:invitation/revoke", "invitation.revoke", (visit) =>
@@ -162,16 +167,20 @@ export const teamRoutes: ReadonlyArray<Route> = [
   ),
   formRoute(":account/reset", "account.create_reset_link", (visit) =>
     Effect.map(visit.people.reset(asker(visit), visit.params.account!), (token) =>
-      withLink(visit, "reset", token),
+      about(withLink(visit, "reset", token), { detail: emailOf(visit) }),
     ),
   ),
   formRoute(":account/access", "account.change_access", (visit) => {
     const access = accessOf(visit.form.text("access"))
     if (access === undefined) return Effect.fail(unknownAccess)
     const changed = visit.people.changeAccess(asker(visit), visit.params.account!, access)
-    return Effect.as(changed, back(visit))
+    const detail = `${emailOf(visit)}: ${accessLabel(access, visit.directory)}`
+    return Effect.as(changed, about(back(visit), { detail }))
   }),
   formRoute(":account/remove", "account.remove", (visit) =>
-    Effect.as(visit.people.remove(asker(visit), visit.params.account!), back(visit)),
+    Effect.as(
+      visit.people.remove(asker(visit), visit.params.account!),
+      about(back(visit), { detail: emailOf(visit) }),
+    ),
   ),
 ]

@@ -1,7 +1,7 @@
 /** What a page is: its path, who may ask for it, and what answers. */
 import { Effect } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
-import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
+import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
 import type { Member, People, SignedIn, Visitor } from "../../accounts/people/People.ts"
 import type { Role } from "../../domain/accounts/Account.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
@@ -21,6 +21,9 @@ export interface Services {
   readonly prefix: string
   readonly people: People["Service"]
   readonly keys: ApiKeys["Service"]
+  readonly audit: AuditLog
+  /** The actions that the audit log may have, by name. */
+  readonly actions: ReadonlyArray<string>
   readonly once: Once
   readonly now: () => number
 }

@@ -18,7 +18,7 @@ export interface Frame {
   readonly place?: Place | undefined
   /** Projects that the account has access to, by name. */
   readonly projects?: ReadonlyArray<Project>
-  /** What follows the path of an environment at each of its pages. */
+  /** What follows the path of an environment at each of its pages that the account may see. */
   readonly placePages: ReadonlySet<string>
   /** The path of the page, to mark its link. */
   readonly path: string
@@ -71,7 +71,12 @@ ${
     )}</ul></li>`,
   )}</ul>`
 }
-<ul>${account?.access.owner === true && link(frame, `${prefix}/team`, "Team")}
+<ul>${
+    account?.access.owner === true && [
+      link(frame, `${prefix}/team`, "Team"),
+      link(frame, `${prefix}/log`, "Log"),
+    ]
+  }
 ${link(frame, `${prefix}/account`, "Account")}
 <li><a href="/docs">API reference</a></li></ul>
 <form method="post" action="${prefix}/sign-out"><button class="quiet">Sign out ${account?.name}</button></form>

@@ -1,0 +1,140 @@
+/** The audit log: all of it for owners, that of an environment for its admins. */
+import { Effect } from "effect"
+import type { AuditActor, AuditEntry, AuditQuery } from "../../accounts/audit/AuditLog.ts"
+import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import type { MemberVisit, PlaceVisit, Route } from "../request/Route.ts"
+import { selectField, textField } from "../view/Forms.ts"
+import { type Html, html } from "../view/Html.ts"
+import { cursorPager, table, withQuery } from "../view/Lists.ts"
+import { badge, time } from "../view/Page.ts"
+import type { Reply } from "../view/Replies.ts"
+
+const day = 86_400_000
+const daysKept = limits.auditKeptMs / day
+
+/** The epoch milliseconds at which a day of UTC begins; `NaN` where the text is none. */
+const beginOf = (text: string): number =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+
+interface Asked {
+  readonly query: AuditQuery
+  readonly faults: ReadonlyArray<Fault>
+  readonly hasFilter: boolean
+}
+
+const askedFor = (asked: URLSearchParams, place: PlaceVisit["place"] | undefined): Asked => {
+  const text = (name: string) => asked.get(name)?.trim() || undefined
+  const [from, to] = [text("from"), text("to")]
+  const cursor = /^\d{1,15}$/.exec(asked.get("cursor") ?? "")?.[0]
+  const days = { from: from && beginOf(from), to: to && beginOf(to) }
+  const query = {
+    before: cursor === undefined ? undefined : Number(cursor),
+    by: text("by"),
+    action: text("action"),
+    projectId: place?.project.id ?? text("project"),
+    environment: place?.environment,
+    from: days.from || undefined,
+    until: days.to ? days.to + day : undefined,
+  }
+  const faults = (["from", "to"] as const).flatMap((name) =>
+    Number.isNaN(days[name])
+      ? [{ pointer: `/${name}`, code: "invalid_value", detail: "must be a day such as 2026-11-22" }]
+      : [],
+  )
+  const hasFilter = ["by", "action", "project", "from", "to"].some((name) => text(name))
+  return { query, faults, hasFilter }
+}
+
+const actorNames = {
+  operator: "command line",
+  server: "server",
+  visitor: "nobody signed in",
+} as const
+
+/** Links to all that the same actor did. */
+const actorCell = (actor: AuditActor, path: string, asked: URLSearchParams): Html => {
+  const [id, name] =
+    typeof actor === "string" ? [actor, actorNames[actor]] : [actor.id, actor.email]
+  return html`<a href="${withQuery(path, asked, { by: id, cursor: undefined })}">${name}</a>`
+}
+
+const subjectCell = ({ detail, subject }: AuditEntry, { directory }: MemberVisit): Html => {
+  const email = directory.accounts.get(subject)?.email
+  return html`${subject !== "" && html`<code>${subject}</code>`} ${email} ${detail !== email && detail}`
+}
+
+const whereCell = ({ environment, projectId }: AuditEntry, { directory }: MemberVisit) =>
+  projectId !== null &&
+  html`${directory.projects.get(projectId)?.name ?? projectId} ${environment && badge(environment)}`
+
+const filters = (
+  { actions, directory, request }: MemberVisit,
+  isOfAll: boolean,
+  faults: ReadonlyArray<Fault>,
+): Html => {
+  const value = (name: string) => request.query.get(name) ?? ""
+  const projects = [...directory.projects.values()].map(({ id, name }) => [id, name] as const)
+  return html`<form method="get" class="row">
+${textField({ name: "by", label: "Who", type: "search", value: value("by"), hint: "A part of the e-mail address" })}
+${selectField({ name: "action", label: "Action", value: value("action"), options: [["", "all"], ...actions.map((action) => [action, action] as const)] })}
+${isOfAll && selectField({ name: "project", label: "Project", value: value("project"), options: [["", "all"], ...projects] })}
+${textField({ name: "from", label: "From", type: "date", value: value("from"), faults })}
+${textField({ name: "to", label: "To", type: "date", value: value("to"), faults, hint: "Days of UTC" })}
+<div class="field"><button>Filter</button></div></form>`
+}
+
+const logPage = Effect.fnUntraced(function* (
+  visit: MemberVisit,
+  place?: PlaceVisit["place"],
+): Effect.fn.Return<Reply, LaurelError> {
+  const { audit, request, show } = visit
+  const { path, query: asked } = request
+  const { faults, hasFilter, query } = askedFor(asked, place)
+  const { entries, next, searchedBackTo } = yield* audit.read(query)
+  const isOfAll = place === undefined
+  const heads = ["Time", "Who", "Action", "On", ...(isOfAll ? ["Project"] : []), "From", "Request"]
+  const rows = entries.map((entry) => [
+    time(entry.at),
+    actorCell(entry.by, path, asked),
+    html`<code>${entry.action}</code>`,
+    subjectCell(entry, visit),
+    ...(isOfAll ? [whereCell(entry, visit)] : []),
+    entry.address,
+    entry.requestId !== "" && html`<code>${entry.requestId}</code>`,
+  ])
+  return show(
+    isOfAll ? "Log" : `Log of ${place.project.name}, ${place.environment}`,
+    html`<p>Who changed what, when and from where. Entries are kept for ${daysKept} days${
+      isOfAll && `, the newest ${limits.auditEntriesMax.toLocaleString("en")} of them`
+    }.</p>
+${filters(visit, isOfAll, faults)}
+${entries.length > 0 && table("Log", heads, rows)}
+${
+  searchedBackTo !== undefined &&
+  html`<p class="hint">${limits.auditSearchedMax.toLocaleString("en")} entries were searched, back to ${time(searchedBackTo)}. “Older” searches on.</p>`
+}
+${
+  entries.length === 0 &&
+  searchedBackTo === undefined &&
+  html`<p>${
+    hasFilter || query.before !== undefined
+      ? "No entry matches."
+      : "There is no entry yet: the first form that is sent makes one."
+  }</p>`
+}
+${cursorPager(path, asked, next === undefined ? null : String(next))}`,
+    faults.length > 0 ? 400 : 200,
+  )
+})
+
+export const logRoutes: ReadonlyArray<Route> = [
+  { method: "GET", path: "/log", access: "owner", answer: (visit) => logPage(visit) },
+  {
+    method: "GET",
+    path: "/:project/:environment/log",
+    access: "project",
+    role: "admin",
+    answer: (visit) => logPage(visit, visit.place),
+  },
+]
