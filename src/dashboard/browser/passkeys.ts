@@ -32,6 +32,7 @@ const passkeyButton = (button: HTMLButtonElement): void => {
   const alert = form.querySelector<HTMLElement>("[role=alert]")!
   let busy = false
   button.hidden = false
+  form.querySelector<HTMLElement>("[data-no-passkey]")!.hidden = true
   button.addEventListener("click", async (event) => {
     event.preventDefault()
     if (busy || (!button.formNoValidate && !form.reportValidity())) return

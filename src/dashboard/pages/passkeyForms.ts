@@ -32,7 +32,7 @@ export const passkeyButton = (
         alone && html` formnovalidate`
       } hidden>${label}</button>
 <p class="alert" role="alert" hidden></p>
-<noscript><p class="hint">Passkeys need a script.</p></noscript>
+<p class="hint" data-no-passkey>Passkeys need a script, and a browser that has them.</p>
 <script type="module" src="${asset("passkeys.js")}"></script>`
 
 /** Whether the form was sent with its passkey button. */
