@@ -42,6 +42,8 @@ export const limits = {
   messageLevelsMax: 1_000,
   idempotencyKeyCharactersMax: 255,
   idempotencyRetentionMs: 86_400_000,
+  /** Minutes for which the events of an environment are counted. */
+  activityMinutes: 60,
   pageDefault: 20,
   pageMax: 100,
   faultsMax: 100,

@@ -5,10 +5,12 @@
  */
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
+import type { ProjectsCommand } from "../domain/decide/decideProjects.ts"
 import {
   type ApiKey,
   type DirectoryState,
   type EnvironmentName,
+  isArchived,
   isKeyInForce,
   type RotationOverlap,
   tierRequestsPerMinute,
@@ -24,6 +26,7 @@ import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
 import { keyHint, makeKeyText } from "./KeyText.ts"
 import { KeyUses } from "./KeyUses.ts"
 import { makeId } from "./makeId.ts"
+import { Projects } from "./Projects.ts"
 import { RateLimits } from "./RateLimits.ts"
 
 /** What of a key is shown, under the names of the contract. */
@@ -76,10 +79,11 @@ export const make = Effect.gen(function* () {
   }
 
   const refresh = Effect.map(engine.readDirectory, (changed) => {
-    const { hashSecret, keys } = directory
+    const { hashSecret, keys, projects } = directory
     directory = changed
-    // Sessions and accounts change more often than keys.
-    if (changed.keys === keys && changed.hashSecret === hashSecret) return
+    // Sessions and accounts change more often than keys and projects.
+    const same = changed.keys === keys && changed.projects === projects
+    if (same && changed.hashSecret === hashSecret) return
     uses.retain(changed.keys)
     renewIndex()
     rateLimits.load(changed)
@@ -123,7 +127,7 @@ export const make = Effect.gen(function* () {
     authenticate: (text) => index.find(text, now()),
     isInForce: ({ keyId }) => {
       const key = directory.keys.get(keyId)
-      return key !== undefined && isKeyInForce(key, now())
+      return key !== undefined && isKeyInForce(key, now()) && !isArchived(directory, key)
     },
     get version() {
       if (now() >= index.nextExpiryAt) renewIndex()
@@ -192,9 +196,22 @@ export const make = Effect.gen(function* () {
       change(Effect.andThen(engine.askDirectory({ kind: "revokeKey", by, keyId }), refresh)),
   })
 
-  return Context.make(Accounts, accounts).pipe(Context.add(ApiKeys, apiKeys))
+  const ask = (command: ProjectsCommand) =>
+    change(Effect.andThen(engine.askDirectory(command), refresh))
+  const projects = Projects.of({
+    create: (by, name) => ask({ kind: "createProject", by, project: { id: makeId("prj"), name } }),
+    rename: (by, projectId, name) => ask({ kind: "renameProject", by, projectId, name }),
+    archive: (by, projectId) => ask({ kind: "archiveProject", by, projectId }),
+    unarchive: (by, projectId) => ask({ kind: "unarchiveProject", by, projectId }),
+  })
+
+  return Context.make(Accounts, accounts).pipe(
+    Context.add(ApiKeys, apiKeys),
+    Context.add(Projects, projects),
+  )
 })
 
-export const layer: Layer.Layer<Accounts | ApiKeys, never, Engine> = Layer.effectContext(make)
+export const layer: Layer.Layer<Accounts | ApiKeys | Projects, never, Engine> =
+  Layer.effectContext(make)
 
 const keyNotFound = laurelError("key_not_found", "No key in force has this id.")

@@ -8,6 +8,7 @@ import {
   type ApiKey,
   type DirectoryState,
   environmentId,
+  isArchived,
   isKeyInForce,
 } from "../domain/project/Directory.ts"
 import type { Caller, KeyRestrictions } from "./Accounts.ts"
@@ -41,7 +42,7 @@ export class KeyIndex {
     this.#secret = directory.hashSecret === null ? undefined : secretKey(directory.hashSecret)
     let nextExpiryAt = Number.POSITIVE_INFINITY
     for (const key of directory.keys.values()) {
-      if (!isKeyInForce(key, now)) continue
+      if (!isKeyInForce(key, now) || isArchived(directory, key)) continue
       const expiresAt = key.expiresAt ?? Number.POSITIVE_INFINITY
       nextExpiryAt = Math.min(nextExpiryAt, expiresAt)
       this.#keys.set(key.hash, {

@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { ApiKeys } from "../accounts/ApiKeys.ts"
 import { type AuditLog, otherActions } from "../accounts/audit/AuditLog.ts"
+import type { Projects } from "../accounts/Projects.ts"
 import type { Member, People } from "../accounts/people/People.ts"
 import { includesRole, type Role, roleIn } from "../domain/accounts/Account.ts"
 import {
@@ -26,7 +27,9 @@ import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
 import { logRoutes } from "./pages/log.ts"
+import { overviewRoutes } from "./pages/overview.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
+import { projectRoutes } from "./pages/projects.ts"
 import { teamRoutes } from "./pages/team.ts"
 import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
@@ -54,6 +57,8 @@ export const routes: ReadonlyArray<Route> = [
   ...keyRoutes,
   ...ruleRoutes,
   ...logRoutes,
+  ...projectRoutes,
+  ...overviewRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {
@@ -61,6 +66,7 @@ export interface DashboardParts extends SiteOptions {
   readonly people: People["Service"]
   readonly keys: ApiKeys["Service"]
   readonly audit: AuditLog
+  readonly projects: Projects["Service"]
 }
 
 const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
@@ -94,12 +100,23 @@ export const makeDashboard = (parts: DashboardParts): MakePages => ({
 })
 
 const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
-  const { audit, engine, keys, people } = parts
+  const { audit, engine, keys, people, projects } = parts
   const prefix = dashboardPrefix
   const site = new Site(parts)
   const assets = new Assets(prefix)
   const { now } = engine
-  const services: Services = { prefix, people, keys, audit, actions, now, once: new Once(now) }
+  const once = new Once(now)
+  const services: Services = {
+    prefix,
+    people,
+    keys,
+    projects,
+    audit,
+    actions,
+    reads: engine,
+    now,
+    once,
+  }
 
   const errorPage = (error: LaurelError, frame: Frame): Reply => {
     const { status, title } = errorKinds[error.code]
@@ -244,13 +261,13 @@ const placeOf = (
 ): Place | undefined => {
   const name = environmentNames.find((one) => one === environment)
   const found = project === undefined ? undefined : projectNamed(directory, project)
-  if (name === undefined || found === undefined) return undefined
+  if (name === undefined || found === undefined || found.archivedAt !== undefined) return undefined
   return roleIn(account, found.id) === undefined ? undefined : { project: found, environment: name }
 }
 
 const projectsOf = ({ projects }: DirectoryState, { account }: Member) =>
   [...projects.values()]
-    .filter(({ id }) => roleIn(account, id) !== undefined)
+    .filter(({ archivedAt, id }) => archivedAt === undefined && roleIn(account, id) !== undefined)
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 
 const unknownName = laurelError(

@@ -134,6 +134,8 @@ export interface EngineReads {
   ) => Effect.Effect<BackfillProgress | undefined>
   /** How many users an environment has, and how many are in each quest. */
   readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
+  /** Events of each of the last minutes, oldest first; the last is the current one. Known since the start only. */
+  readonly readActivity: (environment: string) => Effect.Effect<ReadonlyArray<number>>
   readonly readDirectory: Effect.Effect<DirectoryState>
   /** A page of the board of a window, by rank. */
   readonly readBoard: (

@@ -103,6 +103,8 @@ const readsOf = (
     readBackfill: (environment, badgeId) =>
       Effect.sync(() => backfills.progress(environment, badgeId)),
     readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
+    readActivity: (environment) =>
+      Effect.sync(() => environments.of(environment).activity.perMinute(state.now())),
     listUsers: (environment, query) =>
       Effect.mapError(userList.read(environments.of(environment), query), broken),
     readDirectory: Effect.sync(() => directory.durable),

@@ -5,6 +5,7 @@ import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
 import { openAuditStore } from "../../src/accounts/audit/AuditStore.ts"
+import { Projects } from "../../src/accounts/Projects.ts"
 import type { People } from "../../src/accounts/people/People.ts"
 import * as PeopleLive from "../../src/accounts/people/PeopleLive.ts"
 import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
@@ -109,9 +110,11 @@ export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<D
   const accounts = await run(Effect.provide(AccountsLive.make, services))
   const keys = Context.get(accounts, ApiKeys)
   const people = await run(Effect.provide(PeopleLive.make, services))
+  const projects = Context.get(accounts, Projects)
   const disk = new SimulatedDisk()
   const audit = await run(openAuditStore({ disk, directory: "/data", now: engine.now }))
-  const dashboard = { engine, keys, people, audit, publicUrl: undefined, insecure: false, ...site }
+  const parts = { engine, keys, people, projects, audit }
+  const dashboard = { ...parts, publicUrl: undefined, insecure: false, ...site }
   const pages = makeDashboard(dashboard)
   const readiness = { phase: "ready", doing: "" } as const
   const { takeOver, url } = await run(

@@ -5,6 +5,7 @@ import { Effect, type Scope } from "effect"
 import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import { Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
@@ -24,7 +25,7 @@ export const openDashboard = Effect.fnUntraced(function* (
 ): Effect.fn.Return<
   OpenedDashboard | undefined,
   LaurelError | CommandFailed,
-  Engine | Accounts | ApiKeys | Scope.Scope
+  Engine | Accounts | ApiKeys | Projects | Scope.Scope
 > {
   if (config.dashboard === "off") return undefined
   const [{ makeDashboard }, { openAccounts }] = yield* Effect.promise(() =>
@@ -32,9 +33,10 @@ export const openDashboard = Effect.fnUntraced(function* (
   )
   const engine = yield* Engine
   const keys = yield* ApiKeys
+  const projects = yield* Projects
   const { admin, audit, people } = yield* openAccounts(config)
   const { dashboardInsecure: insecure, publicUrl } = config
-  const pages = makeDashboard({ engine, people, keys, audit, publicUrl, insecure })
+  const pages = makeDashboard({ engine, people, keys, projects, audit, publicUrl, insecure })
   return { accounts: admin, pages, setupToken: yield* people.setUp }
 })
 

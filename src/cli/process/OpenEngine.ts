@@ -6,6 +6,7 @@ import { Cause, Clock, Context, Effect, type Scope } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import * as AccountsLive from "../../accounts/AccountsLive.ts"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
+import type { Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
@@ -29,7 +30,7 @@ import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 
 export interface Opened {
-  readonly services: Context.Context<Engine | Accounts | ApiKeys>
+  readonly services: Context.Context<Engine | Accounts | ApiKeys | Projects>
   readonly recovered: RecoveryReport
   /** Delivers webhooks, from now on until the scope closes. */
   readonly deliver: Effect.Effect<DeliveryLog["Service"], CommandFailed, Scope.Scope>

@@ -1,8 +1,9 @@
 /** The ways in: the setup of the first owner, links to join and to reset, signing in and out, confirming. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
+
 import type { Proof } from "../../accounts/people/People.ts"
-import { roleIn } from "../../domain/accounts/Account.ts"
+
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { MemberVisit, Route, Visit } from "../request/Route.ts"
@@ -208,24 +209,6 @@ ${passkeyButton(visit, { kind: "get", label: "Confirm with a passkey", options: 
 
 export const entranceRoutes: ReadonlyArray<Route> = [
   ...linkPages.flatMap(linkRoutes),
-  {
-    method: "GET",
-    path: "",
-    access: "member",
-    answer: ({ directory, member, prefix, show }) => {
-      const project = [...directory.projects.values()].find(
-        ({ id }) => roleIn(member.account, id) !== undefined,
-      )
-      return Effect.succeed(
-        project === undefined
-          ? show(
-              "No project yet",
-              html`<p>The command line creates one with its first key: <code>laurel keys create --project NAME --environment sandbox</code></p>`,
-            )
-          : redirect(`${prefix}/${project.name}/sandbox/keys`),
-      )
-    },
-  },
   {
     method: "GET",
     path: "/sign-in",

@@ -2,10 +2,12 @@
 import { Effect } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
+import type { Projects } from "../../accounts/Projects.ts"
 import type { Member, People, SignedIn, Visitor } from "../../accounts/people/People.ts"
 import type { Role } from "../../domain/accounts/Account.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import type { BodyOf, CallParts, OperationName } from "../../http/contract/Operations.ts"
 import type { PageRequest } from "../../http/pages/Pages.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
@@ -24,6 +26,8 @@ export interface Services {
   readonly audit: AuditLog
   /** The actions that the audit log may have, by name. */
   readonly actions: ReadonlyArray<string>
+  readonly projects: Projects["Service"]
+  readonly reads: Pick<Engine["Service"], "readActivity" | "readCounts">
   readonly once: Once
   readonly now: () => number
 }

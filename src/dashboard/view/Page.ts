@@ -30,7 +30,7 @@ export const placePath = (prefix: string, { environment, project }: Place): stri
 /** A link of the side column, marked on its page and on those below it. */
 const link = (frame: Frame, address: string, label: string): Html => {
   const { path, place, prefix } = frame
-  const whole = place !== undefined && address === placePath(prefix, place)
+  const whole = address === prefix || (place !== undefined && address === placePath(prefix, place))
   const below = !whole && path.startsWith(`${address}/`)
   const mark = path === address ? html` aria-current="page"` : below && html` aria-current="true"`
   return html`<li><a href="${address}"${mark}>${label}</a></li>`
@@ -67,16 +67,17 @@ ${
   html`<p class="heading" id="projects">Projects</p><ul aria-labelledby="projects">${projects.map(
     ({ name }) => html`<li>${name}
 <ul>${(["sandbox", "production"] as const).map((environment) =>
-      link(frame, `${prefix}/${name}/${environment}/keys`, environment),
+      link(frame, `${prefix}/${name}/${environment}`, environment),
     )}</ul></li>`,
   )}</ul>`
 }
-<ul>${
-    account?.access.owner === true && [
-      link(frame, `${prefix}/team`, "Team"),
-      link(frame, `${prefix}/log`, "Log"),
-    ]
-  }
+<ul>${link(frame, prefix, "Projects")}
+${
+  account?.access.owner === true && [
+    link(frame, `${prefix}/team`, "Team"),
+    link(frame, `${prefix}/log`, "Log"),
+  ]
+}
 ${link(frame, `${prefix}/account`, "Account")}
 <li><a href="/docs">API reference</a></li></ul>
 <form method="post" action="${prefix}/sign-out"><button class="quiet">Sign out ${account?.name}</button></form>

@@ -6,9 +6,11 @@ import type { DirectoryState } from "../project/Directory.ts"
 import { refuse } from "../values/Errors.ts"
 import type { Decided } from "./Decided.ts"
 import { decideKeys, type KeyCommand } from "./decideKeys.ts"
+import { decideProjects, type ProjectsCommand } from "./decideProjects.ts"
 
 export type DirectoryCommand =
   | AccountCommand
+  | ProjectsCommand
   | KeyCommand
   /** Stores the secret for the hashes of all keys; once per data directory. */
   | { readonly kind: "createDirectory"; readonly hashSecret: string }
@@ -32,6 +34,11 @@ export const decideDirectory = (
       return decideKeys(state, command, now)
     case "heartbeat":
       return Result.succeed([])
+    case "createProject":
+    case "renameProject":
+    case "archiveProject":
+    case "unarchiveProject":
+      return decideProjects(state, command, now)
     default:
       return decideAccounts(state, state.projects, command, now)
   }

@@ -11,7 +11,6 @@ import {
   isKeyInForce,
   type Project,
   projectNamed,
-  projectNamePattern,
   type RotationOverlap,
   rotationOverlapMs,
   tierRequestsPerMinute,
@@ -20,6 +19,7 @@ import { normalRestrictions, restrictionFaults } from "../project/keyRestriction
 import type { DirectoryFact } from "../record/Record.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import { callerIdFault } from "../values/Ids.ts"
+import { newProject, projectNameFaults } from "./decideProjects.ts"
 
 export type KeyCommand =
   /** Creates the key, and its project if no project has this name. */
@@ -86,10 +86,14 @@ const createKey = (
   if (Result.isFailure(asker)) return Result.fail(asker.failure)
   const faults = keyFaults(command, now)
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
-  if (known === undefined && state.projects.size >= limits.projectsMax) {
-    return quotaExceeded(limits.projectsMax, "projects")
+  if (known?.archivedAt !== undefined) {
+    return refuse("conflict", `Project ${projectName} is archived. Unarchive it first.`)
   }
-  const project = known ?? { id: command.projectId, name: projectName, createdAt: now }
+  const made = known
+    ? Result.succeed(known)
+    : newProject(state, { id: command.projectId, name: projectName }, now)
+  if (Result.isFailure(made)) return Result.fail(made.failure)
+  const project = made.success
   const key: ApiKey = {
     ...wish,
     name: name ?? `${wish.scope} key`,
@@ -185,12 +189,7 @@ const keyFaults = (
   { key, projectName }: Extract<KeyCommand, { readonly kind: "createKey" }>,
   now: number,
 ): ReadonlyArray<Fault> => {
-  const faults: Array<Fault> = []
-  if (!projectNamePattern.test(projectName)) {
-    const detail =
-      "must be 1 to 63 lower-case letters, digits or dashes, and begin with a letter or digit"
-    faults.push({ pointer: "/project", code: "invalid_format", detail })
-  }
+  const faults = [...projectNameFaults(projectName, "/project")]
   const nameFault =
     key.name === undefined
       ? undefined

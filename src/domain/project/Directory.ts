@@ -27,8 +27,11 @@ export const projectNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/
 
 export interface Project {
   readonly id: string
+  /** Part of the addresses of its pages; unique. */
   readonly name: string
   readonly createdAt: number
+  /** Since when its keys are refused; absent while the project is in use. */
+  readonly archivedAt?: number
 }
 
 /** Times are epoch milliseconds. `hint` is the start of the key's text, for lists. Keys made before names have no optional member. */
@@ -99,6 +102,10 @@ export const emptyDirectory: DirectoryState = {
 /** The stored name of an environment: `prj_…:sandbox`. */
 export const environmentId = (projectId: string, environment: EnvironmentName): string =>
   `${projectId}:${environment}`
+
+/** Whether the project of a key is archived. */
+export const isArchived = ({ projects }: DirectoryState, { projectId }: ApiKey): boolean =>
+  projects.get(projectId)?.archivedAt !== undefined
 
 export const projectNamed = (state: DirectoryState, name: string): Project | undefined => {
   for (const project of state.projects.values()) if (project.name === name) return project

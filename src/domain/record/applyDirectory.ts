@@ -1,8 +1,14 @@
 /** How the facts of a record change the directory. */
 import { limits } from "../../Limits.ts"
 import { applyAccountFacts, isAccountFact } from "../accounts/AccountFact.ts"
-import { type ApiKey, type DirectoryState, isKeyInForce, keyEndsAt } from "../project/Directory.ts"
-import type { JournalRecord } from "./Record.ts"
+import {
+  type ApiKey,
+  type DirectoryState,
+  isKeyInForce,
+  keyEndsAt,
+  type Project,
+} from "../project/Directory.ts"
+import type { FactOf, JournalRecord } from "./Record.ts"
 
 export const applyDirectory = (state: DirectoryState, record: JournalRecord): DirectoryState => {
   let { hashSecret, projects, keys } = state
@@ -14,6 +20,15 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
       case "project.created":
         projects = new Map(projects).set(fact.project.id, fact.project)
         break
+      case "project.renamed":
+      case "project.archived":
+      case "project.unarchived": {
+        const project = projects.get(fact.projectId)
+        if (project !== undefined) {
+          projects = new Map(projects).set(project.id, changedProject(project, fact, record.at))
+        }
+        break
+      }
       case "key.created":
         keys = changed(keys, record.at, fact.key)
         break
@@ -54,4 +69,14 @@ const changed = (keys: Keys, at: number, ...some: ReadonlyArray<ApiKey>): Keys =
   ended.sort((one, other) => keyEndsAt(one) - keyEndsAt(other))
   for (const { id } of ended.slice(0, surplus)) next.delete(id)
   return next
+}
+
+const changedProject = (
+  { archivedAt, ...project }: Project,
+  fact: FactOf<"project.renamed" | "project.archived" | "project.unarchived">,
+  at: number,
+): Project => {
+  if (fact.kind === "project.archived") return { ...project, archivedAt: at }
+  if (fact.kind === "project.unarchived") return project
+  return { ...project, name: fact.name, ...(archivedAt !== undefined && { archivedAt }) }
 }

@@ -19,6 +19,7 @@ import { Boards } from "../boards/Boards.ts"
 import { decodeDirectory, decodeProject, encodeDirectory, encodeProject } from "../records/Codec.ts"
 import { decodeUser, encodeUser } from "../records/UserCodec.ts"
 import { Agenda, dueSecond } from "../time/Agenda.ts"
+import { Activity } from "./Activity.ts"
 import { Actor, type ActorKind, type AnyActor } from "./Actor.ts"
 import { Counts } from "./Counts.ts"
 import { UnsnapshottedUsers } from "./UnsnapshottedUsers.ts"
@@ -53,6 +54,7 @@ export class Environment {
   readonly agenda: Agenda
   readonly #options: EnvironmentOptions
   readonly counts = new Counts()
+  readonly activity = new Activity()
   readonly fresh = new UnsnapshottedUsers()
   readonly #userKind: UserActor["kind"]
 
@@ -200,10 +202,11 @@ export class Environments {
   }
 
   /** Counts a record that is durable, or was found in the journal; the actor's durable state may not have it yet. */
-  durable({ facts, subject }: JournalRecord): void {
+  durable({ at, cause, facts, subject }: JournalRecord): void {
     if (subject.actor !== "user") return
-    const { counts, fresh } = this.of(subject.environment)
+    const { activity, counts, fresh } = this.of(subject.environment)
     counts.fold(facts)
+    if (cause.kind === "event") activity.count(at)
     if (facts[0]?.kind === "user.created") fresh.add(subject.userId)
   }
 

@@ -1,0 +1,79 @@
+/** How an environment does: events a minute, users, the week's best, webhooks that fail, and what to set up next. */
+import { Effect } from "effect"
+import { environmentId } from "../../domain/project/Directory.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { PlaceVisit, Route } from "../request/Route.ts"
+import { bars } from "../view/Charts.ts"
+import { type Html, html } from "../view/Html.ts"
+import { properties, table } from "../view/Lists.ts"
+import type { Reply } from "../view/Replies.ts"
+
+const path = "/:project/:environment"
+const shownUsers = "5"
+const shownWebhooks = "100"
+
+const overviewPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, base, place, reads, show } = visit
+  const environment = environmentId(place.project.id, place.environment)
+  const { users } = yield* reads.readCounts(environment)
+  const perMinute = yield* reads.readActivity(environment)
+  const today = yield* ask("leaderboard.get", { query: { window: "daily", limit: "1" } })
+  const week = yield* ask("leaderboard.get", { query: { window: "weekly", limit: shownUsers } })
+  const rules = yield* ask("rules.list", { query: { limit: "1" } })
+  const { webhooks } = yield* ask("webhooks.list", { query: { limit: shownWebhooks } })
+  const lastHour = perMinute.reduce((sum, events) => sum + events, 0)
+  const stopped = webhooks.filter(({ disabledReason }) =>
+    ["failing", "gone"].includes(disabledReason ?? ""),
+  )
+  return show(
+    `${place.project.name}, ${place.environment}`,
+    html`${stopped.map(
+      ({ disabledReason, id, url }) =>
+        html`<p class="alert">The webhook <a href="${base}/webhooks/${id}">${url}</a> is disabled: ${
+          disabledReason === "gone" ? "the receiver answered 410" : "five days of deliveries failed"
+        }.</p>`,
+    )}
+${properties([
+  ["Users", users],
+  ["Users with xp today", today.total],
+  ["Users with xp this week", week.total],
+  ["Events in the last hour", lastHour],
+  ["Events in the last full minute", perMinute.at(-2)],
+])}
+<h2>Events a minute</h2>
+${
+  lastHour === 0
+    ? html`<p>No event in the last hour.</p>`
+    : html`${bars(`Events a minute over the last ${perMinute.length} minutes, at most ${Math.max(...perMinute)}`, perMinute)}
+<p class="hint">The last ${perMinute.length} minutes, counted since the server started. Highest bar: ${Math.max(...perMinute)}.</p>`
+}
+${users === 0 || rules.total === 0 ? nextSteps(base, users > 0, rules.total > 0) : undefined}
+${
+  week.entries.length > 0 &&
+  html`<h2>Most xp this week</h2>
+${table(
+  "Most xp this week",
+  ["Rank", "User", "Xp", "Level"],
+  week.entries.map(({ displayName, level, rank, userId, xp }) => [
+    rank,
+    html`<a href="${base}/users/${encodeURIComponent(userId)}"><bdi>${displayName ?? userId}</bdi></a>`,
+    xp,
+    level,
+  ]),
+)}
+<p><a href="${base}/leaderboard?window=weekly">To the leaderboard</a></p>`
+}`,
+  )
+})
+
+const nextSteps = (base: string, hasUsers: boolean, hasRules: boolean): Html =>
+  html`<h2>What to do next</h2><ul>
+${!hasRules && html`<li><a href="${base}/rules">Create a rule</a>, to say which action earns xp.</li>`}
+${!hasUsers && html`<li><a href="${base}/keys">Create an API key</a>, and send the first event with it.</li>`}
+${!hasUsers && html`<li><a href="${base}/live">Watch</a> events as they arrive.</li>`}</ul>`
+
+export const overviewRoutes: ReadonlyArray<Route> = [
+  { method: "GET", path, access: "project", role: "viewer", answer: overviewPage },
+]

@@ -1,0 +1,104 @@
+/** Decides commands to the directory about projects: owners and the command line create, rename and archive them. */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import type { Asker } from "../accounts/AccountCommand.ts"
+import { asks, ownerAsks, quotaExceeded } from "../accounts/decisions.ts"
+import {
+  type DirectoryState,
+  type Project,
+  projectNamed,
+  projectNamePattern,
+} from "../project/Directory.ts"
+import type { Fact } from "../record/Record.ts"
+import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
+import type { Decided } from "./Decided.ts"
+
+export type ProjectsCommand =
+  | {
+      readonly kind: "createProject"
+      readonly by: Asker
+      readonly project: Pick<Project, "id" | "name">
+    }
+  | {
+      readonly kind: "renameProject"
+      readonly by: Asker
+      readonly projectId: string
+      readonly name: string
+    }
+  /** Its keys are refused until it is unarchived; nothing is deleted. The asking session must be confirmed. */
+  | { readonly kind: "archiveProject"; readonly by: Asker; readonly projectId: string }
+  | { readonly kind: "unarchiveProject"; readonly by: Asker; readonly projectId: string }
+
+export const decideProjects = (
+  state: DirectoryState,
+  command: ProjectsCommand,
+  now: number,
+): Decided => {
+  const asked = command.kind === "archiveProject" ? ownerAsks : ownerOnly
+  return Result.flatMap<unknown, LaurelError, ReadonlyArray<Fact>, LaurelError>(
+    asked(state, command.by, now),
+    () => decide(state, command, now),
+  )
+}
+
+const decide = (state: DirectoryState, command: ProjectsCommand, now: number): Decided => {
+  if (command.kind === "createProject") {
+    return Result.map(newProject(state, command.project, now), (project) => [
+      { kind: "project.created", project },
+    ])
+  }
+  const { projectId } = command
+  const project = state.projects.get(projectId)
+  if (project === undefined) return projectNotFound
+  if (command.kind === "renameProject") {
+    const { name } = command
+    if (name === project.name) return Result.succeed([])
+    return Result.map(freeName(state, name), () => [{ kind: "project.renamed", projectId, name }])
+  }
+  const archived = command.kind === "archiveProject"
+  if (archived === (project.archivedAt !== undefined)) return Result.succeed([])
+  return Result.succeed([{ kind: archived ? "project.archived" : "project.unarchived", projectId }])
+}
+
+/** A new project of this name, where the name is well-formed and free, and there is room for one more. */
+export const newProject = (
+  state: DirectoryState,
+  { id, name }: Pick<Project, "id" | "name">,
+  now: number,
+): Result.Result<Project, LaurelError> =>
+  Result.flatMap(freeName(state, name), () =>
+    state.projects.size >= limits.projectsMax
+      ? quotaExceeded(limits.projectsMax, "projects")
+      : Result.succeed({ id, name, createdAt: now }),
+  )
+
+const freeName = (state: DirectoryState, name: string): Result.Result<void, LaurelError> => {
+  const faults = projectNameFaults(name, "/name")
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  return projectNamed(state, name) === undefined
+    ? Result.void
+    : refuse("conflict", `A project has the name ${name} already.`)
+}
+
+export const projectNameFaults = (name: string, pointer: string): ReadonlyArray<Fault> => {
+  if (projectNamePattern.test(name)) return []
+  const detail =
+    "must be 1 to 63 lower-case letters, digits or dashes, and begin with a letter or digit"
+  return [{ pointer, code: "invalid_format", detail }]
+}
+
+/** An owner asks, or the command line. */
+const ownerOnly = (
+  state: DirectoryState,
+  by: Asker,
+  now: number,
+): Result.Result<unknown, LaurelError> => {
+  if (by === "operator") return Result.void
+  return Result.flatMap(asks(state, by, now), ({ account }) =>
+    account.access.owner
+      ? Result.void
+      : refuse("insufficient_role", "Only an owner may manage projects."),
+  )
+}
+
+const projectNotFound = refuse("project_not_found", "No project has this id.")

@@ -1,0 +1,81 @@
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Browser, type DashboardServer, startDashboard } from "../fixture.ts"
+
+let server: DashboardServer
+let owner: Browser
+
+const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
+const projectId = async (name: string): Promise<string | undefined> => {
+  const { projects } = await run(server.engine.readDirectory)
+  return [...projects.values()].find((project) => project.name === name)?.id
+}
+const track = (key: string) =>
+  fetch(`${server.url}/v1/events`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ userId: "ada", action: "LESSON_DONE" }),
+  }).then(({ status }) => status)
+
+beforeAll(async () => {
+  server = await startDashboard()
+  owner = await server.owner()
+})
+afterAll(() => server.stop())
+
+describe("Projects", () => {
+  it("are explained while there is none, and created by a form that marks a wrong name", async () => {
+    expect((await owner.get("/dashboard")).text).toContain("A project is one app or product.")
+    const wrong = await owner.post("/dashboard/projects", { name: "My Shop" })
+    expect(wrong.status).toBe(400)
+    expect(wrong.text).toMatch(/<input id="name"[^>]* value="My Shop"[^>]* aria-invalid="true"/)
+    const { location, status } = await owner.post("/dashboard/projects", { name: "shop" })
+    expect([status, location]).toEqual([303, "/dashboard"])
+    const { text } = await owner.get("/dashboard")
+    expect(text).toContain('href="/dashboard/shop/sandbox"')
+    expect(text).toContain('href="/dashboard/shop/production"')
+    const again = await owner.post("/dashboard/projects", { name: "shop" })
+    expect(again.text).toContain("A project has the name shop already.")
+  })
+
+  it("keep keys and data under a new name; only the addresses change", async () => {
+    await owner.post("/dashboard/projects", { name: "before" })
+    const wish = { project: "before", environment: "sandbox", scope: "full", tier: "free" } as const
+    const { key } = await run(server.keys.create(wish))
+    expect(await track(key)).toBe(200)
+    const id = await projectId("before")
+    await owner.post(`/dashboard/projects/${id}/rename`, { name: "after" })
+    expect(await track(key)).toBe(200)
+    expect((await owner.get("/dashboard/before/sandbox")).status).toBe(404)
+    const { text } = await owner.get("/dashboard/after/sandbox")
+    expect(text).toMatch(/Users<\/dt><dd>1</)
+    expect(text).toMatch(/Events in the last hour<\/dt><dd>2</)
+  })
+
+  it("are archived once their name is typed: keys are refused at once, and work again after unarchiving", async () => {
+    await owner.post("/dashboard/projects", { name: "old" })
+    const wish = { project: "old", environment: "production", scope: "full", tier: "free" } as const
+    const { id: keyId, key } = await run(server.keys.create(wish))
+    const id = await projectId("old")
+    const archive = `/dashboard/projects/${id}/archive`
+    const mistyped = await owner.post(archive, { typed: "odl" })
+    expect(mistyped.text).toContain("The name that you typed is not the project&#39;s.")
+    expect(await track(key)).toBe(200)
+    expect((await owner.post(archive, { typed: "old" })).status).toBe(303)
+    expect(await track(key)).toBe(401)
+    expect((await owner.get("/dashboard/old/production/keys")).status).toBe(404)
+    expect((await owner.post(`/dashboard/old/production/keys/${keyId}/revoke`)).status).toBe(404)
+    await owner.post(`/dashboard/projects/${id}/unarchive`)
+    expect(await track(key)).toBe(200)
+    expect((await owner.get("/dashboard/old/production/keys")).status).toBe(200)
+  })
+
+  it("are archived only by somebody who has confirmed lately", async () => {
+    await owner.post("/dashboard/projects", { name: "kept" })
+    const id = await projectId("kept")
+    server.clock.set("2026-11-22T11:00:00Z")
+    const { location } = await owner.post(`/dashboard/projects/${id}/archive`, { typed: "kept" })
+    expect(location).toMatch(/^\/dashboard\/confirm/)
+    expect((await owner.get("/dashboard/kept/sandbox")).status).toBe(200)
+  })
+})

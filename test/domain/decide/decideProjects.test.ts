@@ -1,0 +1,158 @@
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import type { Asker } from "../../../src/domain/accounts/AccountCommand.ts"
+import { decideDirectory } from "../../../src/domain/decide/Directory.ts"
+import type { ProjectsCommand } from "../../../src/domain/decide/decideProjects.ts"
+import {
+  type DirectoryState,
+  emptyDirectory,
+  projectNamed,
+} from "../../../src/domain/project/Directory.ts"
+import { applyDirectory } from "../../../src/domain/record/applyDirectory.ts"
+import { limits } from "../../../src/Limits.ts"
+
+const now = 1_000_000
+const account = (id: string, owner: boolean) => ({
+  id,
+  email: `${id}@example.com`,
+  name: id,
+  password: "$argon2id$",
+  passkeys: [],
+  access: { owner, projects: [] },
+  createdAt: 0,
+})
+const session = (id: string, accountId: string, confirmedAt: number) => ({
+  id,
+  accountId,
+  hash: id,
+  agent: "",
+  address: "",
+  createdAt: now,
+  usedAt: now,
+  confirmedAt,
+})
+const longAgo = now - limits.sessionConfirmedMs
+const peopled: DirectoryState = {
+  ...emptyDirectory,
+  accounts: new Map([
+    ["ada", account("ada", true)],
+    ["bob", account("bob", false)],
+  ]),
+  sessions: new Map([
+    ["ses_ada", session("ses_ada", "ada", now)],
+    ["ses_late", session("ses_late", "ada", longAgo)],
+    ["ses_bob", session("ses_bob", "bob", now)],
+  ]),
+}
+const owner: Asker = { sessionId: "ses_ada" }
+
+const after = (state: DirectoryState, command: ProjectsCommand, at = now): DirectoryState =>
+  applyDirectory(state, {
+    sequence: state.sequence + 1,
+    at,
+    subject: { actor: "directory" },
+    cause: { kind: "request" },
+    facts: Result.getOrThrow(decideDirectory(state, command, at)),
+  })
+const refusal = (state: DirectoryState, command: ProjectsCommand) =>
+  Result.getOrThrow(Result.flip(decideDirectory(state, command, now)))
+
+const create = (name: string, id = `prj_${name}`, by: Asker = owner): ProjectsCommand => ({
+  kind: "createProject",
+  by,
+  project: { id, name },
+})
+
+describe("Projects of the directory", () => {
+  it("are created, renamed, archived and unarchived by an owner and by the command line", () => {
+    for (const by of [owner, "operator"] as const) {
+      let state = after(peopled, create("shop", "prj_a", by))
+      expect(projectNamed(state, "shop")).toEqual({ id: "prj_a", name: "shop", createdAt: now })
+      state = after(state, { kind: "archiveProject", by, projectId: "prj_a" }, now + 1)
+      state = after(state, { kind: "renameProject", by, projectId: "prj_a", name: "store" })
+      expect(state.projects.get("prj_a")).toEqual({
+        id: "prj_a",
+        name: "store",
+        createdAt: now,
+        archivedAt: now + 1,
+      })
+      state = after(state, { kind: "unarchiveProject", by, projectId: "prj_a" })
+      expect(state.projects.get("prj_a")).toEqual({ id: "prj_a", name: "store", createdAt: now })
+    }
+  })
+
+  it("are no business of other accounts, and archived only by a session that was confirmed lately", () => {
+    const state = after(peopled, create("shop", "prj_a"))
+    const commands: ReadonlyArray<(by: Asker) => ProjectsCommand> = [
+      (by) => ({ kind: "createProject", by, project: { id: "prj_b", name: "bank" } }),
+      (by) => ({ kind: "renameProject", by, projectId: "prj_a", name: "store" }),
+      (by) => ({ kind: "archiveProject", by, projectId: "prj_a" }),
+      (by) => ({ kind: "unarchiveProject", by, projectId: "prj_a" }),
+    ]
+    for (const command of commands) {
+      expect(refusal(state, command({ sessionId: "ses_bob" })).code).toBe("insufficient_role")
+      expect(refusal(state, command({ sessionId: "ses_none" })).code).toBe("unauthorized")
+    }
+    const late = { sessionId: "ses_late" }
+    const archive = { kind: "archiveProject", by: late, projectId: "prj_a" } as const
+    expect(refusal(state, archive).code).toBe("confirmation_required")
+    expect(after(state, { ...archive, kind: "unarchiveProject" }).projects.size).toBe(1)
+  })
+
+  it("have well-formed names of their own, also beside archived projects", () => {
+    let state = after(peopled, create("shop", "prj_a"))
+    state = after(state, create("bank", "prj_b"))
+    state = after(state, { kind: "archiveProject", by: owner, projectId: "prj_a" })
+    const rename = (name: string): ProjectsCommand => ({
+      kind: "renameProject",
+      by: owner,
+      projectId: "prj_b",
+      name,
+    })
+    expect(refusal(state, create("shop", "prj_c")).code).toBe("conflict")
+    expect(refusal(state, rename("shop")).code).toBe("conflict")
+    for (const name of ["", "Shop", "-a", "a b", "<b>", "a".repeat(64)]) {
+      expect(refusal(state, rename(name)).errors).toMatchObject([{ pointer: "/name" }])
+      expect(refusal(state, create(name)).errors).toMatchObject([{ pointer: "/name" }])
+    }
+    expect(projectNamed(after(state, rename("a".repeat(63))), "a".repeat(63))?.id).toBe("prj_b")
+    expect(Result.getOrThrow(decideDirectory(state, rename("bank"), now))).toEqual([])
+    const unknown = { kind: "renameProject", by: owner, projectId: "prj_x", name: "x" } as const
+    expect(refusal(state, unknown).code).toBe("project_not_found")
+  })
+
+  it(`are at most ${limits.projectsMax}`, () => {
+    const projects = new Map(
+      Array.from({ length: limits.projectsMax - 1 }, (_, index) => {
+        const name = `p${index}`
+        return [name, { id: name, name, createdAt: 0 }] as const
+      }),
+    )
+    const full = after({ ...peopled, projects }, create("last"))
+    expect(full.projects.size).toBe(limits.projectsMax)
+    expect(refusal(full, create("more")).code).toBe("quota_exceeded")
+  })
+
+  it("take no new key while they are archived", () => {
+    let state = after(peopled, create("shop", "prj_a"))
+    state = after(state, { kind: "archiveProject", by: owner, projectId: "prj_a" })
+    const key = {
+      id: "key_a",
+      environment: "sandbox",
+      scope: "full",
+      tier: "free",
+      requestsPerMinute: 100,
+      hash: "",
+      hint: "",
+    } as const
+    const asked = {
+      kind: "createKey",
+      by: "operator",
+      projectId: "prj_z",
+      projectName: "shop",
+      key,
+    } as const
+    const refused = Result.getOrThrow(Result.flip(decideDirectory(state, asked, now)))
+    expect(refused.detail).toBe("Project shop is archived. Unarchive it first.")
+  })
+})
