@@ -3,6 +3,8 @@ const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
 export const httpLimits = {
+  /** Addresses of `X-Forwarded-For` that are looked at, from its end. */
+  forwardedHopsMax: 32,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   /** Idle timeout of connections: longer than that of proxies, so that none sends into a closing connection. */

@@ -9,6 +9,7 @@ import "../limitRelations.ts"
 import { archiveKeptMs } from "../storage/archive/ArchiveRetention.ts"
 import { defaultSchedule } from "../webhooks/endpoint/RetrySchedule.ts"
 import {
+  addressRanges,
   cidrs,
   duration,
   durationOrOff,
@@ -55,6 +56,12 @@ const settings = {
     `${limits.keepAliveTimeoutMs / 1_000} seconds`,
     duration(1_000, 3_600_000),
     "Idle timeout of connections; set it above the idle timeout of a proxy in front",
+  ),
+  trustedProxies: setting(
+    "LAUREL_TRUSTED_PROXIES",
+    "",
+    addressRanges,
+    "Addresses and ranges of proxies whose X-Forwarded-For is believed, comma-separated; none: the client's address is that of the connection",
   ),
   publicUrl: setting(
     "LAUREL_PUBLIC_URL",

@@ -1,6 +1,8 @@
 /** Parsers of settings: each returns the value of a variable's text, or the rule that the text breaks. */
 import { isIP } from "node:net"
 import { Duration, type LogLevel, Option, Result } from "effect"
+import { AddressRanges } from "../accounts/AddressRanges.ts"
+import { normalCidr } from "../domain/project/keyRestrictions.ts"
 import { limits } from "../Limits.ts"
 import { parseSchedule, type RetrySchedule } from "../webhooks/endpoint/RetrySchedule.ts"
 import { AllowedRanges } from "../webhooks/send/AddressGuard.ts"
@@ -68,6 +70,15 @@ export const cidrs: Parse<AllowedRanges> = (text) => {
   } catch {
     return Result.fail("must be comma-separated CIDRs, such as 10.1.0.0/16,fd00::/8")
   }
+}
+
+/** `undefined` for none. */
+export const addressRanges: Parse<AddressRanges | undefined> = (text) => {
+  if (text === "") return Result.succeed(undefined)
+  const ranges = text.split(",").map((part) => normalCidr(part.trim()))
+  return ranges.every((cidr) => cidr !== undefined)
+    ? Result.succeed(new AddressRanges(ranges))
+    : Result.fail("must be comma-separated addresses or ranges, such as 10.0.0.5,fd00::/8")
 }
 
 export const webAddress: Parse<string | undefined> = (text) => {

@@ -21,6 +21,7 @@ describe("The configuration", () => {
       host: "127.0.0.1",
       port: 8080,
       keepAliveMs: 65_000,
+      trustedProxies: undefined,
       publicUrl: undefined,
       dashboard: "on",
       dashboardInsecure: false,
@@ -60,6 +61,7 @@ describe("The configuration", () => {
       LAUREL_DURABILITY: "relaxed",
       LAUREL_SNAPSHOT_INTERVAL: "2 minutes",
       LAUREL_WEBHOOK_ALLOW_CIDR: "10.1.0.0/16, fd00::/8",
+      LAUREL_TRUSTED_PROXIES: "192.0.2.1, ::1, fd00::/8",
       LAUREL_WEBHOOK_REQUIRE_HTTPS: "false",
       LAUREL_WEBHOOK_RETRY_SCHEDULE: "0, 5,60",
       LAUREL_WEBHOOK_RETENTION: "2 days",
@@ -91,6 +93,10 @@ describe("The configuration", () => {
     expect(config.webhookAllowedRanges.includes("10.1.2.3")).toBe(true)
     expect(config.webhookAllowedRanges.includes("fd12::1")).toBe(true)
     expect(config.webhookAllowedRanges.includes("10.2.0.1")).toBe(false)
+    const trusted = ["192.0.2.1", "192.0.2.2", "::1", "fd12::1"].filter((address) =>
+      config.trustedProxies?.includes(address),
+    )
+    expect(trusted).toEqual(["192.0.2.1", "::1", "fd12::1"])
   })
 
   it("keeps each header field of a collector, also one with a name that objects inherit", () => {
@@ -110,6 +116,7 @@ describe("The configuration", () => {
       LAUREL_SNAPSHOT_INTERVAL: "30",
       LAUREL_RESIDENT_USERS_MAX: "-1",
       LAUREL_WEBHOOK_ALLOW_CIDR: "10.0.0.0/33",
+      LAUREL_TRUSTED_PROXIES: "10.0.0.0/8, proxy.internal",
       LAUREL_LOG_LEVEL: "loud",
       LAUREL_OTLP_ENDPOINT: "collector:4318",
       LAUREL_OTLP_HEADERS: "a-secret-without-a-name",
@@ -117,6 +124,7 @@ describe("The configuration", () => {
     expect(faults).toEqual([
       'LAUREL_HOST is "not a host": it must be an IP address or a host name.',
       'LAUREL_PORT is "65536": it must be a whole number from 0 to 65535.',
+      'LAUREL_TRUSTED_PROXIES is "10.0.0.0/8, proxy.internal": it must be comma-separated addresses or ranges, such as 10.0.0.5,fd00::/8.',
       'LAUREL_ADMIN_PORT is "8080.5": it must be a whole number from 0 to 65535.',
       'LAUREL_DURABILITY is "FSYNC": it must be one of fsync, relaxed.',
       'LAUREL_SNAPSHOT_INTERVAL is "30": it must be a duration such as "30 seconds", from 100ms to 1d.',
@@ -210,6 +218,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(29)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(30)
   })
 })

@@ -1,6 +1,7 @@
 /** Who may ask, how often, and what every reply says about that. */
 import { Cause, Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
 import { limits } from "../../src/Limits.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -100,6 +101,89 @@ describe("a key", () => {
         if (!allowed) expect([status, json.code]).toEqual([403, "insufficient_scope"])
       }
     }
+  })
+})
+
+describe("a key that may be used from somewhere only", () => {
+  const ranges = (...cidrs: ReadonlyArray<string>) => ({
+    origins: undefined,
+    addresses: new AddressRanges(cidrs),
+  })
+  const pages = (...origins: ReadonlyArray<string>) => ({
+    origins: new Set(origins),
+    addresses: undefined,
+  })
+
+  it("is refused from another address, which takes nothing from its rate limit", async () => {
+    const restrictions = ranges("127.0.0.2/32", "::/0")
+    const key = server.accounts.addKey("lk_test_elsewhere", { restrictions, limit: 1 })
+    for (let asked = 0; asked < 3; asked++) {
+      const { headers, json, status } = await server.call("POST", "/v1/events", {
+        key,
+        body: event,
+      })
+      expect([status, json.code]).toEqual([403, "address_not_allowed"])
+      expect(json.detail).toContain("127.0.0.1")
+      expect(Object.keys(headers).filter((name) => name.includes("ratelimit"))).toEqual([])
+    }
+    const here = ranges("127.0.0.0/8")
+    const good = server.accounts.addKey("lk_test_here", { restrictions: here, limit: 1 })
+    expect((await get("/v1/leaderboard", good)).status).toBe(200)
+  })
+
+  it("does not believe an X-Forwarded-For unless the peer is a trusted proxy", async () => {
+    const restrictions = ranges("198.51.100.0/24")
+    const key = server.accounts.addKey("lk_test_office", { restrictions })
+    for (const forwarded of ["198.51.100.7", "::ffff:198.51.100.7", "x".repeat(8_192)]) {
+      const reply = await get("/v1/leaderboard", key, { "x-forwarded-for": forwarded })
+      expect(reply.json.code).toBe("address_not_allowed")
+    }
+    const behind = await startServer({ trustedProxies: new AddressRanges(["127.0.0.1/32"]) })
+    try {
+      behind.accounts.addKey("lk_test_office", { restrictions })
+      const ask = async (forwarded: string) =>
+        (
+          await behind.call("GET", "/v1/leaderboard", {
+            key,
+            headers: { "x-forwarded-for": forwarded },
+          })
+        ).status
+      expect(await ask("198.51.100.7")).toBe(200)
+      expect(await ask("203.0.113.1, 198.51.100.7")).toBe(200)
+      expect(await ask("198.51.100.7, 203.0.113.1")).toBe(403)
+      expect(await ask("garbage")).toBe(403)
+      // A connection that is kept is asked again for each request.
+      expect([await ask("203.0.113.1"), await ask("198.51.100.7")]).toEqual([403, 200])
+    } finally {
+      await behind.stop()
+    }
+  })
+
+  it("is refused to pages of other origins, and knows no page where there is no Origin", async () => {
+    const restrictions = pages("https://app.example:8443", "http://localhost:5173")
+    const key = server.accounts.addKey("lk_test_pages", { restrictions })
+    const ask = (origin?: string) =>
+      get("/v1/leaderboard", key, origin === undefined ? {} : { origin })
+    expect((await ask()).status).toBe(200)
+    for (const origin of ["https://app.example:8443", "http://localhost:5173"]) {
+      expect((await ask(origin)).status).toBe(200)
+    }
+    for (const origin of [
+      "null",
+      "https://app.example",
+      "http://app.example:8443",
+      "https://x.app.example:8443",
+      "https://app.example:8443.evil.example",
+      "HTTPS://APP.EXAMPLE:8443",
+      "https://app.example:8443, https://app.example:8443",
+      "x".repeat(8_000),
+    ]) {
+      const { json, status, text } = await ask(origin)
+      expect([origin, status, json.code]).toEqual([origin, 403, "origin_not_allowed"])
+      expect(text.length).toBeLessThan(1_000)
+    }
+    const open = server.accounts.addKey("lk_test_open")
+    expect((await get("/v1/leaderboard", open, { origin: "null" })).status).toBe(200)
   })
 })
 

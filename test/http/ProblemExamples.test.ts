@@ -1,5 +1,6 @@
 /** The examples of problems say what the server says: each of these is provoked, and compared with its example. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
 import { limits } from "../../src/Limits.ts"
 import { type Json, makeWorld, type RealIds } from "./exampleWorld.ts"
 import { type CallOptions, type Reply, startServer, type TestServer } from "./fixture.ts"
@@ -48,6 +49,24 @@ const cases: ReadonlyArray<Case> = [
     "InsufficientScope",
     "insufficient_scope",
     () => send({ key: server.accounts.addKey("lk_test_read", { scope: "read" }), body: event }),
+  ],
+  [
+    "KeyRestricted",
+    "address_not_allowed",
+    () => {
+      const restrictions = { origins: undefined, addresses: new AddressRanges(["10.0.0.0/8"]) }
+      return send({ key: server.accounts.addKey("lk_test_away", { restrictions }), body: event })
+    },
+  ],
+  [
+    "KeyRestricted",
+    "origin_not_allowed",
+    () => {
+      const origins = new Set(["https://app.example"])
+      const restrictions = { origins, addresses: undefined }
+      const key = server.accounts.addKey("lk_test_page", { restrictions })
+      return send({ key, headers: { origin: "https://other.example" }, body: event })
+    },
   ],
   [
     "RateLimited",

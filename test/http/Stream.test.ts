@@ -187,6 +187,18 @@ describe("The stream", () => {
     await client.end
   })
 
+  it("sends no message once its key has ended, however lately it was checked", async () => {
+    const server = await start({ bounds: { streamHeartbeatMs: 60_000 } })
+    const key = server.accounts.addKey("lk_test_short")
+    const client = await openStream(server.url, key)
+    await grant(server, "ada", 1)
+    await atLeast(client, 3)
+    server.accounts.revoke(key)
+    await grant(server, "bob", 1)
+    await client.end
+    expect(kinds(client)).toEqual(["user.created", "xp.earned", "reward.granted"])
+  })
+
   it("ends when its caller sends no more, before or after it has begun", async () => {
     const server = await start({ bounds: { streamsOfEnvironmentMax: 1 } })
     const request = `GET /v1/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${fullKey}\r\n\r\n`

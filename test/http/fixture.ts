@@ -4,7 +4,12 @@ import "effect/schema/SchemaJITCompiler/enable"
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http"
 import { connect, type Socket } from "node:net"
 import { Clock, Context, Deferred, Effect, Exit, Layer, Logger, References, Scope } from "effect"
-import { Accounts, type Caller, type RateLimitState } from "../../src/accounts/Accounts.ts"
+import {
+  Accounts,
+  type Caller,
+  type KeyRestrictions,
+  type RateLimitState,
+} from "../../src/accounts/Accounts.ts"
 import type {
   EnvironmentName,
   Scope as KeyScope,
@@ -36,12 +41,14 @@ export class TestAccounts {
       scope = "full",
       tier = "enterprise",
       limit,
+      restrictions,
     }: {
       readonly environment?: string
       readonly environmentName?: EnvironmentName
       readonly scope?: KeyScope
       readonly tier?: Tier
       readonly limit?: number
+      readonly restrictions?: KeyRestrictions
     } = {},
   ): string {
     this.version++
@@ -52,6 +59,7 @@ export class TestAccounts {
       environment,
       scope,
       tier,
+      restrictions,
     })
     if (limit !== undefined) this.#limits.set(`key_${text}`, { limit, used: 0 })
     return text

@@ -67,6 +67,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       },
       bounds: { erasureMs: erasureMsOf(config), keepAliveTimeoutMs: config.keepAliveMs },
       metrics,
+      trustedProxies: config.trustedProxies,
     }).pipe(
       Effect.provideService(Readiness, readiness),
       Effect.mapError((error) => listenFailure("api", config, error)),

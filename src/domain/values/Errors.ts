@@ -11,6 +11,8 @@ export const errorKinds = {
   malformed_request: { status: 400, title: "Malformed HTTP request" },
   unauthorized: { status: 401, title: "Authentication required" },
   insufficient_scope: { status: 403, title: "Insufficient scope" },
+  address_not_allowed: { status: 403, title: "Address not allowed" },
+  origin_not_allowed: { status: 403, title: "Origin not allowed" },
   insufficient_role: { status: 403, title: "Insufficient role" },
   confirmation_required: { status: 403, title: "Confirmation required" },
   not_found: { status: 404, title: "Not found" },

@@ -106,6 +106,7 @@ export const BadRequest = declare(
 )
 export const Unauthorized = problem("Unauthorized", ["unauthorized"])
 export const InsufficientScope = problem("InsufficientScope", ["insufficient_scope"])
+export const KeyRestricted = problem("KeyRestricted", ["address_not_allowed", "origin_not_allowed"])
 export const UserNotFound = problem("UserNotFound", ["user_not_found"])
 export const QuestNotFound = problem("QuestNotFound", ["quest_not_found"])
 export const RuleNotFound = problem("RuleNotFound", ["rule_not_found"])
@@ -190,6 +191,7 @@ export const readProblems = [
   BadRequest,
   Unauthorized,
   InsufficientScope,
+  KeyRestricted,
   RateLimited,
   InternalError,
   Unavailable,

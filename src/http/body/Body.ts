@@ -8,6 +8,8 @@ import { Result } from "effect"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 
+export const emptyBytes = Buffer.alloc(0)
+
 export const bodyTooLarge = (bytesMax: number): LaurelError =>
   laurelError("body_too_large", `The body may have at most ${bytesMax} bytes.`)
 

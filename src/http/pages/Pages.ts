@@ -8,9 +8,10 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import { limits } from "../../Limits.ts"
-import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts"
+import { announcedBytes, bodyTooLarge, emptyBytes, hasBody, readBody } from "../body/Body.ts"
 import type { PlainReply } from "../contract/Interpreter.ts"
 import type { Operations } from "../contract/Operations.ts"
+import type { ClientAddress } from "../request/ClientAddress.ts"
 import type { Exchange, RunForRequest } from "../request/Exchange.ts"
 import type { StreamedReply, Streams } from "../stream/StreamedReply.ts"
 
@@ -23,7 +24,7 @@ export interface PageRequest {
   readonly query: URLSearchParams
   readonly headers: NodeJS.Dict<string | string[]>
   readonly body: Buffer
-  /** The address of the connection. */
+  /** The client's address (`ClientAddress`). */
   readonly address: string
   readonly requestId: string
 }
@@ -44,6 +45,7 @@ export interface MakePages {
 
 interface Owner {
   readonly isDraining: () => boolean
+  readonly addressOf: ClientAddress
   readonly run: RunForRequest
   readonly streams: Streams
   readonly failed: (exchange: Exchange, cause: Cause.Cause<unknown>) => void
@@ -77,7 +79,7 @@ export class PageRequests {
         "GET, HEAD, POST",
       ])
     } else if (method !== "POST" || !hasBody(request)) {
-      this.#answer(exchange, Buffer.alloc(0))
+      this.#answer(exchange, emptyBytes)
     } else if (announcedBytes(request) > limits.pageBodyBytesMax) {
       this.#refuse(exchange, bodyTooLarge(limits.pageBodyBytesMax))
     } else {
@@ -105,7 +107,7 @@ export class PageRequests {
       query: new URLSearchParams(queryText),
       headers: request.headers,
       body,
-      address: request.socket.remoteAddress ?? "",
+      address: this.#owner.addressOf(request),
       requestId,
     })
     this.#owner.run(answer, requestId).addObserver((exit) => {

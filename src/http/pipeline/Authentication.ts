@@ -4,12 +4,15 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { Accounts, Caller } from "../../accounts/Accounts.ts"
-import { laurelError } from "../../domain/values/Errors.ts"
+import type { AddressRanges } from "../../accounts/AddressRanges.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { type ClientAddress, clientAddress } from "../request/ClientAddress.ts"
 import type { FairShares, Share } from "../request/FairShares.ts"
 import { bearerKey } from "../request/RequestParts.ts"
+import { restrictionRefusal } from "./restrictionRefusal.ts"
 
 /** The same reply for a key that is missing, malformed, unknown or revoked. */
-export const unauthorized = laurelError(
+const unauthorized = laurelError(
   "unauthorized",
   "Send a valid API key as `Authorization: Bearer <key>`.",
 )
@@ -30,9 +33,22 @@ export class Authentication {
   readonly #shares: FairShares
   readonly #remembered = new WeakMap<Socket, Remembered>()
 
-  constructor(accounts: Accounts["Service"], shares: FairShares) {
+  readonly addressOf: ClientAddress
+
+  /** `trusted`: proxies whose `X-Forwarded-For` is believed. */
+  constructor(accounts: Accounts["Service"], shares: FairShares, trusted?: AddressRanges) {
     this.#accounts = accounts
     this.#shares = shares
+    this.addressOf = clientAddress(trusted)
+  }
+
+  /** The caller of a request that may use its key from where it comes; else the refusal. */
+  check(request: IncomingMessage): Known | LaurelError {
+    const known = this.of(request)
+    if (known === undefined) return unauthorized
+    const { restrictions } = known.caller
+    if (restrictions === undefined) return known
+    return restrictionRefusal(restrictions, request, this.addressOf) ?? known
   }
 
   /** The caller of a request; `undefined`: no valid key. */

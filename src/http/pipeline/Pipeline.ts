@@ -5,11 +5,12 @@
  */
 import { Cause, Effect, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
+import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { announcedBytes, bodyTooLarge, hasBody, readBody } from "../body/Body.ts"
+import { announcedBytes, bodyTooLarge, emptyBytes, hasBody, readBody } from "../body/Body.ts"
 import { JsonText } from "../body/JsonText.ts"
 import { acceptable, acceptedMediaType, unsupportedMediaType } from "../body/MediaTypes.ts"
 import type { HttpRoute, PlainReply } from "../contract/Interpreter.ts"
@@ -24,7 +25,7 @@ import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { idempotencyOf } from "../request/RequestParts.ts"
 import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
-import { Authentication, unauthorized } from "./Authentication.ts"
+import { Authentication } from "./Authentication.ts"
 import { OpenRequest } from "./OpenRequest.ts"
 
 export interface PipelineParts {
@@ -35,6 +36,7 @@ export interface PipelineParts {
   readonly metrics: RequestMetrics
   readonly admission?: Admission
   readonly pages?: Pages | undefined
+  readonly trustedProxies?: AddressRanges | undefined
   /** How long a client of a streamed reply may stall. */
   readonly streamStallMs: number
 }
@@ -56,19 +58,20 @@ export class Pipeline implements RequestHandler {
   inFlight = 0
 
   constructor(parts: PipelineParts) {
-    const { accounts, metrics, router, run, streamStallMs } = parts
+    const { accounts, metrics, router, run, streamStallMs, trustedProxies } = parts
     this.#router = router
     this.#accounts = accounts
     this.#run = run
     this.#metrics = metrics
     this.#admission = parts.admission ?? new Admission(limits, () => 0)
-    this.#authentication = new Authentication(accounts, this.#admission.shares)
+    this.#authentication = new Authentication(accounts, this.#admission.shares, trustedProxies)
     this.#streams = new Streams(run, streamStallMs)
     this.#pages =
       parts.pages &&
       new PageRequests(parts.pages, {
         run,
         streams: this.#streams,
+        addressOf: this.#authentication.addressOf,
         isDraining: () => this.draining,
         failed: (exchange, cause) => this.#failed(exchange, cause),
       })
@@ -165,9 +168,9 @@ export class Pipeline implements RequestHandler {
     if (!this.#hasPlace(exchange, bodyBytes)) return
     exchange.inFlight = true
     this.inFlight++
-    const known = this.#authentication.of(exchange.request)
-    if (known === undefined) {
-      exchange.refuse(unauthorized)
+    const known = this.#authentication.check(exchange.request)
+    if ("_tag" in known) {
+      exchange.refuse(known)
       return
     }
     const { caller, share } = known
@@ -183,7 +186,7 @@ export class Pipeline implements RequestHandler {
     open.params = open.part(operation.params(rawParams))
     open.query = open.part(operation.query(exchange.queryText))
     open.headers = open.part(operation.headers(exchange.request))
-    if (operation.mediaTypes.size === 0) this.#withPayload(open, noBody, "")
+    if (operation.mediaTypes.size === 0) this.#withPayload(open, emptyBytes, "")
     else if (operation.bodyOptional && !hasBody(exchange.request)) {
       this.#withPayload(open, emptyBody.body, emptyBody.mediaType)
     } else this.#withBody(open)
@@ -344,5 +347,3 @@ export class Pipeline implements RequestHandler {
     exchange.refuse(internalError)
   }
 }
-
-const noBody = Buffer.alloc(0)

@@ -8,6 +8,7 @@
 import type { AddressInfo } from "node:net"
 import { Context, Effect, Fiber, References, type Scope } from "effect"
 import { Accounts } from "../../accounts/Accounts.ts"
+import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
@@ -36,6 +37,8 @@ export interface ServeOptions extends Address {
   /** Other bounds than those in `Limits.ts`. */
   readonly bounds?: Partial<ServerBounds>
   readonly metrics?: Metrics
+  /** Proxies whose `X-Forwarded-For` is believed; by default none. */
+  readonly trustedProxies?: AddressRanges | undefined
 }
 
 /** What the engine's take-over brings beside the engine. */
@@ -109,6 +112,7 @@ export const listenHttp = Effect.fnUntraced(function* (
       accounts,
       admission,
       pages: pages?.make(makeOperations(operations)),
+      trustedProxies: options.trustedProxies,
       metrics: requestMetrics,
       run: (effect, requestId) => {
         const annotated = Context.add(context, References.CurrentLogAnnotations, { requestId })

@@ -143,7 +143,8 @@ class OpenStream {
 
   #sent(text: string): string | undefined {
     const now = this.#now()
-    if (now - this.#checkedAt >= this.#heartbeatMs) {
+    // No message leaves once the key has ended; a stream without messages ends with its next heartbeat.
+    if (text !== "" || now - this.#checkedAt >= this.#heartbeatMs) {
       if (!this.#options.mayGoOn()) return undefined
       this.#checkedAt = now
     }

@@ -20,6 +20,14 @@ export const occurrences = {
   malformed_request: at(events, "The Host header field is missing."),
   unauthorized: at(events, "Send a valid API key as `Authorization: Bearer <key>`."),
   insufficient_scope: at(events, "The scope read does not permit this operation."),
+  address_not_allowed: at(
+    events,
+    "The key may not be used from 127.0.0.1. Create a key whose address ranges include it.",
+  ),
+  origin_not_allowed: at(
+    events,
+    "The key may not be used by pages of https://other.example. Create a key whose origins include it.",
+  ),
   user_not_found: at(
     `/v1/users/${userId}`,
     "No event, reward or profile of this user was accepted yet.",

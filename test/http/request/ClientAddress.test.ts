@@ -1,0 +1,88 @@
+import type { IncomingMessage } from "node:http"
+import { describe, expect, it } from "vitest"
+import { AddressRanges } from "../../../src/accounts/AddressRanges.ts"
+import { clientAddress } from "../../../src/http/request/ClientAddress.ts"
+import { limits } from "../../../src/Limits.ts"
+
+const addressOf = (
+  remoteAddress: string | undefined,
+  forwarded: string | undefined,
+  trusted: ReadonlyArray<string> | undefined = ["10.0.0.0/8", "fd00::/8"],
+) => {
+  const request = { socket: { remoteAddress }, headers: { "x-forwarded-for": forwarded } }
+  const of = clientAddress(trusted && new AddressRanges(trusted))
+  return of(request as unknown as IncomingMessage)
+}
+
+describe("The address of a client", () => {
+  it("is that of the connection where no proxy is trusted, or the peer is none of them", () => {
+    expect(addressOf("203.0.113.7", "198.51.100.1", undefined)).toBe("203.0.113.7")
+    expect(addressOf("10.0.0.1", "198.51.100.1", [])).toBe("10.0.0.1")
+    expect(addressOf("203.0.113.7", "198.51.100.1")).toBe("203.0.113.7")
+    expect(addressOf("10.0.0.1", undefined)).toBe("10.0.0.1")
+    expect(addressOf("10.0.0.1", "")).toBe("10.0.0.1")
+    expect(addressOf(undefined, "198.51.100.1")).toBe("")
+  })
+
+  it("is the last one behind a trusted proxy that is no trusted proxy itself", () => {
+    expect(addressOf("10.0.0.1", "198.51.100.1")).toBe("198.51.100.1")
+    expect(addressOf("10.0.0.1", "198.51.100.1, 10.0.0.2,10.0.0.3 ")).toBe("198.51.100.1")
+    expect(addressOf("fd00::1", "2001:DB8::1")).toBe("2001:db8::1")
+    expect(addressOf("10.0.0.1", "10.0.0.9, 10.0.0.2")).toBe("10.0.0.9")
+  })
+
+  it("is not what a client wrote into the field before the proxy added its address", () => {
+    expect(addressOf("10.0.0.1", "127.0.0.1, 10.0.0.5, 203.0.113.7")).toBe("203.0.113.7")
+    expect(addressOf("10.0.0.1", "192.0.2.1,203.0.113.7, 10.0.0.2")).toBe("203.0.113.7")
+  })
+
+  it("is one address, whether it was sent as IPv4 or mapped into IPv6, with a port or a zone", () => {
+    expect(addressOf("::ffff:10.0.0.1", "198.51.100.1")).toBe("198.51.100.1")
+    expect(addressOf("::ffff:203.0.113.7", undefined)).toBe("203.0.113.7")
+    expect(addressOf("10.0.0.1", "::ffff:c633:6401")).toBe("198.51.100.1")
+    expect(addressOf("10.0.0.1", "198.51.100.1:4711")).toBe("198.51.100.1")
+    expect(addressOf("10.0.0.1", "[2001:db8::1]:4711")).toBe("2001:db8::1")
+    expect(addressOf("10.0.0.1", "[2001:db8::1]")).toBe("2001:db8::1")
+    expect(addressOf("fe80::1%eth0", undefined)).toBe("fe80::1")
+  })
+
+  it.each(["unknown", "garbage", ",", ",,,", "1.2.3", "999.1.1.1", "[::1", "_hidden", "\u00e9"])(
+    "stays that of the proxy where the field says %j",
+    (garbage) => {
+      expect(addressOf("10.0.0.1", garbage)).toBe("10.0.0.1")
+      expect(addressOf("10.0.0.1", `${garbage}, 10.0.0.2`)).toBe("10.0.0.2")
+      expect(addressOf("10.0.0.1", `198.51.100.1, ${garbage}`)).toBe("10.0.0.1")
+      expect(addressOf("10.0.0.1", `${garbage}, 198.51.100.1`)).toBe("198.51.100.1")
+    },
+  )
+
+  it("costs at most 32 look-ups, however long the field is", () => {
+    let asked = 0
+    class Counted extends AddressRanges {
+      override includes(address: string): boolean {
+        asked++
+        return super.includes(address)
+      }
+    }
+    const of = clientAddress(new Counted(["10.0.0.0/8"]))
+    const ask = (forwarded: string) => {
+      asked = 0
+      const request = {
+        socket: { remoteAddress: "10.0.0.1" },
+        headers: { "x-forwarded-for": forwarded },
+      }
+      return of(request as unknown as IncomingMessage)
+    }
+    const hops = (count: number) => Array(count).fill("10.0.0.2").join(",")
+    expect(ask(`198.51.100.1,${hops(limits.forwardedHopsMax - 1)}`)).toBe("198.51.100.1")
+    expect(ask(`198.51.100.1,${hops(limits.forwardedHopsMax)}`)).toBe("10.0.0.2")
+    const whole = `198.51.100.1,${hops(900)}`
+    expect(whole.length).toBeGreaterThan(8_000)
+    ask(whole)
+    expect(asked).toBe(limits.forwardedHopsMax)
+    ask(",".repeat(8_192))
+    expect(asked).toBe(1)
+    ask("1".repeat(8_192))
+    expect(asked).toBe(1)
+  })
+})
