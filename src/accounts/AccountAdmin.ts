@@ -1,4 +1,4 @@
-/** Managing accounts of the dashboard: what the command line and the admin server can do with them. */
+/** Accounts of the dashboard, as the command line and the admin server manage them. */
 import { Context, type Effect, Schema } from "effect"
 import { roles } from "../domain/accounts/Account.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
@@ -15,7 +15,7 @@ export const AccountDetails = Schema.Struct({
 })
 export type AccountDetails = typeof AccountDetails.Type
 
-/** The wish for a link: `join` needs a role, and one that is not `owner` a project by name; `reset` needs the address. */
+/** A requested link: `join` needs a role, and one that is not `owner` a project by name; `reset` needs the address. */
 export const LinkRequest = Schema.Struct({
   purpose: Schema.Literals(["join", "reset"]),
   email: Schema.NullOr(Schema.String),

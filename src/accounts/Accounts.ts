@@ -1,19 +1,19 @@
 /**
- * What HTTP knows of accounts: who a key belongs to, and how much it may still ask. Both answer at once,
- * from memory: they are on the path of every request.
+ * Accounts as HTTP sees them: the caller of a key, and the rate limit. Both answer at once, from memory: they are
+ * on the path of every request.
  */
 import { Context } from "effect"
 import type { EnvironmentName, Scope, Tier } from "../domain/project/Directory.ts"
 import type { AddressRanges } from "./AddressRanges.ts"
 import type { KeyUse } from "./KeyUses.ts"
 
-/** Where a key may be used from; `undefined`: anywhere. */
+/** The addresses from which a key may be used; `undefined`: all. */
 export interface KeyRestrictions {
   readonly origins: ReadonlySet<string> | undefined
   readonly addresses: AddressRanges | undefined
 }
 
-/** Whom a key speaks for. `environment` is the id under which the engine knows it (`prj_…:sandbox`). */
+/** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). */
 export interface Caller {
   readonly keyId: string
   readonly projectId: string
@@ -32,7 +32,7 @@ export interface RateLimitState {
   readonly limited: boolean
   readonly limit: number | null
   readonly remaining: number
-  /** Seconds until more is to be had, at least 1. */
+  /** Seconds until the window ends, at least 1. */
   readonly resetSeconds: number
   readonly tier: Tier
 }
@@ -47,7 +47,7 @@ export class Accounts extends Context.Service<
     /** Changes whenever any key does, so that callers may be remembered until then. */
     readonly version: number
     /**
-     * Takes `amount` requests, at least 1, from the caller's project and environment. What is `limited` takes nothing.
+     * Takes `amount` requests, at least 1, from the caller's project and environment; takes nothing if `limited`.
      */
     readonly consume: (caller: Caller, amount: number) => RateLimitState
     /** Whether `consume` would be limited; takes nothing. */

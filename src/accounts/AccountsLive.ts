@@ -1,7 +1,7 @@
 /**
  * Accounts from the engine's directory. The durable directory is the truth; the index of keys and the rate
  * limit windows are made from it at start and after each change, before the change is answered. A change
- * whose outcome was unknown (the disk was full) may come true later: a look every second sees it then.
+ * whose outcome was unknown (the disk was full) may become durable later: a check every second finds it.
  */
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
@@ -29,7 +29,7 @@ import { makeId } from "./makeId.ts"
 import { Projects } from "./Projects.ts"
 import { RateLimits } from "./RateLimits.ts"
 
-/** What of a key is shown, under the names of the contract. */
+/** A key as the contract shows it. */
 const shownKey = (key: ApiKey, project: string) => ({
   id: key.id,
   name: key.name ?? "",
@@ -89,7 +89,7 @@ export const make = Effect.gen(function* () {
     rateLimits.load(changed)
   })
 
-  /** A change runs to its end whatever becomes of its caller, so that the index follows the journal. */
+  /** A change runs to its end also without its caller, so that the index follows the journal. */
   const change = <A>(effect: Effect.Effect<A, LaurelError>): Effect.Effect<A, LaurelError> =>
     Effect.uninterruptible(Semaphore.withPermit(changing, effect))
 

@@ -1,4 +1,4 @@
-/** Managing API keys: what the command line and the admin address can do with them. */
+/** API keys, as the command line and the admin server manage them. */
 import { Context, type Effect, Schema } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
 import {
@@ -16,7 +16,7 @@ const IsoTime = Schema.String.check(
   Schema.makeFilter((text) => isIsoTime(text) || "must be a time in ISO 8601 with a zone"),
 )
 
-/** The wish for a key. Without a name it gets one from its scope; without origins or ranges it may be used from anywhere. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
+/** A requested key. Without a name it gets one from its scope; without origins or ranges it may be used from anywhere. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
 export const KeyRequest = Schema.Struct({
   project: Schema.String,
   environment: Schema.Literals(environmentNames),
@@ -30,7 +30,7 @@ export const KeyRequest = Schema.Struct({
 })
 export type KeyRequest = typeof KeyRequest.Type
 
-/** How long the old key of a rotation stays in force; an earlier expiry stays. */
+/** The period for which a replaced key stays in force; an earlier expiry stays. */
 export const RotationRequest = Schema.Struct({ overlap: Schema.Literals(rotationOverlaps) })
 
 const keyMembers = {
@@ -50,7 +50,7 @@ const keyMembers = {
 
 /**
  * A key as lists show it; `hint` is the start of its text. `createdBy` is the account's name, its id once it is removed, or
- * `operator`; `null` where nobody wrote it down. `replacedBy` is the id of its successor.
+ * `operator`; `null` where it was not recorded. `replacedBy` is the id of its successor.
  */
 export const KeyDetails = Schema.Struct({
   ...keyMembers,

@@ -1,6 +1,6 @@
 /**
  * The keys in force, by the hash of their text, rebuilt from the directory whenever that changes. The look-up
- * finds a candidate by its keyed hash, of which nobody without the secret knows anything; the comparison
+ * finds a candidate by its keyed hash, which nobody can compute without the secret; the comparison
  * after it takes the same time wherever two hashes differ.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"

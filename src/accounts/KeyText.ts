@@ -1,6 +1,6 @@
 /**
  * The text of an API key: `lk_test_` (sandbox) or `lk_live_` (production), 43 random characters (256 bits),
- * and 6 characters of checksum, so that a mistyped or cut key is refused without a look at any secret, and a
+ * and 6 characters of checksum, so that a mistyped or cut key is refused without a comparison of secrets, and a
  * scanner for leaked secrets can tell a key from noise.
  */
 import { randomBytes } from "node:crypto"
@@ -31,7 +31,7 @@ const randomText = (): string => {
   let text = ""
   while (text.length < randomCharacters) {
     for (const byte of randomBytes(2 * randomCharacters)) {
-      // What is left after the last whole alphabet would favour its beginning.
+      // Bytes above the last multiple of the alphabet would favour its first characters.
       if (byte < 4 * alphabet.length && text.length < randomCharacters) {
         text += alphabet[byte % alphabet.length]
       }

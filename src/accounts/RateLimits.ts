@@ -3,7 +3,7 @@
  *
  * A window belongs to an environment and a policy (tier and requests per minute), not to a key: a second key
  * of the same policy brings no second allowance. Keys of different policies in one environment have a window
- * each and do not disturb one another, so a free key is not starved by an enterprise key beside it.
+ * each, so an enterprise key does not starve a free key beside it.
  *
  * A request takes all that it asks for or nothing. Windows live in memory only, one per environment and
  * policy in use, so there are never more than keys. A restart begins new ones.
@@ -76,7 +76,7 @@ export class RateLimits {
   /** The window of each key; `undefined` for a key without a limit. */
   #windowsByKey = new Map<string, Window | undefined>()
 
-  /** Takes over the keys of a changed directory; windows that are still in use go on. */
+  /** Takes over the keys of a changed directory; windows still in use continue. */
   load(directory: DirectoryState): void {
     const windows = new Map<string, Window>()
     const byKey = new Map<string, Window | undefined>()
@@ -97,7 +97,7 @@ export class RateLimits {
     this.#windowsByKey = byKey
   }
 
-  /** How many windows are held. */
+  /** The number of windows held. */
   get size(): number {
     return this.#windows.size
   }

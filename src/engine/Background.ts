@@ -1,4 +1,4 @@
-/** What an engine does by itself: snapshots, evictions, deletions, the passing of time, backfills of badges. */
+/** The background work of an engine: snapshots, evictions, deletions, due users and windows, backfills. */
 import { Cause, Effect, type Scope } from "effect"
 import type { Backfill } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"

@@ -44,7 +44,7 @@ export type {
   UserMessage,
 }
 
-/** What changes something. Each is answered when it is durable. */
+/** Commands. Each is answered when its record is durable. */
 export interface EngineCommands {
   /** Asks one user; the user is created where a command needs it. */
   readonly askUser: <
@@ -95,9 +95,9 @@ export interface EngineCommands {
   >
 }
 
-/** What changes nothing, as of what is durable. */
+/** Reads of durable state. */
 export interface EngineReads {
-  /** What an event would do as everything durable is now; nothing changes. */
+  /** Decides an event on the durable state, and changes nothing. */
   readonly simulate: (
     environment: string,
     message: UserMessage<TrackedEvent>,

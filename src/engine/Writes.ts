@@ -1,4 +1,4 @@
-/** What decides and writes records: from here on an engine takes commands. */
+/** The parts that decide and write records: from here on an engine takes commands. */
 import { Effect, Fiber, type Scope } from "effect"
 import type { Storage } from "../storage/Storage.ts"
 import { ActorSystem } from "./actor/ActorSystem.ts"

@@ -1,4 +1,4 @@
-/** What the process says of itself: memory, CPU, and how long its event loop keeps everybody waiting. */
+/** Metrics of the process: memory, CPU, delay of the event loop. */
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import type { Metrics } from "./Metrics.ts"

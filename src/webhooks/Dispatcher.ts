@@ -275,7 +275,7 @@ class Loop {
   readonly woken = Latch.makeUnsafe()
   /** Since when the endpoint has nothing to do. */
   idleSince: number | undefined
-  /** What crashed beside the fiber, which ends with it. */
+  /** A defect beside the fiber, which ends with it. */
   defect: { readonly defect: unknown } | undefined
   /** The fiber crashed and did not restart yet. */
   restarting = false

@@ -6,7 +6,7 @@ import type { Effect } from "effect"
 import type { EnvironmentName } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 
-/** What was acted on, and how: `key.revoke`, `account.change_access`. */
+/** Subject and verb of the action: `key.revoke`, `account.change_access`. */
 export type AuditAction = `${Lowercase<string>}.${Lowercase<string>}`
 
 /** Actions of no form. */

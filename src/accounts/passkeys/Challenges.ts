@@ -9,7 +9,7 @@ import { limits } from "../../Limits.ts"
 const nonceBytes = 16
 const keyBytes = 32
 
-/** What a challenge is for; an answer to one is no answer to another. */
+/** The purpose of a challenge; an answer is valid for this purpose only. */
 export type ChallengePurpose = "create" | "sign-in" | "confirm"
 
 export interface Challenge {

@@ -16,7 +16,7 @@ import { type ChallengePurpose, Challenges } from "./Challenges.ts"
 import { PasskeyThread } from "./PasskeyThread.ts"
 import { type PasskeyCheck, type PasskeyOutcome, passkeyAlgorithms } from "./Protocol.ts"
 
-/** Where a passkey is created or used. */
+/** The site for which a passkey is created or used. */
 export interface Ceremony {
   /** The page's origin, such as `https://laurel.example.com`, and the host to which its passkeys are bound. */
   readonly origin: string

@@ -1,4 +1,4 @@
-/** What several commands of `laurel snapshots` take. */
+/** Options shared by commands of `laurel snapshots`. */
 import { Flag } from "effect/cli"
 
 export const json = Flag.Boolean("json").pipe(

@@ -85,7 +85,7 @@ const shown = (lines: ReadonlyArray<string>): ReadonlyArray<string> =>
     ? lines
     : [...lines.slice(0, differencesShown), `and ${lines.length - differencesShown} more`]
 
-/** What git counts, of the authors who can be users. Fails when the history grew meanwhile. */
+/** The commits that git counts per author with a valid user id. Fails when the history grew meanwhile. */
 const expectedTotals = Effect.fnUntraced(function* (repository: string, total: number) {
   const totals = yield* shortlogTotals(repository)
   if ((yield* countCommits(repository)) !== total) {

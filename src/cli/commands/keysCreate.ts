@@ -89,7 +89,7 @@ export const createKey = Command.make(
       { makes: true },
     )
     if (json) return yield* Console.log(JSON.stringify(created))
-    // The key alone, so that a script can take it; what is said about it goes elsewhere.
+    // Standard output has the key alone, for scripts; messages go to standard error.
     yield* Console.log(created.key)
     yield* Console.error(aboutKey(created))
   }),

@@ -36,7 +36,7 @@ const Line = Schema.Struct({
   ),
 })
 
-/** Has the running server make one; `JobFailed` comes as a value, since the server did answer. */
+/** Asks the running server for an archive; `JobFailed` is a value, since the server did answer. */
 const createBeside = (server: ServerFile, progress: Progress): Asked<Manifest | JobFailed> =>
   Effect.gen(function* () {
     const lines: Array<unknown> = []
@@ -82,7 +82,7 @@ export const createSnapshot = Command.make(
       )
       if (manifest instanceof JobFailed) return yield* jobFailure(manifest)
       if (json) return yield* Console.log(JSON.stringify(manifest))
-      // The id alone, so that a script can take it; what is said about it goes elsewhere.
+      // Standard output has the id alone, for scripts; messages go to standard error.
       yield* Console.log(manifest.id)
       yield* Console.error(
         `Archive created and verified: ${amountOf(manifest.counts.users ?? 0, "user")}, up to record ${countText(manifest.sequence)}, ${bytesText(bytesOf(manifest))}.`,

@@ -19,7 +19,7 @@ export interface ArchiveDetails {
   readonly id: string
   readonly folder: string
   readonly createdAt: string
-  /** When its last record was decided; `null`: it has none, or its manifest can not be read. */
+  /** Time of its last record; `null`: it has no records, or its manifest cannot be read. */
   readonly recordedAt: string | null
   readonly sequence: number
   readonly users: number | null

@@ -77,7 +77,7 @@ const project = Flag.String("project").pipe(
   Flag.optional,
 )
 
-/** What the options say; fails when they do not go together. */
+/** The restore that the options describe; fails when they exclude each other. */
 const targetOf = (given: {
   readonly id: Option.Option<string>
   readonly project: Option.Option<string>
@@ -174,7 +174,7 @@ const findProject = Effect.fnUntraced(function* (directory: string, name: string
   return { id, name }
 })
 
-/** Puts back what an earlier restore has replaced, once it is checked. */
+/** Swaps the data that an earlier restore replaced back in, after a check. */
 const takeBack = Effect.fnUntraced(function* (directory: string, name: string, yes: boolean) {
   yield* holdDirectory(directory)
   const names = yield* Effect.mapError(replacedIn(nodeDisk, directory), diskFailure)
@@ -216,7 +216,7 @@ const ask = Effect.gen(function* () {
   if (!sure) return yield* commandFailed(exitCodes.refused, "Nothing was changed.")
 })
 
-/** What is about to happen, and what will be lost, a line each. */
+/** The steps of the restore and the data that it loses, a line each. */
 const planWords = ({
   archive,
   at,

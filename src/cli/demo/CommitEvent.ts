@@ -4,7 +4,7 @@ import { limits } from "../../Limits.ts"
 import type { Commit } from "./GitHistory.ts"
 
 export const commitAction = "COMMIT_PUSHED"
-/** What the demo's rule gives for one commit. */
+/** The xp of one commit by the demo's rule. */
 export const commitXp = 10
 
 const subjectCharactersMax = 500

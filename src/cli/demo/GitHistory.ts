@@ -24,7 +24,7 @@ export interface Commit {
 
 type GitProcess = ChildProcessByStdio<null, Readable, Readable>
 
-/** What would point git to another repository than the one that was named. */
+/** Variables that point git to another repository than the named one. */
 const redirections = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"]
 
 const gitEnvironment = (): NodeJS.ProcessEnv => {
@@ -74,7 +74,7 @@ const startGit = (repository: string, args: ReadonlyArray<string>): Git => {
   return { process: git, failure }
 }
 
-/** What `parse` makes of git's output. git ends with the stream, however that ends. */
+/** The output of git, parsed by `parse`. git ends with the stream, also after a failure. */
 const outputOf = <A>(
   repository: string,
   args: ReadonlyArray<string>,
@@ -116,7 +116,7 @@ async function* textOf(output: AsyncIterable<Uint8Array>): AsyncIterable<string>
 const wholeOutput = (repository: string, args: ReadonlyArray<string>) =>
   Effect.map(Stream.runCollect(outputOf(repository, args, textOf)), (texts) => texts.join(""))
 
-/** How many commits can be reached from all refs and HEAD. Fails where there is no repository. */
+/** The number of commits reachable from all refs and HEAD. Fails outside a repository. */
 export const countCommits = (repository: string): Effect.Effect<number, CommandFailed> =>
   Effect.map(wholeOutput(repository, ["rev-list", "--all", "--count"]), (text) =>
     Number(text.trim()),
@@ -185,7 +185,7 @@ const changedLines = (numstat: string): Pick<Commit, "insertions" | "deletions">
   return { insertions, deletions }
 }
 
-/** What `git shortlog -sne --all` counts, by e-mail: it tells authors apart by name too. */
+/** The counts of `git shortlog -sne --all`, summed by e-mail: git also separates authors by name. */
 export const shortlogTotals = (
   repository: string,
 ): Effect.Effect<ReadonlyMap<string, number>, CommandFailed> =>

@@ -1,11 +1,11 @@
-/** Why an address can not be listened on: which setting names it, what it is for, and what to do. */
+/** The failure to listen on an address: its setting, its use, and the remedy. */
 import type { Config } from "../../config/Config.ts"
 import type { ServeError } from "../../http/server/Listener.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 
 type Addresses = Pick<Config, "host" | "port" | "adminHost" | "adminPort">
 
-/** What listens on an address. */
+/** A listener of this process. */
 export type Service = "api" | "admin"
 
 const services = {

@@ -36,7 +36,7 @@ export class ProgressBar {
 }
 
 export interface ProgressBarOptions {
-  /** How amounts are written; by default as whole numbers. */
+  /** Formats amounts; by default as whole numbers. */
   readonly format?: (value: number) => string
   readonly terminal?: NodeJS.WriteStream
 }

@@ -52,7 +52,7 @@ const keepFirstKey = (
     catch: (error) => error as NodeJS.ErrnoException,
   })
 
-/** What `welcomeText` shows of a key: its text, or the file that has it. */
+/** A key as `welcomeText` shows it: its text, or the file that has it. */
 type ShownKey = { readonly text: string } | { readonly file: string }
 
 /** A terminal shows the first key; elsewhere it goes to a file. `undefined`: no file could be written. */

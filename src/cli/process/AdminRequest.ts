@@ -130,7 +130,7 @@ const refusal = (value: unknown): Asked<never> =>
     return Effect.fail(code in errorKinds ? laurelError(code as ErrorCode, detail) : strange(code))
   })
 
-/** What a reply says, where it has the form that is expected. */
+/** The decoded body of a reply; fails where the body has another form. */
 export const decoded = <A>(
   schema: Schema.ConstraintDecoder<A>,
   value: unknown,

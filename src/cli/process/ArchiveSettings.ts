@@ -51,7 +51,7 @@ export const leaveArchiveSettings = Effect.fnUntraced(function* (
   yield* Effect.mapError(replaceFile(nodeDisk, dataDirectory, fileName, text), diskFailure)
 })
 
-/** What the running or last server of `directory` has left there. */
+/** The archive settings that the running or last server of `directory` stored there. */
 const leftBehind = Effect.fnUntraced(function* (
   directory: string,
 ): Effect.fn.Return<Content | undefined> {

@@ -15,7 +15,7 @@ import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
 export type Signal = "logs" | "metrics"
 
-/** What a body has in it. */
+/** The content of a body. */
 interface Export {
   readonly signal: Signal
   readonly logLines: number

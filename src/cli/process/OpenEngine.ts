@@ -34,7 +34,7 @@ export interface Opened {
   readonly recovered: RecoveryReport
   /** Delivers webhooks, from now on until the scope closes. */
   readonly deliver: Effect.Effect<DeliveryLog["Service"], CommandFailed, Scope.Scope>
-  /** What archives need of the storage. */
+  /** The part of the storage that archives need. */
   readonly source: ArchiveSource
   /** The database was checked before it was opened; else it is to be checked beside the server. */
   readonly isChecked: boolean
@@ -46,16 +46,16 @@ export interface ArchiveSource
   extends Pick<DurableStorage.OpenedStorage, "position" | "forgetDeadReaders"> {
   /** Since when there is data, epoch milliseconds; `undefined`: there is none yet. */
   readonly since: number | undefined
-  /** What archives are dated with, epoch milliseconds. */
+  /** The clock for the dates of archives, epoch milliseconds. */
   readonly now: () => number
 }
 
-/** What an opening is at: the entries of the database that were checked, or its recovery. */
+/** Progress of an opening: the checked entries of the database, or the recovery. */
 export type OpenProgress =
   | RecoveryProgress
   | { readonly stage: "entries"; readonly done: number; readonly total: number }
 
-/** Who wants to know how it goes. */
+/** Receives the progress. */
 export interface OpenObservers {
   readonly metrics?: Metrics
   readonly onRecovering?: (progress: OpenProgress) => void
@@ -78,7 +78,7 @@ export const openEngine = (
     const context = yield* Effect.context<never>()
     const onBroken = (broken: Broken) => {
       Effect.runSyncWith(context)(logBroken(broken))
-      // What is on disk is not known any more: not even a snapshot may be written on the way out.
+      // The state of the disk is unknown: no last snapshot.
       process.exit(exitCodeOf(broken))
     }
     let recovered!: RecoveryReport

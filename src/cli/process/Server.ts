@@ -148,7 +148,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     )
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
-/** Where people set up the first account: the link, or, where standard output is a log, the file that has it. */
+/** The link that creates the first account or, where standard output is a log, the file that has the link. */
 const setupLink = (config: Config, url: string, dashboard: OpenedDashboard | undefined) =>
   Effect.gen(function* () {
     if (dashboard === undefined) return undefined
@@ -218,6 +218,6 @@ const logDurability = ({ durability }: Config): Effect.Effect<void> =>
         "DURABILITY RELAXED: replies are sent before the flush to disk. A crash or power cut can lose acknowledged writes. For caches and benchmarks only",
       )
 
-/** Where this machine finds what listens on all of its addresses. */
+/** The address of this machine for a listener on all addresses. */
 const reachable = (url: string): string =>
   url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

@@ -58,7 +58,7 @@ export const readServerFile = (directory: string): Effect.Effect<ServerFile | un
     return its === undefined || its === (await realPath(directory)) ? content : undefined
   })
 
-/** Where `directory` is without links; its absolute path where it does not exist. */
+/** The real path of `directory`; its absolute path where it does not exist. */
 export const realPath = (directory: string): Promise<string> =>
   fs.realpath(directory).catch(() => path.resolve(directory))
 

@@ -9,7 +9,7 @@ import { Fenwick } from "./Fenwick.ts"
 import type { Members } from "./Members.ts"
 
 export class ChunkIndex {
-  /** How many entries the chunk at each place holds. Whoever changes a chunk changes its size here. */
+  /** The number of entries in the chunk at each place. Code that changes a chunk updates its size here. */
   readonly sizes = new Fenwick()
   /** By number. Those of chunks that are gone wait in `#free` to be used again. */
   readonly #chunks: Array<Chunk> = []

@@ -17,7 +17,7 @@ import { Members } from "./Members.ts"
 import { ScoreOrder } from "./ScoreOrder.ts"
 import { type EntryColumns, sortEntries } from "./sortEntries.ts"
 
-/** What sets a place on a board: an integer score from 0 to 2^53 - 1, and the sequence that breaks ties. */
+/** A place on a board: an integer score from 0 to 2^53 - 1, and the sequence that breaks ties. */
 export interface BoardScore {
   readonly userId: string
   readonly score: number

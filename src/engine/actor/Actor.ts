@@ -27,7 +27,7 @@ export interface Decision {
 /** The two pure functions that make a kind of actor, and what is needed to find and load one. */
 export interface ActorKind<State, Command> {
   /**
-   * What `command` does, or why it is refused. Total: a throw is a defect and crashes the actor. `found` is
+   * The decision on `command`, or its refusal. Total: a throw is a defect and crashes the actor. `found` is
    * the record that the command is about (`referenceOf`), if the actor has it; `meter` counts what it costs.
    */
   readonly decide: (
@@ -42,7 +42,7 @@ export interface ActorKind<State, Command> {
   readonly empty: State
   /** Decodes the snapshot's value. */
   readonly decode: (value: Uint8Array) => State
-  /** What the snapshot holds of the actor; `undefined` for nothing. */
+  /** The actor's value for the snapshot; `undefined` for none. */
   readonly encode: (actor: Actor<State, Command>) => Uint8Array | string | undefined
   /** The sequence of the last record in a state, 0 for none. */
   readonly sequenceOf: (state: State) => number
@@ -99,7 +99,7 @@ export class Actor<State, Command> {
     this.durable = kind.empty
   }
 
-  /** Why the mailbox takes nothing at the moment. */
+  /** The refusal of a full mailbox or a failed actor; `undefined`: commands are accepted. */
   refusal(now: () => number): LaurelError<"overloaded"> | undefined {
     if (this.unanswered >= limits.mailboxMessagesMax) {
       return laurelError("overloaded", "The user's mailbox is full.", { retryAfterSeconds: 1 })
@@ -148,7 +148,7 @@ export class Actor<State, Command> {
   }
 }
 
-/** What an actor answers for `waitMs` after it failed too often. */
+/** The refusal for `waitMs` after too many failures of an actor. */
 export const failedTooOften = (waitMs: number): LaurelError<"overloaded"> =>
   laurelError("overloaded", "The user's actor failed too often.", {
     retryAfterSeconds: Math.ceil(waitMs / 1_000),

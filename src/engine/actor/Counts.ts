@@ -90,7 +90,7 @@ export class Counts implements EnvironmentCounts {
     }
   }
 
-  /** What a snapshot writes. */
+  /** The entry for the snapshot. */
   entry(environment: string): Entry {
     const quests: Stored["quests"] = Array.from(
       this.quests,

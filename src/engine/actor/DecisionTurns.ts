@@ -15,7 +15,7 @@ import { Effect, Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
 import { limits } from "../../Limits.ts"
 
-/** What waits of an environment, and the work that it may still take; negative after a command that took more. */
+/** The waiting commands of an environment, and its remaining work; negative after a command that took more. */
 interface Line {
   readonly commands: Array<() => void>
   credit: number
@@ -45,7 +45,7 @@ export class DecisionTurns {
     return this.#work >= this.#workMax || (this.#waiting.size > 0 && this.#waiting.has(environment))
   }
 
-  /** What the meter counted was for this decision; its facts count, too. */
+  /** Charges the metered work and the facts of this decision. */
   decided(decision: Result.Result<{ readonly facts: ReadonlyArray<unknown> }, unknown>): void {
     const { meter } = this
     const facts = Result.isSuccess(decision) ? decision.success.facts.length : 0
@@ -110,5 +110,5 @@ const usualFacts = 16
 /** Of a fact that is applied, encoded and told, in units of `Matching.work`. */
 const factWork = 25
 
-/** What a command takes beside the work that is counted, in the same units. */
+/** The cost of a command beside its metered work, in the same units. */
 const commandWork = 250

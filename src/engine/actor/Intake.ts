@@ -22,7 +22,7 @@ export class Intake {
     this.#closed = true
   }
 
-  /** Why a command is refused; `undefined`: it is taken. */
+  /** The refusal of all commands; `undefined`: commands are accepted. */
   refusal(): LaurelError<IntakeCode> | undefined {
     if (this.#closed) return shuttingDown
     const { changed, commit } = this.#options

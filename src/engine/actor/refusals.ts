@@ -1,4 +1,4 @@
-/** The codes of the engine's verbs, and why the engine refuses any command. */
+/** The codes of the engine's verbs, and the refusals of commands of any kind. */
 import type { UserRefusal } from "../../domain/decide/Decide.ts"
 import type { ProjectCommand, ProjectRefusals } from "../../domain/decide/Project.ts"
 import type { UserCommand } from "../../domain/record/Record.ts"
@@ -8,7 +8,7 @@ import type { Idempotency, IdempotencyCode } from "../dedupe/Idempotency.ts"
 /** The only code of a read: the storage failed. */
 export type StorageCode = "storage_unavailable"
 
-/** Why no command is taken: the codes with which a batch is refused whole. */
+/** The codes with which the intake refuses commands, and a batch as a whole. */
 export type IntakeCode = StorageCode | "shutting_down" | "overloaded"
 
 /** The codes of the engine itself for commands of any kind. */

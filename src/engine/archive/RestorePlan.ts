@@ -33,7 +33,7 @@ export interface RestorePlan {
   readonly project: (RestoredProject & { readonly after: number; readonly at?: number }) | undefined
   /** `undefined`: no record is lost. */
   readonly lost: LostRecords | undefined
-  /** Why the lost records are unknown, or known only in part. */
+  /** The reason for which the lost records are unknown, or known only in part. */
   readonly unknown: string | undefined
 }
 
@@ -123,7 +123,7 @@ const bytesFrom = Effect.fnUntraced(function* (
   return bytes
 })
 
-/** Why an archive does not lead to a target: it is newer. */
+/** The fault of an archive that is newer than the target. */
 const beyond = ({ id, recordedAt, sequence }: Manifest, target: RestoreTarget) => {
   if (target.kind === "sequence" && target.sequence < sequence) {
     return `Archive ${id} ends with record ${sequence}, which is after record ${target.sequence}. Choose an older one.`

@@ -64,7 +64,7 @@ const isSame = (one: UserState | undefined, other: UserState | undefined): boole
     : // When something is due again depends on the clock, and is no part of a state.
       Buffer.compare(encodeUser(one, 0), encodeUser(other, 0)) === 0
 
-/** What differs, without values that may be private. */
+/** Names the difference, without values, which may be private. */
 const difference = (folded: UserState | undefined, stored: UserState | undefined): string => {
   if (folded === undefined) return "there are none"
   if (stored === undefined) return "there is no state"

@@ -42,7 +42,7 @@ export interface BackfillRunParts {
 
 type CountCriterion = Extract<Criterion, { readonly kind: "action_count" }>
 
-/** What was counted of a user's history, up to the record with the sequence `upTo`. */
+/** The count in a user's history up to the record with the sequence `upTo`. */
 interface Counted {
   readonly current: number
   readonly upTo: number

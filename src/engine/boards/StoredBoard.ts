@@ -38,7 +38,7 @@ export interface ClosedWindow {
   readonly sequence: number
 }
 
-/** What `w` holds: `size` rows, with gaps, and `buckets` of the index. */
+/** The value of `w`: `size` rows, with gaps, and `buckets` of the index. */
 export interface StoredWindow extends ClosedWindow {
   readonly size: number
   readonly buckets: number

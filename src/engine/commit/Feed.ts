@@ -25,7 +25,7 @@ export class FeedGone extends Data.TaggedError("FeedGone")<{ readonly first: num
 /** A durable record, with the messages it makes. */
 export class FeedEntry {
   readonly record: JournalRecord
-  /** What its text takes. */
+  /** Bytes of its text. */
   readonly bytes: number
   #messages: Array<Told | undefined> | undefined
 
@@ -273,7 +273,7 @@ export class Feed {
     })
   })
 
-  /** What the ring has from `position` on. */
+  /** The records of the ring from `position` on. */
   #live(position: number, max: number): ReadonlyArray<FeedEntry> {
     const first = this.#ring[this.#oldest]?.record.sequence
     if (first === undefined || position < first) return []
@@ -281,7 +281,7 @@ export class Feed {
     return this.#ring.slice(from, from + max)
   }
 
-  /** What the journal has from `position` on: at least one record. */
+  /** The records of the journal from `position` on: at least one. */
   #read(position: number, max: number): Effect.Effect<ReadonlyArray<FeedEntry>, FeedGone> {
     return Effect.gen({ self: this }, function* () {
       const piece = yield* this.#piece(position)

@@ -40,7 +40,7 @@ export interface GroupCommit<Entry> {
   readonly stalled: boolean
   /** Whether there is room for another record. */
   readonly accepting: boolean
-  /** What waits to become durable. */
+  /** Bytes of entries that are not durable yet. */
   readonly pendingBytes: number
   /** Queues the record whose text is `encoded`; returns its sequence. */
   readonly append: (encoded: string, entry: Entry) => number
@@ -68,7 +68,7 @@ class Batch<Entry> {
   readonly firstSequence: number
   readonly entries: Array<Entry> = []
   waiters: Array<CommitWaiter> = []
-  /** What its frames take. */
+  /** Bytes of its frames. */
   bytes = 0
   /** As soon as it is sealed. */
   frames: Buffer | undefined

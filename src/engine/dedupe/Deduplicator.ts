@@ -117,7 +117,7 @@ export class Deduplicator {
 
   /** A record with this name is appended; returns the hash of the name. */
   add(actor: NamedActor, key: string): number {
-    // What was looked for and not found is added next, as a rule.
+    // An id that was not found is usually added next.
     const looked = this.#hashed
     const known = looked.key === key && looked.idSeed === actor.idSeed
     const hash = known ? looked.hash : hashText(key, actor.idSeed)

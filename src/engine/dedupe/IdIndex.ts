@@ -62,7 +62,7 @@ export class IdIndex {
   readonly #storage: Store
   /** Of each environment, the oldest first. */
   readonly #runs: Map<string, ReadonlyArray<IdRun>>
-  /** What the runs will be once the snapshot that is being written stands. */
+  /** The runs as of the snapshot being written. */
   readonly #next = new Map<string, ReadonlyArray<IdRun>>()
   /** Buckets from which ids were taken, by their keys' bytes, not written yet. */
   #removed = new Map<string, { readonly key: Uint8Array; ids: Uint8Array }>()
@@ -124,7 +124,7 @@ export class IdIndex {
           if (other === hash) found.push(sequence)
         })
       }
-      // What moved meanwhile, moved into a run that is among these.
+      // Ids that moved meanwhile are in one of these runs.
       if (runs === this.#runs.get(environment)) return found
     }
   }).bind(this)

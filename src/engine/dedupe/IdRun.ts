@@ -25,7 +25,7 @@ export interface IdRun extends RunHead {
   readonly number: number
 }
 
-/** What an entry of the table is of: the head of a run, or, with its number, a bucket. */
+/** The kind of a table entry: the head of a run, or a bucket with its number. */
 export interface IdPlace {
   readonly environment: string
   readonly run: number

@@ -136,7 +136,7 @@ export class IdempotencyKeys {
     return Effect.map(readKept(this.#options.storage, environment, key), (kept) => kept?.record)
   }
 
-  /** What is left of a kept answer: nothing of users who were erased since. */
+  /** A kept answer without users who were erased since; `undefined` if nothing remains. */
   #withoutErased(record: JournalRecord): JournalRecord | undefined {
     const { erasures } = this.#options
     if (erasures.size === 0) return record
@@ -149,7 +149,7 @@ export class IdempotencyKeys {
     )
   }
 
-  /** What must be written so that the snapshot has the answers up to this sequence. */
+  /** The snapshot entries of the answers up to this sequence. */
   *entries(watermark: number): Generator<Entry> {
     for (const record of this.#recent.values()) {
       if (record.sequence > watermark) continue
@@ -159,7 +159,7 @@ export class IdempotencyKeys {
   }
 }
 
-/** Under which a record's answer is kept; `undefined`: it keeps none. */
+/** The name under which a record's answer is kept; `undefined`: the record keeps none. */
 const nameOf = ({ kept, subject }: JournalRecord): string | undefined =>
   kept === undefined || subject.actor === "directory"
     ? undefined

@@ -69,7 +69,7 @@ export class Erasures {
     return this.#durable.get(userName(environment, userId))?.sequence ?? 0
   }
 
-  /** What the snapshot that begins now has to carry out. */
+  /** The erasures that the beginning snapshot carries out. */
   begin(): ReadonlyArray<Erasure> {
     return [...this.#durable.values()].filter(({ carriedOut }) => !carriedOut)
   }

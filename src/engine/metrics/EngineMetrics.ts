@@ -5,7 +5,7 @@
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
-/** What is read of an engine's parts when metrics are collected. */
+/** Values read from the engine's parts at each collection of metrics. */
 export interface ObservedEngine {
   readonly actors: {
     readonly activating: number

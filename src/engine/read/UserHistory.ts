@@ -93,7 +93,7 @@ export class UserHistory {
     })
   }
 
-  /** What one turn decodes. */
+  /** Decodes the records of one turn. */
   #fromMemory(environment: string, userId: string, { before, next: first }: Position): Step {
     const { erasures, pending } = this.#state
     const from = Math.max(pending.watermark, erasures.throughOf(environment, userId))

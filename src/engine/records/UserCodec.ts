@@ -62,7 +62,7 @@ export const encodeUser = (user: UserState, due: number): Uint8Array => {
 
 const maps = ["badges", "badgeCounts", "badgeRecounts", "quests", "streaks", "ruleUses"] as const
 
-/** What the numbers at the head do not say, without what is empty. */
+/** The members that are not at the head, without empty ones. */
 const restOf = (user: UserState): object => {
   const { createdAt, id, points, profile, questsCompleted, updatedAt } = user
   const { hidden: _, ...shown } = profile

@@ -1,6 +1,6 @@
 /** Columns of numbers by sequence: of consecutive records, the one with `sequence` stands at `sequence` modulo the length. */
 
-/** What a ring begins with. A power of two, as all lengths. */
+/** The first length of a ring. All lengths are powers of two. */
 export const ringRecordsMin = 1_024
 
 /** A ring twice as long, with the numbers of the records from `first` to `end` (exclusive). */

@@ -13,7 +13,7 @@ export class ChangedActors {
   readonly #wanted = Latch.makeUnsafe(false)
   #actors: Array<AnyActor> = []
   #last: number
-  /** What the snapshot has, or has once the one that is being written stands. */
+  /** The watermark of the snapshot, or of the one being written. */
   #begun: number
   #bytes: number
 

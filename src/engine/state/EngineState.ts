@@ -1,6 +1,6 @@
 /**
  * All that an engine has in memory above its storage, as it is opened: empty, after the watermark of the snapshot.
- * `recovery/` fills it from snapshot and journal; a running engine, a fold of a long journal and tests go on from there.
+ * `recovery/` fills it from snapshot and journal; a running engine, a fold of a long journal and tests continue from it.
  */
 import { Effect, Latch } from "effect"
 import { limits } from "../../Limits.ts"

@@ -1,11 +1,11 @@
-/** What a snapshot says about itself: up to where it is complete, and how much of the journal before it is kept. */
+/** The mark of a snapshot: its watermark, and the part of the journal before it that is kept. */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"
 import { compositeKey } from "../../storage/Keys.ts"
 import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 
-/** What a snapshot says about itself, under `snapshotKey` in the table `meta`. */
+/** The mark, stored under `snapshotKey` in the table `meta`. */
 export interface SnapshotMark {
   readonly watermark: number
   /** Epoch milliseconds. */

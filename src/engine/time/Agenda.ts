@@ -26,7 +26,7 @@ export const never = 0xffff_ffff
 export const dueSecond = (user: UserState, project: ProjectState, now: number): number => {
   const at = dueAt(user, project, now)
   if (at === Number.POSITIVE_INFINITY) return mayComeDue(user) ? never : 0
-  // What is due now must not be put off to the end of this second: it would be then, too, and so on.
+  // A user due now must not move to the end of this second, or it would move again each time.
   const second = at <= now ? Math.floor(at / 1_000) : Math.ceil(at / 1_000)
   return Math.min(never - 1, Math.max(1, second))
 }

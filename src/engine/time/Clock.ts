@@ -15,7 +15,7 @@
 import type { Clock } from "effect"
 import { limits } from "../../Limits.ts"
 
-/** What the machine's clock did, by how many milliseconds it is ahead of the engine's, or behind. */
+/** A step of the machine's clock, in milliseconds ahead of the engine's clock or behind it. */
 export type ClockStep =
   /** It jumped ahead and is not believed, for now or until it is allowed. */
   | { readonly kind: "refused"; readonly aheadMs: number; readonly untilAllowed: boolean }

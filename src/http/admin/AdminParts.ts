@@ -1,4 +1,4 @@
-/** What the routes of the admin server share. */
+/** Shared by the routes of the admin server. */
 import { Effect, Result, type Schema } from "effect"
 import { invalidRequest, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"

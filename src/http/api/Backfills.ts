@@ -1,4 +1,4 @@
-/** The award of a badge to those who qualify already. */
+/** Shapes of backfills: awards of a badge to users who already qualify. */
 import { Schema } from "effect"
 import { oneOf } from "./Checks.ts"
 import { Time } from "./Common.ts"

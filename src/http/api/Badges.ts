@@ -1,4 +1,4 @@
-/** What users can earn once. */
+/** Operations on badges, which users earn once. */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { criterionKinds } from "../../domain/project/Badge.ts"

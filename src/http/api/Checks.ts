@@ -1,6 +1,6 @@
 /**
- * The checks on what callers send. Each carries the stable code and the words of its fault, and what JSON
- * Schema can say of it, so that the decoder, the problem reports and the reference come from one place.
+ * The checks of requests. Each has the code and the words of its fault, and its form in JSON Schema, so that the
+ * decoder, the problem reports and the reference come from one place.
  */
 import { type JsonSchema, Schema, SchemaIssue } from "effect"
 import { isTimeZone } from "../../domain/values/Calendar.ts"
@@ -8,7 +8,7 @@ import { callerIdFault, characterCount } from "../../domain/values/Ids.ts"
 import { metadataFault } from "../../domain/values/Metadata.ts"
 import { limits } from "../../Limits.ts"
 
-/** What can be wrong with one place of a request; the `code` of each of a problem's `errors`. */
+/** The kinds of faults in a request: the `code` of each of a problem's `errors`. */
 export const faultCodes = {
   missing: "A required member is missing.",
   unknown_member: "The operation does not define this member or parameter.",
@@ -26,7 +26,7 @@ export const faultCodes = {
 } as const
 export type FaultCode = keyof typeof faultCodes
 
-/** A check that fails with `code` and `message`; `jsonSchema` is what JSON Schema, and `InputBounds.ts`, can say of it. */
+/** A check that fails with `code` and `message`; `jsonSchema` is its JSON Schema, also for `InputBounds.ts`. */
 export const check = <T>(
   code: FaultCode,
   message: string,
@@ -114,7 +114,7 @@ export const list = <S extends Schema.Top>(item: S, min: number, max: number) =>
     }),
   )
 
-/** A fault of the member at `path` of what is checked. */
+/** A fault of the member at `path` of the checked value. */
 export const faultAt = (path: ReadonlyArray<PropertyKey>, code: FaultCode, message: string) => ({
   path,
   issue: issue(code, message),
@@ -148,7 +148,7 @@ export const callerId = Schema.String.check(
   ),
 )
 
-/** The stable code of what `callerIdFault` says. */
+/** The stable code of the fault from `callerIdFault`. */
 export const idFaultCode = (fault: string): FaultCode =>
   fault.includes("empty") ? "too_short" : fault.includes("at most") ? "too_long" : "invalid_format"
 

@@ -1,4 +1,4 @@
-/** What the groups of the contract share: ids, times, pages, the key, and who may do what. */
+/** Shared by the groups of the contract: ids, times, pages, the API key, scopes. */
 import { Context, Schema, SchemaTransformation } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
 import type { Scope } from "../../domain/project/Directory.ts"
@@ -11,7 +11,7 @@ import { earned, earnedBadge, sameLevel } from "./examples/Events.ts"
 /** The scopes that open an endpoint besides `full`; an endpoint without this annotation needs `full`. */
 export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<Scope>>()("http/OpenTo") {}
 
-/** How many bytes the body of an endpoint may have; `bodyBytesMax` where nothing is annotated. */
+/** The maximum bytes of the body of an endpoint; `bodyBytesMax` by default. */
 export class BodyBytesMax extends Context.Service<BodyBytesMax, number>()("http/BodyBytesMax") {}
 
 /** Whether a POST without a body gets the faults of an empty object, instead of one for the missing body. */
@@ -130,7 +130,7 @@ export const mergePatch = <S extends Schema.Top>(change: S) => [
   change,
 ]
 
-/** How many items a page has. */
+/** The maximum number of items on a page. */
 export const limitQuery = Schema.optionalKey(wholeNumber(1, limits.pageMax))
 
 /** The page of a list. */
@@ -139,7 +139,7 @@ export const pageQuery = {
   offset: Schema.optionalKey(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
 }
 
-/** What every list says of its page. */
+/** The members of every list that describe its page. */
 export const pageFields = {
   total: Schema.Int.annotate({ description: "Number of items on all pages.", examples: [1] }),
   limit: Schema.Int.annotate({

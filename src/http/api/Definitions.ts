@@ -1,4 +1,4 @@
-/** What the definitions (rules, quests, badges, streaks) have in common. */
+/** Shapes shared by rules, quests, badges and streaks. */
 import { Schema } from "effect"
 import { conditionOperators } from "../../domain/project/Condition.ts"
 import { questCompleteAction } from "../../domain/values/Ids.ts"
@@ -33,7 +33,7 @@ export const Key = Schema.String.check(
   ),
 )
 
-/** How to find a value in an event's metadata. */
+/** The path to a value in an event's metadata. */
 export const MetadataPath = text(1, limits.conditionPathCharactersMax)
   .check(
     check(
@@ -63,7 +63,7 @@ type ConditionJson = {
   readonly value?: unknown
 }
 
-/** What is wrong with the value of a condition, for its operator. */
+/** The fault of a condition whose value does not fit its operator. */
 const valueFault = (condition: ConditionJson) => {
   const { op, value } = condition
   const wrong = (message: string) => faultAt(["value"], "invalid_type", message)
@@ -134,14 +134,14 @@ const amount = (description: string, example: number) =>
 export const givenXp = amount("Experience points.", 100)
 export const givenPoints = amount("Points, a balance separate from xp.", 10)
 
-/** What a definition gives, as Laurel shows it. */
+/** The reward of a definition, in replies. */
 export const Reward = Schema.Struct({
   xp: Schema.Int.annotate({ description: "Experience points.", examples: [100] }),
   points: Schema.Int.annotate({ description: "Points.", examples: [10] }),
   badgeId: Schema.NullOr(Schema.String).annotate({ description: "A badge.", examples: [null] }),
 }).annotate({ identifier: "Reward", description: "The rule's reward.", examples: [reward] })
 
-/** The change of what a definition gives. */
+/** The change of a reward. */
 export const RewardPatch = Schema.Struct({
   xp: Schema.optionalKey(givenXp),
   points: Schema.optionalKey(Schema.NullOr(givenPoints)),

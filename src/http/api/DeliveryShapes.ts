@@ -1,4 +1,4 @@
-/** What is shown of deliveries. */
+/** Shapes of deliveries. */
 import { Schema } from "effect"
 import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
@@ -103,13 +103,13 @@ export const DeliveryDetails = Schema.Struct({
   examples: [{ ...deliveryDetails, message }],
 })
 
-/** Where a page of a log ends. */
+/** The end of a page of a log. */
 export interface DeliveryPlace {
   readonly sequence: number
   readonly index: number
 }
 
-/** The cursor to what comes after a place. */
+/** The cursor for the page after a place. */
 export const deliveryCursor = ({ index, sequence }: DeliveryPlace): string =>
   `d${sequence.toString(36)}.${index.toString(36)}`
 

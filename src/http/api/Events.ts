@@ -1,4 +1,4 @@
-/** What users did. */
+/** Operations that take events, one or many. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"

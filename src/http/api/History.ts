@@ -1,4 +1,4 @@
-/** What a user's history shows: facts, each with what caused it. `domain/message/HistoryFact.ts` makes them. */
+/** A user's history: facts with their causes. `domain/message/HistoryFact.ts` makes them. */
 import { Schema } from "effect"
 import { type HistoryKind, historyKinds } from "../../domain/message/HistoryFact.ts"
 import { check, oneOf } from "./Checks.ts"
@@ -119,7 +119,7 @@ const key = Schema.String.annotate({ description: "Which streak.", examples: ["d
 const best = count(7, "Longest run in days.")
 const streak = { key, current: count(3, "Days in a row."), best }
 
-/** A fact of a kind, and what it says. */
+/** A fact of a kind, with its members. */
 const factOf = <const Kind extends HistoryKind, Fields extends Schema.Struct.Fields>(
   kind: Kind,
   description: string,
@@ -203,13 +203,13 @@ export const Fact = Schema.Union([
   }),
 ]).annotate({ identifier: "HistoryFact", description: "One fact of a user's history." })
 
-/** Where a page of a history ends: its last fact is the one at `index` of the record `sequence`. */
+/** The end of a page of a history: its last fact is the one at `index` of the record `sequence`. */
 export interface HistoryPosition {
   readonly sequence: number
   readonly index: number
 }
 
-/** The cursor to what comes after a position. */
+/** The cursor for the page after a position. */
 export const historyCursor = ({ index, sequence }: HistoryPosition): string =>
   `h${sequence.toString(36)}.${index.toString(36)}`
 

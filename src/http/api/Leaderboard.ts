@@ -1,4 +1,4 @@
-/** Who has how much. */
+/** The operation that reads leaderboards. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { dayOf, windowKinds } from "../../domain/values/Calendar.ts"

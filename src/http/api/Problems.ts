@@ -34,7 +34,7 @@ export const problemContentType = "application/problem+json"
 /** The `type` of a problem: a URI that names its code. */
 export const problemType = (code: ErrorCode): string => `urn:laurel:error:${code}`
 
-/** What the example of a problem says; `more` where one operation's words differ from those of the others. */
+/** The example of a problem; `more` has the words of one operation that differ from the others'. */
 const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
   const { status, title } = errorKinds[code]
   return {
@@ -71,7 +71,7 @@ const problem = <const Some extends Codes>(
   more: Partial<Record<Some[number], Partial<Occurrence>>> = {},
 ) => declare(identifier, codes, Schema.Struct({ ...members, code: codeOf(codes) }), more)
 
-/** Says of the schema of a problem with one of `codes` how it is sent, what it means, and how it looks. */
+/** Annotates the schema of a problem with one of `codes`: media type, status, description, examples. */
 const declare = <Shape extends Schema.Top>(
   identifier: string,
   codes: Codes,
@@ -186,7 +186,7 @@ export const NotReady = problem("NotReady", ["starting", "shutting_down"], {
   shutting_down: { instance: "/readyz" },
 })
 
-/** What every authenticated operation may answer besides its own errors. */
+/** Errors of every authenticated operation. */
 export const readProblems = [
   BadRequest,
   Unauthorized,
@@ -197,8 +197,8 @@ export const readProblems = [
   Unavailable,
 ] as const
 
-/** What those that take a body may answer besides. */
+/** Errors of operations with a body. */
 export const bodyProblems = [BodyTooLarge, UnsupportedMediaType] as const
 
-/** What a POST may answer. */
+/** Errors of every POST with a body. */
 export const writeProblems = [...readProblems, ...bodyProblems, IdempotencyKeyReused] as const

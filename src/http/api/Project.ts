@@ -1,4 +1,4 @@
-/** What holds for a whole environment, and how to try it out. */
+/** Operations on the settings of an environment, and the simulation of an event. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { environmentNames, tiers } from "../../domain/project/Directory.ts"

@@ -1,4 +1,4 @@
-/** What users can take on. */
+/** Operations on quests. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { questRecurrences, questStatuses } from "../../domain/project/Quest.ts"

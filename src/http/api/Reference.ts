@@ -107,7 +107,7 @@ const headerNames = (status: number, keyed: boolean, kept: boolean): Array<Heade
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
 type Json = any
 
-/** Adds the headers, says that numbers in a query are numbers, and leaves out what tells readers nothing. */
+/** Adds the headers, types the numbers in queries, and removes what the reader does not need. */
 export const completeReference = (document: Record<string, Json>): Record<string, Json> => {
   simplify(document)
   mergeTwins(document)
@@ -115,7 +115,7 @@ export const completeReference = (document: Record<string, Json>): Record<string
   document.components.schemas = Object.fromEntries(
     Object.entries(document.components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)),
   )
-  // Any case is right, but the reader takes other words than the registered `bearer` for a password.
+  // Any case is valid, but the reference page treats any other word than `bearer` as a password.
   document.components.securitySchemes.apiKey.scheme = "bearer"
   for (const path of Object.values<Json>(document.paths)) {
     for (const [method, operation] of Object.entries<Json>(path)) {
@@ -154,7 +154,7 @@ export const completeReference = (document: Record<string, Json>): Record<string
   return document
 }
 
-/** A schema that serves two media types is there twice, as `X` and `X_1`: keeps the first. */
+/** A schema of two media types occurs twice, as `X` and `X_1`: keeps the first. */
 const mergeTwins = (document: Json): void => {
   const { schemas } = document.components
   const twins = new Map<string, string>()
@@ -173,7 +173,7 @@ const mergeTwins = (document: Json): void => {
   redirect(document)
 }
 
-/** A body of which nothing is required need not be sent. */
+/** A body without required members is optional. */
 const mayBeLeftOut = (requestBody: Json, document: Json): boolean => {
   const schema = requestBody?.content["application/json"]?.schema
   if (schema === undefined) return false
@@ -182,7 +182,7 @@ const mayBeLeftOut = (requestBody: Json, document: Json): boolean => {
   return type === "object" && required.length === 0
 }
 
-/** Of all but examples, drops bounds that every integer in JSON has, alternatives of which there is one, and says of what may be null what it is. */
+/** Outside of examples: removes bounds that every JSON integer has, and unions of one; writes nullable types as lists. */
 const simplify = (node: Json): void => {
   if (typeof node !== "object" || node === null) return
   if (node.anyOf?.length === 1) {
@@ -203,7 +203,7 @@ const simplify = (node: Json): void => {
   for (const [name, child] of Object.entries(node)) if (name !== "examples") simplify(child)
 }
 
-/** What a Server-Sent Event is made of. */
+/** The fields of a Server-Sent Event. */
 const eventFields = {
   id: "The message's id, for `Last-Event-ID`.",
   event: "The kind of message.",
@@ -212,7 +212,7 @@ const eventFields = {
 
 const eventExample = { id: messageExample.id, event: messageExample.type, data: messageExample }
 
-/** An example of a header that the reader shows; in its own requests it is off until someone wants it. */
+/** Examples of optional headers; the reference page sends them only when enabled. */
 const leftOut: Record<string, Json> = {
   "idempotency-key": {
     default: { value: "5f0c1a52-6f4e-4a0b-9d55-0c5b8e1f7a31", "x-disabled": true },

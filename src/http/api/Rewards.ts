@@ -1,4 +1,4 @@
-/** Rewards by hand, and what is taken back. */
+/** Shapes of rewards granted by hand, and of revocations. */
 import { Schema } from "effect"
 import { limits } from "../../Limits.ts"
 import { integer, text } from "./Checks.ts"

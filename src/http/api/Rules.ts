@@ -1,4 +1,4 @@
-/** What actions are worth. */
+/** Operations on rules, which reward actions. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limitPeriods } from "../../domain/project/Rule.ts"

@@ -1,4 +1,4 @@
-/** The messages as they come. */
+/** The operation that streams messages. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { messageNameOf } from "../../domain/message/Message.ts"
@@ -27,14 +27,14 @@ export const KindPatterns = Schema.String.check(
   examples: ["xp.earned,quest.*"],
 })
 
-/** What the reference shows of a message. */
+/** The example of a message in the reference. */
 const { data, ...envelope } = describeMessage("badge.earned").example
 export const messageExample = {
   ...envelope,
   data: data as { readonly [name: string]: Schema.Json },
 }
 
-/** A message as streams and webhooks send it; what `data` has is in the catalogue. */
+/** A message as streams and webhooks send it; the catalogue has the schema of `data`. */
 export const Message = Schema.Struct({
   id: Schema.String.annotate({
     description: "The message's id, the same on every attempt.",

@@ -1,4 +1,4 @@
-/** How the service is; no key is needed. These answer under their own path only. */
+/** Health, readiness and documentation: without a key, and under their own path only. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { oneOf } from "./Checks.ts"

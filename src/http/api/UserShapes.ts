@@ -1,4 +1,4 @@
-/** What a user is shown as. */
+/** Shapes of users. */
 import { Schema } from "effect"
 import { callerIdFault } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"

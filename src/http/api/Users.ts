@@ -1,4 +1,4 @@
-/** What users have. */
+/** Operations on users. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"

@@ -1,4 +1,4 @@
-/** What is sent and shown of webhooks. */
+/** Shapes of webhooks. */
 import { Schema } from "effect"
 import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"

@@ -1,4 +1,4 @@
-/** Whom Laurel tells. */
+/** Operations on webhooks and their deliveries. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"

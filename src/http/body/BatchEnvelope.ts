@@ -43,7 +43,7 @@ class Reader {
   #named = false
   /** Brackets that are open: of what surrounds the events, or of the event. */
   #depth = 0
-  /** What surrounds the lists of events up to `#from`, and where in the text its pieces come from. */
+  /** The text around the lists of events up to `#from`, and the places of its pieces in the body. */
   #around = ""
   #aroundBytes = 0
   #from = 0
@@ -68,7 +68,7 @@ class Reader {
     return undefined
   }
 
-  /** Goes on to the next list of events, or to the end. */
+  /** Advances to the next list of events, or to the end. */
   #readAround(): Step {
     const body = this.#body
     const limit = Math.min(body.length, this.#at + this.#bounds.eventBytesMax)
@@ -207,7 +207,7 @@ class ListReader {
     return limit === body.length ? Result.fail(endsEarly) : undefined
   }
 
-  /** Goes on to the comma or bracket that ends the event; `false` when that does not stand before `limit`. */
+  /** Advances to the comma or bracket that ends the event; `false` if `limit` comes first. */
   #scan(limit: number): boolean {
     const body = this.#body
     let at = this.#at

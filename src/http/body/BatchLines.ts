@@ -12,7 +12,7 @@ export const batchLines = (text: string): BatchStep => {
   return () => {
     const until = at + limits.decodeStepBytes
     while (at < until) {
-      // What stands before a line's JSON, and lines that are blank.
+      // White space before a line's JSON, and blank lines.
       while (at < until && isBlank(text.charCodeAt(at))) at++
       if (at >= text.length) return done(events)
       if (at === until) return undefined

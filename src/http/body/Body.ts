@@ -22,7 +22,7 @@ export const announcedBytes = ({ headers }: IncomingMessage): number =>
 
 /**
  * Calls `done` with the whole body, or with `body_too_large` as soon as it has more than `bytesMax`, and never
- * when the caller goes away before its end. `room` is told of every piece, and may refuse it.
+ * when the caller disconnects before its end. `room` is called with the bytes of each piece and may refuse it.
  */
 export const readBody = (
   request: IncomingMessage,
@@ -62,7 +62,7 @@ export const readBody = (
  * on for ever is cut off.
  */
 export const discardBody = (request: IncomingMessage): void => {
-  // What has an end within bounds, Node lets pass by itself after the reply.
+  // Node itself discards the rest of a bounded body after the reply.
   if (withinBounds(request)) return
   let bytes = 0
   request.on("data", (chunk: Buffer) => {

@@ -16,7 +16,7 @@ export class DecodingTurns {
   readonly #budgetMs: number
   readonly #turns: Turns
   readonly #waiting: Array<Waiting> = []
-  /** What this turn has spent; its end is awaited. */
+  /** Milliseconds spent in this turn, whose end is awaited. */
   #spentMs = 0
   #inTurn = false
 

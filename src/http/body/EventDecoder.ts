@@ -124,7 +124,7 @@ export const isRefusal = <Event extends object>(
   event: Event,
 ): event is Extract<Event, LaurelError> => "_tag" in event
 
-/** What is wrong with an event whose JSON is larger than that of a single event may be; it is not parsed. */
+/** The refusal of an event in a batch above `eventBytesMax`; it is not parsed. */
 export const tooLargeEvent = (pointer: string): BodyRefusal =>
   refusedEvent([{ pointer, code: "too_large", detail: largeEvent }])
 

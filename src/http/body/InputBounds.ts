@@ -11,7 +11,7 @@ import type { Fault } from "../../domain/values/Errors.ts"
 import type { FaultCode } from "../api/Checks.ts"
 import { pointerStep } from "./SchemaFaults.ts"
 
-/** What is left of a value, the value itself where it is within bounds, and the faults of what is not. */
+/** The part of a value within bounds, the value itself where all of it is, and the faults of the rest. */
 export interface Bounded {
   readonly value: unknown
   readonly faults: ReadonlyArray<Fault>
@@ -36,7 +36,7 @@ interface CountBound {
   readonly detail: string
 }
 
-/** What one place may hold, over all alternatives of its schema. */
+/** The bounds of one place, over all alternatives of its schema. */
 interface Shape {
   /** Of objects with known members. */
   readonly members: ReadonlyMap<string, Shape | undefined> | undefined
@@ -102,7 +102,7 @@ const wholeFaultOf = (ast: SchemaAST.AST): WholeFault | undefined =>
     .map(({ wholeFault }) => wholeFault)
     .find((found) => found !== undefined)
 
-/** What `api/Checks.ts` says of its checks. */
+/** The annotations that `api/Checks.ts` adds to its checks. */
 interface CheckAnnotations {
   readonly message?: string
   readonly keywords?: Readonly<Record<string, unknown>>

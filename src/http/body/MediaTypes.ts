@@ -1,4 +1,4 @@
-/** Which media types a request's body may have, and how others are refused. */
+/** The media types of request bodies, and the refusal of others. */
 import type { IncomingMessage } from "node:http"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
@@ -12,7 +12,7 @@ interface MediaType {
 /** The name, and the one that many clients send instead. */
 const utf8: ReadonlySet<string> = new Set(["utf-8", "utf8"])
 
-/** What a `Content-Type` header says. */
+/** Parses a `Content-Type` header. */
 const parseMediaType = (header: string): MediaType => {
   const [essence = "", ...parameters] = header.toLowerCase().split(";")
   let charset = "utf-8"

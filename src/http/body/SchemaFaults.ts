@@ -97,7 +97,7 @@ const collect = (
 const isRecord = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The member by whose value the alternatives of a union are told apart, and its values. */
+/** The discriminator of a union, and its values. */
 const discriminatorOf = (
   ast: SchemaAST.Union,
 ): { readonly name: string; readonly values: ReadonlyArray<string> } | undefined => {

@@ -287,5 +287,5 @@ const mayBeEmpty = (payload: CompiledOperation["payload"]): boolean => {
 
 const json = "application/json"
 
-/** What stands for a body that is not there. */
+/** The body of a request without one. */
 export const emptyBody = { body: Buffer.from("{}"), mediaType: json } as const

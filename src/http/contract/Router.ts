@@ -4,7 +4,7 @@
  * id; the operation refuses a segment that is empty or dots. Paths without parameters take one look-up.
  */
 
-/** What the router knows of a route: its method, and its path with parameters as `:id`. */
+/** A route as the router sees it: method, and path with parameters as `:id`. */
 export interface RouteShape {
   readonly method: string
   readonly path: string

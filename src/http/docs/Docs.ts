@@ -18,7 +18,7 @@ interface Script {
   readonly compressed: Buffer
 }
 
-/** What answers the paths of the reference, and `/`, from where browsers are sent to `browsersGoTo`. */
+/** Handlers of the reference's paths and of `/`, which redirects browsers to `browsersGoTo`. */
 export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
   browsersGoTo = "/docs",

@@ -1,5 +1,5 @@
 /**
- * What an event did, as JSON. Nearly all replies are made of this, up to a thousand to a batch, and their
+ * The outcome of an event, as JSON. Nearly all replies are made of this, up to a thousand to a batch, and their
  * members are few and known: written one by one, which is faster than making objects for
  * `JSON.stringify`. The text is the same (a test compares them).
  */

@@ -119,7 +119,7 @@ export const eventHandlers = (
         return Effect.gen(function* () {
           const body = yield* apply(caller, batch, derivedId(idempotency), imported)
           const reply = body.parse()
-          // What failed here may go well next time: such an answer is not for keeping.
+          // An answer with a failure of the server is not kept: a repeat may succeed.
           if (!reply.results.some((result) => "status" in result && result.status >= 500)) {
             const command = { kind: "keepBatch", results: reply } as const
             const held = { ...idempotency, reserved: true } as const

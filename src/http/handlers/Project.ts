@@ -86,7 +86,7 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
   }
 }
 
-/** What each rule, quest and criterion gives in a record. */
+/** The rewards in a record, by rule, quest and criterion. */
 const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["given"] => {
   const given = new Map<
     string,

@@ -15,7 +15,7 @@ const memberOf = (value: unknown, name: string): unknown =>
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
 
-/** What a body of a rule, a quest or a badge refers to and the project does not have; for `Operation.moreFaults`. */
+/** Faults of references in the body of a rule, quest or badge that match nothing; for `Operation.moreFaults`. */
 export const referenceFaults =
   (engine: Engine["Service"]) =>
   (body: unknown, { environment }: Caller): ReadonlyArray<Fault> => {

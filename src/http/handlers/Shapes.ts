@@ -1,4 +1,4 @@
-/** What several groups say in the same way. */
+/** Parts of replies shared by groups of operations. */
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { Condition } from "../../domain/project/Condition.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
@@ -45,7 +45,7 @@ export const pageOf = ({ limit = limits.pageDefault, offset = 0 }: PageQuery): P
   offset,
 })
 
-/** What a list says of its page of `shown` items out of `total`. */
+/** The members of a list that describe its page of `shown` items out of `total`. */
 export const pageInfo = (page: Page, total: number, shown: number) => ({
   total,
   limit: page.limit,

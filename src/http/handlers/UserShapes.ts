@@ -1,4 +1,4 @@
-/** What users are shown as. */
+/** Users in replies. */
 
 import { levelAt, levelProgress } from "../../domain/project/Level.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"

@@ -43,7 +43,7 @@ export type AdmissionBounds = Record<
 > &
   ShareBounds
 
-/** Why requests are refused: a queue stands, too many wait, too much is in memory of bodies. */
+/** Why requests are refused: the queue is too slow, too many wait, or bodies take too much memory. */
 export const overloadReasons = ["queue", "waiting", "bodies"] as const
 export type OverloadReason = (typeof overloadReasons)[number]
 
@@ -57,7 +57,7 @@ export class Admission {
   readonly refused: Record<OverloadReason, number> = { queue: 0, waiting: 0, bodies: 0 }
   /** Requests that were taken and wait for their reply. */
   waiting = 0
-  /** What is in memory of bodies: on their way, or of requests that wait. */
+  /** Bytes of bodies in memory: still arriving, or of waiting requests. */
   bodiesBytes = 0
   /** A queue stands. */
   overloaded = false

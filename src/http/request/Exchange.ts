@@ -52,17 +52,17 @@ export class Exchange {
   readonly expectsContinue: boolean
   /** Arrival of the head, in milliseconds of `performance.now()`. */
   readonly startedAt = performance.now()
-  /** What its reply counts for. */
+  /** The metrics of its operation. */
   metrics: OperationMetrics | undefined = undefined
   /** It is counted among the requests that wait for their reply. */
   inFlight = false
   /** Its body is being read. */
   reading = false
-  /** What its environment holds, once it is known who asks. */
+  /** The share of its environment, once authenticated. */
   share: Share | undefined = undefined
   /** Its operation runs: it is counted among the requests of its share that wait. */
   waiting = false
-  /** What is in memory of its body. */
+  /** Bytes of its body in memory. */
   bodyBytes = 0
   /** In which turn of the event loop it was admitted. */
   turn = 0

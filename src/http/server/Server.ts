@@ -41,7 +41,7 @@ export interface ServeOptions extends Address {
   readonly trustedProxies?: AddressRanges | undefined
 }
 
-/** What the engine's take-over brings beside the engine. */
+/** The services that come with the engine after the start. */
 export interface TakeOver {
   /** Pages beside the API, which ask its operations; without them nothing answers there. */
   readonly pages?: MakePages | undefined

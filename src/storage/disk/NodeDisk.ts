@@ -131,7 +131,7 @@ const makeOneFolder = (folder: string): OnDisk<boolean> =>
       Effect.flatMap(isFolder(folder), (isThere) => {
         if (isThere) return Effect.succeed(false)
         const { code, operation } = failure
-        // What is there is no folder.
+        // The path is not a folder.
         const told = code === "EEXIST" ? "ENOTDIR" : code
         return Effect.fail(new DiskError({ operation, path: folder, code: told }))
       }),

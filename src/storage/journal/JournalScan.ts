@@ -52,9 +52,9 @@ export const damageOf = ({ fault }: JournalEnd): JournalFault | undefined =>
 export interface JournalEnd extends JournalPosition {
   /** The first record that was read; `undefined`: none was. */
   readonly firstSequence: number | undefined
-  /** What the first batch that was read follows. */
+  /** The position that the first batch read follows. */
   readonly before: JournalPosition
-  /** Why there is no more; `undefined`: the end of the journal, or of what was asked for. */
+  /** Why the scan ended early; `undefined`: at the end of the journal, or of the range asked for. */
   readonly fault: JournalFault | undefined
   /** A clean shutdown has left its mark. */
   readonly wasClosed: boolean

@@ -20,7 +20,7 @@ import type { makeConnector } from "./Connector.ts"
 import { sign } from "./Signature.ts"
 import { TimeoutQueue } from "./TimeoutQueue.ts"
 
-/** Why there was no status. */
+/** The failure of an attempt without a status. */
 export type AttemptError =
   | "address_refused"
   | "connection_failed"

@@ -28,7 +28,7 @@ export interface AttemptResult {
 type EarlierAttempts = ReadonlyArray<readonly [number: number, result: AttemptResult]>
 const none: EarlierAttempts = []
 
-/** Why a delivery was dropped: its user was erased, the journal is gone, or it waited for too long. */
+/** Why a delivery was dropped: its user was erased, the journal is gone, or it waited too long. */
 export type DropReason = "erased" | "gone" | "expired"
 
 /** Where a delivery stands, as `Dispatcher.ts` draws it. Only the `Queue` of its endpoint changes it. */

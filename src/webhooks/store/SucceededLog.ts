@@ -71,7 +71,7 @@ export const blocksOf = (endpoint: number, rows: Array<Row>): ReadonlyArray<Entr
   return entries
 }
 
-/** Which record a delivery is of, and when that was decided. */
+/** The record of a delivery, and the time of its decision. */
 export interface RecordName {
   readonly sequence: number
   readonly at: number

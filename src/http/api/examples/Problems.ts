@@ -1,7 +1,7 @@
-/** What the example of each problem says of its request, in the server's own words. */
+/** Detail and path in the example of each problem, in the server's own words. */
 import { badgeId, countedBadgeId, deliveryId, questId, ruleId, userId, webhookId } from "./Ids.ts"
 
-/** What differs from one occurrence of a problem to the next: what happened, and at which path. */
+/** The members of a problem that differ between occurrences: detail, and path of the request. */
 export interface Occurrence {
   readonly detail: string
   readonly instance: string
