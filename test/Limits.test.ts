@@ -3,7 +3,7 @@ import { limits } from "../src/Limits.ts"
 import { checkLimits } from "../src/limitRelations.ts"
 
 describe("The bounds of webhooks", () => {
-  it("are what receivers are promised", () => {
+  it("equal the documented ones", () => {
     const { messageBytesMax, webhookReplyKeptBytesMax } = limits
     expect([messageBytesMax, webhookReplyKeptBytesMax]).toEqual([20 * 1_024, 1_024])
     expect(limits.webhookTimeoutMs).toBe(15_000)

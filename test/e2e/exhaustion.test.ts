@@ -52,7 +52,7 @@ const contents = async (folder: string): Promise<ReadonlyMap<string, string>> =>
 const openFilesMax = (): number => Number(execFileSync("sh", ["-c", "ulimit -Hn"]).toString())
 
 describe("A server without free file descriptors", patience, () => {
-  it("goes on answering those who are connected, and takes others once there are some again", async () => {
+  it("continues to answer open connections, and accepts others once descriptors are free", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder, {}, "ulimit -n 128")
     const key = await server.firstKey()

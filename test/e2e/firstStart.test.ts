@@ -140,7 +140,7 @@ describe("The first start", patience, () => {
     expect(stderr).toContain(join(root, "node_modules/.cache/compile"))
   })
 
-  it("keeps in the data directory what its README says, and nothing else", async () => {
+  it("has the files in the data directory that its README lists, and no others", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([

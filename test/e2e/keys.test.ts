@@ -70,7 +70,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect(await statusWith(server, plain.stdout.trim())).toBe(200)
   })
 
-  it("are refused to whoever lacks the token, and the file with it is the owner's alone", async () => {
+  it("are refused without the token, whose file only the owner can read", async () => {
     const { adminUrl, token } = await readServerFile(folder)
     expect((await stat(join(folder, "server.json"))).mode & 0o777).toBe(0o600)
     const statuses = []
@@ -114,7 +114,7 @@ describe("Keys on the command line, without a server", patience, () => {
     }
   })
 
-  it("are not confused by what a killed server left behind", async () => {
+  it("ignore the files of a killed server", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
     expect(await server.stop("SIGKILL")).toBe("SIGKILL")

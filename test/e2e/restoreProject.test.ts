@@ -11,7 +11,7 @@ const variables = {
 const events = ["reward.granted"]
 
 describe("A project that goes back", patience, () => {
-  it("hears of what it still has, others of everything, and nobody of anything twice", async () => {
+  it("gets messages of its remaining records, others get all, and nobody gets one twice", async () => {
     const folder = await temporaryFolder()
     const keys: Record<string, string> = {}
     const receiver = await Receiver.start()

@@ -25,7 +25,7 @@ interface Ended {
 }
 
 describe("The runbook", patience, () => {
-  it("does what it says, from the first command to the last", async () => {
+  it("works from the first command to the last", async () => {
     const temporary = await temporaryFolder()
     const folder = join(temporary, "data")
     const untried = new Set(blocks.keys())

@@ -5,7 +5,7 @@ import { Output, patience, readServerFile, root, Server, temporaryFolder } from 
 
 const eventsSent = 50
 
-describe("A server that is told to stop", patience, () => {
+describe("A server stopped by a signal", patience, () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     it(`ends in order on ${signal} with exit code 0, and the next has all data without replay`, async () => {
       const folder = await temporaryFolder()
@@ -112,7 +112,7 @@ describe("A server that is told to stop", patience, () => {
     expect(log.text).toContain('"message":"Stopped"')
   })
 
-  it("can be told so before it is ready", async () => {
+  it("stops also before it is ready", async () => {
     const server = new Server(await temporaryFolder())
     await server.stderr.waitFor(/Opened the data directory/)
     expect(await server.stop()).toBe(0)

@@ -45,7 +45,7 @@ describe("A server that stands still for longer than a write may take", patience
     expect(await server.stop()).toBe(0)
   })
 
-  it("with a snapshot at the disk goes on", async () => {
+  it("with a snapshot on its way to the disk continues", async () => {
     const { held, send, server } = await serverWithHeldDisk()
     await writeFile(held, "statfs")
     expect((await send("second")).status).toBe(200)

@@ -36,7 +36,7 @@ describe("A start that can not be", patience, () => {
     expect(await readdir(join(folder, ".."))).toEqual([])
   })
 
-  it("names the port that is in use, what needs it and its setting, and leaves nothing behind", async () => {
+  it("names the port in use, its purpose and its setting, and leaves nothing behind", async () => {
     const folder = await temporaryFolder()
     const port = await takenPort()
     for (const [variable, service] of [
@@ -98,7 +98,7 @@ describe("A start that can not be", patience, () => {
     expect(stderr).toMatch(/^laurel: Cannot use the data directory .*\n$/)
   })
 
-  it("is refused while another server has the data directory, which goes on unharmed", async () => {
+  it("is refused while another server has the data directory, which continues unharmed", async () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)
     const key = await first.firstKey()

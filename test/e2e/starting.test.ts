@@ -20,7 +20,7 @@ const batch = (number: number) => ({
 })
 
 describe("A start that takes its time", patience, () => {
-  it("is alive at once, says what it is at, refuses operations, and then serves", async () => {
+  it("is alive at once, reports its progress, refuses operations, and then serves", async () => {
     const folder = await temporaryFolder()
     const variables = { LAUREL_SNAPSHOT_INTERVAL: "1 hour" }
     const first = await Server.start(folder, variables)

@@ -56,7 +56,7 @@ describe("With an OpenTelemetry collector configured", patience, () => {
     expect(server.stderr.text).not.toContain("known-secret")
   })
 
-  it("a server runs as well when nobody is there, and says so once, in its log and its metrics", async () => {
+  it("a server runs without its collector, and reports that once, in its log and its metrics", async () => {
     const { endpoint: gone, stop } = await startCollector()
     await stop()
     const folder = await temporaryFolder()

@@ -60,7 +60,7 @@ describe("Rule 2: facts are journaled, not commands", () => {
   )
 })
 
-describe("Rule 3: nobody outside sees what is not durable", () => {
+describe("Rule 3: callers see only durable state", () => {
   it.effect("no reply, user, rank, board or definition shows a record before its commit", () =>
     Effect.gen(function* () {
       const gate = yield* Latch.make(true)

@@ -77,7 +77,7 @@ describe("a key", () => {
     socket.destroy()
   })
 
-  it("opens what its scope allows", async () => {
+  it("permits the operations of its scope", async () => {
     const operations = [
       ["POST", "/v1/events", event, "ingest"],
       ["POST", "/v1/events/batch", { events: [event] }, "ingest"],
@@ -188,7 +188,7 @@ describe("a key that may be used from somewhere only", () => {
 })
 
 describe("a rate limit", () => {
-  it("is told in every reply, and ends in 429 without effect", async () => {
+  it("is in every reply, and ends in 429 without effect", async () => {
     const key = server.accounts.addKey("lk_test_free", {
       tier: "free",
       limit: 3,
@@ -280,7 +280,7 @@ describe("a request id", () => {
 })
 
 describe("a path", () => {
-  it("must be exact; nothing is there else, with a key or without", async () => {
+  it("must match exactly; other paths answer 404, with a key or without", async () => {
     const paths = [
       "/v1",
       "/v1/",

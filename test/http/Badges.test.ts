@@ -13,7 +13,7 @@ const newPlace = () => new Place(server, `badges${places++}`)
 const manual = { name: "Given", criteria: { kind: "manual" } }
 
 describe("badges", () => {
-  it("are created with what is not said, read and listed", async () => {
+  it("are created with defaults, read and listed", async () => {
     const place = newPlace()
     const { headers, json, status } = await place.post("/v1/badges", manual)
     expect(status).toBe(201)
@@ -50,7 +50,7 @@ describe("badges", () => {
     }
   })
 
-  it("are earned by what their criteria say", async () => {
+  it("are earned by their criteria", async () => {
     const place = newPlace()
     const criteria = {
       kind: "action_count",
@@ -66,7 +66,7 @@ describe("badges", () => {
     expect(await tap(true)).toEqual([])
   })
 
-  it("change in what a patch names, and lose what it says is null", async () => {
+  it("change only the members of a patch, and lose those that are null", async () => {
     const place = newPlace()
     const body = {
       name: "B",

@@ -34,7 +34,7 @@ describe("a batch", () => {
     ])
   })
 
-  it("goes on past events that are refused, and says where each is wrong", async () => {
+  it("applies the events after a refused one, and points to each fault", async () => {
     const { json } = await send([
       event("mixed"),
       { userId: "", acton: "DONE" },

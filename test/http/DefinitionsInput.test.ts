@@ -519,7 +519,7 @@ describe("a definition", () => {
     if (created !== undefined) expect(faultsOf(created)).toEqual([[pointer, code]])
   })
 
-  it("must have what makes it one", async () => {
+  it("requires its required members", async () => {
     const missing = async (path: string, body: object) => faultsOf(await place.post(path, body))
     expect(await missing("/v1/quests", { reward: {} })).toEqual([
       ["/title", "missing"],
@@ -561,7 +561,7 @@ describe("a definition", () => {
     expect(faultsOf(archived)).toEqual([["/status", "invalid_value"]])
   })
 
-  it("is told all its faults at once", async () => {
+  it("gets all faults in one reply", async () => {
     const reply = await place.patch(paths.quest, {
       title: "",
       reward: { xp: null, points: -1 },
@@ -586,7 +586,7 @@ describe("a definition", () => {
     expect(faultsOf(patched)).toEqual([["/prerequisites/1", "duplicate"]])
   })
 
-  it("is told of references to nothing together with the faults of its form", async () => {
+  it("gets unknown references together with faults of form", async () => {
     const nothing = { reward: { xp: -1, badgeId: "bdg_none" } }
     const of: ReadonlyArray<readonly [Exclude<Kind, "project">, object, ReadonlyArray<string>]> = [
       ["rule", nothing, ["/reward/badgeId", "/reward/xp"]],

@@ -17,7 +17,7 @@ const tap = (userId: string, more: object = {}, headers = {}) =>
   server.call("POST", "/v1/events", { body: { userId, action: "TAP", ...more }, headers })
 
 describe("DELETE /v1/users/:id", () => {
-  it("erases the user, and says by when nothing at all is left", async () => {
+  it("erases the user, and names the date by which no copy is left", async () => {
     await tap("ada")
     const before = Date.now()
     const { headers, status, text } = await erase("ada")
@@ -34,7 +34,7 @@ describe("DELETE /v1/users/:id", () => {
     expect(json.entries.map(({ userId }: { userId: string }) => userId)).not.toContain("ada")
   })
 
-  it("is told that there is none a second time, and for who was never there", async () => {
+  it("answers 404 the second time, and for an unknown user", async () => {
     await tap("bob")
     expect((await erase("bob")).status).toBe(204)
     for (const id of ["bob", "nobody"]) {

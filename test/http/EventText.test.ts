@@ -41,7 +41,7 @@ const randomReply = (): EventReply => ({
 })
 
 describe("The text of an event's outcome", () => {
-  it("is what JSON.stringify writes for the outcome of the contract", () => {
+  it("equals JSON.stringify of the outcome in the contract", () => {
     for (let n = 0; n < 2_000; n++) {
       const reply = randomReply()
       const { action, badges, duplicate, eventId, level, points, quests, streaks, userId, xp } =
@@ -64,7 +64,7 @@ describe("The text of an event's outcome", () => {
     }
   })
 
-  it("is what the contract promises", () => {
+  it("matches the contract", () => {
     for (let n = 0; n < 200; n++) {
       const reply = { ...randomReply(), userId: "user-42" }
       accepts(JSON.parse(eventText(reply, isoTime)))

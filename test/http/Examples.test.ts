@@ -23,7 +23,7 @@ describe("The reference", () => {
     expect(withoutExample(json)).toEqual([])
   })
 
-  it("is looked through to the last member for what has none", () => {
+  it("is searched to the last member for missing examples", () => {
     const schemas = {
       Thing: {
         properties: {

@@ -43,7 +43,7 @@ const walk = async (userId: string, limit: number, kind = "") => {
 }
 
 describe("GET /v1/users/:id/history", () => {
-  it("shows every fact, newest first, with what caused it", async () => {
+  it("shows every fact with its cause, newest first", async () => {
     const first = await tap("ada", { id: "t1", metadata: { where: "home" } })
     const { json } = await history("ada")
     const cause = {
@@ -91,7 +91,7 @@ describe("GET /v1/users/:id/history", () => {
     expect(kinds.facts).toEqual(whole.filter(({ kind }: Fact) => kind === "xp.earned"))
   })
 
-  it("goes on where a page ended, also when more has come since", async () => {
+  it("continues after a page, also when newer facts arrived", async () => {
     for (let turn = 0; turn < 4; turn++) await tap("cora")
     const whole = (await history("cora")).json.facts
     const page = (await history("cora", "?limit=3")).json

@@ -99,7 +99,7 @@ describe("an event", () => {
     expect(faultsOf(await event(more))).toEqual([[pointer, code]])
   })
 
-  it("is told all its faults at once", async () => {
+  it("gets all faults in one reply", async () => {
     const reply = await post("/v1/events", { userId: 1, acton: "A", metadata: [], id: "" })
     expect(faultsOf(reply).toSorted()).toEqual([
       ["/action", "missing"],
@@ -165,7 +165,7 @@ describe("an event", () => {
     ).toEqual(["invalid_type", "too_deep", "too_large"])
   })
 
-  it("with very many faults is told a bounded part of them", async () => {
+  it("with very many faults gets a bounded number of them", async () => {
     const members = Array.from({ length: 3_000 }, (_, i) => `"m${i}":1`).join(",")
     const { json } = await post("/v1/events", `{${members}}`)
     expect(json.errors).toHaveLength(limits.faultsMax)

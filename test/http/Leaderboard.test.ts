@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describe("GET /v1/leaderboard with a window", () => {
-  it("shows who earned what in it, with level, name and the rank in the one before", async () => {
+  it("lists users with the xp earned in it, level, name and previous rank", async () => {
     expect(await read("window=daily")).toEqual({
       window: {
         kind: "daily",

@@ -114,7 +114,7 @@ it("An event whose reply can not be made fails alone: it is in the log, and thos
   expect((await post("one")).status).toBe(200)
 })
 
-it("The log never holds keys, secrets, metadata or what else a body says", async () => {
+it("The log never has keys, secrets, metadata or other parts of a body", async () => {
   await start({
     ...failing,
     wrapEngine: (engine) => ({

@@ -35,7 +35,7 @@ describe("POST /v1/events", () => {
     })
   })
 
-  it("earns what the rules of its action give, and moves the level", async () => {
+  it("earns the rewards of the rules of its action, and changes the level", async () => {
     await post("/v1/rules", { action: "LESSON_DONE", reward: { xp: 60 } })
     await post("/v1/rules", { action: "LESSON_DONE", reward: { xp: 50 } })
     await post("/v1/rules", { action: "LESSON_DONE", reward: { xp: 1_000 }, enabled: false })

@@ -91,7 +91,7 @@ describe("A name that objects inherit is a name like any other", () => {
     expect((await place.patch("/v1/project", { streaks: [] })).status).toBe(200)
   })
 
-  it("of a path in metadata: only what was sent is there", async () => {
+  it("of a path in metadata finds own members only", async () => {
     for (const name of names) {
       const action = `PATH_${name.toUpperCase()}`
       const where = [{ path: `${name}.name`, op: "exists" }]

@@ -178,7 +178,7 @@ const cases: ReadonlyArray<Case> = [
 ]
 
 describe("The example of a problem", () => {
-  it.each(cases)("%s %s is what the server answers", async (schema, code, provoke) => {
+  it.each(cases)("%s %s equals the server's reply", async (schema, code, provoke) => {
     const { instance: where, requestId: _example, ...example } = exampleOf(schema, code)
     const { instance, requestId: _reply, ...problem } = (await provoke()).json
     expect(problem).toEqual(example)

@@ -56,7 +56,7 @@ describe("GET /v1/project", () => {
 })
 
 describe("PATCH /v1/project", () => {
-  it("changes what it names and keeps the rest", async () => {
+  it("changes the members that it names, and keeps the rest", async () => {
     const place = newPlace()
     const before = (await place.get("/v1/project")).json
     const patched = await place.patch("/v1/project", { timezone: "europe/berlin" })
@@ -135,7 +135,7 @@ describe("PATCH /v1/project", () => {
 })
 
 describe("POST /v1/project/simulate", () => {
-  it("tells what an event would do, and where it would come from, and changes nothing", async () => {
+  it("reports the rewards of an event by their sources, and changes nothing", async () => {
     const place = newPlace()
     await place.patch("/v1/project", { streaks: [{ key: "daily" }] })
     const rule = await place.create("/v1/rules", { action: "TAP", reward: { xp: 60, points: 2 } })

@@ -14,7 +14,7 @@ const reward = { xp: 10 }
 const lessons = { key: "lessons", action: "LESSON_DONE", target: 2 }
 
 describe("POST /v1/quests", () => {
-  it("creates a quest with what it does not say", async () => {
+  it("creates a quest with defaults", async () => {
     const body = { title: "Read a book", reward: { xp: 0 } }
     const { headers, json, status } = await newPlace().post("/api/v1/quests", body)
     expect(status).toBe(201)
@@ -167,7 +167,7 @@ describe("GET /v1/quests/:id", () => {
 })
 
 describe("PATCH /v1/quests/:id", () => {
-  it("changes what it names, and takes away what it says is null", async () => {
+  it("changes the members that it names, and removes those that are null", async () => {
     const place = newPlace()
     const body = {
       title: "Before",
@@ -253,7 +253,7 @@ describe("PATCH /v1/quests/:id", () => {
     expect(problemOf(await place.delete(path))).toEqual([404, "quest_not_found"])
   })
 
-  it("keeps what users midway have, by the keys of the steps", async () => {
+  it("keeps the progress of users midway, by the keys of the steps", async () => {
     const place = newPlace()
     const steps = [lessons, { key: "old", action: "OLD", target: 3 }]
     const id = await place.create("/v1/quests", { title: "Q", reward, steps })
@@ -324,7 +324,7 @@ describe("DELETE /v1/quests/:id", () => {
     expect(problemOf(await place.patch(path, { title: "X" }))).toEqual([409, "invalid_transition"])
   })
 
-  it("ends it for who is midway, and leaves those who are done what it gave", async () => {
+  it("expires the progress of users midway, and leaves completed users their rewards", async () => {
     const place = newPlace()
     const id = await place.create("/v1/quests", { title: "Two", reward, steps: [lessons] })
     for (const user of ["ada", "bob", "bob"]) await place.track(user, "LESSON_DONE")

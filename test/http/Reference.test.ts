@@ -90,7 +90,7 @@ describe("/openapi.json", () => {
     }
   })
 
-  it("tells the bounds of what callers send", async () => {
+  it("states the bounds of requests", async () => {
     const { json } = await get("/openapi.json")
     const { Event, XpGrant } = json.components.schemas
     expect(Event.required.toSorted()).toEqual(["action", "userId"])
@@ -106,7 +106,7 @@ describe("/openapi.json", () => {
     expect(offset.schema).toEqual({ type: "integer", minimum: 0, default: 0 })
   })
 
-  it("says only what tells readers something, in words that they know", async () => {
+  it("has no empty or internal words", async () => {
     const { json } = await get("/openapi.json")
     const text = JSON.stringify(json, (key, value) => (key === "examples" ? undefined : value))
     expect(text).not.toContain(String(Number.MAX_SAFE_INTEGER))
@@ -180,7 +180,7 @@ describe("/openapi.json", () => {
     expect([...undescribed]).toEqual([])
   })
 
-  it("says of what may be null what it is", async () => {
+  it("types nullable members", async () => {
     const { json } = await get("/openapi.json")
     const { QuestPatch } = json.components.schemas
     expect(QuestPatch.properties.endsAt).toMatchObject({

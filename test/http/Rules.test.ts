@@ -12,7 +12,7 @@ let places = 0
 const newPlace = () => new Place(server, `rules${places++}`)
 
 describe("rules", () => {
-  it("are created with what is not said, read and listed", async () => {
+  it("are created with defaults, read and listed", async () => {
     const place = newPlace()
     const { headers, json, status } = await place.post("/v1/rules", {
       action: "DONE",
@@ -73,7 +73,7 @@ describe("rules", () => {
     ])
   })
 
-  it("change in what a patch names, and lose what it says is null", async () => {
+  it("change only the members of a patch, and lose those that are null", async () => {
     const place = newPlace()
     const created = (
       await place.post("/v1/rules", {
@@ -147,7 +147,7 @@ describe("rules", () => {
     expect((await place.get("/v1/rules")).json.rules).toEqual([])
   })
 
-  it("are told what is wrong with a patch and the rule that it is for", async () => {
+  it("refuse a patch that is invalid for the rule", async () => {
     const place = newPlace()
     const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: {} })}`
     const patch = { multiplierMin: 1, limit: { times: 1 }, reward: { badgeId: "bdg_none" } }

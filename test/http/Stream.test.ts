@@ -49,7 +49,7 @@ const journalIds = (state: MemoryState, environment = "prj_test:sandbox") =>
   )
 
 describe("The stream", () => {
-  it("tells what happens from now on, in order, each with id, kind and body", async () => {
+  it("sends messages from now on, in order, each with id, kind and body", async () => {
     const server = await start()
     await grant(server, "before", 5)
     const client = await openStream(server.url, fullKey)
@@ -122,7 +122,7 @@ describe("The stream", () => {
     expect((await server.call("GET", "/v1/stream", { key: null })).status).toBe(401)
   })
 
-  it("goes on after the message that was had last, also inside a record and over a restart", async () => {
+  it("resumes after the last message received, also inside a record and over a restart", async () => {
     const storage = new MemoryState()
     const first = await start({ storage })
     const client = await openStream(first.url, fullKey)
@@ -143,7 +143,7 @@ describe("The stream", () => {
     }
   })
 
-  it("refuses an id that is none, and tells when what came after is gone", async () => {
+  it("refuses a malformed id, and answers 410 when later messages are pruned", async () => {
     const storage = new MemoryState()
     const server = await start({ storage })
     for (const user of ["ada", "bob", "carl"]) await grant(server, user, 1)
@@ -164,7 +164,7 @@ describe("The stream", () => {
     expect(await open(ids[0]!)).toEqual([410, "gone"])
   })
 
-  it("tells how far it is when there is nothing to tell, and goes on from there", async () => {
+  it("sends its position when idle, and resumes from it", async () => {
     const server = await start({ bounds: { streamHeartbeatMs: 30 } })
     const client = await openStream(server.url, fullKey, { events: "badge.earned" })
     await client.until(() => client.heartbeats >= 1)
@@ -422,7 +422,7 @@ describe("The stream", () => {
     },
   )
 
-  it("goes on from the journal when handing out live messages fails", async () => {
+  it("continues from the journal when live delivery fails", async () => {
     let poisoned = false
     const server = await start({
       wrapEngine: (engine) => {

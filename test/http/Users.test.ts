@@ -48,7 +48,7 @@ const faultsOf = ({ json, status }: Reply) => {
 }
 
 describe("PUT /v1/users/:id", () => {
-  it("creates a user with what is sent, and the rest as it is by default", async () => {
+  it("creates a user with the members sent, and defaults for the rest", async () => {
     const { json, status } = await put("ada", { displayName: "Ada" })
     expect(status).toBe(200)
     expect(json).toEqual({
@@ -67,7 +67,7 @@ describe("PUT /v1/users/:id", () => {
     expect((await get("/v1/users/ada")).json).toEqual(json)
   })
 
-  it("changes what is sent, and nothing else", async () => {
+  it("changes the members sent, and nothing else", async () => {
     const profile = {
       displayName: "Bob",
       timezone: "Europe/Berlin",
@@ -94,7 +94,7 @@ describe("PUT /v1/users/:id", () => {
     }
   })
 
-  it("takes every bound from inside", async () => {
+  it("accepts every bound", async () => {
     const names = Array.from({ length: limits.attributesMax }, (_, index) => `n${index}`)
     const bodies: ReadonlyArray<object> = [
       { displayName: "x" },
@@ -113,7 +113,7 @@ describe("PUT /v1/users/:id", () => {
     }
   })
 
-  it("refuses every bound from outside, all faults at once, and changes nothing", async () => {
+  it("refuses values beyond every bound, all faults at once, and changes nothing", async () => {
     await put("same", { displayName: "Same" })
     const before = (await get("/v1/users/same")).json
     const names = Array.from({ length: limits.attributesMax + 1 }, (_, index) => `n${index}`)
@@ -213,13 +213,13 @@ describe("POST /v1/users/:id/rewards", () => {
     expect(progress.json.badges).toEqual([{ ...earned, current: 1, target: 1 }])
   })
 
-  it("does not know a badge that is not there", async () => {
+  it("answers 404 for an unknown badge", async () => {
     const { json, status } = await post("/v1/users/x1/rewards", { type: "badge", badgeId: "b" })
     expect([status, json.code]).toEqual([404, "badge_not_found"])
     expect((await get("/v1/users/x1")).status).toBe(404)
   })
 
-  it("tells what is missing or too much for its type", async () => {
+  it("reports members that are missing or foreign to the type", async () => {
     const cases: ReadonlyArray<readonly [object, ReadonlyArray<readonly [string, string]>]> = [
       [{}, [["/type", "missing"]]],
       [{ type: "gold", amount: 1 }, [["/type", "invalid_value"]]],
@@ -253,7 +253,7 @@ describe("POST /v1/users/:id/rewards", () => {
 })
 
 describe("DELETE of a reward or an event", () => {
-  it("takes back what a reward gave, as far as it is there, once", async () => {
+  it("takes back the rewards as far as the balance allows, once", async () => {
     const granted = await post("/v1/users/rita/rewards", { type: "xp", amount: 300 })
     const path = `/v1/users/rita/rewards/${granted.json.rewardId}`
     const { json, status } = await remove(path)
@@ -273,7 +273,7 @@ describe("DELETE of a reward or an event", () => {
     expect([again.status, again.json.code]).toEqual([404, "reward_not_found"])
   })
 
-  it("takes back what an event gave through a quest: xp, points, badge, completion", async () => {
+  it("takes back the rewards of an event through a quest: xp, points, badge, completion", async () => {
     await post("/v1/events", { userId: "emil", action: "TAP" })
     const second = await post("/v1/events", { userId: "emil", action: "TAP" })
     expect(second.json.quests).toMatchObject([{ questId: "qst_taps", status: "completed" }])
@@ -302,7 +302,7 @@ describe("DELETE of a reward or an event", () => {
     ])
   })
 
-  it("does not know what is not there, another's, or of the other kind", async () => {
+  it("answers 404 for unknown ids, another user's, and ids of the other kind", async () => {
     const { json: reward } = await post("/v1/users/r1/rewards", { type: "xp", amount: 1 })
     const { json: event } = await post("/v1/events", { userId: "r1", action: "TAP" })
     const { rewardId } = reward
@@ -332,7 +332,7 @@ describe("DELETE of a reward or an event", () => {
 })
 
 describe("GET /v1/users/:id", () => {
-  it("does not know a user who was never seen, nor does progress or history", async () => {
+  it("answers 404 for an unknown user, as do progress and history", async () => {
     for (const path of ["", "/progress", "/history"]) {
       const { json, status } = await get(`/v1/users/nobody${path}`)
       expect([path, status, json.code]).toEqual([path, 404, "user_not_found"])

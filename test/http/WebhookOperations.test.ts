@@ -94,7 +94,7 @@ describe("A webhook", () => {
     expect(await ask("GET", "/v1/webhooks")).toMatchObject({ total: 0 })
   })
 
-  it("that does not exist is told so by every operation", async () => {
+  it("that does not exist answers 404 to every operation", async () => {
     const server = await starting()
     const path = "/v1/webhooks/whk_none"
     const notFound = [404, "webhook_not_found"]
@@ -177,7 +177,7 @@ describe("A webhook", () => {
     expect(await ask("GET", `/v1/webhooks/${id}`)).toMatchObject({ url: "http://out.test/" })
   })
 
-  it("is told to a repeat as it was, though its host leads inside by now", async () => {
+  it("repeats the first reply although its host has moved into the network", async () => {
     let address = "127.0.0.1"
     const server = await starting({ webhooks: { resolve: async () => [address] } })
     const create = (key: string) =>
@@ -598,7 +598,7 @@ describe("A webhook whose attempts fail", () => {
 })
 
 describe("Recovering", () => {
-  it("is told that since is missing, with an empty body and without one", async () => {
+  it("reports a missing since, with an empty body and without one", async () => {
     const server = await starting()
     const { ask } = asking(server)
     const { id } = await ask("POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] })
@@ -611,7 +611,7 @@ describe("Recovering", () => {
     }
   })
 
-  it("sends what failed and what was missed since a time, and nothing that succeeded", async () => {
+  it("sends failed and missed messages since a time, and no succeeded ones", async () => {
     const server = await starting({ webhooks: { schedule: [0] } })
     const receiver = await receiving()
     const { ask, grant } = asking(server)

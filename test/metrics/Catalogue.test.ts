@@ -16,7 +16,7 @@ const all = new Map<string, MetricKind>(Object.entries(catalogue))
 const folder = resolve(import.meta.dirname, "../../src/metrics")
 
 describe("The catalogue of metrics", () => {
-  it("has exactly what a server that is used says of itself, with its type, labels and words", async () => {
+  it("lists exactly the metrics of a server in use, with type, labels and description", async () => {
     const server = await startServer()
     try {
       await server.call("POST", "/v1/events", { body: { userId: "u", action: "A" } })

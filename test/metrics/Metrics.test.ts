@@ -3,7 +3,7 @@ import { Metrics } from "../../src/metrics/Metrics.ts"
 import { samplesOf } from "./exposition.ts"
 
 describe("Metrics", () => {
-  it("count up, and show what they counted", () => {
+  it("count up, and show their counts", () => {
     const metrics = new Metrics()
     const tracked = metrics.counter("laurel_events_total", { outcome: "tracked" })
     metrics.readCounter("laurel_events_total", () => 7, { outcome: "refused" })

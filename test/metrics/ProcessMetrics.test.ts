@@ -4,7 +4,7 @@ import { Metrics } from "../../src/metrics/Metrics.ts"
 import { observeProcess } from "../../src/metrics/ProcessMetrics.ts"
 import { sampleValue } from "./exposition.ts"
 
-it("The event loop's delay shows what holds the loop, and the process its memory and time", async () => {
+it("report the event loop's delay, and the memory and CPU time of the process", async () => {
   const metrics = new Metrics()
   const value = (name: string, labels?: Record<string, string>) =>
     sampleValue(metrics.text(), name, labels)

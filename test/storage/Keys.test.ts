@@ -83,7 +83,7 @@ describe("compositeKey", () => {
     expect(keys.map(keyParts)).toEqual(numbers.map((number) => [number]))
   })
 
-  it("keeps apart what concatenation would confuse", () => {
+  it("distinguishes parts that concatenation would confuse", () => {
     const keys = [["a", "bc"], ["ab", "c"], ["abc", ""], ["", "abc"], ["abc"], ["a\0", "bc"]]
     const distinct = new Set(
       keys.map((parts) => Buffer.from(compositeKey(...parts)).toString("hex")),

@@ -34,7 +34,7 @@ describe("Kills in short cycles, with webhooks on,", { timeout: 240_000 }, () =>
 })
 
 describe("Its oracle", () => {
-  it("notices what is gone, changed, or counted twice", () => {
+  it("detects lost, changed and double-counted events", () => {
     const ledger = new Ledger()
     const sent = ledger.next(new Random(1))
     ledger.acknowledge(sent, ["first"])

@@ -13,8 +13,8 @@ const terminal = (isTTY: boolean) => {
   return { written, stream: stream as unknown as NodeJS.WriteStream }
 }
 
-describe("What a command says of a job", () => {
-  it("tells what is not possible from damage, want of space and a disk that failed", () => {
+describe("The words of a job's failure", () => {
+  it("distinguish impossible requests, damage, a full disk and a failed disk", () => {
     const codes = (["refused", "damaged", "died", "noSpace", "failed"] as const).map(
       (kind) => jobFailure(new JobFailed({ kind, detail: "Words" })).exitCode,
     )

@@ -16,7 +16,7 @@ const lineOf = (service: Service, code: string, changes: Partial<typeof config> 
 }
 
 describe("An address that can not be listened on", () => {
-  it("is named with what needs it and the setting to change", () => {
+  it("is named with its use and its setting", () => {
     expect(lineOf("api", "EADDRINUSE")).toBe(
       "Port 8080 of 127.0.0.1 is in use by another program, and the API needs it (LAUREL_PORT). Stop that program, or set LAUREL_PORT to another port; 0 takes any free one.",
     )

@@ -25,7 +25,7 @@ const deleting = { kind: "deleteBadge", badgeId: "b" } as const
 const badgeNow = () => world.state.badges.get("b")!
 
 describe("A badge", () => {
-  it("is earned by criteria that have what their kind needs", () => {
+  it("is earned by criteria with the members of their kind", () => {
     const where = [{ path: "a", op: "exists" }] as const
     const made: ReadonlyArray<readonly [CriterionParts, Badge["criteria"]]> = [
       [

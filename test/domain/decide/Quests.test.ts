@@ -134,7 +134,7 @@ describe("An edit to a quest that users are midway in", () => {
     return { quest, world }
   }
 
-  it("keeps what a step has counted as long as its key stays; a new step begins at 0", () => {
+  it("keeps the count of a step while its key stays; a new step begins at 0", () => {
     const { quest, world } = midway()
     world.quest({ ...quest, steps: [step("taps", "TAP", 3), step("swipes", "SWIPE", 1)] })
     expect(world.track("TAP").reply.quests[0]).toMatchObject({

@@ -178,7 +178,7 @@ describe("Undoing an event", () => {
     expect(world.user?.badgeCounts.get("taps")).toBe(1)
   })
 
-  it("takes back what a backfill counted of it, from before the badge was there", () => {
+  it("takes back counts of a backfill, also from before the badge existed", () => {
     const world = new World()
     const old = [world.track(), world.track(), world.track("OTHER")]
     const where = [{ path: "easy", op: "exists", value: false }] as const

@@ -69,7 +69,7 @@ describe("The contains conditions of an action", () => {
     world.ask(quest("same", [search("last")], [search("b")]))
   })
 
-  it("do not count for other actions, nor do other conditions, nor what is archived or deleted", () => {
+  it("do not count for other actions; other conditions and archived or deleted definitions do not count", () => {
     const world = worldWithRoomForOne()
     world.ask(rule("last", [search("last")]))
     world.ask(rule("other", [search("other")], "SWIPE"))

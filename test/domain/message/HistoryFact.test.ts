@@ -40,7 +40,7 @@ const everything = () => {
   return world
 }
 
-describe("What a history shows", () => {
+describe("The facts in a history", () => {
   it("is as the contract declares it, for every kind of fact", () => {
     const decode = SchemaParser.decodeUnknownResult(Fact, {
       errors: "all",

@@ -86,7 +86,7 @@ describe("Turns of decisions", () => {
     expect(decided.dear).toBe(100)
   })
 
-  it("drop what waits when they are closed", () => {
+  it("drop waiting commands when closed", () => {
     const { endTurn, turns } = bound(new Loop(10))
     let decided = 0
     turns.wait("a", () => decided++)
@@ -107,7 +107,7 @@ const spend = (turns: DecisionTurns, work: number): void => {
 const bound = (loop: Loop) => ({ loop, turns: loop.turns, endTurn: () => loop.endTurn() })
 
 describe("The work of a decision", () => {
-  it("is what the meter counted, and that of more facts than most records have", () => {
+  it("is the metered work, plus that of facts beyond the usual number", () => {
     const isFullAfter = (work: number, decision: Parameters<DecisionTurns["decided"]>[0]) => {
       const { turns } = new Loop(32)
       turns.meter.work = work
@@ -182,7 +182,7 @@ describe("A batch that many definitions concern", () => {
       }).pipe(Effect.runPromise))
   }
 
-  it("is applied in its order, and before what comes later for the same users", () =>
+  it("is applied in order, and before later commands of the same users", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory()
       const { committed, engine } = running

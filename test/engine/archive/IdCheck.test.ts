@@ -77,7 +77,7 @@ describe("The check of callers' ids", () => {
     expect(faults[0]).toMatch(/^The id of record \d+ is not where it is looked for$/)
   })
 
-  it("sees buckets without a head, and what is no bucket", () => {
+  it("reports buckets without a head, and malformed buckets", () => {
     const [, first, ...buckets] = runOf(1, whole)
     expect(faultsOf([first!, ...buckets])[0]).toContain("of table eventIds is of no run")
     const [head] = runOf(1, whole)

@@ -277,7 +277,7 @@ describe("A backfill", () => {
   )
 })
 
-describe("What is refused for now", () => {
+describe("A temporary refusal", () => {
   const refusing = (
     codes: ReadonlyArray<"overloaded" | "storage_unavailable" | "conflict" | "shutting_down">,
   ) => {

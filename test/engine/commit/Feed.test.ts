@@ -278,7 +278,7 @@ describe("An entry", () => {
   const created = (sequence: number) =>
     new FeedEntry({ ...recordOf(sequence), facts: [{ kind: "user.created" }] }, 100)
 
-  it("makes its message once for all who ask before many others are made, then anew, the same", () => {
+  it("caches a message for its readers, and makes an equal one after eviction", () => {
     const entry = created(1)
     const message = entry.message(0)
     for (let others = 1; others < limits.feedToldMax; others++) created(1 + others).message(0)

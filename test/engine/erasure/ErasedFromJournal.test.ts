@@ -118,7 +118,7 @@ describe("The journal", () => {
 })
 
 describe("Archives", () => {
-  it("from before an erasure are gone in time, whoever asked for them", () => {
+  it("from before an erasure are deleted in time, also those made by hand", () => {
     const start = Date.parse("2026-11-04T12:34:56Z")
     const retention = { hourly: limits.archivesHourly, daily: limits.archivesDaily }
     let kept = [

@@ -57,7 +57,7 @@ describe("A user's value", () => {
     expect(decodeUser(encodeUser(user, 0))).toEqual(user)
   })
 
-  it("has what a start needs at its head, wherever it lies", () => {
+  it("has at its head the numbers for a start, at any offset", () => {
     const value = Buffer.concat([Buffer.alloc(3), encodeUser(rich, 0xffff_ffff)])
     const view = dataViewOf(value)
     expect(decodeUserHead(view, 3)).toEqual({

@@ -11,7 +11,7 @@ const user = (environment: string, userId: string): { readonly subject: Subject 
 const nameOf = ({ subject }: { readonly subject: Subject }): string =>
   subject.actor === "user" ? `${subject.environment}\n${subject.userId}` : subject.actor
 
-describe("What is written to the snapshot", () => {
+describe("The entries of a snapshot", () => {
   for (const seed of seeds(3)) {
     it.effect("comes in parts of neighbours, each part before the next, and nothing is lost", () =>
       Effect.gen(function* () {

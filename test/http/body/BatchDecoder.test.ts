@@ -239,7 +239,7 @@ describe("a hostile batch", () => {
   })
 })
 
-describe("faults of what surrounds the events", () => {
+describe("faults around the events", () => {
   it.each([
     ["[1,2]", [["", "invalid_type"]]],
     ["5", [["", "invalid_type"]]],

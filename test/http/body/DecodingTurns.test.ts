@@ -66,7 +66,7 @@ describe("a body", () => {
     expect(turns.idle).toBe(true)
   })
 
-  it("leaves the next one what is left of the turn", async () => {
+  it("leaves the rest of the turn to the next body", async () => {
     const { body, turns } = setUp()
     expect(body("a", 3)).toBe("a")
     const second = body("b", 3)

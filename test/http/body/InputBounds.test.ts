@@ -23,7 +23,7 @@ const refused = (schema: Schema.Top, value: unknown, most: number = faultsMax) =
 }
 
 describe("the bounds of input", () => {
-  it("stop at the most faults that are told, and the Schema does not see the value", () => {
+  it("stop at the maximum number of faults, and the Schema does not see the value", () => {
     let calls = 0
     const counted = check<string>("invalid_value", "must count", () => ++calls > 0)
     const schema = Schema.Struct({ name: Schema.String.check(counted) })
@@ -37,7 +37,7 @@ describe("the bounds of input", () => {
     expect(calls).toBe(1)
   })
 
-  it("are told beside the faults of what is within them", () => {
+  it("are reported together with faults inside the bounds", () => {
     const { faults } = refused(NewQuest, {
       title: "",
       reward: { xp: -1, coins: 1 },
@@ -96,7 +96,7 @@ describe("the bounds of input", () => {
     expect(visits).toBeLessThan(limits.metadataBytesMax / 2 + limits.metadataBytesMax / 20)
   })
 
-  it("keep names such as __proto__ out of what they leave", () => {
+  it("remove names such as __proto__ from the bounded value", () => {
     const value = JSON.parse('{"__proto__":{"title":"t"},"constructor":1,"reward":{"xp":1}}')
     const { faults } = refused(NewQuest, value)
     expect(faults.map(({ code, pointer }) => `${pointer} ${code}`).toSorted()).toEqual([

@@ -139,7 +139,7 @@ describe("a merge patch", () => {
     ])
   })
 
-  it("is told all its faults, whatever its media type", async () => {
+  it("gets all faults, with any media type", async () => {
     for (const type of ["application/merge-patch+json", "application/json"]) {
       const { text } = await patch(type, '{"name":"","size":null,"more":1}')
       const { errors } = JSON.parse(text) as { errors: Array<{ pointer: string; code: string }> }

@@ -157,7 +157,7 @@ describe("Admission", () => {
     expect(refusedIn(play.load(0.5 * saturation, costMs, refusalMs, 1_000))).toBe(0)
   })
 
-  it("lets pass what comes of a pause of the machine", () => {
+  it("admits the requests that arrive after a pause of the machine", () => {
     const play = new Play()
     expect(refusedIn(play.load(0.5 * saturation, costMs, refusalMs, 200))).toBe(0)
     // The pause falls into a turn; then come all that were sent meanwhile, and those sent meanwhile.
@@ -224,7 +224,7 @@ describe("Fair shares of an overloaded server", () => {
     }
   })
 
-  it("let ten such projects have all of it, and what they leave goes to the flood", () => {
+  it("give ten such projects all they ask for, and the rest to the flood", () => {
     const play = new Play()
     const quiet = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`quiet_${n}`, 0.1]))
     play.mix({ flood: flooded, ...quiet }, 2_000)
@@ -266,7 +266,7 @@ describe("Fair shares of an overloaded server", () => {
     expect(outcomes[0]).toEqual(outcomes[1])
   })
 
-  it("are nothing for callers without a key: they get what is left in order of arrival", () => {
+  it("leave callers without a key the rest, in order of arrival", () => {
     const play = new Play()
     play.mix({ "": flooded, quiet: 1, other: 1 }, 2_000)
     const { "": nobody, ...others } = percent(play.mix({ "": flooded, quiet: 1, other: 1 }, 5_000))
@@ -281,7 +281,7 @@ describe("Fair shares of an overloaded server", () => {
   })
 })
 
-describe("Fair shares of what requests hold", () => {
+describe("Fair shares of memory and places", () => {
   const waitFor = (admission: Admission, environment: string, most: number) => {
     const share = admission.shares.of(environment)
     let waiting = 0
@@ -410,7 +410,7 @@ const openFlood = async (request: string) => {
 const event = (userId: string) => ({ body: { userId, action: "A" } })
 
 describe("A server whose storage does not answer", () => {
-  it("refuses with 503 and Retry-After what goes beyond the requests that may wait, and loses none of those", async () => {
+  it("refuses requests above the maximum with 503 and Retry-After, and answers all waiting ones", async () => {
     const open = await startSlow({ requestsWaitingMax: 3 })
     const other = server.accounts.addKey("other", { environment: "prj_other:sandbox" })
     const waiting = ["a", "b"].map((userId) => server.call("POST", "/v1/events", event(userId)))
@@ -497,7 +497,7 @@ const oneRequestPerTurn = {
 }
 
 describe("A server before which a queue stands", () => {
-  it("refuses what is behind with 503 and Retry-After, and answers whoever asks for its health", async () => {
+  it("refuses late requests with 503 and Retry-After, and answers health checks", async () => {
     await start({ bounds: oneRequestPerTurn })
     const sent: Array<string> = []
     const together = () =>

@@ -46,7 +46,7 @@ const startGated = async (options?: TestServerOptions) => {
   return { gate, reached }
 }
 
-describe("what is not HTTP", () => {
+describe("malformed HTTP", () => {
   it.each([
     ["nonsense", "hello\r\n\r\n"],
     ["a broken version", "GET / HTTP/1.x\r\nHost: x\r\n\r\n"],
@@ -338,7 +338,7 @@ describe("connections", () => {
 })
 
 describe("shutdown", () => {
-  it("lets requests under way finish, refuses new ones, and closes what is idle", async () => {
+  it("finishes requests under way, refuses new ones, and closes idle connections", async () => {
     const { gate, reached } = await startGated()
     const idle = await server.connect()
     const idleEnd = received(idle)
@@ -390,7 +390,7 @@ describe("shutdown", () => {
     await stopped
   })
 
-  it("cuts off what does not finish in time", async () => {
+  it("cuts off requests that do not finish in time", async () => {
     const { reached } = await startGated({ shutdownGraceMs: 50 })
     const socket = await server.connect()
     const end = received(socket)

@@ -74,7 +74,7 @@ const noNames = () => Promise.reject(new Error("No names here"))
 const event = JSON.stringify({ userId: "u", action: "A" })
 
 describe("Before an engine has taken over", () => {
-  it("the process is alive, not ready, and says what it is at", async () => {
+  it("the process is alive, not ready, and reports its progress", async () => {
     const { ask, readiness } = await startListening()
     expect(await ask("GET", "/healthz")).toMatchObject({ status: 200, json: { status: "ok" } })
     readiness.doing = "Replaying the journal: 5 of 10 records."

@@ -87,7 +87,7 @@ describe("Places of streams", () => {
     expect(play.counts).toEqual([3, 2])
   })
 
-  it("are taken from the newest stream, which is told so once, also when it begins later", () => {
+  it("are taken from the newest stream, which ends once, also when it begins later", () => {
     const places = new StreamPlaces({ streamsMax: 2, streamsOfEnvironmentMax: 2 })
     const [oldest, newest] = [places.take("a"), places.take("a")]
     if (!(oldest instanceof StreamPlace && newest instanceof StreamPlace))

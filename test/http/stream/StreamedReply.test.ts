@@ -104,7 +104,7 @@ const bodyOf = (reply: string) => reply.slice(reply.indexOf("\r\n\r\n") + 4)
 const lastChunk = "0\r\n\r\n"
 
 describe("A reply in pieces", () => {
-  it("sends each piece when it is there, and ends in good order", async () => {
+  it("sends each piece at once, and ends complete", async () => {
     const gate = Latch.makeUnsafe(false)
     const stream = Stream.make("first", "", Buffer.from("sécond")).pipe(
       Stream.tap((piece) => (piece === "first" ? Effect.void : Latch.await(gate))),
@@ -228,7 +228,7 @@ describe("A reply in pieces", () => {
     expect(places.count).toBe(0)
   })
 
-  it("is cut when it has lost its place and its caller does not take what was sent", async () => {
+  it("is cut when it has lost its place and its caller does not read", async () => {
     const { place, places } = onePlace()
     const stalled = Latch.makeUnsafe(false)
     const stream = Stream.concat(
@@ -257,7 +257,7 @@ describe("A reply in pieces", () => {
     await cut
   })
 
-  it("goes on during a shutdown when it has an end", async () => {
+  it("continues during a shutdown if it is finite", async () => {
     const gate = Latch.makeUnsafe(false)
     const stream = Stream.concat(
       Stream.make("one"),

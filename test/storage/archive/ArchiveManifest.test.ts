@@ -38,7 +38,7 @@ describe("A manifest", () => {
     expect(decodeManifestText(strange)).toEqual(Result.fail("is not one of Laurel's"))
   })
 
-  it("of a newer format is told from damage", () => {
+  it("of a newer format is distinguished from damage", () => {
     const newer = encodeManifest({ ...manifest, format: 2, more: true } as never)
     const words = "has format 2: it was written by a newer Laurel"
     expect(decodeManifestText(newer)).toEqual(Result.fail(words))
@@ -53,7 +53,7 @@ describe("The name of an archive", () => {
     expect(archiveId(at + 1, 1) > archiveId(at, 99)).toBe(true)
   })
 
-  it("is told from every other name", () => {
+  it("is distinguished from every other name", () => {
     for (const name of [
       "",
       "lost+found",

@@ -54,7 +54,7 @@ describe("The retention of archives", () => {
     expect(kept(old, { hourly: 24, daily: 7 })).toEqual(old.map(({ id }) => id))
   })
 
-  it("keeps what was asked for as long as the oldest day", () => {
+  it("keeps archives made by hand as long as the oldest daily one", () => {
     const asked = hoursAgo([2, 30, 100, 24 * 8], { reason: "request" }, 20)
     const ids = kept([...hoursAgo(range(24 * 30)), ...asked], { hourly: 3, daily: 7 })
     expect(ids.filter((id) => id.endsWith("h20"))).toEqual(["2h20", "30h20", "100h20"])
@@ -68,7 +68,7 @@ describe("The retention of archives", () => {
     expect(kept(bad, { hourly: 0, daily: 0 })).toEqual(["0h30", "3h30"])
   })
 
-  it("lets every archive go by the age that is told", () => {
+  it("deletes every archive by the age that archiveKeptMs returns", () => {
     const random = new Random(1)
     for (let round = 0; round < 30; round++) {
       const retention = { hourly: random.integer(0, 40), daily: random.integer(0, 4) }

@@ -80,7 +80,7 @@ describe("A journal whose last batch", () => {
   }
 })
 
-describe("The mark of what is flushed", () => {
+describe("The mark of the flushed end", () => {
   it.effect("is none in a folder without it, or where both of its slots are damaged", () =>
     Effect.gen(function* () {
       const disk = new SimulatedDisk()

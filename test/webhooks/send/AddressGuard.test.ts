@@ -74,7 +74,7 @@ describe("the address guard", () => {
     }
   })
 
-  it("lets through what the operator allows", () => {
+  it("permits the ranges that the operator allows", () => {
     const allowed = new AllowedRanges(["10.1.0.0/16", "fd00::/8", "127.0.0.1/32"])
     expect(mayReach("10.1.255.255", allowed)).toBe(true)
     expect(mayReach("10.2.0.0", allowed)).toBe(false)

@@ -344,7 +344,7 @@ describe("An attempt", () => {
     expect(outcome.body).toMatch(/^\.+$/)
   })
 
-  it("refuses endless header fields and what is not HTTP", async () => {
+  it("fails on endless header fields and on malformed HTTP", async () => {
     const endless = await listening((socket) =>
       socket.once("data", () => {
         socket.write("HTTP/1.1 200 OK\r\n")
