@@ -13,7 +13,7 @@ export interface KeyRestrictions {
   readonly addresses: AddressRanges | undefined
 }
 
-/** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). */
+/** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). Of a page, `keyId` is an account's id. */
 export interface Caller {
   readonly keyId: string
   readonly projectId: string

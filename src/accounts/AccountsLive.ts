@@ -126,6 +126,8 @@ export const make = Effect.gen(function* () {
   const accounts = Accounts.of({
     authenticate: (text) => index.find(text, now()),
     isInForce: ({ keyId }) => {
+      // Pages ask for an account, and look after its session themselves.
+      if (directory.accounts.has(keyId)) return true
       const key = directory.keys.get(keyId)
       return key !== undefined && isKeyInForce(key, now()) && !isArchived(directory, key)
     },

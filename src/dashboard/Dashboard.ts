@@ -26,10 +26,12 @@ import { accountRoutes } from "./pages/account.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
+import { liveRoutes } from "./pages/live.ts"
 import { logRoutes } from "./pages/log.ts"
 import { overviewRoutes } from "./pages/overview.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
+import { startRoutes } from "./pages/start.ts"
 import { teamRoutes } from "./pages/team.ts"
 import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
@@ -59,6 +61,8 @@ export const routes: ReadonlyArray<Route> = [
   ...logRoutes,
   ...projectRoutes,
   ...overviewRoutes,
+  ...liveRoutes,
+  ...startRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {

@@ -39,7 +39,11 @@ export class Browser {
     this.#url = url
   }
 
-  get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+  /** Asks as a page of the dashboard would, unless `headers` say otherwise. */
+  get(
+    path: string,
+    headers: Record<string, string> = { "sec-fetch-site": "same-origin" },
+  ): Promise<Reply> {
     return this.#ask(path, { headers })
   }
 
@@ -61,10 +65,12 @@ export class Browser {
       if (/Max-Age=0(;|$)/.test(line)) this.cookies.delete(name)
       else this.cookies.set(name, text)
     }
+    const isStream = response.headers.get("content-type") === "text/event-stream"
+    if (isStream) await response.body!.cancel()
     return {
       status: response.status,
       headers: response.headers,
-      text: await response.text(),
+      text: isStream ? "" : await response.text(),
       location: response.headers.get("location"),
     }
   }

@@ -6,6 +6,7 @@ import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect } from "effect"
 import { ApiKeys, type CreatedKey } from "../../accounts/ApiKeys.ts"
+import { firstProjectName } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { Engine } from "../../engine/Engine.ts"
 
@@ -15,7 +16,7 @@ export const createDemoKey: Effect.Effect<CreatedKey | undefined, LaurelError, E
     const { projects } = yield* (yield* Engine).readDirectory
     if (projects.size > 0) return undefined
     return yield* (yield* ApiKeys).create({
-      project: "demo",
+      project: firstProjectName,
       environment: "sandbox",
       scope: "full",
       tier: "enterprise",

@@ -32,3 +32,12 @@ for (const element of document.querySelectorAll("time")) localTime(element)
 for (const button of document.querySelectorAll<HTMLButtonElement>("button[data-copy]")) {
   copyButton(button)
 }
+
+const live = document.querySelector<HTMLElement>("[data-live]")
+if (live !== null) {
+  const { showFirstEvent, showLive } = await import("./live.ts")
+  if (live.dataset.live === "first") showFirstEvent(live)
+  else showLive(live)
+}
+
+export {}

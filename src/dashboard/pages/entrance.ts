@@ -1,9 +1,7 @@
 /** The ways in: the setup of the first owner, links to join and to reset, signing in and out, confirming. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
-
-import type { Proof } from "../../accounts/people/People.ts"
-
+import type { Proof, SignedIn } from "../../accounts/people/People.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { MemberVisit, Route, Visit } from "../request/Route.ts"
@@ -12,6 +10,7 @@ import { html } from "../view/Html.ts"
 import { alert } from "../view/Page.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 import { isByPasskey, passkeyButton, passkeyOf } from "./passkeyForms.ts"
+import { startOf } from "./start.ts"
 
 /** A path of the dashboard, and nothing else: no other site, and no header field behind it. */
 const nextOf = (text: string | null, prefix: string): string =>
@@ -151,9 +150,16 @@ const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
           visitor,
         }),
       )
-      const next = linkPage.path === "reset" ? `${prefix}/account` : prefix
+      const nextFor = (signedIn: SignedIn) => {
+        if (linkPage.path === "setup") return startOf(visit, signedIn)
+        return Effect.succeed(linkPage.path === "reset" ? `${prefix}/account` : prefix)
+      }
       return accepted.pipe(
-        Effect.map((signedIn) => visit.signedIn(withProof(visit, redirect(next)), signedIn)),
+        Effect.flatMap((signedIn) =>
+          Effect.map(nextFor(signedIn), (next) =>
+            visit.signedIn(withProof(visit, redirect(next)), signedIn),
+          ),
+        ),
         Effect.catch((error) => Effect.succeed(linkForm(visit, linkPage, error))),
       )
     },

@@ -27,7 +27,7 @@ export interface Services {
   /** The actions that the audit log may have, by name. */
   readonly actions: ReadonlyArray<string>
   readonly projects: Projects["Service"]
-  readonly reads: Pick<Engine["Service"], "readActivity" | "readCounts">
+  readonly reads: Pick<Engine["Service"], "feed" | "readActivity" | "readCounts" | "readDirectory">
   readonly once: Once
   readonly now: () => number
 }

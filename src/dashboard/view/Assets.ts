@@ -22,8 +22,19 @@ export class Assets {
       const text = readFileSync(path.join(folder, file), "utf8")
       if (file.endsWith(".css")) this.#add(file, "text/css; charset=utf-8", text)
       else if (file.endsWith(".svg")) this.#add(file, "image/svg+xml", text)
-      else this.#add(file.replace(/\.ts$/, ".js"), "text/javascript; charset=utf-8", stripped(text))
+      else this.#addScript(file.replace(/\.ts$/, ""))
     }
+  }
+
+  /** The address of a script; what it imports is added first, since addresses have hashes. */
+  #addScript(base: string): string {
+    const name = `${base}.js`
+    const known = this.#addresses.get(name)
+    if (known !== undefined) return known
+    const text = stripped(readFileSync(path.join(folder, `${base}.ts`), "utf8"))
+    const linked = text.replace(/"\.\/(\w+)\.ts"/g, (_, other) => `"${this.#addScript(other)}"`)
+    this.#add(name, "text/javascript; charset=utf-8", linked)
+    return this.address(name)
   }
 
   #add(name: string, contentType: string, text: string): void {

@@ -107,6 +107,9 @@ export const environmentId = (projectId: string, environment: EnvironmentName): 
 export const isArchived = ({ projects }: DirectoryState, { projectId }: ApiKey): boolean =>
   projects.get(projectId)?.archivedAt !== undefined
 
+/** The project that a first start makes. */
+export const firstProjectName = "demo"
+
 export const projectNamed = (state: DirectoryState, name: string): Project | undefined => {
   for (const project of state.projects.values()) if (project.name === name) return project
   return undefined

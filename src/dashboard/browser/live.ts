@@ -1,0 +1,199 @@
+/** Live messages of an environment: the page Live, and the first event of the page that waits for it. */
+import { followStream, type StreamState } from "./stream.ts"
+
+interface Message {
+  readonly id: string
+  readonly type: string
+  readonly timestamp: string
+  readonly data: { readonly [name: string]: unknown; readonly userId?: string }
+}
+
+const rowsMax = 200
+/** Messages to choose from when a filter changes. */
+const keptMax = 1_000
+
+const stateText = (state: StreamState): string => {
+  switch (state.kind) {
+    case "connecting":
+      return "Connecting."
+    case "open":
+      return "Connected."
+    case "waiting":
+      return "The connection is lost. Trying again; no message will be missing."
+    case "gap":
+      return "Some messages are no longer available. Messages continue from now."
+    case "refused":
+      return state.status === 0
+        ? "You are signed out, or your role has changed. Reload the page."
+        : `The server refuses the stream (${state.status}). Reload the page.`
+  }
+}
+
+/** Follows the stream that the element names, and shows the connection in its status line. */
+const follow = (element: HTMLElement, onMessage: (message: Message) => void): AbortController => {
+  const status = element.querySelector<HTMLElement>("[role=status]")!
+  const leaving = new AbortController()
+  let gap = false
+  const { after, stream } = element.dataset
+  followStream({
+    after: after === "" ? undefined : after,
+    signal: leaving.signal,
+    open: (headers, signal) =>
+      fetch(stream!, { headers, signal, redirect: "manual", cache: "no-store" }),
+    onEvent: ({ text }) => onMessage(JSON.parse(text)),
+    onState: (state) => {
+      // What is missing stays in view while the stream connects again.
+      gap = state.kind === "gap" || (gap && state.kind !== "waiting")
+      const text = stateText(gap ? { kind: "gap" } : state)
+      if (status.textContent !== text) status.textContent = text
+      element.dataset.state = state.kind
+    },
+  })
+  return leaving
+}
+
+const make = <Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  text?: string,
+  className?: string,
+): HTMLElementTagNameMap[Name] => {
+  const element = document.createElement(name)
+  if (text !== undefined) element.textContent = text
+  if (className !== undefined) element.className = className
+  return element
+}
+
+const signed = (amount: unknown, unit: string): ReadonlyArray<string> =>
+  typeof amount === "number" && amount !== 0 ? [`${amount > 0 ? "+" : ""}${amount} ${unit}`] : []
+
+/** What a message says in a few words. */
+const summaryOf = ({ data, type }: Message): string => {
+  const of = (name: string, part: string): unknown =>
+    (data[name] as Record<string, unknown> | undefined)?.[part]
+  const parts: Array<string> = []
+  if (typeof data.action === "string") parts.push(data.action)
+  parts.push(...signed(of("xp", "earned"), "xp"), ...signed(of("points", "earned"), "points"))
+  if (/^(xp|points)\./.test(type)) parts.push(...signed(data.amount, type.split(".")[0]!))
+  if (typeof of("level", "after") === "number" && of("level", "after") !== of("level", "before")) {
+    parts.push(`level ${of("level", "after")}`)
+  }
+  return parts.join(", ")
+}
+
+const timeOf = ({ timestamp }: Message): HTMLElement => {
+  const time = make("time", new Date(timestamp).toLocaleTimeString())
+  time.dateTime = timestamp
+  time.title = timestamp
+  return time
+}
+
+const row = (message: Message, users: string): HTMLLIElement => {
+  const item = make("li")
+  const details = make("details")
+  const summary = make("summary")
+  const { userId } = message.data
+  summary.append(timeOf(message), " ", make("code", message.type), " ")
+  if (userId !== undefined) summary.append(make("bdi", userId), " ")
+  summary.append(make("span", summaryOf(message), "quiet"))
+  details.append(summary)
+  // Most rows are never opened.
+  const fill = () => {
+    const whole = make("pre", JSON.stringify(message, null, 2))
+    whole.tabIndex = 0
+    whole.setAttribute("role", "region")
+    whole.setAttribute("aria-label", `Message ${message.id}`)
+    const actions = make("p", undefined, "row")
+    const copy = make("button", "Copy")
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(whole.textContent)
+      copy.textContent = "Copied"
+    })
+    actions.append(copy)
+    if (userId !== undefined) {
+      const link = make("a", "Show the user")
+      link.href = `${users}/${encodeURIComponent(userId)}`
+      actions.append(link)
+    }
+    details.append(whole, actions)
+  }
+  details.addEventListener("toggle", fill, { once: true })
+  item.append(details)
+  return item
+}
+
+/** The page Live: newest first, at most `rowsMax` rows, drawn once a frame. */
+export const showLive = (element: HTMLElement): void => {
+  const list = element.querySelector<HTMLElement>("ul")!
+  const kind = element.querySelector<HTMLSelectElement>("select")!
+  const user = element.querySelector<HTMLInputElement>("input")!
+  const pause = element.querySelector<HTMLButtonElement>("button")!
+  const count = element.querySelector<HTMLElement>("[data-count]")!
+  const users = element.dataset.users!
+  let kept: Array<Message> = []
+  /** Those of `kept` that are not drawn yet are its last ones. */
+  let undrawn = 0
+  let received = 0
+  let paused = false
+  let asked = false
+
+  const isShown = ({ data, type }: Message): boolean =>
+    (kind.value === "" || type === kind.value) && (user.value === "" || data.userId === user.value)
+
+  const draw = () => {
+    asked = false
+    if (!paused) {
+      const fresh = undrawn === 0 ? [] : kept.slice(-undrawn).filter(isShown).slice(-rowsMax)
+      undrawn = 0
+      list.prepend(...fresh.reverse().map((message) => row(message, users)))
+      while (list.childElementCount > rowsMax) list.lastElementChild!.remove()
+    }
+    const waiting = paused && undrawn > 0 ? `, ${undrawn} since the pause` : ""
+    count.textContent = `${received} received${waiting}`
+  }
+  const askToDraw = () => {
+    if (asked) return
+    asked = true
+    requestAnimationFrame(draw)
+  }
+  const redraw = () => {
+    list.replaceChildren()
+    undrawn = kept.length
+    askToDraw()
+  }
+  kind.addEventListener("change", redraw)
+  user.addEventListener("input", redraw)
+  pause.addEventListener("click", () => {
+    paused = !paused
+    pause.textContent = paused ? "Resume" : "Pause"
+    askToDraw()
+  })
+  follow(element, (message) => {
+    kept.push(message)
+    received++
+    undrawn = Math.min(undrawn + 1, keptMax)
+    if (kept.length >= 2 * keptMax) kept = kept.slice(-keptMax)
+    askToDraw()
+  })
+}
+
+/** The page that waits for the first event: it appears by itself, with what it earned. */
+export const showFirstEvent = (element: HTMLElement): void => {
+  const place = element.querySelector<HTMLElement>("[data-first]")!
+  const leaving = follow(element, (message) => {
+    if (message.type !== "event.tracked") return
+    leaving.abort()
+    const line = make("p", undefined, "first")
+    const earned = summaryOf(message).split(", ").slice(1).join(", ")
+    line.append(
+      timeOf(message),
+      " ",
+      make("bdi", String(message.data.userId)),
+      `: ${message.data.action}, `,
+      make("strong", earned === "" ? "earned nothing: no rule applies yet" : earned),
+    )
+    place.replaceChildren(line)
+    element.querySelector<HTMLElement>("[role=status]")!.textContent =
+      "The first event has arrived."
+    element.querySelector<HTMLElement>("[data-next]")!.hidden = false
+  })
+}

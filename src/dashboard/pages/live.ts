@@ -1,0 +1,103 @@
+/** Messages of an environment as they happen: the page, and the stream that its script follows. */
+import { Effect, Stream } from "effect"
+import { isSessionInForce, roleIn } from "../../domain/accounts/Account.ts"
+import { messageId } from "../../domain/message/Message.ts"
+import { messageKinds } from "../../domain/message/MessageKind.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
+import type { PlaceVisit, Route } from "../request/Route.ts"
+import { type Content, type Html, html } from "../view/Html.ts"
+
+/** The id behind which a stream begins that misses nothing after now; "" while the journal is empty. */
+export const positionNow = ({ reads: { feed } }: PlaceVisit): Effect.Effect<string> =>
+  Effect.map(feed.find([feed.head]), (found) => {
+    const record = found.get(feed.head)?.record
+    return record === undefined ? "" : messageId({ ...record, index: record.facts.length })
+  })
+
+/**
+ * What a script keeps up to date, with a line about the connection. `kind` says which script: the list of messages, or
+ * the first event.
+ */
+export const liveSection = (
+  { base }: PlaceVisit,
+  kind: "first" | "messages",
+  after: string,
+  content: Content,
+): Html =>
+  html`<section aria-label="Live" data-live="${kind}" data-stream="${base}/stream" data-users="${base}/users" data-after="${after}">
+<p role="status" class="quiet"></p>
+${content}</section>`
+
+const livePage = (visit: PlaceVisit) =>
+  Effect.map(positionNow(visit), (after) => {
+    const { place, show } = visit
+    return show(
+      `Live: ${place.project.name}, ${place.environment}`,
+      html`<p>Messages as they happen: what users do, and what they earn with it.</p>
+<noscript><p class="alert">This page needs JavaScript. The command line can follow the messages, too: <code>curl -N -H "Authorization: Bearer KEY" ${visit.origin}/v1/stream</code></p></noscript>
+${liveSection(
+  visit,
+  "messages",
+  after,
+  html`<div class="row filters">
+<div class="field"><label for="kind">Kind</label>
+<select id="kind"><option value="">all</option>${messageKinds.map((kind) => html`<option>${kind}</option>`)}</select></div>
+<div class="field"><label for="user">User</label><input id="user" autocomplete="off" placeholder="id of a user"></div>
+<div class="field"><button type="button">Pause</button></div></div>
+<p class="hint"><span data-count>0 received</span>. The newest 200 are shown.</p>
+<ul class="live" aria-label="Messages"></ul>`,
+)}`,
+    )
+  })
+
+/** Whether the session still is in force, with the role that it had when it asked. */
+const isUnchanged = ({ member, now, place, reads }: PlaceVisit): Effect.Effect<boolean> => {
+  const role = roleIn(member.account, place.project.id)
+  return Effect.map(reads.readDirectory, ({ accounts, sessions }) => {
+    const session = sessions.get(member.session.id)
+    const account = accounts.get(member.account.id)
+    if (session === undefined || account === undefined) return false
+    return isSessionInForce(session, now()) && roleIn(account, place.project.id) === role
+  })
+}
+
+/** The stream of the API. It ends before the next message or heartbeat once the session or its role has. */
+const openStream = (visit: PlaceVisit): Effect.Effect<StreamedReply, LaurelError> => {
+  const { headers } = visit.request
+  // A page of another site must not take the places of streams.
+  if (headers["sec-fetch-site"] !== "same-origin") return Effect.fail(foreignStream)
+  const last = headers["last-event-id"]
+  const lastEventId = typeof last === "string" ? last : undefined
+  return Effect.map(visit.open("stream.open", { lastEventId }), (reply) => ({
+    ...reply,
+    stream: reply.stream.pipe(
+      Stream.mapEffect((piece) =>
+        Effect.map(isUnchanged(visit), (unchanged) => (unchanged ? piece : undefined)),
+      ),
+      Stream.takeWhile((piece) => piece !== undefined),
+    ),
+  }))
+}
+
+const foreignStream = laurelError(
+  "insufficient_role",
+  "The stream is for the pages of the dashboard. Programs follow /v1/stream with an API key.",
+)
+
+export const liveRoutes: ReadonlyArray<Route> = [
+  {
+    method: "GET",
+    path: "/:project/:environment/live",
+    access: "project",
+    role: "viewer",
+    answer: livePage,
+  },
+  {
+    method: "GET",
+    path: "/:project/:environment/stream",
+    access: "project",
+    role: "viewer",
+    answer: openStream,
+  },
+]

@@ -1,0 +1,128 @@
+/** Get started: a key, commands that work as they stand, and the first event as it arrives. */
+import { Effect } from "effect"
+import type { SignedIn } from "../../accounts/people/People.ts"
+import { firstProjectName, projectNamed } from "../../domain/project/Directory.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { PlaceVisit, Route, Visit } from "../request/Route.ts"
+import { type Html, html } from "../view/Html.ts"
+import type { Reply } from "../view/Replies.ts"
+import { liveSection, positionNow } from "./live.ts"
+
+interface Command {
+  readonly id: string
+  readonly label: string
+  readonly text: string
+}
+
+const rule = `{"action":"LESSON_DONE","reward":{"xp":50}}`
+const event = `{"userId":"ada","action":"LESSON_DONE"}`
+
+const curl = (origin: string, key: string, path: string, body: string): string =>
+  `curl -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '${body}' ${origin}/v1/${path}`
+
+/** The same request as a command for a shell, in each language. */
+const eventCommands = (origin: string, key: string): ReadonlyArray<Command> => [
+  { id: "curl", label: "curl", text: curl(origin, key, "events", event) },
+  {
+    id: "javascript",
+    label: "JavaScript",
+    text: `node -e 'fetch("${origin}/v1/events", {
+  method: "POST",
+  headers: { Authorization: "Bearer ${key}", "Content-Type": "application/json" },
+  body: JSON.stringify({ userId: "ada", action: "LESSON_DONE" }),
+}).then((reply) => reply.json()).then(console.log)'`,
+  },
+  {
+    id: "python",
+    label: "Python",
+    text: `python3 -c 'import json, urllib.request as http
+request = http.Request("${origin}/v1/events",
+  headers={"Authorization": "Bearer ${key}", "Content-Type": "application/json"},
+  data=json.dumps({"userId": "ada", "action": "LESSON_DONE"}).encode())
+print(http.urlopen(request).read().decode())'`,
+  },
+]
+
+const commandBox = ({ id, label, text }: Command): Html =>
+  html`<h3 id="${id}-label">${label}</h3>
+<pre id="${id}" tabindex="0" role="region" aria-labelledby="${id}-label">${text}</pre>
+<p><button type="button" data-copy="${id}" aria-label="Copy ${label}" hidden>Copy</button></p>`
+
+const keyPart = (base: string, key: string | undefined): Html =>
+  key === undefined
+    ? html`<p>The commands need an API key in place of <code>$KEY</code>. A key is shown only once, when it is created: <a href="${base}/keys">create another one</a>.</p>`
+    : html`<p>Copy this key of the sandbox now: it is not shown again. Whoever has it can change everything in this environment.</p>
+<code class="secret" id="key" tabindex="0">${key}</code>
+<p><button type="button" data-copy="key" aria-label="Copy the key" hidden>Copy</button></p>`
+
+const startPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, base, member, once, origin, place, request, show } = visit
+  // Before the users are read: what happens in between is in the stream.
+  const after = yield* positionNow(visit)
+  const { total } = yield* ask("users.list", { query: { limit: "1" } })
+  const key = once.take(request.query.get("created"), member.session.id)
+  const text = key ?? "$KEY"
+  const next = html`<ul>
+<li><a href="${base}/live">Watch messages live</a></li>
+<li><a href="${base}/keys">API keys</a></li></ul>`
+  return show(
+    "Get started",
+    html`<p>Project <strong>${place.project.name}</strong> is ready. Its ${place.environment} is for trying out; <strong>production</strong> shares nothing with it.</p>
+<h2>1. Key</h2>
+${keyPart(base, key)}
+<h2>2. Say what earns xp</h2>
+<p>A rule gives users xp for an action.</p>
+${commandBox({ id: "rule", label: "Create a rule with curl", text: curl(origin, text, "rules", rule) })}
+<h2>3. Send an event</h2>
+<p>Your app says what a user did. Any one of these commands does.</p>
+${eventCommands(origin, text).map(commandBox)}
+<h2>4. See what it earned</h2>
+${
+  total > 0
+    ? html`<p>Events have arrived from ${total === 1 ? "1 user" : `${total} users`}.</p>${next}`
+    : liveSection(
+        visit,
+        "first",
+        after,
+        html`<div data-first><p>No event yet.</p></div>
+<noscript><p>Reload this page after you have sent an event.</p></noscript>
+<div data-next hidden>${next}</div>`,
+      )
+}`,
+  )
+})
+
+/** Where the first owner begins: the address of the first project's page, with a sandbox key of their own. */
+export const startOf = (
+  { directory, keys, once, people, prefix }: Visit,
+  { session }: SignedIn,
+): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const project = projectNamed(directory, firstProjectName)
+    const member = yield* people.find(session)
+    if (project === undefined || member === undefined) return prefix
+    const wish = {
+      project: project.name,
+      environment: "sandbox",
+      scope: "full",
+      tier: "enterprise",
+      name: "Get started",
+    } as const
+    const { key } = yield* keys.create(wish, { sessionId: member.session.id })
+    return `${prefix}/${project.name}/sandbox/start?created=${once.keep(key, member.session.id)}`
+  }).pipe(
+    // The account exists; pages say how to create a key.
+    Effect.catch(() => Effect.succeed(prefix)),
+  )
+
+export const startRoutes: ReadonlyArray<Route> = [
+  {
+    method: "GET",
+    path: "/:project/:environment/start",
+    access: "project",
+    role: "viewer",
+    answer: startPage,
+  },
+]
