@@ -85,7 +85,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "server",
     "admin",
   ],
-  dashboard: ["browser", "view", "request", "pages/definitions", "pages", ""],
+  dashboard: ["browser", "view", "request", "pages/definitions", "pages/webhooks", "pages", ""],
   cli: ["output", "process", "demo", "commands", ""],
 }
 /** What every room may import, from the ground up too. */

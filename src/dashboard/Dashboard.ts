@@ -33,6 +33,7 @@ import { passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
 import { startRoutes } from "./pages/start.ts"
 import { teamRoutes } from "./pages/team.ts"
+import { webhookRoutes } from "./pages/webhooks/routes.ts"
 import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
 import { Once } from "./request/Once.ts"
@@ -63,6 +64,7 @@ export const routes: ReadonlyArray<Route> = [
   ...overviewRoutes,
   ...liveRoutes,
   ...startRoutes,
+  ...webhookRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {

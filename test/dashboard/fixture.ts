@@ -16,6 +16,7 @@ import { listenHttp } from "../../src/http/server/Server.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
+import { AllowedRanges } from "../../src/webhooks/send/AddressGuard.ts"
 import { engineLayer } from "../engine/engineLayer.ts"
 import { RunningClock } from "../http/RunningClock.ts"
 import { SimulatedDisk } from "../simulation/SimulatedDisk.ts"
@@ -50,10 +51,14 @@ export class Browser {
   /** Sends a form of one of the dashboard's own pages, unless `headers` say otherwise. */
   post(
     path: string,
-    fields: Record<string, string> = {},
+    fields: Record<string, string> | ReadonlyArray<readonly [name: string, text: string]> = {},
     headers: Record<string, string> = { "sec-fetch-site": "same-origin" },
   ): Promise<Reply> {
-    return this.#ask(path, { method: "POST", body: new URLSearchParams(fields), headers })
+    return this.#ask(path, {
+      method: "POST",
+      body: new URLSearchParams(fields as Record<string, string>),
+      headers,
+    })
   }
 
   async #ask(path: string, init: RequestInit): Promise<Reply> {
@@ -95,7 +100,15 @@ export interface DashboardServer {
   readonly stop: () => Promise<void>
 }
 
-export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<DashboardServer> => {
+export interface DashboardTestOptions {
+  /** How webhooks are sent, and where to; by default to no address of this machine. */
+  readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
+}
+
+export const startDashboard = async (
+  site: Partial<SiteOptions> = {},
+  { webhooks = {} }: DashboardTestOptions = {},
+): Promise<DashboardServer> => {
   const clock = new RunningClock("2026-11-22T10:00:00Z")
   const scope = Scope.makeUnsafe()
   const run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
@@ -107,7 +120,11 @@ export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<D
   const engineOf = engineLayer({ onBroken }).pipe(Layer.provideMerge(memory))
   const deliveries = Layer.effect(
     DeliveryLog,
-    DispatcherLive.make({ resolve: () => Promise.reject(new Error("no names")), onBroken }),
+    DispatcherLive.make({
+      resolve: () => Promise.reject(new Error("no names")),
+      onBroken,
+      ...webhooks,
+    }),
   )
   const services = await run(
     Layer.build(Layer.provideMerge(deliveries, engineOf) as Layer.Layer<Engine | DeliveryLog>),
@@ -128,6 +145,7 @@ export const startDashboard = async (site: Partial<SiteOptions> = {}): Promise<D
       host: "127.0.0.1",
       port: 0,
       bounds: { overloadTurnMs: Number.POSITIVE_INFINITY },
+      webhookUrls: { allowed: webhooks.allowed ?? new AllowedRanges([]), requireHttps: true },
     }).pipe(Effect.provideService(Readiness, readiness)),
   )
   await run(Effect.provide(takeOver({ pages }), Context.merge(services, accounts)))

@@ -4,9 +4,9 @@ import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
 import type { Projects } from "../../accounts/Projects.ts"
 import type { Member, People, SignedIn, Visitor } from "../../accounts/people/People.ts"
-import type { Role } from "../../domain/accounts/Account.ts"
+import { includesRole, isConfirmed, type Role, roleIn } from "../../domain/accounts/Account.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
-import type { LaurelError } from "../../domain/values/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import type { BodyOf, CallParts, OperationName } from "../../http/contract/Operations.ts"
 import type { PageRequest } from "../../http/pages/Pages.ts"
@@ -83,6 +83,16 @@ export const orPage = (
   Effect.catch(answer, (error) =>
     error.code === "confirmation_required" ? Effect.fail(error) : page(error),
   )
+
+/** Whether the account may change things in the project. */
+export const mayChange = ({ member, place }: PlaceVisit): boolean =>
+  includesRole(roleIn(member.account, place.project.id), "admin")
+
+/** Fails unless the account confirmed itself lately: before secrets, and before what cannot be undone. */
+export const confirmed = ({ member, now }: MemberVisit): Effect.Effect<void, LaurelError> =>
+  isConfirmed(member.session, now()) ? Effect.void : Effect.fail(confirmFirst)
+
+const confirmFirst = laurelError("confirmation_required", "Confirm with your password first.")
 
 type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
 

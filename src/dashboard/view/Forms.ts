@@ -2,6 +2,7 @@
  * Forms: what a browser sent, and the fields of a page with the faults of the last try beside them. A field's name is the
  * path of its member with dots (`reward.xp`, `where.0.value`), so the pointer of a fault names its field.
  */
+import { randomUUID } from "node:crypto"
 import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { type Content, type Html, html } from "./Html.ts"
 
@@ -171,6 +172,33 @@ export const checkField = (field: Field & { readonly checked: boolean }): Html =
     checked && html` checked`
   }${hint !== undefined && html` aria-describedby="${name}-hint"`}> ${label}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`
+}
+
+/** A key of one rendered form: a double click then does one thing (`Form.optional("idempotencyKey")`). */
+export const idempotencyField = (): Html =>
+  html`<input type="hidden" name="idempotencyKey" value="${randomUUID()}">`
+
+/** Check boxes of one name, of which several may be chosen; the faults below `name` are shown here, too. */
+export const choiceField = (
+  field: Pick<Field, "faults" | "label" | "name"> & {
+    readonly chosen: ReadonlyArray<string>
+    readonly options: ReadonlyArray<readonly [value: string, label: Content, hint?: Content]>
+  },
+): Html => {
+  const { chosen, faults = [], label, name, options } = field
+  const own = `/${name}`
+  const details = faults
+    .filter(({ pointer }) => pointer === own || pointer.startsWith(`${own}/`))
+    .map(({ detail }) => detail)
+  return html`<fieldset${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${label}</legend>
+${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${details.join("; ")}.</p>`}
+<div class="choices">${options.map(([value, text, hint], index) => {
+    const id = `${name}-${index}`
+    return html`<div class="field check"><label><input type="checkbox" id="${id}" name="${name}" value="${value}"${
+      chosen.includes(value) && html` checked`
+    }${hint !== undefined && html` aria-describedby="${id}-hint"`}> ${text}</label>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`
+  })}</div></fieldset>`
 }
 
 /** Fields that belong together, with the faults of the whole at `name`. */

@@ -1,0 +1,168 @@
+/** The deliveries of a webhook: a page of them, and one with its request and its replies. */
+import { Effect } from "effect"
+import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import { noticeOf } from "../../request/notice.ts"
+import { mayChange, type PlaceVisit } from "../../request/Route.ts"
+import { textBox } from "../../view/Foreign.ts"
+import { idempotencyField, refusal } from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { cursorPager, properties, table, withQuery } from "../../view/Lists.ts"
+import { time } from "../../view/Page.ts"
+import type { Reply } from "../../view/Replies.ts"
+import { type Counted, deliveryAddress, ofPage, timeOf, urlOf, webhookAddress } from "./webhook.ts"
+
+type Delivery = BodyOf<"webhooks.deliveries">["deliveries"][number]
+type Details = BodyOf<"webhooks.delivery">
+type Attempt = Details["responses"][number]
+
+const statuses = ["pending", "succeeded", "failed", "dropped"] as const
+
+const dropReasons = {
+  erased: "the user was erased",
+  expired: "it waited too long",
+  gone: "the journal no longer had it",
+} as const
+
+/** Where a delivery stands, in words. */
+const standing = ({ attempts, dropReason, status }: Delivery): string => {
+  if (status === "dropped" && dropReason !== null) return `dropped: ${dropReasons[dropReason]}`
+  return status === "pending" && attempts > 0 ? "pending, to be retried" : status
+}
+
+/** The outcome of an attempt. */
+const outcome = (response: Pick<Attempt, "durationMs" | "error" | "status"> | null): Content => {
+  if (response === null) return "none yet"
+  const { durationMs, error, status } = response
+  return `${status ?? error?.replaceAll("_", " ")} in ${durationMs} ms`
+}
+
+const row = (visit: PlaceVisit, webhook: Counted, delivery: Delivery): ReadonlyArray<Content> => [
+  html`<a href="${deliveryAddress(visit, webhook.id, delivery.id)}"><code>${delivery.type}</code></a>`,
+  timeOf(delivery.createdAt),
+  standing(delivery),
+  delivery.attempts,
+  outcome(delivery.lastResponse),
+  delivery.nextAttemptAt !== null && timeOf(delivery.nextAttemptAt),
+]
+
+/** Links to the deliveries of each status. */
+const filter = (visit: PlaceVisit, webhook: Counted, chosen: string | null): Html => {
+  const { query } = visit.request
+  const address = webhookAddress(visit, webhook.id)
+  const link = (status: string | undefined, label: string) =>
+    html`<a href="${withQuery(address, query, { status, cursor: undefined, done: undefined, secret: undefined })}"${
+      (status ?? null) === chosen && html` aria-current="true"`
+    }>${label}</a>`
+  return html`<nav class="row" aria-label="Deliveries by status">${link(undefined, "all")}${statuses.map(
+    (status) => link(status, status),
+  )}</nav>`
+}
+
+const emptyText = (status: string | null): string =>
+  status === null
+    ? "Each message to this webhook is listed here with the receiver's reply. None was sent yet: send a test message."
+    : "No delivery has this status."
+
+export const deliveriesSection = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  webhook: Counted,
+): Effect.fn.Return<Html, LaurelError> {
+  const { query } = visit.request
+  const status = query.get("status")
+  const { deliveries, nextCursor } = yield* visit.ask("webhooks.deliveries", {
+    params: { id: webhook.id },
+    query: {
+      status: status ?? undefined,
+      cursor: query.get("cursor") ?? undefined,
+      limit: query.get("limit") ?? undefined,
+    },
+  })
+  return html`<h2>Deliveries</h2>
+${filter(visit, webhook, status)}
+${
+  deliveries.length === 0
+    ? html`<p>${emptyText(status)}</p>`
+    : table(
+        "Deliveries",
+        ["Message", "Of", "Status", "Attempts", "Last reply", "Next attempt"],
+        deliveries.map((delivery) => row(visit, webhook, delivery)),
+      )
+}
+${cursorPager(webhookAddress(visit, webhook.id), query, nextCursor)}`
+})
+
+/** The request of the last attempt. */
+const requestSection = (webhook: Counted, { lastResponse, message, messageId }: Details): Html => {
+  const { pathname, search } = new URL(webhook.url)
+  const sentAt = lastResponse === null ? undefined : Date.parse(lastResponse.at)
+  const head = [
+    `POST ${pathname}${search}`,
+    `host: ${new URL(webhook.url).host}`,
+    "content-type: application/json",
+    "user-agent: Laurel",
+    `webhook-id: ${messageId}`,
+    `webhook-timestamp: ${sentAt === undefined ? "…" : Math.floor(sentAt / 1_000)}`,
+    "webhook-signature: v1,…",
+  ]
+  return html`<h2>Request</h2>
+${textBox("Header of the request", head.join("\n"), limits.urlCharactersMax + 1_000)}
+<p class="hint">Every attempt goes to the webhook's present URL and is signed with the secrets of its moment; the signature itself is not kept.</p>
+${
+  message === null
+    ? html`<p>The body cannot be shown: the journal no longer has the message, or its user was erased.</p>`
+    : textBox("Body of the request", JSON.stringify(message, null, 2), 2 * limits.messageBytesMax)
+}`
+}
+
+const attemptSection = ({ at, body, durationMs, error, status }: Attempt): Html =>
+  html`<li><p>${time(Date.parse(at))}: ${outcome({ durationMs, error, status })}</p>
+${body !== "" && textBox("Start of the reply", body, limits.webhookReplyKeptBytesMax)}</li>`
+
+const attemptsSection = ({ responses }: Details): Html => {
+  const shown = responses.slice(-limits.webhookAttemptsMax).reverse()
+  return html`<h2>Replies</h2>
+${
+  shown.length === 0
+    ? html`<p>No attempt was made yet.</p>`
+    : html`<ul class="attempts">${shown.map(attemptSection)}</ul>`
+}
+${
+  shown.length < responses.length &&
+  html`<p class="hint">The newest ${shown.length} of ${responses.length} attempts are shown.</p>`
+}`
+}
+
+/** One delivery, with the reason for which sending it again was refused. */
+export const deliveryPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  error?: LaurelError,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, params, place, show } = visit
+  const { id } = ofPage(visit)
+  const webhook = yield* ask("webhooks.get", { params: { id } })
+  const delivery = yield* ask("webhooks.delivery", {
+    params: { id, deliveryId: params.delivery! },
+  })
+  const address = deliveryAddress(visit, id, delivery.id)
+  return show(
+    `Delivery of ${delivery.type}, ${place.environment}`,
+    html`${noticeOf(visit)}${refusal(error, [])}
+<p><a href="${webhookAddress(visit, id)}">To the webhook</a> ${urlOf(webhook)}</p>
+${properties([
+  ["Status", standing(delivery)],
+  ["Message", html`<code>${delivery.messageId}</code>`],
+  ["Of", timeOf(delivery.createdAt)],
+  ["Attempts", delivery.attempts],
+  ["Next attempt", delivery.nextAttemptAt === null ? "none" : timeOf(delivery.nextAttemptAt)],
+])}
+${
+  mayChange(visit) &&
+  html`<form method="post" action="${address}/redeliver">${idempotencyField()}<button>Redeliver to ${place.environment}</button></form>`
+}
+${attemptsSection(delivery)}
+${requestSection(webhook, delivery)}`,
+    error === undefined ? 200 : errorKinds[error.code].status,
+  )
+})

@@ -1,0 +1,436 @@
+/** The pages of webhooks: from the form of a new one to a real receiver on loopback, and back. */
+import { Effect } from "effect"
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { routes } from "../../../src/dashboard/Dashboard.ts"
+import { limits } from "../../../src/Limits.ts"
+import { AllowedRanges } from "../../../src/webhooks/send/AddressGuard.ts"
+import { endAll, receiving, until } from "../../http/webhooks.ts"
+import { answer, isSignedBy, type Receiver } from "../../webhooks/Receiver.ts"
+import { ask } from "../browser/sample.ts"
+import { type Browser, type DashboardServer, type Reply, startDashboard } from "../fixture.ts"
+
+const sandbox = "/dashboard/shop/sandbox/webhooks"
+const production = "/dashboard/shop/production/webhooks"
+
+let server: DashboardServer
+let owner: Browser
+let viewer: Browser
+let key: string
+
+const makeKey = (environment: "production" | "sandbox") =>
+  Effect.runPromise(
+    server.keys.create({ project: "shop", environment, scope: "full", tier: "enterprise" }),
+  )
+
+beforeAll(async () => {
+  const webhooks = { allowed: new AllowedRanges(["127.0.0.0/8"]), schedule: [0] }
+  server = await startDashboard({}, { webhooks })
+  key = (await makeKey("sandbox")).key
+  await makeKey("production")
+  owner = await server.owner()
+  const { projects } = await Effect.runPromise(server.engine.readDirectory)
+  viewer = await server.joined(owner, "viewer", `viewer ${[...projects.keys()][0]}`)
+})
+afterEach(endAll)
+afterAll(() => server.stop())
+
+type Fields = ReadonlyArray<readonly [string, string]>
+
+const newWebhook = (url: string, events: ReadonlyArray<string>, more: Fields = []): Fields => [
+  ["url", url],
+  ...events.map((pattern) => ["events", pattern] as const),
+  ...more,
+]
+
+/** Creates a webhook by the form; its address, and the page that the form leads to. */
+const create = async (url: string, events = ["reward.granted"], list = sandbox, more?: Fields) => {
+  const { location, text } = await owner.post(`${list}/new`, newWebhook(url, events, more))
+  if (location === null) throw new Error(text)
+  return { address: location.split("?")[0]!, shown: await owner.get(location), location }
+}
+
+const secretIn = ({ text }: Reply): string | undefined =>
+  /id="secret"[^>]*>(whsec_[^<]+)</.exec(text)?.[1]
+
+const reward = (userId: string) =>
+  ask(server.url, key, "POST", `/users/${encodeURIComponent(userId)}/rewards`, {
+    type: "xp",
+    amount: 5,
+  })
+
+/** The page of a webhook once the table of its deliveries `holds`. */
+const pageWhere = (address: string, holds: (text: string) => boolean): Promise<Reply> =>
+  until(
+    () => owner.get(address),
+    ({ text }) => holds(text),
+  )
+
+const rowsOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/<tr><td>.*?<\/tr>/gs)].map(([row]) => row.replace(/<[^>]+>/g, " "))
+
+/** The addresses of the deliveries on the page, in its order. */
+const deliveriesIn = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/href="([^"]+\/deliveries\/[^"]+)"/g)].map(([, path]) => path!)
+
+const succeeded = (count: number) => (text: string) =>
+  rowsOf(text).filter((row) => row.includes("succeeded")).length === count
+
+describe("A webhook", () => {
+  it("is created, gets events, is redelivered, rotated, recovered and deleted", async () => {
+    const receiver = await receiving()
+    receiver.answer = answer(200, {}, "thank you")
+    const { address, location, shown } = await create(receiver.url())
+    const secret = secretIn(shown)!
+    expect(secret).toMatch(/^whsec_/)
+    expect(secretIn(await owner.get(location))).toBeUndefined()
+    expect(shown.text).toContain("None was sent yet")
+    expect(shown.text).toContain("webhook.verify(Buffer.concat(chunks), request.headers)")
+    expect(shown.text).toContain("hmac.compare_digest(")
+
+    await reward("ada")
+    await receiver.atLeast(1)
+    const { text } = await pageWhere(address, succeeded(1))
+    const [delivery] = deliveriesIn(text)
+    const details = await owner.get(delivery!)
+    expect(details.text).toContain(`webhook-id: ${receiver.received[0]!.headers["webhook-id"]}`)
+    const timestamp = receiver.received[0]!.headers["webhook-timestamp"]
+    expect(details.text).toContain(`webhook-timestamp: ${timestamp}`)
+    expect(details.text).toContain("&quot;userId&quot;: &quot;ada&quot;")
+    expect(details.text).toContain("thank you")
+
+    const again = await owner.post(`${delivery}/redeliver`)
+    expect(again.location).toContain(`${delivery}?done=`)
+    expect((await owner.get(again.location!)).text).toContain("on its way once more")
+    await receiver.atLeast(2)
+    expect(receiver.received[1]!.body).toBe(receiver.received[0]!.body)
+
+    const rotated = await owner.post(`${address}/rotate`, { graceSeconds: "3600" })
+    const afterwards = await owner.get(rotated.location!)
+    const newSecret = secretIn(afterwards)!
+    expect(newSecret).not.toBe(secret)
+    expect(afterwards.text).toContain("The secret before signs each message, too, until")
+    await reward("bob")
+    await receiver.atLeast(3)
+    const [, , both] = receiver.received
+    expect([secret, newSecret].map((one) => isSignedBy(one, both!))).toEqual([true, true])
+
+    await owner.post(`${address}/pause`)
+    expect((await owner.get(address)).text).toContain("paused by hand")
+    await reward("carl")
+    await owner.post(`${address}/enable`)
+    const since = "2026-11-22T09:00"
+    const recovering = await owner.post(`${address}/recover`, { since })
+    expect((await owner.get(recovering.location!)).text).toContain(
+      "Messages since 2026-11-22T09:00:00.000Z that were missed",
+    )
+    await receiver.atLeast(4)
+    expect(receiver.received[3]!.message.data.userId).toBe("carl")
+
+    const deleted = await owner.post(`${address}/delete`)
+    expect(deleted.location).toContain(`${sandbox}?done=`)
+    expect((await owner.get(deleted.location!)).text).toContain("is deleted")
+    expect((await owner.get(address)).status).toBe(404)
+    const actions = (await server.logged()).map(({ action }) => action)
+    expect(actions.filter((action) => action.startsWith("webhook.")).toReversed()).toEqual([
+      "webhook.create",
+      "webhook.redeliver",
+      "webhook.rotate_secret",
+      "webhook.pause",
+      "webhook.enable",
+      "webhook.recover",
+      "webhook.delete",
+    ])
+    expect(JSON.stringify(await server.logged())).not.toContain("whsec_")
+  })
+
+  it("is sent a test message at the push of a button", async () => {
+    const receiver = await receiving()
+    const { address } = await create(receiver.url())
+    const { location } = await owner.post(`${address}/test`)
+    expect((await owner.get(location!)).text).toContain("A test message is on its way")
+    await receiver.atLeast(1)
+    expect(receiver.received[0]!.message.type).toBe("webhook.test")
+  })
+
+  it("is changed by its form, which has what was saved", async () => {
+    const more = [["description", "Wall of fame"]] as const
+    const { address } = await create("https://one.example.com/", ["quest.*", "*"], sandbox, more)
+    const form = (await owner.get(`${address}/change`)).text
+    expect(form).toContain('value="https://one.example.com/"')
+    expect(form).toContain('value="Wall of fame"')
+    expect(form.match(/value="[^"]+" checked/g)).toEqual([
+      'value="*" checked',
+      'value="quest.*" checked',
+    ])
+    const changed = newWebhook("https://two.example.com/x", ["level.*"])
+    expect((await owner.post(`${address}/change`, changed)).location).toBe(address)
+    const { text } = await owner.get(address)
+    expect(text).toContain("https://two.example.com/x")
+    expect(text).not.toContain("Wall of fame")
+    expect((await owner.get(`${address}/change`)).text).toMatch(/value="level\.\*" checked/)
+  })
+
+  it("is created once, however often one form is sent", async () => {
+    const { text } = await owner.get(`${sandbox}/new`)
+    const [, once] = /name="idempotencyKey" value="([^"]+)"/.exec(text)!
+    const fields = newWebhook("https://twice.example.com/", ["*"], [["idempotencyKey", once!]])
+    const sent = await Promise.all([1, 2].map(() => owner.post(`${sandbox}/new`, fields)))
+    const made = sent.flatMap(({ location }) => location?.split("?")[0] ?? [])
+    expect(new Set(made).size).toBe(1)
+    expect((await owner.get(sandbox)).text.match(/twice\.example\.com/g)).toHaveLength(1)
+  })
+
+  it("is shown as failing, and as disabled with the reason", async () => {
+    const receiver = await receiving()
+    receiver.answer = answer(500)
+    const { address } = await create(receiver.url())
+    await reward("dora")
+    await pageWhere(address, (text) => text.includes("enabled, failing"))
+    expect((await owner.get(sandbox)).text).toContain("enabled, failing")
+    receiver.answer = answer(410)
+    await reward("emil")
+    await pageWhere(address, (text) => text.includes("disabled: the receiver answered 410 Gone"))
+  })
+})
+
+describe("The form of a webhook", () => {
+  const marked = (text: string): ReadonlyArray<string> =>
+    [...text.matchAll(/<p class="fault" id="[^"]+">([^<]+)<\/p>/g)].map(([, fault]) => fault!)
+
+  it.each([
+    ["nonsense", "URL must be an http or https URL."],
+    ["javascript:alert(1)", "URL must be an http or https URL."],
+    ["https://ada:pass@example.com/", "URL must not contain a user name or password."],
+    ["https://10.0.0.1/", "URL must lead to a public address."],
+  ])("marks a URL that cannot be one at its field: %s", async (url, fault) => {
+    const { status, text } = await owner.post(`${sandbox}/new`, newWebhook(url, ["xp.earned"]))
+    expect(status).toBe(400)
+    expect(marked(text)).toEqual([fault])
+    expect(text).toContain(`value="${url}"`)
+    expect(text).toContain('value="xp.earned" checked')
+  })
+
+  it("tells all that is wrong at once, each at its field", async () => {
+    const fields: Fields = [["description", "x".repeat(limits.descriptionCharactersMax + 1)]]
+    const { status, text } = await owner.post(`${sandbox}/new`, fields)
+    expect(status).toBe(400)
+    expect(marked(text).map((fault) => fault.split(" ")[0])).toEqual([
+      "URL",
+      "Description",
+      "Events",
+    ])
+    const wrong = newWebhook("https://example.com", ["<b>", "quest.*"])
+    const refused = await owner.post(`${sandbox}/new`, wrong)
+    expect(marked(refused.text)).toEqual([
+      "Events must be a known kind, a family such as quest.*, or *.",
+    ])
+    expect(refused.text).not.toContain("<b>")
+  })
+
+  it("asks for https in production", async () => {
+    const plain = newWebhook("http://plain.example.com/", ["*"])
+    expect(marked((await owner.post(`${production}/new`, plain)).text)).toEqual([
+      "URL must be an https URL in production.",
+    ])
+  })
+
+  it("marks a time to recover from that is none, or lies ahead", async () => {
+    const { address } = await create("https://recover.example.com/")
+    for (const [since, fault] of [
+      ["yesterday", "must be a time in ISO 8601"],
+      ["2027-01-01T00:00", "must not lie in the future"],
+      ["", "must be a time in ISO 8601"],
+    ] as const) {
+      const { status, text } = await owner.post(`${address}/recover`, { since })
+      expect(status).toBe(400)
+      expect(marked(text)[0]).toContain(`Since (UTC) ${fault}`)
+    }
+  })
+})
+
+describe("Deliveries", () => {
+  const failedAndSucceeded = async (count: number): Promise<[string, Receiver]> => {
+    const receiver = await receiving()
+    receiver.answer = (response, { message }) => {
+      response.writeHead(message.data.userId === "bad" ? 500 : 204).end()
+    }
+    const { address } = await create(receiver.url())
+    for (let round = 0; round < count; round++) {
+      await reward("good")
+      await reward("bad")
+    }
+    await pageWhere(
+      `${address}?limit=100`,
+      (text) =>
+        !/pending|No delivery/.test(rowsOf(text).join()) && rowsOf(text).length === 2 * count,
+    )
+    return [address, receiver]
+  }
+
+  it("are listed newest first, by status, in pages", async () => {
+    const [address] = await failedAndSucceeded(3)
+    const all = rowsOf((await owner.get(address)).text)
+    expect(all.map((row) => /failed|succeeded/.exec(row)![0])).toEqual([
+      "failed",
+      "succeeded",
+      "failed",
+      "succeeded",
+      "failed",
+      "succeeded",
+    ])
+    const failed = (await owner.get(`${address}?status=failed&limit=2`)).text
+    expect(rowsOf(failed)).toEqual([all[0], all[2]])
+    expect(failed).toMatch(/aria-current="true">failed</)
+    const [, older] = /rel="next" href="([^"]+)"/.exec(failed)!
+    const rest = (await owner.get(older!.replaceAll("&amp;", "&"))).text
+    expect(rowsOf(rest)).toEqual([all[4]])
+    expect(rest).toContain(">Newest<")
+    expect((await owner.get(`${address}?status=dropped`)).text).toContain(
+      "No delivery has this status.",
+    )
+    for (const query of ["status=x", "limit=101", "cursor=x"]) {
+      expect((await owner.get(`${address}?${query}`)).status).toBe(400)
+    }
+  })
+
+  it("show what a receiver answers as text, bounded, and nothing hidden in it", async () => {
+    const receiver = await receiving()
+    const hostile = `</pre><script>alert(1)</script>\u202egnp.exe\u0000${"<".repeat(8_000)}`
+    receiver.answer = answer(200, {}, hostile)
+    const { address } = await create(receiver.url())
+    await reward("<b>x</b>\u202e")
+    const { text } = await pageWhere(address, succeeded(1))
+    const details = (await owner.get(deliveriesIn(text)[0]!)).text
+    expect(details).toContain("&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;\\u202egnp.exe")
+    expect(details).toContain("&lt;b&gt;x&lt;/b&gt;\\u202e")
+    expect(details).not.toContain("<b>x")
+    expect(details).not.toContain("\u202e")
+    expect(details.match(/&lt;/g)!.length).toBeLessThan(1_100)
+  })
+
+  it("whose user was erased have no body, and say so", async () => {
+    const receiver = await receiving()
+    const { address } = await create(receiver.url())
+    await reward("gone-user")
+    const { text } = await pageWhere(address, succeeded(1))
+    await ask(server.url, key, "DELETE", "/users/gone-user")
+    const [delivery] = deliveriesIn(text)
+    expect((await owner.get(delivery!)).text).toContain("or its user was erased")
+    const refused = await owner.post(`${delivery}/redeliver`)
+    expect(refused.status).toBe(410)
+    expect(refused.text).toContain("The message&#39;s user was erased.")
+  })
+})
+
+describe("Ids of another environment", () => {
+  it("lead to no webhook and no delivery, on every page and form", async () => {
+    const receiver = await receiving()
+    const { address } = await create(receiver.url())
+    await reward("frida")
+    const { text } = await pageWhere(address, succeeded(1))
+    const delivery = deliveriesIn(text)[0]!.split("/").at(-1)!
+    const webhook = address.split("/").at(-1)!
+    const other = (await create(receiver.url(), ["*"])).address.split("/").at(-1)!
+    const below = routes.filter(({ path }) => path.includes("/webhooks/:webhook"))
+    expect(below.length).toBeGreaterThan(8)
+    for (const { method, path } of below) {
+      const at = (environment: string, id: string) =>
+        `/dashboard${path}`
+          .replace(":project", "shop")
+          .replace(":environment", environment)
+          .replace(":webhook", id)
+          .replace(":delivery", delivery)
+      const foreign = [at("production", webhook)]
+      if (path.includes(":delivery")) foreign.push(at("sandbox", other))
+      for (const address of foreign) {
+        const form = newWebhook(
+          "https://example.com/",
+          ["*"],
+          [
+            ["since", "2026-11-22T09:00"],
+            ["graceSeconds", "0"],
+          ],
+        )
+        const { status } =
+          method === "GET" ? await owner.get(address) : await owner.post(address, form)
+        expect({ address, status }).toEqual({ address, status: 404 })
+      }
+    }
+    expect((await owner.get(address)).status).toBe(200)
+  })
+})
+
+describe("A viewer", () => {
+  it("sees webhooks and deliveries, no secret, and no form but that to sign out", async () => {
+    const receiver = await receiving()
+    const { address, location } = await create(receiver.url())
+    await reward("gil")
+    const { text } = await pageWhere(address, succeeded(1))
+    const [delivery] = deliveriesIn(text)
+    const rotated = (await owner.post(`${address}/rotate`, { graceSeconds: "0" })).location!
+    for (const path of [sandbox, address, delivery!, location, rotated]) {
+      const shown = await viewer.get(path)
+      expect(shown.status).toBe(200)
+      expect(shown.text).not.toMatch(/whsec_[A-Za-z0-9+/]/)
+      const forms = [...shown.text.matchAll(/<form[^>]*action="([^"]+)"/g)].map(([, to]) => to)
+      expect(forms).toEqual(["/dashboard/sign-out"])
+      expect(shown.text).not.toContain("/change")
+      expect(shown.text).not.toContain("Create webhook")
+    }
+    expect(secretIn(await owner.get(rotated))).toBeDefined()
+    for (const path of [`${sandbox}/new`, `${address}/change`]) {
+      expect((await viewer.get(path)).status).toBe(403)
+    }
+    expect((await viewer.post(`${delivery}/redeliver`)).status).toBe(403)
+  })
+})
+
+describe("Production", () => {
+  it("has an empty list that says what a webhook is for", async () => {
+    const { text } = await owner.get("/dashboard/shop/production/webhooks")
+    expect(text).toContain("A webhook sends a signed message to your server")
+    expect(text).toContain("There is none for production yet.")
+  })
+
+  it("is named by its dialogs, and asks for a confirmation before secrets and deletion", async () => {
+    const fresh = await startDashboard()
+    try {
+      await Effect.runPromise(
+        fresh.keys.create({ project: "shop", environment: "sandbox", scope: "full", tier: "free" }),
+      )
+      const browser = await fresh.owner()
+      const fields = newWebhook("https://hooks.example.com/", ["*"])
+      const { location } = await browser.post(`${production}/new`, fields)
+      const address = location!.split("?")[0]!
+      const { text } = await browser.get(address)
+      for (const title of [
+        "Pause hooks.example.com of production?",
+        "Rotate the secret of hooks.example.com in production?",
+        "Delete hooks.example.com of production?",
+      ]) {
+        expect(text).toContain(title)
+      }
+      fresh.clock.set("2026-11-22T10:15:00Z")
+      const own = {
+        "sec-fetch-site": "same-origin",
+        referer: `${fresh.url}${address}`,
+      }
+      const confirm = `/dashboard/confirm?next=${encodeURIComponent(address)}`
+      for (const [path, form] of [
+        [`${address}/rotate`, { graceSeconds: "0" }],
+        [`${address}/delete`, {}],
+        [`${production}/new`, fields],
+      ] as const) {
+        expect((await browser.post(path, form, own)).location).toBe(confirm)
+      }
+      const first = await browser.get(`${production}/new`)
+      expect(first.location).toBe(
+        `/dashboard/confirm?next=${encodeURIComponent(`${production}/new`)}`,
+      )
+      expect((await browser.get(address)).status).toBe(200)
+      expect((await browser.get("/dashboard/shop/sandbox/webhooks/new")).status).toBe(200)
+    } finally {
+      await fresh.stop()
+    }
+  })
+})
