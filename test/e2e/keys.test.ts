@@ -47,6 +47,57 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect(await statusWith(server, other.key)).toBe(200)
   })
 
+  it("have a name, origins and ranges, and are refused elsewhere", async () => {
+    const origins = ["--origin", "https://app.example", "--origin", "http://localhost:5173"]
+    const wish = ["--name", "Shop floor", ...origins, "--expires-at", "2999-01-01T00:00:00Z"]
+    const { id, key } = await createKey(folder, ...wish, "--cidr", "127.0.0.0/8", "--cidr", "::1")
+    expect(await statusWith(server, key)).toBe(200)
+    const away = await createKey(folder, "--cidr", "203.0.113.7")
+    expect(await statusWith(server, away.key)).toBe(403)
+    const listed = JSON.parse((await run(["keys", "list", "--json"], folder)).stdout)
+    const { lastUsedAt, ...found } = listed.find((each: { id: string }) => each.id === id)
+    expect(Date.parse(lastUsedAt)).toBeGreaterThan(Date.now() - 60_000)
+    expect(found).toMatchObject({
+      name: "Shop floor",
+      kind: "secret",
+      allowedOrigins: ["https://app.example", "http://localhost:5173"],
+      allowedCidrs: ["127.0.0.0/8", "::1/128"],
+      createdBy: "operator",
+      expiresAt: "2999-01-01T00:00:00.000Z",
+      status: "in_force",
+    })
+    const args = ["keys", "create", "--project", "shop", "--environment", "sandbox"]
+    const faulty = ["--name", " ", "--origin", "null", "--origin", "x", "--cidr", "10.0.0.0/33"]
+    const refused = await commandEnd([...args, ...faulty], folder)
+    expect(refused.code).toBe(1)
+    for (const pointer of ["/name", "/allowedOrigins/0", "/allowedOrigins/1", "/allowedCidrs/0"]) {
+      expect(refused.stderr).toContain(pointer)
+    }
+    const both = ["--expires-in", "1 day", "--expires-at", "2999-01-01T00:00:00Z"]
+    expect((await commandEnd([...args, ...both], folder)).code).toBe(64)
+  })
+
+  it("are rotated with an overlap, in which both work, and a revocation ends it", async () => {
+    const old = await createKey(folder, "--name", "Backend", "--scope", "read")
+    const rotated = await run(["keys", "rotate", old.id, "--overlap", "1h", "--json"], folder)
+    const next = JSON.parse(rotated.stdout)
+    expect(next).toMatchObject({ name: "Backend", scope: "read", tier: "enterprise" })
+    expect([await statusWith(server, old.key), await statusWith(server, next.key)]).toEqual([
+      200, 200,
+    ])
+    expect((await run(["keys", "revoke", old.id], folder)).code).toBe(0)
+    expect(await statusWith(server, old.key)).toBe(401)
+    const plain = await run(["keys", "rotate", next.id, "--overlap", "0"], folder)
+    expect(plain.stdout).toMatch(/^lk_test_\w{49}\n$/)
+    expect(plain.stderr).toContain(`${next.id} has expired.`)
+    expect([
+      await statusWith(server, next.key),
+      await statusWith(server, plain.stdout.trim()),
+    ]).toEqual([401, 200])
+    const again = await commandEnd(["keys", "rotate", next.id], folder)
+    expect(again).toMatchObject({ code: 1, stderr: "laurel: No key in force has this id.\n" })
+  })
+
   it("are printed as the JSON that scripts rely on", async () => {
     const args = ["keys", "create", "--project", "shop", "--environment", "production"]
     const { stdout } = await run([...args, "--tier", "pro", "--json"], folder)
@@ -85,22 +136,36 @@ describe("Keys on the command line, beside a running server", patience, () => {
 })
 
 describe("Keys on the command line, without a server", patience, () => {
-  it("can be created, listed and revoked, and the next server knows it", async () => {
+  it("can be created, rotated, listed and revoked, and the next server knows it", async () => {
     const folder = await temporaryFolder()
-    const kept = await createKey(folder)
+    const first = await createKey(folder)
+    const rotated = await run(["keys", "rotate", first.id, "--overlap", "0", "--json"], folder)
+    const kept = JSON.parse(rotated.stdout)
     const ended = await createKey(folder, "--expires-in", "30 days")
     expect((await run(["keys", "revoke", ended.id], folder)).code).toBe(0)
     const table = await run(["keys", "list"], folder)
     expect(table.stdout.split("\n").map((line) => line.split(/\s{2,}/))).toEqual([
-      ["ID", "PROJECT", "ENVIRONMENT", "SCOPE", "TIER", "LIMIT", "KEY", "CREATED", "STATUS"],
-      Array(9).fill(expect.stringMatching(/^─+$/)),
-      [kept.id, "shop", "sandbox", "full", "enterprise", "no limit", ...rest("in force")],
-      [ended.id, "shop", "sandbox", "full", "enterprise", "no limit", ...rest("revoked ")],
+      [
+        ...["ID", "NAME", "PROJECT", "ENVIRONMENT", "SCOPE", "TIER", "LIMIT", "KEY", "CREATED"],
+        ...["BY", "LAST USED", "STATUS"],
+      ],
+      Array(12).fill(expect.stringMatching(/^─+$/)),
+      [first.id, ...same, ...rest("expired ")],
+      [kept.id, ...same, ...rest("in force")],
+      [ended.id, ...same, ...rest("revoked ")],
       [""],
     ])
     const server = await Server.start(folder)
     expect(await statusWith(server, kept.key)).toBe(200)
     expect(await statusWith(server, ended.key)).toBe(401)
+    expect(await statusWith(server, first.key)).toBe(401)
+    // What was used is known after an orderly end.
+    await server.stop()
+    const { stdout } = await run(["keys", "list", "--json"], folder)
+    const uses = JSON.parse(stdout).map(({ lastUsedAt }: { lastUsedAt: string | null }) =>
+      lastUsedAt === null ? "never" : "used",
+    )
+    expect(uses).toEqual(["never", "used", "never"])
   })
 
   it("are not looked for where there is no data", async () => {
@@ -147,8 +212,11 @@ describe("Keys on the command line, without a server", patience, () => {
   })
 })
 
+const same = ["full key", "shop", "sandbox", "full", "enterprise", "no limit"]
 const rest = (status: string) => [
   expect.stringMatching(/^lk_test_\w{4}…$/),
   expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+  "operator",
+  "never",
   expect.stringContaining(status),
 ]

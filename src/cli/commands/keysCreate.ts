@@ -1,7 +1,6 @@
 /** `laurel keys create` */
-import { Clock, Console, Duration, Effect, Option } from "effect"
+import { Clock, Duration, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
-import type { CreatedKey } from "../../accounts/ApiKeys.ts"
 import {
   environmentNames,
   projectNamePattern,
@@ -9,10 +8,12 @@ import {
   tierRequestsPerMinute,
   tiers,
 } from "../../domain/project/Directory.ts"
+import { parseIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
-import { rateLimitText } from "../output/KeyWords.ts"
+import { printCreated, rateLimitText } from "../output/KeyWords.ts"
 import { withKeys } from "../process/KeyAccess.ts"
+import { json } from "./keyFlags.ts"
 
 const project = Flag.String("project").pipe(
   Flag.withMetavar("NAME"),
@@ -62,36 +63,81 @@ const expiresIn = Flag.String("expires-in").pipe(
   Flag.optional,
 )
 
-const json = Flag.Boolean("json").pipe(
-  Flag.withDescription("Print the key and its details as JSON"),
-  Flag.withDefault(false),
+const expiresAt = Flag.String("expires-at").pipe(
+  Flag.withMetavar("TIME"),
+  Flag.withDescription("End of the key, such as 2027-01-31T00:00:00Z"),
+  Flag.filterMap(
+    (text) => Option.fromUndefinedOr(parseIsoTime(text)),
+    () => "a time has a date and a zone, such as 2027-01-31T00:00:00Z",
+  ),
+  Flag.optional,
+)
+
+const name = Flag.String("name").pipe(
+  Flag.withMetavar("TEXT"),
+  Flag.withDescription("Name of the key in lists. Default: from its scope"),
+  Flag.optional,
+)
+
+const origins = Flag.String("origin").pipe(
+  Flag.withMetavar("ORIGIN"),
+  Flag.withDescription(
+    "Origin of web pages that may use the key, such as https://app.example:8443; repeat it for more",
+  ),
+  Flag.atMost(limits.keyOriginsMax),
+)
+
+const cidrs = Flag.String("cidr").pipe(
+  Flag.withMetavar("CIDR"),
+  Flag.withDescription(
+    "Address or range that the key may be used from, such as 203.0.113.0/24; repeat it for more",
+  ),
+  Flag.atMost(limits.keyCidrsMax),
 )
 
 export const createKey = Command.make(
   "create",
-  { project, environment, scope, tier, rateLimit, expiresIn, json },
-  Effect.fnUntraced(function* ({ expiresIn, json, rateLimit, ...wish }) {
+  {
+    project,
+    environment,
+    name,
+    scope,
+    tier,
+    rateLimit,
+    expiresIn,
+    expiresAt,
+    origins,
+    cidrs,
+    json,
+  },
+  Effect.fnUntraced(function* (given) {
+    const { cidrs, expiresAt, expiresIn, json, name, origins, rateLimit, ...wish } = given
+    if (Option.isSome(expiresIn) && Option.isSome(expiresAt)) {
+      const words = "--expires-in and --expires-at exclude each other."
+      return yield* commandFailed(exitCodes.usage, words)
+    }
     if (Option.isSome(rateLimit) && wish.tier !== "enterprise") {
       const fixed = rateLimitText(tierRequestsPerMinute[wish.tier])
       const words = `--rate-limit requires --tier enterprise; ${wish.tier} has ${fixed}.`
       return yield* commandFailed(exitCodes.usage, words)
     }
     const now = yield* Clock.currentTimeMillis
+    const endsAt = Option.orElse(expiresAt, () =>
+      Option.map(expiresIn, (lifetime) => now + Duration.toMillis(lifetime)),
+    )
     const created = yield* withKeys(
       (keys) =>
         keys.create({
           ...wish,
           ...(Option.isSome(rateLimit) && { rateLimit: rateLimit.value }),
-          ...(Option.isSome(expiresIn) && {
-            expiresAt: new Date(now + Duration.toMillis(expiresIn.value)).toISOString(),
-          }),
+          ...(Option.isSome(endsAt) && { expiresAt: new Date(endsAt.value).toISOString() }),
+          ...(Option.isSome(name) && { name: name.value }),
+          ...(origins.length > 0 && { allowedOrigins: origins }),
+          ...(cidrs.length > 0 && { allowedCidrs: cidrs }),
         }),
       { makes: true },
     )
-    if (json) return yield* Console.log(JSON.stringify(created))
-    // Standard output has the key alone, for scripts; messages go to standard error.
-    yield* Console.log(created.key)
-    yield* Console.error(aboutKey(created))
+    yield* printCreated(created, json)
   }),
 ).pipe(
   Command.withDescription(
@@ -102,12 +148,10 @@ export const createKey = Command.make(
       command: "laurel keys create --project shop --environment production --tier pro",
       description: "A key for a shop's server",
     },
+    {
+      command:
+        "laurel keys create --project shop --environment production --name Import --scope ingest --cidr 203.0.113.0/24 --expires-in '90 days'",
+      description: "A key that only one network may use, for three months",
+    },
   ]),
 )
-
-const aboutKey = (key: CreatedKey): string =>
-  [
-    `${key.id}: project ${key.project}, ${key.environment}, scope ${key.scope}, tier ${key.tier}, ${rateLimitText(key.rateLimit)}`,
-    key.expiresAt === null ? "" : `, until ${key.expiresAt}`,
-    ". The key is shown only once.",
-  ].join("")

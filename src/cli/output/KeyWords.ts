@@ -1,5 +1,6 @@
 /** Keys in words for people. */
-import type { KeyDetails } from "../../accounts/ApiKeys.ts"
+import { Console, Effect } from "effect"
+import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
 import { type Column, formatTable } from "./Table.ts"
 
 export const rateLimitText = (rateLimit: number | null): string =>
@@ -7,6 +8,7 @@ export const rateLimitText = (rateLimit: number | null): string =>
 
 const columns: ReadonlyArray<Column<KeyDetails>> = [
   { title: "ID", align: "left", text: (key) => key.id },
+  { title: "NAME", align: "left", text: (key) => key.name },
   { title: "PROJECT", align: "left", text: (key) => key.project },
   { title: "ENVIRONMENT", align: "left", text: (key) => key.environment },
   { title: "SCOPE", align: "left", text: (key) => key.scope },
@@ -14,6 +16,8 @@ const columns: ReadonlyArray<Column<KeyDetails>> = [
   { title: "LIMIT", align: "left", text: (key) => rateLimitText(key.rateLimit) },
   { title: "KEY", align: "left", text: (key) => `${key.hint}…` },
   { title: "CREATED", align: "left", text: (key) => day(key.createdAt) },
+  { title: "BY", align: "left", text: (key) => key.createdBy ?? "" },
+  { title: "LAST USED", align: "left", text: (key) => key.lastUsedAt?.slice(0, 16) ?? "never" },
   { title: "STATUS", align: "left", text: (key) => statusText(key) },
 ]
 
@@ -32,3 +36,30 @@ const statusText = ({ expiresAt, revokedAt, status }: KeyDetails): string => {
 
 /** One line for each key. */
 export const keyTable = (keys: ReadonlyArray<KeyDetails>): string => formatTable(columns, keys)
+
+/**
+ * Prints a new key alone, so that a script can take it, and says about it on standard error; or all of it as JSON. `more` is
+ * one more sentence.
+ */
+export const printCreated = (
+  created: CreatedKey,
+  json: boolean,
+  more?: string,
+): Effect.Effect<void> =>
+  json
+    ? Console.log(JSON.stringify(created))
+    : Effect.andThen(
+        Console.log(created.key),
+        Console.error([aboutKey(created), ...(more === undefined ? [] : [more])].join(" ")),
+      )
+
+const aboutKey = (key: CreatedKey): string => {
+  const { allowedCidrs, allowedOrigins } = key
+  const from = [...allowedOrigins.map((origin) => `pages of ${origin}`), ...allowedCidrs]
+  return [
+    `${key.id} (${key.name}): project ${key.project}, ${key.environment}, scope ${key.scope}, tier ${key.tier}, ${rateLimitText(key.rateLimit)}`,
+    key.expiresAt === null ? "" : `, until ${key.expiresAt}`,
+    from.length === 0 ? "" : `, from ${from.join(", ")}`,
+    ". The key is shown only once.",
+  ].join("")
+}

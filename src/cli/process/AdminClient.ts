@@ -1,6 +1,7 @@
 /** Managing keys through the admin address of a running server. */
 import { Effect, Schema } from "effect"
 import { CreatedKey, KeyDetails, type KeyRequest } from "../../accounts/ApiKeys.ts"
+import type { RotationOverlap } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type AdminUnavailable, askAdmin } from "./AdminRequest.ts"
 import type { ServerFile } from "./ServerFile.ts"
@@ -9,6 +10,10 @@ import type { ServerFile } from "./ServerFile.ts"
 export interface AdminClient<E = AdminUnavailable> {
   readonly create: (request: KeyRequest) => Effect.Effect<CreatedKey, LaurelError | E>
   readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError | E>
+  readonly rotate: (
+    keyId: string,
+    overlap: RotationOverlap,
+  ) => Effect.Effect<CreatedKey, LaurelError | E>
   readonly revoke: (keyId: string) => Effect.Effect<void, LaurelError | E>
 }
 
@@ -18,6 +23,10 @@ const KeyList = Schema.Struct({ keys: Schema.Array(KeyDetails) })
 export const makeAdminClient = (file: ServerFile): AdminClient => ({
   create: (request) => askAdmin(file, "POST", "/admin/keys", CreatedKey, request),
   list: Effect.map(askAdmin(file, "GET", "/admin/keys", KeyList), ({ keys }) => keys),
+  rotate: (keyId, overlap) =>
+    askAdmin(file, "POST", `/admin/keys/${encodeURIComponent(keyId)}/rotate`, CreatedKey, {
+      overlap,
+    }),
   revoke: (keyId) =>
     askAdmin(file, "DELETE", `/admin/keys/${encodeURIComponent(keyId)}`, Schema.Undefined),
 })

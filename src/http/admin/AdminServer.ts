@@ -7,7 +7,7 @@
  * server, and the metrics, the stream of an archive, `Host` and the problem details would stay hand-made.
  *
  * `GET /admin/keys` → `{ keys }` · `POST /admin/keys` → 201 and the key with its text · `DELETE /admin/keys/:id`
- * → 204 · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
+ * → 204 · `POST /admin/keys/:id/rotate` → 201 and the new key with its text · `POST /admin/archives` → a stream (`AdminArchives`) · `GET /admin/position` → `{ lastSequence, checksum }`,
  * where the durable journal ends · `/admin/accounts` (`AdminAccounts`) · `GET /metrics`, for Prometheus. Errors are problem details as in the API.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
@@ -15,7 +15,7 @@ import type { IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Cause, Effect, Result, type Scope } from "effect"
 import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
-import { ApiKeys, KeyRequest } from "../../accounts/ApiKeys.ts"
+import { ApiKeys, type CreatedKey, KeyRequest, RotationRequest } from "../../accounts/ApiKeys.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Archives } from "../../engine/archive/Archives.ts"
 import { limits } from "../../Limits.ts"
@@ -54,15 +54,16 @@ export const serveAdmin = (
     const mayAskAs = hostCheck([options.host, ...options.hostNames])
 
     const create = (exchange: Exchange): Answer =>
-      Effect.map(Effect.flatMap(keyRequest(exchange), keys.create), (created) => ({
-        status: 201,
-        body: created,
-      }))
+      created(Effect.flatMap(keyRequest(exchange), (request) => keys.create(request)))
+    const rotate = (exchange: Exchange, id: string): Answer =>
+      created(Effect.flatMap(rotationRequest(exchange), ({ overlap }) => keys.rotate(id, overlap)))
 
     const route = (exchange: Exchange): Answer => {
       const { path, request } = exchange
       if (!mayEnter(request)) return Effect.fail(unauthorized)
       if (/^\/admin\/accounts(\/|$)/.test(path)) return accountRoute(accounts, exchange)
+      const rotated = /^\/admin\/keys\/([^/]+)\/rotate$/.exec(path)?.[1]
+      if (rotated !== undefined && request.method === "POST") return rotate(exchange, rotated)
       const id = /^\/admin\/keys\/([^/]+)$/.exec(path)?.[1]
       switch (id === undefined ? `${request.method} ${path}` : request.method) {
         case "GET /admin/keys":
@@ -149,6 +150,10 @@ const refuse = (exchange: Exchange, cause: Cause.Cause<LaurelError>): Effect.Eff
 }
 
 const keyRequest = jsonBody<KeyRequest>(KeyRequest)
+const rotationRequest = jsonBody<typeof RotationRequest.Type>(RotationRequest)
+
+const created = (key: Effect.Effect<CreatedKey, LaurelError>): Answer =>
+  Effect.map(key, (body) => ({ status: 201, body }))
 
 /** Compares hashes, so that neither content nor length of the token shows in the time it takes. */
 const tokenCheck = (token: string): ((request: IncomingMessage) => boolean) => {

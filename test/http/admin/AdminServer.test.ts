@@ -67,6 +67,37 @@ const jsonOf = (text: string) => {
 const wish = { project: "shop", environment: "sandbox", scope: "read", tier: "free" }
 
 describe("The admin server", () => {
+  it.live("rotates a key, and lists the faults of its origins and ranges", () =>
+    Effect.gen(function* () {
+      const { accounts, ask } = yield* startAdmin()
+      const limited = { ...wish, name: "Office", allowedCidrs: ["203.0.113.7"] }
+      const { body: old } = yield* ask("POST", "/admin/keys", JSON.stringify(limited))
+      const rotate = (id: string, body: unknown) =>
+        ask("POST", `/admin/keys/${id}/rotate`, JSON.stringify(body))
+      const rotated = yield* rotate(old.id, { overlap: "1h" })
+      expect(rotated.status).toBe(201)
+      expect(rotated.body).toMatchObject({ name: "Office", allowedCidrs: ["203.0.113.7/32"] })
+      expect(accounts.authenticate(rotated.body.key)?.keyId).toBe(rotated.body.id)
+      expect(accounts.authenticate(old.key)?.keyId).toBe(old.id)
+      expect((yield* rotate(old.id, { overlap: "1h" })).status).toBe(409)
+      expect((yield* rotate("key_none", { overlap: "0" })).status).toBe(404)
+      expect((yield* rotate(rotated.body.id, { overlap: "2h" })).body.code).toBe("invalid_request")
+      const listed = yield* ask("GET", "/admin/keys")
+      expect(listed.body.keys).toMatchObject([
+        { id: old.id, createdBy: "operator", replacedBy: rotated.body.id },
+        { id: rotated.body.id, replacedBy: null },
+      ])
+      const faulty = { ...wish, name: "", allowedOrigins: ["null"], allowedCidrs: ["ten"] }
+      const refused = yield* ask("POST", "/admin/keys", JSON.stringify(faulty))
+      expect(refused.status).toBe(400)
+      expect(refused.body.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual([
+        "/name",
+        "/allowedOrigins/0",
+        "/allowedCidrs/0",
+      ])
+    }),
+  )
+
   it.live("creates, lists and revokes keys", () =>
     Effect.gen(function* () {
       const { accounts, ask } = yield* startAdmin()
