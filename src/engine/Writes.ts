@@ -13,6 +13,7 @@ import type { EngineOptions } from "./EngineOptions.ts"
 import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
 import { UserHistory } from "./read/UserHistory.ts"
 import type { EngineState } from "./state/EngineState.ts"
+import { followRecords } from "./state/followRecords.ts"
 
 export interface Writes {
   readonly pipeline: CommitPipeline<CommitEntry>
@@ -33,7 +34,7 @@ export const takeWrites = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Writes, never, Storage | Scope.Scope> {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const { changed, environments, erasures, idempotency, pending, storage } = state
+  const { changed, erasures, idempotency, pending, storage } = state
   const pipeline = new CommitPipeline<CommitEntry>()
   const commit = yield* makeGroupCommit<CommitEntry>({
     durability,
@@ -62,9 +63,7 @@ export const takeWrites = Effect.fnUntraced(function* (
   const batches = new BatchRoom({ ...state, actors, intake, metrics })
   const requests = new Requests(actors, batches, idempotency, onBroken)
 
-  pipeline.on("counts", ({ record }) => environments.durable(record))
-  pipeline.on("idempotency", ({ record }) => idempotency.committed(record))
-  pipeline.on("snapshot", ({ actor, record }) => changed.committed(actor, record.sequence))
+  followRecords(pipeline, state)
   pipeline.on("erasure", ({ actor, record }) => {
     if (record.cause.kind === "erasure") erasures.committed(actor, record.sequence)
   })

@@ -3,7 +3,7 @@
  * engine subscribe to a stage when they are made; the place of a stage, with its reason, is stated here alone.
  *
  * A stage runs inside the commit of a whole batch: it is synchronous, must not throw, and leaves long work to a fiber.
- * Recovery runs the stages up to `erasure` itself, for records that it finds in the journal.
+ * Recovery runs the stages up to `erasure` for the records that it finds in the journal.
  */
 export const commitStages = [
   /** Counts and the list of users, which no later stage reads. */

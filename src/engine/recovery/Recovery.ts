@@ -23,10 +23,12 @@ import type { AnyActor } from "../actor/Actor.ts"
 import { loadCounts } from "../actor/Counts.ts"
 import type { Environments } from "../actor/Environments.ts"
 import { readWindows } from "../boards/StoredBoard.ts"
+import { CommitPipeline } from "../commit/CommitPipeline.ts"
 import { hashText } from "../dedupe/BloomFilter.ts"
 import { decodeRecord } from "../records/Codec.ts"
 import { readActorValue } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
+import { type DurableRecord, followRecords } from "../state/followRecords.ts"
 import { BoardLoader } from "./BoardLoader.ts"
 
 type Store = Storage["Service"]
@@ -54,9 +56,12 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   const startedAt = performance.now()
   const users = yield* loadSnapshot(state, progressed)
   const total = storage.lastSequence - mark.watermark
+  const pipeline = new CommitPipeline<DurableRecord>()
+  followRecords(pipeline, state)
+  pipeline.on("erasure", ({ actor, record }) => state.erasures.replayed(actor, record))
   let recordsReplayed = 0
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (records) =>
-    Effect.map(follow(state, records), () => {
+    Effect.map(follow(state, records, pipeline), () => {
       recordsReplayed += records.length
       progressed({ stage: "journal", done: recordsReplayed, total })
     }),
@@ -94,8 +99,9 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
 const follow = Effect.fnUntraced(function* (
   state: EngineState,
   records: ReadonlyArray<StoredRecord>,
+  pipeline: CommitPipeline<DurableRecord>,
 ) {
-  const { changed, deduplicator, environments, erasures, idempotency, pending } = state
+  const { deduplicator, environments, pending } = state
   for (const { body } of records) {
     const record = decodeRecord(body)
     const actor = yield* actorOf(state, record.subject)
@@ -110,10 +116,7 @@ const follow = Effect.fnUntraced(function* (
     pending.texts.keep(body)
     pending.link(actor, hash)
     if (hash !== undefined) deduplicator.replayed(hash)
-    environments.durable(record)
-    idempotency.committed(record)
-    changed.committed(actor, record.sequence)
-    erasures.replayed(actor, record)
+    pipeline.committed([{ actor, record }])
   }
 })
 
