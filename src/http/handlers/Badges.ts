@@ -8,7 +8,7 @@ import type { Engine } from "../../engine/Engine.ts"
 import type { Badges } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { referenceFaults } from "./References.ts"
-import { factOf, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import { factOf, foundOr, named, pageItems } from "./Shapes.ts"
 
 export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges> => ({
   create: {
@@ -27,19 +27,16 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
   list: {
     handle: ({ caller, query: { archived = false, ...query } }) =>
       Effect.map(engine.readProject(caller.environment), ({ badges }) => {
-        const page = pageOf(query)
         const chosen = (badge: Badge) => badge.archived === archived
-        const { items, total } = pageItems(badges.values(), page, chosen)
-        return { body: { badges: items.map(showBadge), ...pageInfo(page, total, items.length) } }
+        const { items, page } = pageItems(badges.values(), query, showBadge, chosen)
+        return { body: { badges: items, ...page } }
       }),
   },
   get: {
     handle: ({ caller, params }) =>
-      Effect.flatMap(engine.readProject(caller.environment), ({ badges }) => {
-        const badge = badges.get(params.id)
-        return badge === undefined
-          ? Effect.fail(badgeNotFound)
-          : Effect.succeed({ body: showBadge(badge) })
+      Effect.gen(function* () {
+        const { badges } = yield* engine.readProject(caller.environment)
+        return { body: showBadge(yield* foundOr(badges.get(params.id), badgeNotFound)) }
       }),
   },
   update: {
@@ -74,10 +71,9 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
     handle: ({ caller: { environment }, params }) =>
       Effect.gen(function* () {
         const { badges } = yield* engine.readProject(environment)
-        if (!badges.has(params.id)) return yield* Effect.fail(badgeNotFound)
+        yield* foundOr(badges.get(params.id), badgeNotFound)
         const progress = yield* engine.readBackfill(environment, params.id)
-        if (progress === undefined) return yield* Effect.fail(backfillNotFound)
-        return { body: showBackfill(params.id, progress) }
+        return { body: showBackfill(params.id, yield* foundOr(progress, backfillNotFound)) }
       }),
   },
 })

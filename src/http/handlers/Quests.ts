@@ -8,7 +8,7 @@ import type { Engine } from "../../engine/Engine.ts"
 import type { NewQuest, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { referenceFaults } from "./References.ts"
-import { factOf, named, pageInfo, pageItems, pageOf, timeOf, withWhere } from "./Shapes.ts"
+import { factOf, foundOr, named, pageItems, timeOf, withWhere } from "./Shapes.ts"
 
 export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests> => ({
   create: {
@@ -28,12 +28,11 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
         engine.readProject(caller.environment),
         Effect.sync(engine.now),
         ({ quests }, now) => {
-          const page = pageOf(query)
-          const { items, total } = pageItems(quests.values(), page, (quest) =>
+          const show = (quest: Quest) => showQuest(quest, now)
+          const { items, page } = pageItems(quests.values(), query, show, (quest) =>
             status === undefined ? quest.set !== "archived" : questStatusAt(quest, now) === status,
           )
-          const shown = items.map((quest) => showQuest(quest, now))
-          return { body: { quests: shown, ...pageInfo(page, total, shown.length) } }
+          return { body: { quests: items, ...page } }
         },
       ),
   },
@@ -41,8 +40,7 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
     handle: ({ caller, params }) =>
       Effect.gen(function* () {
         const { quests } = yield* engine.readProject(caller.environment)
-        const quest = quests.get(params.id)
-        if (quest === undefined) return yield* Effect.fail(questNotFound)
+        const quest = yield* foundOr(quests.get(params.id), questNotFound)
         const all = yield* engine.readCounts(caller.environment)
         const { completed, inProgress } = all.quests.get(quest.id) ?? {
           completed: 0,

@@ -9,7 +9,7 @@ import { limits } from "../../Limits.ts"
 import type { NewRule, RulePatch, Rules } from "../api/Rules.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { referenceFaults } from "./References.ts"
-import { factOf, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import { factOf, foundOr, named, pageItems } from "./Shapes.ts"
 
 export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> => ({
   create: {
@@ -26,18 +26,15 @@ export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> 
   list: {
     handle: ({ caller, query }) =>
       Effect.map(engine.readProject(caller.environment), ({ rules }) => {
-        const page = pageOf(query)
-        const { items, total } = pageItems(rules.values(), page)
-        return { body: { rules: items.map(showRule), ...pageInfo(page, total, items.length) } }
+        const { items, page } = pageItems(rules.values(), query, showRule)
+        return { body: { rules: items, ...page } }
       }),
   },
   get: {
     handle: ({ caller, params }) =>
-      Effect.flatMap(engine.readProject(caller.environment), ({ rules }) => {
-        const rule = rules.get(params.id)
-        return rule === undefined
-          ? Effect.fail(ruleNotFound)
-          : Effect.succeed({ body: showRule(rule) })
+      Effect.gen(function* () {
+        const { rules } = yield* engine.readProject(caller.environment)
+        return { body: showRule(yield* foundOr(rules.get(params.id), ruleNotFound)) }
       }),
   },
   update: {

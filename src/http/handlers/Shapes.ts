@@ -1,7 +1,9 @@
 /** Parts of replies shared by groups of operations. */
+import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { Condition } from "../../domain/project/Condition.ts"
 import type { Fact, FactOf, JournalRecord } from "../../domain/record/Record.ts"
+import type { ErrorCode, LaurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 
@@ -53,21 +55,30 @@ export const pageInfo = (page: Page, total: number, shown: number) => ({
   hasMore: page.offset + shown < total,
 })
 
-/** The items of `all` that are on `page` and satisfy `chosen`, and how many do in all. */
-export const pageItems = <A>(
+/** The items of `all` that satisfy `chosen`: those on the page of `query`, through `show`, and the page's description. */
+export const pageItems = <A, Shown>(
   all: Iterable<A>,
-  { limit, offset }: Page,
+  query: PageQuery,
+  show: (item: A) => Shown,
   chosen: (item: A) => boolean = () => true,
-): { readonly items: ReadonlyArray<A>; readonly total: number } => {
-  const items: Array<A> = []
+) => {
+  const page = pageOf(query)
+  const items: Array<Shown> = []
   let total = 0
   for (const item of all) {
     if (!chosen(item)) continue
-    if (total >= offset && items.length < limit) items.push(item)
+    if (total >= page.offset && items.length < page.limit) items.push(show(item))
     total++
   }
-  return { items, total }
+  return { items, page: pageInfo(page, total, items.length) }
 }
+
+/** Fails with `notFound` where `thing` is undefined. */
+export const foundOr = <A, Code extends ErrorCode>(
+  thing: A | undefined,
+  notFound: LaurelError<Code>,
+): Effect.Effect<A, LaurelError<Code>> =>
+  thing === undefined ? Effect.fail(notFound) : Effect.succeed(thing)
 
 /** The fact of `kind` in `record`, which was made by a command that always decides one. */
 export const factOf = <Kind extends Fact["kind"]>(

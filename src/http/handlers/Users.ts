@@ -13,7 +13,7 @@ import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { exportUser } from "./Export.ts"
 import { readHistoryPage } from "./History.ts"
-import { pageInfo, pageOf, showBadges } from "./Shapes.ts"
+import { foundOr, pageInfo, pageOf, showBadges } from "./Shapes.ts"
 import { showProgress, showUser } from "./UserShapes.ts"
 
 const userNotFound = laurelError(
@@ -27,9 +27,7 @@ export const userHandlers = (
   erasureMs: number,
 ): Handlers<typeof Users> => {
   const readUser = (environment: string, userId: string) =>
-    Effect.flatMap(engine.readUser(environment, userId), (user) =>
-      user === undefined ? Effect.fail(userNotFound) : Effect.succeed(user),
-    )
+    Effect.flatMap(engine.readUser(environment, userId), (user) => foundOr(user, userNotFound))
   const readAll = (environment: string, userId: string) =>
     Effect.all({
       environment: Effect.succeed(environment),

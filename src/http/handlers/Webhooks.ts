@@ -28,7 +28,7 @@ import type { Catalogue } from "../api/WebhookShapes.ts"
 import type { Webhooks } from "../api/Webhooks.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { askPrepared } from "./askPrepared.ts"
-import { factOf, isProduction, named, pageInfo, pageItems, pageOf } from "./Shapes.ts"
+import { factOf, foundOr, isProduction, named, pageItems } from "./Shapes.ts"
 
 export interface WebhookParts {
   readonly engine: Engine["Service"]
@@ -42,10 +42,9 @@ export const webhookHandlers = ({
   urls,
 }: WebhookParts): Handlers<typeof Webhooks> => {
   const webhookOf = ({ environment }: Caller, id: string) =>
-    Effect.flatMap(engine.readProject(environment), ({ webhooks }) => {
-      const webhook = webhooks.get(id)
-      return webhook === undefined ? Effect.fail(webhookNotFound) : Effect.succeed(webhook)
-    })
+    Effect.flatMap(engine.readProject(environment), ({ webhooks }) =>
+      foundOr(webhooks.get(id), webhookNotFound),
+    )
 
   /** The URL as it is kept, when messages may be sent there. */
   const allowedUrl = (
@@ -69,7 +68,7 @@ export const webhookHandlers = ({
     yield* webhookOf(caller, webhookId)
     const name = messageOfDelivery(id)
     const found = name && (yield* deliveries.find(caller.environment, webhookId, name))
-    return found ?? (yield* Effect.fail(deliveryNotFound))
+    return yield* foundOr(found, deliveryNotFound)
   })
 
   return {
@@ -97,10 +96,8 @@ export const webhookHandlers = ({
     list: {
       handle: ({ caller, query }) =>
         Effect.map(engine.readProject(caller.environment), ({ webhooks }) => {
-          const page = pageOf(query)
-          const { items, total } = pageItems(webhooks.values(), page)
-          const shown = items.map(showWebhook)
-          return { body: { webhooks: shown, ...pageInfo(page, total, shown.length) } }
+          const { items, page } = pageItems(webhooks.values(), query, showWebhook)
+          return { body: { webhooks: items, ...page } }
         }),
     },
     get: {
