@@ -6,6 +6,7 @@ import { parseArgs } from "node:util"
 import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
+import { dashboard } from "./dashboard.ts"
 import { definitions } from "./definitions.ts"
 import { hostile } from "./hostile.ts"
 import { journal } from "./journal.ts"
@@ -32,6 +33,7 @@ const benches: Readonly<Record<string, () => Promise<ReadonlyArray<BenchLine>>>>
   users: millionUsers,
   archives,
   webhooks,
+  dashboard,
   endpoints: manyEndpoints,
   pending: pendingDeliveries,
   journal,
