@@ -6,13 +6,12 @@
  * `release` of `reserve`, and the stream of `readHistory`. The feed reads the journal of this process.
  */
 import { Context, type Effect, type Stream } from "effect"
-import type { UserRefusal } from "../domain/decide/Decide.ts"
 import type { DirectoryCommand } from "../domain/decide/Directory.ts"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { ReplyTo } from "../domain/message/UserReply.ts"
 import type { DirectoryState } from "../domain/project/Directory.ts"
 import type { ProjectState } from "../domain/project/Project.ts"
-import type { JournalRecord, TrackedEvent, UserCommand } from "../domain/record/Record.ts"
+import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { EnvironmentCounts } from "./actor/Counts.ts"
@@ -29,7 +28,7 @@ import type { BackfillProgress } from "./badges/Backfills.ts"
 import type { BoardCode, BoardPage, BoardQuery } from "./boards/ReadBoard.ts"
 import type { Feed } from "./commit/Feed.ts"
 import type { Idempotency, IdempotencyCode } from "./dedupe/Idempotency.ts"
-import type { Simulated } from "./read/Simulation.ts"
+import type { Simulate } from "./read/Simulation.ts"
 import type { UserListPage, UserListQuery } from "./read/UserList.ts"
 
 export type {
@@ -97,11 +96,8 @@ export interface EngineCommands {
 
 /** Reads of durable state. */
 export interface EngineReads {
-  /** Decides an event on the durable state, and changes nothing. */
-  readonly simulate: (
-    environment: string,
-    message: UserMessage<TrackedEvent>,
-  ) => Effect.Effect<Simulated, LaurelError<StorageCode | UserRefusal<TrackedEvent>>>
+  /** Decides an event on the durable state, or on the state after `drafts`, and changes nothing. */
+  readonly simulate: Simulate
   /** The durable state of a user; `undefined`: never seen. */
   readonly readUser: (
     environment: string,

@@ -32,6 +32,7 @@ describe("/openapi.json", () => {
       "/v1/events/import",
       "/v1/leaderboard",
       "/v1/project",
+      "/v1/project/preview",
       "/v1/project/simulate",
       "/v1/quests",
       "/v1/quests/{id}",

@@ -1,7 +1,8 @@
-/** Decides a command on the durable state without applying it. */
+/** Decides a command on the durable state, or on what drafts would make of it, without applying it. */
 
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { UserRefusal } from "../../domain/decide/Decide.ts"
+import type { ProjectRefusals } from "../../domain/decide/Project.ts"
 import { duplicateKey, type JournalRecord, type TrackedEvent } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -11,6 +12,7 @@ import type { UserMessage } from "../actor/Envelope.ts"
 import type { Domain, Environment } from "../actor/Environments.ts"
 import type { StorageCode } from "../actor/refusals.ts"
 import type { Deduplicator } from "../dedupe/Deduplicator.ts"
+import { type DraftCommand, type DraftKind, draftWork, withDrafts } from "./Drafts.ts"
 
 /** `duplicate`: the command was applied before, and this is the record that it made. */
 export interface Simulated {
@@ -32,11 +34,28 @@ export interface SimulationParts {
   readonly broken: (cause: Broken) => LaurelError<StorageCode>
 }
 
-export const makeSimulate = (parts: SimulationParts) =>
+/** The refusals of an event, and of the drafts that it is tried with. */
+export type SimulationRefusal<Kind extends DraftKind> =
+  | StorageCode
+  | UserRefusal<TrackedEvent>
+  | ProjectRefusals[Kind]
+
+export type Simulate = <Kind extends DraftKind = never>(
+  environment: string,
+  message: UserMessage<TrackedEvent>,
+  drafts?: ReadonlyArray<DraftCommand<Kind>>,
+) => Effect.Effect<Simulated, LaurelError<SimulationRefusal<Kind>>>
+
+export const makeSimulate = (parts: SimulationParts): Simulate =>
+  // The refusals of drafts are those of their kinds: `withDrafts` makes no other.
+  simulateWith(parts) as Simulate
+
+const simulateWith = (parts: SimulationParts) =>
   Effect.fnUntraced(function* (
     environmentId: string,
     { command, userId }: UserMessage<TrackedEvent>,
-  ): Effect.fn.Return<Simulated, LaurelError<StorageCode | UserRefusal<TrackedEvent>>> {
+    drafts: ReadonlyArray<DraftCommand> = [],
+  ): Effect.fn.Return<Simulated, LaurelError<SimulationRefusal<DraftKind>>> {
     const environment = parts.environments.of(environmentId)
     const key = duplicateKey(command)
     if (key !== undefined) {
@@ -51,8 +70,12 @@ export const makeSimulate = (parts: SimulationParts) =>
     const user = yield* parts.readUser(environmentId, userId)
     const at = parts.now()
     const { meter } = parts.turns
-    const project = environment.project.durable
-    const decided = parts.domain.decideUser(user, project, command, at, undefined, meter)
+    const { durable } = environment.project
+    if (drafts.length > 0) meter.work += draftWork(durable)
+    const project = withDrafts(durable, environmentId, drafts, at)
+    const decided = Result.flatMap(project, (drafted) =>
+      parts.domain.decideUser(user, drafted, command, at, undefined, meter),
+    )
     parts.turns.decided(decided)
     const { cause, facts } = yield* Effect.fromResult(decided)
     const subject = { actor: "user", environment: environmentId, userId } as const

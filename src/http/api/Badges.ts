@@ -79,6 +79,7 @@ export const NewBadge = Schema.Struct({
   secret: Schema.optionalKey(Secret),
 }).annotate({
   identifier: "NewBadge",
+  description: "A badge to create.",
   examples: [
     {
       name: "Ten lessons",

@@ -145,6 +145,7 @@ export const NewQuest = Schema.Struct({
   metadata: Schema.optionalKey(QuestMetadata),
 }).annotate({
   identifier: "NewQuest",
+  description: "A quest to create.",
   examples: [
     { title: "First steps", reward: { xp: 100 } },
     {

@@ -101,6 +101,7 @@ export const NewRule = Schema.Struct({
   .check(Schema.makeFilter(strayBounds, { toJsonSchema: () => [{}, true] }))
   .annotate({
     identifier: "NewRule",
+    description: "A rule to create.",
     examples: [
       { action: "LESSON_DONE", reward: { xp: 50 } },
       {

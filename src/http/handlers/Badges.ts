@@ -1,11 +1,12 @@
 import { Effect } from "effect"
 import { makeId } from "../../accounts/makeId.ts"
+import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
 import type { Badge } from "../../domain/project/Badge.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { BackfillProgress } from "../../engine/badges/Backfills.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { Badges } from "../api/Badges.ts"
+import type { Badges, NewBadge } from "../api/Badges.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { referenceFaults } from "./References.ts"
 import { factOf, foundOr, named, pageItems } from "./Shapes.ts"
@@ -14,9 +15,7 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
   create: {
     moreFaults: referenceFaults(engine),
     handle: ({ caller, idempotency, payload }) => {
-      const { criteria, description = null, icon = null, name, secret = false } = payload
-      const badge = { id: makeId("bdg"), name, description, icon, secret, criteria }
-      const command = { kind: "createBadge", badge } as const
+      const command = { kind: "createBadge", badge: newBadge(payload, makeId("bdg")) } as const
       const asked = engine.askProject(caller.environment, command, idempotency)
       return Effect.map(asked, ({ replayed, reply }) => {
         const body = showBadge(factOf(reply, "badge.created").badge)
@@ -77,6 +76,18 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
       }),
   },
 })
+
+export const newBadge = (payload: typeof NewBadge.Type, id: string) => {
+  const { criteria, description = null, icon = null, name, secret = false } = payload
+  return { id, name, description, icon, secret, criteria }
+}
+
+/** The change of a badge to what `payload` describes. */
+export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => {
+  const { criteria, id: _, ...members } = newBadge(payload, "")
+  const none = { target: undefined, action: undefined, where: undefined, streak: undefined }
+  return { ...members, criteria: { ...none, ...criteria } as CriterionParts }
+}
 
 const backfillNotFound = laurelError(
   "backfill_not_found",

@@ -14,7 +14,7 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
   create: {
     moreFaults: referenceFaults(engine),
     handle: ({ caller, idempotency, payload }) => {
-      const command = { kind: "createQuest", quest: newQuest(payload) } as const
+      const command = { kind: "createQuest", quest: newQuest(payload, makeId("qst")) } as const
       const asked = engine.askProject(caller.environment, command, idempotency)
       return Effect.map(asked, ({ replayed, reply }) => {
         const body = showQuest(factOf(reply, "quest.created").quest, reply.at)
@@ -73,10 +73,10 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
 
 const questNotFound = laurelError("quest_not_found", "No quest of this project has this id.")
 
-const newQuest = (payload: typeof NewQuest.Type) => {
+export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
   const { reward, startsAt = null, endsAt = null, status = "active", steps = [] } = payload
   return {
-    id: makeId("qst"),
+    id,
     title: payload.title,
     description: payload.description ?? null,
     set: status === "active" ? ("published" as const) : status,
@@ -88,6 +88,13 @@ const newQuest = (payload: typeof NewQuest.Type) => {
     prerequisites: payload.prerequisites ?? [],
     metadata: payload.metadata ?? {},
   }
+}
+
+/** The change of a quest to what `payload` describes, but for its metadata and, where none is given, its status. */
+export const questReplacement = (payload: typeof NewQuest.Type): QuestChange => {
+  const { id: _, metadata: __, set: ___, ...members } = newQuest(payload, "")
+  const { status } = payload
+  return status === undefined ? members : { ...members, status }
 }
 
 const questChange = (patch: typeof QuestPatch.Type): QuestChange => {

@@ -10,7 +10,8 @@ import type { Fault } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 
-const memberOf = (value: unknown, name: string): unknown =>
+/** An own member of a value of any form. */
+export const memberOf = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null && Object.hasOwn(value, name)
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined

@@ -15,7 +15,7 @@ export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> 
   create: {
     moreFaults: referenceFaults(engine),
     handle: ({ caller, idempotency, payload }) => {
-      const command = { kind: "createRule", rule: newRule(payload) } as const
+      const command = { kind: "createRule", rule: newRule(payload, makeId("rul")) } as const
       const asked = engine.askProject(caller.environment, command, idempotency)
       return Effect.map(asked, ({ replayed, reply }) => {
         const body = showRule(factOf(reply, "rule.created").rule)
@@ -57,14 +57,14 @@ export const ruleHandlers = (engine: Engine["Service"]): Handlers<typeof Rules> 
 
 const ruleNotFound = laurelError("rule_not_found", "No rule of this project has this id.")
 
-const newRule = (payload: typeof NewRule.Type) => {
+export const newRule = (payload: typeof NewRule.Type, id: string) => {
   const {
     multiplierMax: max = limits.multiplierMax,
     multiplierMin: min = 0,
     multiplierPath: path,
   } = payload
   return {
-    id: makeId("rul"),
+    id,
     action: payload.action,
     where: payload.where ?? [],
     reward: { xp: 0, points: 0, badgeId: null, ...payload.reward },
@@ -73,6 +73,13 @@ const newRule = (payload: typeof NewRule.Type) => {
     cooldownSeconds: payload.cooldownSeconds ?? null,
     enabled: payload.enabled ?? true,
   }
+}
+
+/** The change of a rule to what `payload` describes. */
+export const ruleReplacement = (payload: typeof NewRule.Type): RuleChange => {
+  const { id: _, multiplier: __, ...members } = newRule(payload, "")
+  const { multiplierMax = null, multiplierMin = null, multiplierPath = null } = payload
+  return { ...members, multiplierMax, multiplierMin, multiplierPath }
 }
 
 const ruleChange = (patch: typeof RulePatch.Type): RuleChange => {

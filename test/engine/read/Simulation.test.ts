@@ -1,8 +1,24 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { ProjectCommand } from "../../../src/domain/decide/Project.ts"
 import { replyOf } from "../../../src/domain/message/UserReply.ts"
+import type { DraftCommand } from "../../../src/engine/read/Drafts.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
-import { event, quest, recordsOf, rule, sandbox, start, startInMemory } from "../fixture.ts"
+import {
+  event,
+  production,
+  quest,
+  recordsOf,
+  rule,
+  sandbox,
+  start,
+  startInMemory,
+} from "../fixture.ts"
+
+const draftOf = (command: ProjectCommand): DraftCommand => ({
+  pointer: "/rule",
+  command: command as DraftCommand["command"],
+})
 
 describe("A simulation", () => {
   it.effect("tells what the event then does", () =>
@@ -51,6 +67,44 @@ describe("A simulation", () => {
       expect(replyOf(cold.record, cold.duplicate)).toEqual({ ...reply, duplicate: true })
       yield* second.close()
     }),
+  )
+
+  it.effect(
+    "with drafts tells what holds once they are accepted, and events go on by what is",
+    () =>
+      Effect.gen(function* () {
+        const { engine } = yield* startInMemory()
+        yield* engine.askProject(sandbox, rule("TAP", 5))
+        const draft = draftOf(rule("TAP", 7))
+        const { record } = yield* engine.simulate(sandbox, event("u", "TAP"), [draft])
+        expect(replyOf(record, false)).toMatchObject({ xp: { earned: 12 } })
+        const before = yield* engine.askUser(sandbox, event("u", "TAP"))
+        expect(before.reply.xp).toEqual({ earned: 5, total: 5 })
+        yield* engine.askProject(sandbox, draft.command)
+        const after = yield* engine.askUser(sandbox, event("u", "TAP"))
+        expect(after.reply.xp).toEqual({ earned: 12, total: 17 })
+      }),
+  )
+
+  it.effect(
+    "with drafts counts by the number of definitions: another environment waits for no more than two",
+    () =>
+      Effect.gen(function* () {
+        const { engine } = yield* startInMemory()
+        // 30,000 units of work are a turn, and a definition counts 40.
+        for (let count = 0; count < 1_000; count++)
+          yield* engine.askProject(sandbox, rule("TAP", 1))
+        const order: Array<string> = []
+        const draft = draftOf(rule("TAP", 7))
+        const preview = (name: string) =>
+          Effect.map(engine.simulate(sandbox, event("u", "TAP"), [draft]), () => order.push(name))
+        const other = Effect.map(engine.simulate(production, event("u", "TAP")), () =>
+          order.push("other"),
+        )
+        const all = [preview("first"), preview("second"), preview("third"), other]
+        yield* Effect.all(all, { concurrency: "unbounded" })
+        expect(order).toEqual(["first", "second", "other", "third"])
+      }),
   )
 
   it.effect("is refused where the event would be", () =>

@@ -1,0 +1,150 @@
+/** Events that are tried, with definitions as they are or with drafts. */
+import { Effect } from "effect"
+import { type EventReply, replyOf } from "../../domain/message/UserReply.ts"
+import type { Source } from "../../domain/record/Record.ts"
+import type { ErrorCode, Fault, LaurelError } from "../../domain/values/Errors.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
+import type { Engine } from "../../engine/Engine.ts"
+import type { DraftCommand } from "../../engine/read/Drafts.ts"
+import type { Simulated } from "../../engine/read/Simulation.ts"
+import type { Projects } from "../api/Project.ts"
+import type { PreviewRequest, Simulation } from "../api/Simulations.ts"
+import { decodeEventBody, type EventInput } from "../body/EventDecoder.ts"
+import type { Handlers } from "../contract/Interpreter.ts"
+import { badgeReplacement, newBadge } from "./Badges.ts"
+import { newQuest, questReplacement } from "./Quests.ts"
+import { memberOf, referenceFaults } from "./References.ts"
+import { newRule, ruleReplacement } from "./Rules.ts"
+import { settingsChange } from "./SettingsChange.ts"
+
+type ProjectHandlers = Handlers<typeof Projects, { readonly simulate: EventInput }>
+
+export const simulationHandlers = (
+  engine: Engine["Service"],
+): Pick<ProjectHandlers, "preview" | "simulate"> => ({
+  simulate: {
+    decode: decodeEventBody,
+    handle: ({ caller, payload: { userId, ...event } }) => {
+      const command = { kind: "event", ...event } as const
+      return Effect.map(engine.simulate(caller.environment, { userId, command }), (simulated) => ({
+        body: showSimulation(simulated),
+      }))
+    },
+  },
+  preview: {
+    moreFaults: (body, caller) =>
+      ["rule", "quest", "badge"].flatMap((noun) =>
+        below(`/${noun}`, referenceFaults(engine)(memberOf(body, noun), caller)),
+      ),
+    handle: ({ caller, payload }) => {
+      const { occurredAt, userId, ...event } = payload.event
+      const at = occurredAt !== undefined && { occurredAt: Date.parse(occurredAt) }
+      const command = { kind: "event", ...event, ...at } as const
+      return engine.simulate(caller.environment, { userId, command }, draftsOf(payload)).pipe(
+        Effect.map((simulated) => ({ body: showSimulation(simulated) })),
+        Effect.mapError(ofEvent),
+      )
+    },
+  },
+})
+
+const draftPointer = /^\/(?:badge|quest|rule|settings)\//
+
+/** The refusal of a preview: faults that are not those of a draft are those of the event. */
+const ofEvent = <Code extends ErrorCode>(error: LaurelError<Code>): LaurelError<Code> =>
+  error.errors === undefined
+    ? error
+    : {
+        ...error,
+        errors: error.errors.map((fault) =>
+          draftPointer.test(fault.pointer) ? fault : below("/event", [fault])[0]!,
+        ),
+      }
+
+const below = (pointer: string, faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> =>
+  faults.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
+
+/** In an order in which a quest can give the new badge, and a rule both. */
+const draftsOf = ({
+  badge,
+  badgeId,
+  quest,
+  questId,
+  rule,
+  ruleId,
+  settings,
+}: typeof PreviewRequest.Type): ReadonlyArray<DraftCommand> => [
+  ...draft(settings, "/settings", (patch) => ({
+    kind: "updateSettings",
+    change: settingsChange(patch),
+  })),
+  ...draft(badge, "/badge", (body) =>
+    badgeId === undefined
+      ? { kind: "createBadge", badge: newBadge(body, "bdg_draft") }
+      : { kind: "updateBadge", badgeId, change: badgeReplacement(body) },
+  ),
+  ...draft(quest, "/quest", (body) =>
+    questId === undefined
+      ? { kind: "createQuest", quest: newQuest(body, "qst_draft") }
+      : { kind: "updateQuest", questId, change: questReplacement(body) },
+  ),
+  ...draft(rule, "/rule", (body) =>
+    ruleId === undefined
+      ? { kind: "createRule", rule: newRule(body, "rul_draft") }
+      : { kind: "updateRule", ruleId, change: ruleReplacement(body) },
+  ),
+]
+
+const draft = <Body>(
+  body: Body | undefined,
+  pointer: string,
+  commandOf: (body: Body) => DraftCommand["command"],
+): ReadonlyArray<DraftCommand> =>
+  body === undefined ? [] : [{ pointer, command: commandOf(body) }]
+
+const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
+  const { record } = simulated
+  const { action, badges, duplicate, level, occurredAt, points, quests, streaks, userId, xp } =
+    replyOf(record, simulated.duplicate) as EventReply
+  return {
+    userId,
+    action,
+    duplicate,
+    occurredAt: isoTime(occurredAt),
+    xp,
+    points,
+    level,
+    badges: badges.map(({ id, name }) => ({ id, name })),
+    quests,
+    streaks,
+    given: givenBy(record),
+  }
+}
+
+/** The rewards in a record, by rule, quest and criterion. */
+const givenBy = ({ facts }: Simulated["record"]): (typeof Simulation.Type)["given"] => {
+  const given = new Map<
+    string,
+    { source: ReturnType<typeof showSource>; xp: number; points: number; badges: Array<string> }
+  >()
+  const of = (source: Source) => {
+    const shown = showSource(source)
+    const key = `${shown.kind} ${shown.id}`
+    const entry = given.get(key) ?? { source: shown, xp: 0, points: 0, badges: [] }
+    given.set(key, entry)
+    return entry
+  }
+  for (const fact of facts) {
+    if (fact.kind === "xp.earned") of(fact.source).xp += fact.amount
+    else if (fact.kind === "points.earned") of(fact.source).points += fact.amount
+    else if (fact.kind === "badge.earned") of(fact.source).badges.push(fact.badgeId)
+  }
+  return [...given.values()]
+}
+
+const showSource = (source: Source) => {
+  if (typeof source === "string") return { kind: "criteria", id: null } as const
+  return "ruleId" in source
+    ? ({ kind: "rule", id: source.ruleId } as const)
+    : ({ kind: "quest", id: source.questId } as const)
+}
