@@ -68,7 +68,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "",
     "archive",
   ],
-  accounts: ["audit", "", "passkeys", "people"],
+  accounts: ["", "passkeys", "people", "audit"],
   webhooks: ["send", "store", "endpoint", "outbox", ""],
   http: [
     "",

@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { AuditEntry, AuditLog } from "../../src/accounts/audit/AuditLog.ts"
+import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
 import { routes } from "../../src/dashboard/Dashboard.ts"
 import { audited } from "../../src/dashboard/request/audited.ts"
 import type { Route, Visit } from "../../src/dashboard/request/Route.ts"
 import { html } from "../../src/dashboard/view/Html.ts"
 import { about, pageReply, redirect } from "../../src/dashboard/view/Replies.ts"
 import { laurelError } from "../../src/domain/values/Errors.ts"
+import { logInMemory } from "../accounts/audit/logInMemory.ts"
 import { type Browser, type DashboardServer, password, startDashboard } from "./fixture.ts"
 
 const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
@@ -24,15 +25,6 @@ describe("Every form", () => {
       ...(route.access !== "anyone" && { member }),
       ...(route.access === "project" && { place }),
     }) as unknown as Visit
-
-  const logInMemory = () => {
-    const entries: Array<unknown> = []
-    const log: Pick<AuditLog, "admit" | "write"> = {
-      admit: () => Effect.void,
-      write: (entry) => Effect.sync(() => entries.push(entry)),
-    }
-    return { entries, log: log as AuditLog }
-  }
 
   it("is logged once it succeeded, with account, subject, project, address and request", async () => {
     for (const route of routes) {
@@ -152,6 +144,24 @@ describe("The audit log", () => {
     expect(revoked).toMatchObject({ ...where, action: "key.revoke" })
     expect(created!.projectId).toMatch(/^prj_/)
     expect(created!.at).toBeGreaterThanOrEqual(Date.parse("2026-11-22T10:00:00Z"))
+  })
+
+  it("tells of wrong passwords once for each pause, and nothing of what was typed", async () => {
+    const before = await server.logged()
+    const browser = server.browser()
+    const wrong = { email: "ada@example.com", password: "s3cret that was typed" }
+    for (let count = 0; count < 10; count++) await browser.post("/dashboard/sign-in", wrong)
+    const { accounts } = await run(server.engine.readDirectory)
+    const failed = { action: "session.fail_sign_in", by: "visitor", address: "127.0.0.1" }
+    expect(await since(before)).toMatchObject([
+      { ...failed, subject: [...accounts.keys()][0], detail: "wrong passwords, a pause of 1 s" },
+    ])
+    expect((await since(before))[0]!.requestId).toMatch(/^req_/)
+    const password = { ...wrong, email: "typed here by mistake" }
+    for (let count = 0; count < 10; count++) await browser.post("/dashboard/sign-in", password)
+    const entries = await since(before)
+    expect(entries[0]).toMatchObject({ ...failed, subject: "" })
+    expect(JSON.stringify(entries)).not.toContain("typed")
   })
 
   it("has no entry of what a page refused", async () => {

@@ -5,8 +5,9 @@ import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
 import { openAuditStore } from "../../src/accounts/audit/AuditStore.ts"
+import { logFailedSignIns } from "../../src/accounts/audit/failedSignIns.ts"
 import { Projects } from "../../src/accounts/Projects.ts"
-import type { People } from "../../src/accounts/people/People.ts"
+import { GuessingWatch, type People } from "../../src/accounts/people/People.ts"
 import * as PeopleLive from "../../src/accounts/people/PeopleLive.ts"
 import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
 import type { SiteOptions } from "../../src/dashboard/request/Site.ts"
@@ -132,10 +133,13 @@ export const startDashboard = async (
   const engine = Context.get(services, Engine)
   const accounts = await run(Effect.provide(AccountsLive.make, services))
   const keys = Context.get(accounts, ApiKeys)
-  const people = await run(Effect.provide(PeopleLive.make, services))
-  const projects = Context.get(accounts, Projects)
   const disk = new SimulatedDisk()
   const audit = await run(openAuditStore({ disk, directory: "/data", now: engine.now }))
+  const watch = logFailedSignIns(audit, engine.now)
+  const people = await run(
+    PeopleLive.make.pipe(Effect.provideService(GuessingWatch, watch), Effect.provide(services)),
+  )
+  const projects = Context.get(accounts, Projects)
   const parts = { engine, keys, people, projects, audit }
   const dashboard = { ...parts, publicUrl: undefined, insecure: false, ...site }
   const pages = makeDashboard(dashboard)

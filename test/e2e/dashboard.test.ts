@@ -33,12 +33,15 @@ describe("The dashboard", () => {
     const moved = new Browser(again.url)
     for (const [name, text] of browser.cookies) moved.cookies.set(name, text)
     expect((await moved.get("/dashboard/account")).text).toContain("ada@example.com")
+    const log = await moved.get("/dashboard/log")
+    expect(actionsOf(log.text)).toEqual(["key.create", "account.create", "key.create"])
     const { status } = await fetch(`${again.url}/v1/project`, {
       headers: { authorization: `Bearer ${key}` },
     })
     expect(status).toBe(200)
     expect(await again.stop()).toBe(0)
     const written = await everyByteOf(folder)
+    expect(written.includes('"action":"account.create"')).toBe(true)
     for (const secret of [password, token!, key!, ...browser.cookies.values()]) {
       expect(written.includes(secret)).toBe(false)
       expect(server.stdout.text + again.stdout.text).not.toContain(secret)
@@ -55,6 +58,8 @@ describe("The dashboard", () => {
     expect((await browser.get("/dashboard/account")).status).toBe(200)
     const made = await run(["snapshots", "create", "--json"], folder)
     expect(made.code).toBe(0)
+    const renamed = { email: account.email, name: "Ada L." }
+    expect((await browser.post("/dashboard/account/profile", renamed)).status).toBe(303)
     await server.stop()
     const { id } = JSON.parse(made.stdout)
     const restored = await run(["snapshots", "restore", id, "--yes"], folder)
@@ -65,7 +70,11 @@ describe("The dashboard", () => {
     for (const [name, text] of browser.cookies) moved.cookies.set(name, text)
     expect((await moved.get("/dashboard/account")).location).toContain("/sign-in")
     expect((await moved.post("/dashboard/sign-in", account)).status).toBe(303)
-    expect((await moved.get("/dashboard/account")).status).toBe(200)
+    const restoredAccount = await moved.get("/dashboard/account")
+    expect(restoredAccount.text).not.toContain("Ada L.")
+    // What the restore has undone was done all the same.
+    const { text } = await moved.get("/dashboard/log")
+    expect(actionsOf(text).slice(0, 2)).toEqual(["session.sign_in", "account.change_profile"])
     await again.stop("SIGKILL")
     // The restore is over: what began after it stays.
     const third = await Server.start(folder)
@@ -139,6 +148,17 @@ describe("The dashboard", () => {
       expect((await signIn(changed)).status).toBe(303)
       expect((await accounts("remove", "bob@example.com")).code).toBe(0)
       expect((await signIn(changed)).status).toBe(400)
+      const back = new Browser(again.url)
+      await back.post("/dashboard/sign-in", ada)
+      const { text } = await back.get("/dashboard/log?by=operator")
+      expect(actionsOf(text)).toEqual([
+        "account.remove",
+        "account.create_reset_link",
+        "invitation.create",
+        "invitation.create",
+        "key.create",
+      ])
+      expect(text).toContain("viewer of demo")
       expect(await again.stop()).toBe(0)
     },
   )
@@ -151,11 +171,17 @@ describe("The dashboard", () => {
       expect(status).toBe(404)
       expect(headers.get("content-type")).toContain("problem+json")
     }
-    expect(await readdir(folder)).not.toContain("setup-link")
+    const names = await readdir(folder)
+    expect(names).not.toContain("setup-link")
+    expect(names).not.toContain("audit")
     expect(server.stdout.text).not.toContain("dashboard")
     expect(await server.stop()).toBe(0)
   })
 })
+
+/** The actions on a page of the audit log, newest first. */
+const actionsOf = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/<td><code>([a-z_]+\.[a-z_]+)<\/code><\/td>/g)].map(([, action]) => action!)
 
 const everyByteOf = async (folder: string): Promise<Buffer> => {
   const files = await readdir(folder, { recursive: true, withFileTypes: true })

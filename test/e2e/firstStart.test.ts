@@ -145,6 +145,7 @@ describe("The first start", patience, () => {
     const server = await Server.start(folder)
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
       "archives.json",
+      "audit",
       "first-key",
       "journal",
       "live",
@@ -154,6 +155,7 @@ describe("The first start", patience, () => {
     await server.stop()
     expect((await readdir(folder)).filter((name) => !name.startsWith("lock")).sort()).toEqual([
       "archives.json",
+      "audit",
       "first-key",
       "journal",
       "live",

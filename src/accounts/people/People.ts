@@ -1,5 +1,5 @@
 /** People who use the dashboard: how they come to an account, sign in, and manage each other. */
-import { Context, type Effect } from "effect"
+import { Context, Effect } from "effect"
 import type { Access, Account, Invitation, Session } from "../../domain/accounts/Account.ts"
 import type { Asker } from "../../domain/accounts/AccountCommand.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -67,6 +67,19 @@ export interface Acceptance {
   readonly proof: Proof
   readonly visitor: Visitor
 }
+
+/** Wrong passwords that just made somebody pause: for this account, if the address that was typed has one. */
+export interface Guessing {
+  readonly account: Account | undefined
+  readonly address: string
+  readonly pauseMs: number
+}
+
+/** Runs whenever such a pause begins. */
+export const GuessingWatch = Context.Reference<(guessing: Guessing) => Effect.Effect<void>>(
+  "accounts/people/GuessingWatch",
+  { defaultValue: () => () => Effect.void },
+)
 
 export class People extends Context.Service<
   People,

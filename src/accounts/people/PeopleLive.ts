@@ -21,7 +21,7 @@ import { hashSecretOf } from "../hashSecret.ts"
 import { makeId } from "../makeId.ts"
 import { linkNotFound, makePasskeyFlows } from "./PasskeyFlows.ts"
 import { Passwords, passwordFaults } from "./Passwords.ts"
-import { type Acceptance, People, type SignedIn, type Visitor } from "./People.ts"
+import { type Acceptance, GuessingWatch, People, type SignedIn, type Visitor } from "./People.ts"
 import { networkOf, Throttle } from "./Throttle.ts"
 import { deviceOf, hashToken, makeDeviceToken, makeToken } from "./Tokens.ts"
 
@@ -30,6 +30,7 @@ const nobodyAccess = { owner: false, projects: [] }
 export const make = Effect.gen(function* () {
   const engine = yield* Engine
   const { now } = engine
+  const watchGuessing = yield* GuessingWatch
   const directory = engine.readDirectory
   const passwords = new Passwords()
   const byAccount = new Throttle(limits.signInFailuresFreePerAccount)
@@ -78,10 +79,12 @@ export const make = Effect.gen(function* () {
       const name = device ?? normalEmail(email).slice(0, limits.emailCharactersMax)
       const network = networkOf(visitor.address)
       const at = now()
-      const pauseMs = Math.max(
-        byAccount.pauseMs(name, at),
-        device === undefined ? byAddress.pauseMs(network, at) : 0,
-      )
+      const pauseNow = () =>
+        Math.max(
+          byAccount.pauseMs(name, at),
+          device === undefined ? byAddress.pauseMs(network, at) : 0,
+        )
+      const pauseMs = pauseNow()
       if (pauseMs > 0) {
         const retryAfterSeconds = Math.ceil(pauseMs / 1000)
         const detail = `Too many wrong passwords. Try again in ${retryAfterSeconds} s.`
@@ -90,11 +93,16 @@ export const make = Effect.gen(function* () {
       // Counted before the check, so that many at once are no way around the count.
       const takeBack = [byAccount.failed(name, at)]
       if (device === undefined) takeBack.push(byAddress.failed(network, at))
+      const begunMs = pauseNow()
       const noFailure = Effect.sync(() => {
         for (const undo of takeBack) undo()
       })
       const checked = yield* Effect.tapError(check, () => noFailure)
-      if (checked === undefined) return yield* Effect.fail(wrongSignIn)
+      if (checked === undefined) {
+        const { address } = visitor
+        if (begunMs > 0) yield* watchGuessing({ account, address, pauseMs: begunMs })
+        return yield* Effect.fail(wrongSignIn)
+      }
       yield* noFailure
       byAccount.succeeded(name)
       return checked

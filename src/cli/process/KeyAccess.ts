@@ -27,8 +27,15 @@ export const withKeys = <A>(
   reachOrOpen({
     makes,
     beside: (server) => use(makeAdminClient(server)),
-    alone: () => Effect.flatMap(ApiKeys, (keys) => use<never>(keys)),
+    alone: (config) => Effect.flatMap(keysAlone(config), (keys) => use<never>(keys)),
   })
+
+/** Logged, unless there is no dashboard. */
+const keysAlone = Effect.fnUntraced(function* (config: Config) {
+  if (config.dashboard === "off") return yield* ApiKeys
+  const { openAudit } = yield* Effect.promise(() => import("./OpenAudit.ts"))
+  return (yield* openAudit(config)).keys
+})
 
 interface Access<A> {
   /** Creates the data directory if there is none. */

@@ -15,6 +15,8 @@ import { writeNew } from "../output/Welcome.ts"
 
 export interface OpenedDashboard {
   readonly accounts: AccountAdmin["Service"]
+  /** The keys for the operator: logged. */
+  readonly keys: ApiKeys["Service"]
   readonly pages: MakePages
   /** The token of the link that makes the first owner; `undefined` once there is one. */
   readonly setupToken: string | undefined
@@ -34,10 +36,10 @@ export const openDashboard = Effect.fnUntraced(function* (
   const engine = yield* Engine
   const keys = yield* ApiKeys
   const projects = yield* Projects
-  const { admin, audit, people } = yield* openAccounts(config)
+  const { admin, audit, keys: operatorKeys, people } = yield* openAccounts(config)
   const { dashboardInsecure: insecure, publicUrl } = config
   const pages = makeDashboard({ engine, people, keys, projects, audit, publicUrl, insecure })
-  return { accounts: admin, pages, setupToken: yield* people.setUp }
+  return { accounts: admin, keys: operatorKeys, pages, setupToken: yield* people.setUp }
 })
 
 const fileName = "setup-link"

@@ -7,6 +7,7 @@
  * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
  */
 import { Console, Context, Effect, Fiber, type Scope } from "effect"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { archivesIn, type Config, erasureMsOf } from "../../config/Config.ts"
 import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
 import {
@@ -93,11 +94,14 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     yield* logDurability(config)
     readiness.doing = "The data directory is open; the server is almost ready."
 
-    const demoKey = yield* Effect.provide(createDemoKey, services)
+    const dashboard = yield* Effect.provide(openDashboard(config), services)
+    // What the operator does with keys is logged where there is a dashboard.
+    const operator =
+      dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
+    const demoKey = yield* Effect.provide(createDemoKey, operator)
     const shownKey =
       demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
     const deliveries = yield* deliver
-    const dashboard = yield* Effect.provide(openDashboard(config), services)
     const takeOver = api.takeOver({ pages: dashboard?.pages })
     yield* Effect.provide(takeOver, Context.add(services, DeliveryLog, deliveries))
     const token = makeToken()
@@ -111,7 +115,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         metrics,
         accounts: dashboard?.accounts,
       }),
-      Context.add(services, Archives, archives),
+      Context.add(operator, Archives, archives),
     ).pipe(Effect.mapError((error) => listenFailure("admin", config, error)))
     const url = reachable(api.url)
     const dashboardAt = yield* setupLink(config, url, dashboard)

@@ -16,6 +16,7 @@ import type { AddressInfo } from "node:net"
 import { Cause, Effect, Result, type Scope } from "effect"
 import type { AccountAdmin } from "../../accounts/AccountAdmin.ts"
 import { ApiKeys, type CreatedKey, KeyRequest, RotationRequest } from "../../accounts/ApiKeys.ts"
+import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { Archives } from "../../engine/archive/Archives.ts"
 import { limits } from "../../Limits.ts"
@@ -95,7 +96,9 @@ export const serveAdmin = (
         runFork(createArchive(archives, exchange))
         return
       }
-      const answer = Effect.matchCauseEffect(route(exchange), {
+      const origin = { address: request.socket.remoteAddress ?? "", requestId: exchange.requestId }
+      const routed = Effect.provideService(route(exchange), RequestOrigin, origin)
+      const answer = Effect.matchCauseEffect(routed, {
         onSuccess: (answered) => Effect.sync(() => reply(exchange, answered)),
         onFailure: (cause) => refuse(exchange, cause),
       })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import type { Visitor } from "../../../src/accounts/people/People.ts"
+import { type Guessing, GuessingWatch, type Visitor } from "../../../src/accounts/people/People.ts"
 import { make } from "../../../src/accounts/people/PeopleLive.ts"
 import { Engine } from "../../../src/engine/Engine.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -129,6 +129,31 @@ describe("Signing in", () => {
       yield* right(from("198.51.100.1", owner.device))
       yield* TestClock.adjust(1_000)
       yield* right(from("198.51.100.1"))
+    }),
+  )
+
+  it.effect("tells of each pause once, and of the account, not of what was typed", () =>
+    Effect.gen(function* () {
+      const told: Array<Guessing> = []
+      const watch = (guessing: Guessing) => Effect.sync(() => void told.push(guessing))
+      const { people } = yield* startOwned().pipe(Effect.provideService(GuessingWatch, watch))
+      const tries = (email: string) =>
+        Effect.forEach(
+          Array.from({ length: 20 }),
+          () => Effect.flip(people.signIn(email, "wrong", visitor)),
+          { concurrency: "unbounded" },
+        )
+      yield* tries("ada@example.com")
+      expect(told).toMatchObject([
+        { account: { email: "ada@example.com" }, address: visitor.address, pauseMs: 1_000 },
+      ])
+      yield* TestClock.adjust(1_000)
+      yield* tries("ada@example.com")
+      expect(told.slice(1)).toMatchObject([{ pauseMs: 2_000 }])
+      yield* tries("my password")
+      expect(told.slice(2)).toEqual([
+        { account: undefined, address: visitor.address, pauseMs: 1_000 },
+      ])
     }),
   )
 

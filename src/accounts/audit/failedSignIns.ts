@@ -1,0 +1,46 @@
+/**
+ * Failed sign-ins in the audit log: an entry whenever wrong passwords make somebody pause (`people/Throttle`), at most
+ * `auditFailuresPerHourMax` an hour, so that guessing from many addresses cannot push out the rest. The next entry counts
+ * those in between. What was typed is in none of them: somebody may have typed the password as the address.
+ */
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import type { Guessing } from "../people/People.ts"
+import type { AuditLog } from "./AuditLog.ts"
+import { HourlyCounts } from "./HourlyCounts.ts"
+import { RequestOrigin } from "./RequestOrigin.ts"
+
+const all = "all"
+
+export const logFailedSignIns = (
+  log: AuditLog,
+  now: () => number,
+): ((guessing: Guessing) => Effect.Effect<void>) => {
+  const counts = new HourlyCounts(limits.auditFailuresPerHourMax, now)
+  let unlogged = 0
+  return ({ account, address, pauseMs }) =>
+    Effect.suspend(() => {
+      if (counts.isFull(all)) {
+        unlogged++
+        return Effect.void
+      }
+      counts.add(all)
+      const others = unlogged === 0 ? "" : `, and ${unlogged} more since the entry before`
+      unlogged = 0
+      return Effect.flatMap(RequestOrigin, ({ requestId }) =>
+        // A failure is in the server's log.
+        Effect.ignore(
+          log.write({
+            action: "session.fail_sign_in",
+            by: "visitor",
+            subject: account?.id ?? "",
+            detail: `wrong passwords, a pause of ${Math.ceil(pauseMs / 1_000)} s${others}`,
+            projectId: null,
+            environment: null,
+            address,
+            requestId,
+          }),
+        ),
+      )
+    })
+}

@@ -1,0 +1,82 @@
+/** What the operator does to keys and accounts by the command line, logged. */
+import { Effect } from "effect"
+import { type DirectoryState, projectNamed } from "../../domain/project/Directory.ts"
+import type { AccountAdmin } from "../AccountAdmin.ts"
+import type { ApiKeys, CreatedKey, KeyDetails } from "../ApiKeys.ts"
+import type { AuditLog } from "./AuditLog.ts"
+import { logged } from "./logged.ts"
+
+const byOperator = { by: "operator", subject: "", projectId: null, environment: null } as const
+
+/** Each member is named, so that a new one that changes something cannot be left out. */
+export const auditedKeys = (
+  keys: ApiKeys["Service"],
+  log: AuditLog,
+  directory: Effect.Effect<DirectoryState>,
+): ApiKeys["Service"] => {
+  const where = (
+    state: DirectoryState,
+    { environment, id, project }: Pick<CreatedKey, "environment" | "id" | "project">,
+  ) => ({
+    ...byOperator,
+    subject: id,
+    projectId: projectNamed(state, project)?.id ?? null,
+    environment,
+  })
+  /** The creation of a key, whose project may be new. */
+  const created = (
+    action: "key.create" | "key.rotate",
+    work: ReturnType<ApiKeys["Service"]["create"]>,
+    before: string,
+  ) =>
+    Effect.map(
+      logged(
+        log,
+        Effect.flatMap(work, (key) => Effect.map(directory, (state) => ({ key, state }))),
+        ({ key, state }) => ({
+          ...where(state, key),
+          action,
+          detail: `${before}${key.scope}, ${key.tier}`,
+        }),
+      ),
+      ({ key }) => key,
+    )
+  return {
+    list: keys.list,
+    create: (request, by) => created("key.create", keys.create(request, by), ""),
+    rotate: (keyId, overlap, by) =>
+      created("key.rotate", keys.rotate(keyId, overlap, by), `in place of ${keyId}, `),
+    revoke: (keyId, by) =>
+      Effect.gen(function* () {
+        const key = (yield* keys.list).find(({ id }): boolean => id === keyId)
+        const state = yield* directory
+        const found = (one: KeyDetails) => ({ ...where(state, one), detail: one.scope })
+        yield* logged(log, keys.revoke(keyId, by), () => ({
+          ...(key === undefined ? { ...byOperator, subject: keyId, detail: "" } : found(key)),
+          action: "key.revoke",
+        }))
+      }),
+  }
+}
+
+export const auditedAccounts = (
+  admin: AccountAdmin["Service"],
+  log: AuditLog,
+): AccountAdmin["Service"] => ({
+  list: admin.list,
+  createLink: (request) => {
+    const { email, project, purpose, role } = request
+    const access = project === undefined ? role : `${role} of ${project}`
+    return logged(log, admin.createLink(request), () => ({
+      ...byOperator,
+      action: purpose === "reset" ? "account.create_reset_link" : "invitation.create",
+      detail: [access, email].filter(Boolean).join(", "),
+    }))
+  },
+  remove: (email) =>
+    logged(log, admin.remove(email), () => ({
+      ...byOperator,
+      action: "account.remove",
+      detail: email,
+    })),
+})

@@ -1,0 +1,26 @@
+/** The audit log of a data directory, for the dashboard and for the commands that manage what it manages. */
+import path from "node:path"
+import { Effect } from "effect"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import { openAuditStore } from "../../accounts/audit/AuditStore.ts"
+import { auditedKeys } from "../../accounts/audit/operatorAudit.ts"
+import type { Config } from "../../config/Config.ts"
+import { Engine } from "../../engine/Engine.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+
+/** `keys` logs as the operator what is done with it. */
+export const openAudit = Effect.fnUntraced(function* ({ dataDirectory }: Config) {
+  const { now, readDirectory } = yield* Engine
+  const directory = path.resolve(dataDirectory)
+  const audit = yield* Effect.mapError(
+    openAuditStore({ disk: nodeDisk, directory, now }),
+    (error) =>
+      commandFailed(
+        exitCodes.cannotWrite,
+        `Cannot use the audit log in ${path.join(directory, "audit")}: ${error.message}`,
+        "Repair or move the folder, or start with LAUREL_DASHBOARD=off.",
+      ),
+  )
+  return { audit, keys: auditedKeys(yield* ApiKeys, audit, readDirectory) }
+})

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Context, Effect } from "effect"
+import type { AccountAdmin } from "../../../src/accounts/AccountAdmin.ts"
+import * as AccountsLive from "../../../src/accounts/AccountsLive.ts"
+import { ApiKeys } from "../../../src/accounts/ApiKeys.ts"
+import { auditedAccounts, auditedKeys } from "../../../src/accounts/audit/operatorAudit.ts"
+import { RequestOrigin } from "../../../src/accounts/audit/RequestOrigin.ts"
+import { laurelError } from "../../../src/domain/values/Errors.ts"
+import { Engine } from "../../../src/engine/Engine.ts"
+import { startInMemory } from "../../engine/fixture.ts"
+import { logInMemory } from "./logInMemory.ts"
+
+const refused = laurelError("storage_unavailable", "full")
+
+describe("What the operator does to keys", () => {
+  const start = Effect.gen(function* () {
+    const { engine } = yield* startInMemory()
+    const made = yield* Effect.provideService(AccountsLive.make, Engine, engine)
+    const keys = Context.get(made, ApiKeys)
+    const { entries, log } = logInMemory()
+    return { engine, entries, keys, log, audited: auditedKeys(keys, log, engine.readDirectory) }
+  })
+  const wish = { project: "shop", environment: "production", scope: "read", tier: "pro" } as const
+
+  it.effect("is logged with the key, its project, and the request that brought it", () =>
+    Effect.gen(function* () {
+      const { audited, engine, entries } = yield* start
+      const origin = { address: "127.0.0.1", requestId: "req_1" }
+      const first = yield* Effect.provideService(audited.create(wish), RequestOrigin, origin)
+      const second = yield* audited.rotate(first.id, "1h")
+      yield* audited.revoke(second.id)
+      const [projectId] = (yield* engine.readDirectory).projects.keys()
+      const by = { by: "operator", projectId, environment: "production" }
+      const none = { address: "", requestId: "" }
+      expect(entries).toEqual([
+        { ...by, ...origin, action: "key.create", subject: first.id, detail: "read, pro" },
+        {
+          ...by,
+          ...none,
+          action: "key.rotate",
+          subject: second.id,
+          detail: `in place of ${first.id}, read, pro`,
+        },
+        { ...by, ...none, action: "key.revoke", subject: second.id, detail: "read" },
+      ])
+      expect(JSON.stringify(entries)).not.toContain(first.key)
+    }),
+  )
+
+  it.effect("is not done while nothing can be logged, and not logged where it was refused", () =>
+    Effect.gen(function* () {
+      const { audited, engine, entries, keys, log } = yield* start
+      const full = auditedKeys(
+        keys,
+        { ...log, admit: () => Effect.fail(refused) },
+        engine.readDirectory,
+      )
+      expect(yield* Effect.flip(full.create(wish))).toBe(refused)
+      expect(yield* keys.list).toEqual([])
+      expect((yield* Effect.flip(audited.revoke("key_unknown"))).code).toBe("key_not_found")
+      expect(entries).toEqual([])
+    }),
+  )
+})
+
+describe("What the operator does to accounts", () => {
+  const admin: AccountAdmin["Service"] = {
+    list: Effect.succeed([]),
+    createLink: () => Effect.succeed({ path: "/join#secret-token" }),
+    remove: (email) => (email === "nobody" ? Effect.fail(refused) : Effect.void),
+  }
+
+  it.effect("is logged, without the link", () =>
+    Effect.gen(function* () {
+      const { entries, log } = logInMemory()
+      const audited = auditedAccounts(admin, log)
+      const bob = "bob@example.com"
+      yield* audited.list
+      yield* audited.createLink({ purpose: "join", email: bob, role: "viewer", project: "shop" })
+      yield* audited.createLink({ purpose: "reset", email: bob })
+      yield* audited.remove(bob)
+      yield* Effect.flip(audited.remove("nobody"))
+      expect(entries).toMatchObject([
+        { by: "operator", action: "invitation.create", detail: `viewer of shop, ${bob}` },
+        { by: "operator", action: "account.create_reset_link", detail: bob },
+        { by: "operator", action: "account.remove", detail: bob },
+      ])
+      expect(JSON.stringify(entries)).not.toContain("secret-token")
+    }),
+  )
+})
