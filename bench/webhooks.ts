@@ -58,7 +58,7 @@ const drained = async (laurel: Laurel, receiver: Receiver): Promise<number> => {
   return ((end.count - from.count) * 1_000) / (end.lastAt - from.now)
 }
 
-/** How many a second arrive while events come as fast as they are told of. */
+/** Deliveries per second while events arrive at the rate of deliveries. */
 const flowing = async (laurel: Laurel, receiver: Receiver): Promise<number> => {
   const from = await told(receiver)
   let found = from
@@ -122,7 +122,7 @@ const deliveries = async (directory: string): Promise<ReadonlyArray<BenchLine>> 
 
 const perSecond = 1_000
 
-/** Events at a steady rate, without webhooks, then with one that is told of each. */
+/** Events at a steady rate, without webhooks, then with one that gets each. */
 const latency = async (directory: string): Promise<ReadonlyArray<BenchLine>> => {
   const laurel = await startLaurel({ directory, settings })
   const receiver = await startProcess<{ readonly port: number }>("webhookReceiver")

@@ -319,7 +319,7 @@ export const limits = {
   exportLineBytesMax: 64 * mebibyte,
   /** Silence after which a worker process counts as hung. */
   workerSilenceMs: 10 * 60_000,
-  /** Time in which a worker process ends once it has told its outcome. */
+  /** Time in which a worker process ends after its outcome. */
   workerExitMs: 10_000,
   /** Time that a scan has for finding out, after a signal has ended a server, whether its database is damaged. */
   crashScanMs: 10 * 60_000,

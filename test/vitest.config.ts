@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     // Many tests wait for other processes, and by default one core would be left alone.
     maxWorkers: "100%",
-    // Effect and the program are loaded once, not anew for every file.
+    // Effect and the program are loaded once, not for every file.
     isolate: false,
     // Processes and threads that tests start keep their compiled code, where the program itself does.
     env: {

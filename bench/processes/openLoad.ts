@@ -16,7 +16,7 @@ export interface OpenLoadOptions extends RequestShape {
   /** How many requests can be under way. */
   readonly connections: number
   readonly warmUpSeconds: number
-  /** At most: it ends sooner when it is told to. */
+  /** At most: a message ends it sooner. */
   readonly measureSeconds: number
 }
 

@@ -1,4 +1,4 @@
-/** What deliveries that wait cost in memory: receivers answer 503 to everything, and events go on. */
+/** Memory of pending deliveries: receivers answer 503 to everything, and events continue. */
 import { Effect } from "effect"
 import { answer } from "../children.ts"
 import { randomEvent } from "../events.ts"

@@ -149,7 +149,7 @@ describe("A server whose database is damaged", patience, () => {
     it(`tells of a value that is damaged in the tables of webhooks and batches; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)
       const damaged = ["outbox", "endpoints", "deliveries", "due", "batches"] as const
-      // Each is told; a start takes its time, so another one is served in each run.
+      // All are reported; a start takes long, so each run serves another one.
       const served = random.pick(damaged)
       for (const table of damaged) {
         const { copy, data } = await copyOf(folder)

@@ -164,7 +164,7 @@ describe("A full disk", patience, () => {
         if (reply.status === 200) acknowledged.push(userId)
         return reply
       }
-      // Until one waits for space: those behind it are told so at once.
+      // Until one waits for space: later ones are refused at once.
       const waiting: Array<Promise<Reply>> = []
       for (let n = 0; server.stderr.text.match(/Disk full: refusing writes/) === null; n++) {
         waiting.push(send(`u${n}`))

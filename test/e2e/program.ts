@@ -43,7 +43,7 @@ export const temporaryFolder = async (): Promise<string> => {
 /** The folder of package.json. */
 export const root = resolve(import.meta.dirname, "../..")
 
-/** Text that grows; whoever waits for a pattern hears when it is there, or when no more will come. */
+/** Growing text; a waiter for a pattern resumes when it appears or the text has ended. */
 export class Output {
   text = ""
   #ended = false

@@ -1,4 +1,4 @@
-/** A value that is damaged under a running engine is reported as damage, with its name, whoever reads it. */
+/** A value damaged under a running engine is reported as damage, with its name, by every reader. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"

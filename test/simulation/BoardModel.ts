@@ -70,7 +70,7 @@ export class BoardModel {
     this.now = now
   }
 
-  /** Time goes on, by quarters of an hour, at which the days of all zones begin; never back. */
+  /** Advances the time by quarters of an hour, at which the days of all zones begin. */
   advance(to: number): void {
     while (this.now < to) {
       const quarter = Math.floor(this.now / 900_000 + 1) * 900_000

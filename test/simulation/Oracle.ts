@@ -1,5 +1,5 @@
 /**
- * The model behind the engine: it is told the durable records, takes the cause of each as a command, and says what
+ * The model behind the engine: it gets the durable records, takes the cause of each as a command, and says what
  * the record must have done and what must be seen now. Of the engine it believes no more than what was asked,
  * when, and in which order, and the definitions, as records change them.
  */

@@ -18,7 +18,7 @@ export const stoppingWorld = (storage: Storage["Service"], life: Life): Storage[
     Effect.suspend(() => {
       if (!life.alive) return Effect.never
       if (life.callsLeft-- > 0) {
-        // What was begun before the end may be on disk, but nobody is told.
+        // Commands begun before the end may be on disk, but are not answered.
         return Effect.flatMap(effect, (value) =>
           life.alive ? Effect.succeed(value) : Effect.never,
         )

@@ -75,7 +75,7 @@ export const simulateTime = Effect.fnUntraced(function* (seed: number, steps: nu
       reward(`u${random.integer(1, 8)}`, 1),
       once(key),
     )
-    // After a kill time goes on from the newest record: what was over before may be gone, or be kept once more.
+    // After a kill time continues from the newest record: expired entries may be gone, or live again.
     if (shownMs < endsAt || running.engine.now() >= endsAt) {
       expect([key, replayed]).toEqual([key, first !== undefined && shownMs < endsAt])
     }

@@ -133,7 +133,7 @@ export const trouble = Effect.fnUntraced(function* (run: Surrounded) {
   }
   for (const one of clients) yield* Fiber.join(one)
   disk.appendMs = 0
-  // What goes on by itself tries again; an actor that failed too often comes back.
+  // Background work retries; an actor that failed too often returns.
   const restMs = defects.thrown > thrownBefore ? limits.actorRestartWindowMs : 0
   yield* passInSteps(run, limits.agendaRetryMs + 1_000 + restMs)
   // No other command is under way: each ghost's own actor would show.

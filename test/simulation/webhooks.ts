@@ -302,7 +302,7 @@ class Simulation {
     yield* this.end
   })
 
-  /** Each message of a webhook that was never disabled has arrived, or is told to have not. */
+  /** Each message of a webhook that was never disabled arrived, or the log has it as not arrived. */
   readonly #compare = Effect.fnUntraced(function* (this: Simulation, hook: Hook) {
     const kept = new Set<string>()
     for (const status of deliveryStatuses) {

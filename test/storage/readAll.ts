@@ -1,6 +1,6 @@
 /**
  * The process of a test: opens each environment that its input names, a folder a line, reads all of it by a walk and by
- * look-ups, writes to it, and prints a line of each that it has survived. A commit that fails is told, and not died of.
+ * look-ups, writes to it, and prints a line of each that it has survived. A failed commit is reported, and does not end the process.
  */
 
 import { createInterface } from "node:readline"

@@ -89,7 +89,7 @@ export const everyStep: ReadonlyArray<Fault> = steps.flatMap(([role, call, path,
   ),
 )
 
-/** Longer than it takes until the callers of a stalled commit are told. */
+/** Longer than callers of a stalled commit wait for their answer. */
 const fullMs = 1_500
 
 export const faults = {

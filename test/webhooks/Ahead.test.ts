@@ -98,7 +98,7 @@ describe("An endpoint", () => {
         expect(rest.map(({ givenUp }) => givenUp)).toEqual(
           rest.map((each) => !begun.includes(each)),
         )
-        // One that arrives after all closes the circuit, and everything goes on.
+        // An attempt that succeeds late closes the circuit, and deliveries continue.
         hangs = false
         flights = []
         for (const { settle } of begun) settle(arrived)

@@ -1,6 +1,6 @@
 /**
  * The process is killed between each two steps of a delivery: at each write to the journal and to the store, before
- * and after it is on disk, with attempts under way. The next process goes on, and in the end every message of
+ * and after it is on disk, with attempts under way. The next process continues, and in the end every message of
  * the journal has arrived, and nothing else.
  */
 import { describe, expect, it } from "@effect/vitest"
@@ -24,7 +24,7 @@ const hooks = () => [
   webhook("http://failing.test/", ["reward.granted", "user.*"]),
 ]
 
-/** One life of the data: a process that dies as `dying` says, and one that goes on. Answers whether the first died. */
+/** One life of the data: a process that dies as `dying` says, and one that continues. Returns whether the first died. */
 const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
   const state = new MemoryStorage.MemoryState()
   const store = new DeliveryStore(MemoryStorage.make({ state }))
@@ -47,7 +47,7 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
     return { process, started }
   })
 
-  /** What clients do, and do again with whoever did not answer. */
+  /** The requests of clients, repeated until they are answered. */
   const use = Effect.fnUntraced(function* ({ engine }: Started) {
     const { webhooks } = yield* engine.readProject(sandbox)
     for (const hook of made) {
@@ -96,7 +96,7 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
     { startImmediately: true },
   )
   while (using.pollUnsafe() === undefined && !died()) yield* yieldToEventLoop
-  // What needs no disk goes on for a little.
+  // Work without disk continues for a moment.
   for (let turn = 0; died() && turn < 3; turn++) yield* yieldToEventLoop
   first.process.alive = false
   Object.assign(dying, { writesLeft: 0, appendsLeft: 0, lastWriteKept: false })

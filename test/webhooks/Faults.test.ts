@@ -1,6 +1,6 @@
 /**
  * What receivers may do to a delivery, one by one: what becomes of it, and that the next message to the same
- * endpoint arrives once the receiver is well. All faults go on at the same time, each in an environment of its own.
+ * endpoint arrives once the receiver is well. All faults run at the same time, each in an environment of its own.
  */
 import { once } from "node:events"
 import { connect, createServer, type Server, type Socket } from "node:net"
@@ -197,7 +197,7 @@ class DeafPatient {
     this.#worker = new Worker(code, { eval: true, workerData: this.#heard })
     const [port] = await once(this.#worker, "message")
     this.#worker.on("message", (body) => this.received.push(JSON.parse(body).data.userId))
-    // Linux takes one more than it is told to.
+    // Linux accepts one connection more than the backlog.
     for (let count = 0; count <= deafBacklog; count++) {
       const socket = connect(port, "127.0.0.1")
       this.#waiting.push(socket)
@@ -258,7 +258,7 @@ class Patient {
     if (tls?.silent) this.#server = this.#silent(this.#server)
   }
 
-  /** A server that says nothing to whoever begins a TLS handshake, as long as it is not well. */
+  /** A server that does not answer TLS handshakes while it is faulty. */
   #silent(secure: Server): Server {
     return createServer((socket) => {
       this.#sockets.add(socket)

@@ -25,7 +25,7 @@ const day = 24 * hour
 /** What a test takes may pass besides: the clock runs. */
 const tolerance = 10 * second
 
-/** A server whose clock goes on as `pass` says. */
+/** A server whose clock advances by `pass`. */
 const starting = Effect.fnUntraced(function* (options: StartOptions = {}) {
   const clock = new RunningClock("2026-11-03T12:00:00Z")
   const now = () => clock.currentTimeMillisUnsafe()

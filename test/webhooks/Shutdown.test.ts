@@ -11,7 +11,7 @@ import { VirtualReceivers } from "./VirtualReceivers.ts"
 
 const hour = 3_600_000
 
-/** What all of it needs: a store, a clock, and a receiver that answers when it is told to. */
+/** Parts of every test: a store, a clock, and a receiver that answers on demand. */
 const making = Effect.sync(() => {
   const clock = new RunningClock("2026-11-03T12:00:00Z")
   const state = new MemoryState()
@@ -116,7 +116,7 @@ describe("After a start", () => {
       receivers.answer = () => 204
       pass(hour / 2)
       const second = yield* begin({ schedule })
-      // Whoever has nothing to wait for is told meanwhile.
+      // The other endpoint gets its message meanwhile.
       yield* second.engine.askProject(sandbox, another)
       yield* second.engine.askUser(sandbox, reward("bob", 1))
       yield* endedLog(second, another.webhook.id, 1)

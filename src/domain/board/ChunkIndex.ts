@@ -72,7 +72,7 @@ export class ChunkIndex {
     return low - 1
   }
 
-  /** Whether any entry of `score` belongs into the chunk at `place`, whatever its tie. */
+  /** Whether any entry of `score` belongs into the chunk at `place`, with any tie. */
   belongs(place: number, score: number): boolean {
     return (
       (place === 0 || score < this.#firstScores[place]!) &&

@@ -19,7 +19,7 @@ import { MemberSlots } from "./MemberSlots.ts"
 
 export class Members {
   readonly #ids = new MemberIds()
-  /** One table while small, then `boardIdTables` of them, told apart by the high bits of the hash. */
+  /** One table while small, then `boardIdTables` of them, chosen by the high bits of the hash. */
   #tables: Array<MemberSlots> = [new MemberSlots()]
   readonly #free: Array<number> = []
   readonly #key0: number

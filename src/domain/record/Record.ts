@@ -41,7 +41,7 @@ export type GrantedReward = {
   | { readonly type: "badge"; readonly badgeId: string }
 )
 
-/** Revokes the event or reward of this record. `at` is the record's time, which tells reused sequences apart. */
+/** Revokes the event or reward of this record. `at` is the record's time, which distinguishes reused sequences. */
 export interface Revocation {
   readonly kind: "revocation"
   readonly of: "event" | "reward"

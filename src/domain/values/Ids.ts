@@ -81,7 +81,7 @@ type RecordPrefix = "evt" | "rwd" | "msg" | "dlv"
 
 /**
  * Laurel's id of the event or reward of a record, such as `evt_0mi8k3f2a4c92`: time and sequence of the record in
- * base 36, so no index is needed to find it. The time tells records apart whose sequence was used twice, before and
+ * base 36, so no index is needed to find it. The time distinguishes records whose sequence was used twice, before and
  * after a restore to an earlier point.
  */
 export const recordId = (prefix: RecordPrefix, record: RecordName): string =>

@@ -28,14 +28,14 @@ export interface AnswersOptions {
 export class Answers {
   readonly #options: AnswersOptions
   #whenIdle: (() => void) | undefined
-  /** Commands accepted and not answered yet, of all actors, and whatever else is held for. */
+  /** Commands of all actors accepted and not answered yet, and batches that hold room. */
   unanswered = 0
 
   constructor(options: AnswersOptions) {
     this.#options = options
   }
 
-  /** Ends when nothing waits for its answer; the caller sees to it that no more is accepted. */
+  /** Ends when no command waits for its answer; the caller must have closed the intake. */
   readonly idle = Effect.callback<void>((resume) => {
     if (this.unanswered === 0) resume(Effect.void)
     else this.#whenIdle = () => resume(Effect.void)

@@ -107,7 +107,7 @@ export class DecisionTurns {
 
 /** As many facts as most records have count as nothing, so that no usual batch comes near the bound. */
 const usualFacts = 16
-/** Of a fact that is applied, encoded and told, in units of `Matching.work`. */
+/** The cost of a fact: apply, encode, feed; in units of `Matching.work`. */
 const factWork = 25
 
 /** The cost of a command beside its metered work, in the same units. */

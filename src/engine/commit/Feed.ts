@@ -34,7 +34,7 @@ export class FeedEntry {
     this.bytes = bytes
   }
 
-  /** The message that tells of the fact at `index`, made once for all who send it at about the same time. */
+  /** The message of the fact at `index`, made once for all readers that send it at about the same time. */
   message(index: number): Told {
     if (this.#messages === undefined) {
       this.#messages = []
@@ -181,7 +181,7 @@ export class Feed {
     )
 
   /**
-   * Keeps the journal from the sequence on that `needed` tells, until the scope closes: beyond its ordinary
+   * Keeps the journal from the sequence that `needed` returns until the scope closes: beyond its ordinary
    * retention, but not without bound (`journalHeldBytesMax`).
    */
   readonly hold = (

@@ -111,5 +111,5 @@ export class Ticker<Environment extends TimedEnvironment> {
 const tick: Tick = { kind: "tick" }
 /** Quests and streaks that are looked at in one turn of the event loop. */
 const turnParts = 1_000
-/** A user counts as so many, whatever they have: cold ones are read from disk. */
+/** The cost of a visit to any user: cold ones are read from disk. */
 const userParts = 20

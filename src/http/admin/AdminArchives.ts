@@ -13,7 +13,7 @@ export type ArchiveLine =
   | { readonly archive: unknown }
   | { readonly failed: Pick<JobFailed, "kind" | "detail"> }
 
-/** Makes an archive and tells how it goes. */
+/** Makes an archive and streams its progress. */
 export const createArchive = (
   archives: Archives["Service"],
   { requestId, response }: Exchange,

@@ -1,4 +1,4 @@
-/** From the body of a batch to its events, in steps that are short whatever the body holds. */
+/** From the body of a batch to its events, in steps that are short for every body. */
 import { isUtf8 } from "node:buffer"
 import { Result } from "effect"
 import { batchEnvelope } from "./BatchEnvelope.ts"

@@ -224,7 +224,7 @@ class ListReader {
         continue
       }
       const code = body[at]!
-      // In UTF-8 this bit alone tells square brackets from curly ones.
+      // In UTF-8 square brackets and braces differ in this bit only.
       const bracket = code | 0x20
       if (code === quote) inString = true
       else if (bracket === openBrace) depth++

@@ -72,7 +72,7 @@ class OpenStream {
   /** The next piece, which may be empty; `undefined` at the end. */
   readonly next: Effect.Effect<string | undefined> = Effect.suspend(() => {
     const { environment, hub, kinds } = this.#options
-    // Of a record that it has had in part, the journal tells the rest.
+    // The rest of a record that it sent in part comes from the journal.
     const between = this.#after === undefined || this.#after.sequence < this.#from
     if (this.#subscriber === undefined && between && hub.mayAttach(this.#from)) {
       this.#subscriber = new Subscriber(environment, kinds, this.#from)

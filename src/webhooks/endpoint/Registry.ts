@@ -22,7 +22,7 @@ class Neighbours {
   askingFor(kind: MessageKind): ReadonlyArray<Endpoint> {
     let found = this.#byKind.get(kind)
     if (found === undefined) {
-      // A test is for one of them, whatever it asks for.
+      // A test goes to one endpoint, whatever its kinds.
       found = [...this.byId.values()].filter(
         ({ isEnabled, kinds }) => isEnabled && (kind === "webhook.test" || kinds.has(kind)),
       )

@@ -144,7 +144,7 @@ export class Sender implements MessageSender {
     this.#closeWhenLast()
   }
 
-  /** Connections are let go when no attempt waits for one. */
+  /** Connections close when no attempt waits for one. */
   #closeWhenLast(): void {
     if (!this.#closing || this.#waiting.length > 0) return
     for (const client of this.#idle.splice(0)) client.close().catch(() => {})
@@ -255,7 +255,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     } else this.finish(reason)
   }
 
-  /** A status that is there counts, whatever becomes of the body. `isWhole`: the connection may serve again. */
+  /** A received status counts, also if the body fails. `isWhole`: the connection may serve again. */
   finish(error: AttemptError | null, isWhole = false): void {
     if (this.done) return
     const outcome = {

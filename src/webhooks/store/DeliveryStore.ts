@@ -78,7 +78,7 @@ export class DeliveryStore {
     )
   }
 
-  /** The delivery of a message to an endpoint, whatever its status. */
+  /** The delivery of a message to an endpoint, in any status. */
   find(endpoint: number, place: LogPlace): Effect.Effect<Delivery | undefined, Broken> {
     const { sequence } = place
     return Effect.map(this.between(endpoint, sequence, sequence), (found) =>
@@ -86,7 +86,7 @@ export class DeliveryStore {
     )
   }
 
-  /** The deliveries of the records from `first` to `last` to an endpoint, whatever their status, by their place. */
+  /** The deliveries of the records from `first` to `last` to an endpoint, in any status, by their place. */
   readonly between = Effect.fnUntraced(function* (
     this: DeliveryStore,
     endpoint: number,

@@ -46,7 +46,7 @@ const copyOf = Effect.fnUntraced(function* (directory: string) {
   return copy
 })
 
-/** Every user's xp after the record `sequence`, by what the records say. */
+/** Every user's xp after the record `sequence`, by the records. */
 const xpAt = (committed: ReadonlyArray<JournalRecord>, sequence: number) => {
   const xp = new Map<string, number>()
   for (const record of committed) {

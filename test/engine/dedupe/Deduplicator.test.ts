@@ -20,7 +20,7 @@ describe("A user with many records that are not in the snapshot", () => {
       const answers = yield* first.engine.askUsers(sandbox, from(0, events))
       const again = answers.map((answer) => ({ ...answer, duplicate: true }))
       expect(yield* first.engine.askUsers(sandbox, from(0, events))).toEqual(again)
-      // Now that repeats were looked for, what comes anew must be found as well.
+      // After look-ups of repeats, new ids must be found as well.
       const more = yield* first.engine.askUsers(sandbox, from(events, 2))
       const moreAgain = more.map((answer) => ({ ...answer, duplicate: true }))
       const all = [...again, ...moreAgain]

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { DecodingTurns } from "../../../src/http/body/DecodingTurns.ts"
 
-/** An event loop whose turns end when they are told to, and whose clock moves by what steps take. */
+/** An event loop whose turns end on demand, and whose clock moves by the cost of steps. */
 class ManualTurns {
   time = 0
   #ends: Array<() => void> = []

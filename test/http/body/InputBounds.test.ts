@@ -1,4 +1,4 @@
-/** What a schema can not hold costs no more than its faults are worth, and the other faults are told all the same. */
+/** Values beyond the bounds of a schema cost little, and all other faults are still reported. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { check, list } from "../../../src/http/api/Checks.ts"

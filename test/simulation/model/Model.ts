@@ -36,7 +36,7 @@ import { ruleGifts } from "./rules.ts"
 import { streakOf } from "./streaks.ts"
 import { stillOpen, windowsFor } from "./windows.ts"
 
-/** What a caller is told of an event, a reward or an undo. Lists are in no order. */
+/** The reply to an event, a reward or an undo. Lists are in no order. */
 export interface Outcome {
   readonly xp: { readonly earned: number; readonly total: number }
   readonly points: { readonly earned: number; readonly total: number }
@@ -292,7 +292,7 @@ export class Model {
           ? entry.lost.filter((id) => entry.badges.every(({ badgeId }) => badgeId !== id))
           : [],
       quests,
-      // A streak is told of when it has become longer, as of now.
+      // A reply lists streaks that became longer.
       streaks: streaks.flatMap((definition) => {
         const was = streakOf(before, definition, place.zone, now)?.current ?? 0
         const is = streakOf(after, definition, place.zone, now)
@@ -303,7 +303,7 @@ export class Model {
   }
 }
 
-/** What is told of a command that answers no more than that it was done. */
+/** The reply to a command without an outcome. */
 export const nothingDone: Outcome = {
   xp: { earned: 0, total: 0 },
   points: { earned: 0, total: 0 },

@@ -1,4 +1,4 @@
-/** Which badges a user has, and by what numbers they are earned. */
+/** The badges of a user, and the numbers that earn them. */
 import type { Badge, Criterion } from "../../../src/domain/project/Badge.ts"
 import { pointsOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"

@@ -22,7 +22,7 @@ export const dateAt = (zone: string, ms: number): string => {
   return date
 }
 
-// The same is asked over and over, as everything is worked out anew each time.
+// A cache: the model computes everything from the start each time.
 const asked = new Map<string, string>()
 
 const dayMs = 86_400_000

@@ -285,7 +285,7 @@ describe("The messages of an erased user", () => {
       receivers.answer = () => 204
       running.pass(2 * hour)
       yield* endedLog(running, id, 2)
-      // One of the same name who comes after is told of.
+      // Messages of a later user with the same id are sent.
       yield* grant(running, "ada")
       yield* endedLog(running, id, 3)
       expect(usersOf(running)).toEqual(["ada", "bob", "bob", "ada"])

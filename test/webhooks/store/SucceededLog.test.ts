@@ -84,7 +84,7 @@ describe("The log of succeeded deliveries", () => {
             yield* storage.writeEntries(yield* log.without(endpoint, out))
             model = without(out)
           } else if (action === 4) {
-            // What was taken out is written anew, as it is now.
+            // Removed deliveries are written again, with their present state.
             const again = model.filter(() => random.chance(0.05))
             const entries = yield* log.without(endpoint, again)
             for (const one of again) one.record({ ...one.last!, at: step })
