@@ -13,7 +13,7 @@ import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
 import type { SiteOptions } from "../../src/dashboard/request/Site.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import { Readiness } from "../../src/http/server/Readiness.ts"
-import { listenHttp } from "../../src/http/server/Server.ts"
+import { listenHttp, type ServerBounds } from "../../src/http/server/Server.ts"
 import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
 import { DeliveryLog } from "../../src/webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../src/webhooks/DispatcherLive.ts"
@@ -104,11 +104,12 @@ export interface DashboardServer {
 export interface DashboardTestOptions {
   /** How webhooks are sent, and where to; by default to no address of this machine. */
   readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
+  readonly bounds?: Partial<ServerBounds>
 }
 
 export const startDashboard = async (
   site: Partial<SiteOptions> = {},
-  { webhooks = {} }: DashboardTestOptions = {},
+  { bounds = {}, webhooks = {} }: DashboardTestOptions = {},
 ): Promise<DashboardServer> => {
   const clock = new RunningClock("2026-11-22T10:00:00Z")
   const scope = Scope.makeUnsafe()
@@ -148,7 +149,7 @@ export const startDashboard = async (
     listenHttp({
       host: "127.0.0.1",
       port: 0,
-      bounds: { overloadTurnMs: Number.POSITIVE_INFINITY },
+      bounds: { overloadTurnMs: Number.POSITIVE_INFINITY, ...bounds },
       webhookUrls: { allowed: webhooks.allowed ?? new AllowedRanges([]), requireHttps: true },
     }).pipe(Effect.provideService(Readiness, readiness)),
   )

@@ -71,7 +71,7 @@ ${table(
 const nextSteps = (base: string, hasUsers: boolean, hasRules: boolean): Html =>
   html`<h2>What to do next</h2><ul>
 ${!hasRules && html`<li><a href="${base}/rules">Create a rule</a>, to say which action earns xp.</li>`}
-${!hasUsers && html`<li><a href="${base}/keys">Create an API key</a>, and send the first event with it.</li>`}
+${!hasUsers && html`<li><a href="${base}/start">Get started</a>: create an API key, and send the first event with it.</li>`}
 ${!hasUsers && html`<li><a href="${base}/live">Watch</a> events as they arrive.</li>`}</ul>`
 
 export const overviewRoutes: ReadonlyArray<Route> = [

@@ -1,0 +1,85 @@
+import { Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import type { Browser, DashboardServer } from "../fixture.ts"
+import { startDashboard } from "../fixture.ts"
+
+const servers: Array<DashboardServer> = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop()
+})
+
+const start = async (bounds: { readonly streamHeartbeatMs?: number } = {}) => {
+  const server = await startDashboard({}, { bounds })
+  servers.push(server)
+  const wish = { project: "shop", environment: "sandbox", scope: "full", tier: "free" } as const
+  const { key } = await Effect.runPromise(server.keys.create(wish))
+  const owner = await server.owner()
+  const { projects } = await Effect.runPromise(server.engine.readDirectory)
+  const [shop] = projects.keys()
+  const viewer = await server.joined(owner, "viewer", `viewer ${shop}`)
+  const send = () =>
+    fetch(`${server.url}/v1/events`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: '{"userId":"ada","action":"A"}',
+    })
+  return { server, owner, viewer, send }
+}
+
+/** The stream as a page of the dashboard opens it, and what it has sent until its end. */
+const open = async (server: DashboardServer, browser: Browser) => {
+  const cookie = [...browser.cookies].map(([name, text]) => `${name}=${text}`).join("; ")
+  const reply = await fetch(`${server.url}/dashboard/shop/sandbox/stream`, {
+    headers: { cookie, "sec-fetch-site": "same-origin" },
+  })
+  expect(reply.headers.get("content-type")).toBe("text/event-stream")
+  return { text: reply.text() }
+}
+
+const accountNamed = async (server: DashboardServer, name: string): Promise<string> => {
+  const { accounts } = await Effect.runPromise(server.engine.readDirectory)
+  return [...accounts.values()].find((account) => account.name === name)!.id
+}
+
+describe("The stream of a page", () => {
+  it("ends at its next heartbeat once the session is signed out", async () => {
+    const { server, viewer } = await start({ streamHeartbeatMs: 50 })
+    const { text } = await open(server, viewer)
+    await viewer.post("/dashboard/sign-out")
+    expect(await text).toContain("retry:")
+  })
+
+  it("ends when the role changes or the account is removed", async () => {
+    const { owner, server, viewer } = await start({ streamHeartbeatMs: 50 })
+    const { text } = await open(server, viewer)
+    const account = await accountNamed(server, "viewer")
+    await owner.post(`/dashboard/team/${account}/access`, { access: "owner" })
+    await text
+    const again = server.browser()
+    const password = "correct horse battery"
+    await again.post("/dashboard/sign-in", { email: "viewer@example.com", password })
+    const second = await open(server, again)
+    expect((await owner.post(`/dashboard/team/${account}/remove`)).status).toBe(303)
+    await second.text
+  })
+
+  it("sends no message after the session has ended, heartbeat or not", async () => {
+    const { send, server, viewer } = await start({ streamHeartbeatMs: 3_600_000 })
+    const before = await open(server, viewer)
+    await viewer.post("/dashboard/sign-out")
+    await send()
+    const text = await before.text
+    expect(text).toContain("retry:")
+    expect(text).not.toContain("data:")
+  })
+
+  it("is for pages of this server alone", async () => {
+    const { viewer } = await start()
+    for (const site of ["cross-site", "same-site", "none"]) {
+      const path = "/dashboard/shop/sandbox/stream"
+      const { status } = await viewer.get(path, { "sec-fetch-site": site })
+      expect(status).toBe(403)
+    }
+    expect((await viewer.get("/dashboard/shop/sandbox/stream", {})).status).toBe(403)
+  })
+})
