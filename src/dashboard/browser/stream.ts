@@ -32,7 +32,7 @@ export interface StreamOptions {
 }
 
 const firstDelayMs = 1_000
-const longestDelayMs = 15_000
+const longestDelayMs = 5_000
 /** Three heartbeats of the server without a byte: the connection is dead. */
 const silenceMs = 45_000
 

@@ -1,5 +1,6 @@
 /** Live messages in a real browser. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { password } from "../fixture.ts"
 import { accessibilityFaults } from "./axe.ts"
 import { ask, type Sample, startSample } from "./sample.ts"
 import { useTabs } from "./tabs.ts"
@@ -43,5 +44,62 @@ describe("The page Live", () => {
     const link = one.getByRole("link", { name: "Show the user" })
     expect(await link.getAttribute("href")).toBe("/dashboard/shop/sandbox/users/second-user")
     expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("shows the kind and the user that are chosen, also of messages that came before", async () => {
+    const { page, rows } = await openLive()
+    await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
+    for (const user of ["chosen", "other", "chosen"]) await send(user, "SHARED")
+    await rows.filter({ hasText: "chosen" }).nth(3).waitFor()
+    await page.getByLabel("User").fill("chosen")
+    await page.getByLabel("Kind").selectOption("event.tracked")
+    await rows.nth(2).waitFor({ state: "detached" })
+    expect(await rows.count()).toBe(2)
+    await send("other", "SHARED")
+    await send("chosen", "SHARED")
+    await rows.nth(2).waitFor()
+    expect((await rows.allTextContents()).every((text) => text.includes("chosen"))).toBe(true)
+  })
+
+  it("draws nothing while it is paused, and then what came meanwhile", async () => {
+    const { page, rows } = await openLive()
+    await page.getByLabel("Kind").selectOption("event.tracked")
+    await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
+    await page.getByRole("button", { name: "Pause" }).click()
+    await send("paused")
+    await page.getByText("since the pause").waitFor()
+    expect(await rows.count()).toBe(0)
+    await page.getByRole("button", { name: "Resume" }).click()
+    await rows.filter({ hasText: "paused" }).waitFor()
+  })
+
+  it("shows the newest 200 of many", async () => {
+    const { page, rows } = await openLive()
+    await page.getByLabel("Kind").selectOption("event.tracked")
+    await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
+    const events = Array.from({ length: 210 }, (_, index) => ({
+      userId: `many-${String(index).padStart(3, "0")}`,
+      action: "SHARED",
+    }))
+    await ask(sample.server.url, sample.key, "POST", "/events/batch", { events })
+    await page.getByText("many-209").waitFor()
+    await page.getByText("many-009").waitFor({ state: "detached" })
+    const texts = await rows.allTextContents()
+    expect(texts.map((text) => Number(/many-(\d+)/.exec(text)?.[1]))).toEqual(
+      Array.from({ length: 200 }, (_, index) => 209 - index),
+    )
+  })
+
+  it("says that it ended once the session did", async () => {
+    const { server } = sample
+    const browser = server.browser()
+    await browser.post("/dashboard/sign-in", { email: "grace@example.com", password })
+    const page = await tabs.open({ url: server.url, cookiesOf: browser })
+    await page.goto("/dashboard/shop/sandbox/live")
+    await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
+    await browser.post("/dashboard/sign-out")
+    await send("unseen")
+    await page.getByRole("status").filter({ hasText: "You are signed out" }).waitFor()
+    expect(await page.getByText("unseen").count()).toBe(0)
   })
 })
