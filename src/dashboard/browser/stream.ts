@@ -84,17 +84,18 @@ const readEvents = async (
   attempt: AbortController,
   onEvent: (event: StreamEvent) => void,
 ): Promise<void> => {
-  const reader = body.pipeThrough(new TextDecoderStream() as never).getReader()
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
   let silence: ReturnType<typeof setTimeout> | undefined
   let rest = ""
   let event = { id: "", type: "message", text: "" }
   try {
     while (true) {
       silence = setTimeout(() => attempt.abort(), silenceMs)
-      const { done, value } = (await reader.read()) as ReadableStreamReadResult<string>
+      const { done, value } = await reader.read()
       clearTimeout(silence)
       if (done) return
-      const lines = (rest + value).split("\n")
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n")
       rest = lines.pop()!
       for (const raw of lines) {
         const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw
