@@ -22,6 +22,14 @@ const update = (id: string, change: QuestChange) => world.ask(updating(id, chang
 const questOf = (id: string): Quest => world.state.quests.get(id)!
 
 describe("A quest", () => {
+  it("of an older version is archived also where its fields have faults today", () => {
+    const quests = new Map([["old", questWith({ id: "old", startsAt: 2, endsAt: 1 })]])
+    world.state = { ...world.state, quests }
+    expect(world.faults(updating("old", {}))).toEqual([["/endsAt", "out_of_range"]])
+    world.ask(deleting("old"))
+    expect(questOf("old").set).toBe("archived")
+  })
+
   it("is created with the times of its creation, at the end of the list", () => {
     create("q1", { createdAt: 5, updatedAt: 5 })
     create("q2")
