@@ -227,6 +227,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       place,
       base: placePath(prefix, place),
       ask: (name, callParts) => operations.ask(caller, name, callParts),
+      reply: (name, callParts) => operations.reply(caller, name, callParts),
       open: (name, callParts) => operations.open(caller, name, callParts),
     }
     if (!includesRole(role, route.role)) return Effect.fail(roleTooLow)

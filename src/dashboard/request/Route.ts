@@ -8,7 +8,7 @@ import { includesRole, isConfirmed, type Role, roleIn } from "../../domain/accou
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import type { BodyOf, CallParts, OperationName } from "../../http/contract/Operations.ts"
+import type { BodyOf, CallParts, OperationName, ReplyOf } from "../../http/contract/Operations.ts"
 import type { PageRequest } from "../../http/pages/Pages.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
 import type { Form } from "../view/Forms.ts"
@@ -60,7 +60,7 @@ export interface MemberVisit extends Visit {
   readonly member: Member
 }
 
-/** A request for a page of an environment. `ask` and `open` call operations of the contract there, as the role may. */
+/** A request for a page of an environment. `ask`, `reply` and `open` call operations of the contract there, as the role may. */
 export interface PlaceVisit extends MemberVisit {
   readonly place: Place
   /** The path of the environment's pages, such as `/dashboard/shop/production`. */
@@ -69,6 +69,10 @@ export interface PlaceVisit extends MemberVisit {
     name: Name,
     parts?: CallParts<Name>,
   ) => Effect.Effect<BodyOf<Name>, LaurelError>
+  readonly reply: <Name extends OperationName>(
+    name: Name,
+    parts?: CallParts<Name>,
+  ) => Effect.Effect<ReplyOf<Name>, LaurelError>
   readonly open: <Name extends OperationName>(
     name: Name,
     parts?: CallParts<Name>,

@@ -54,6 +54,12 @@ export interface CallParts<Name extends OperationName> {
   readonly lastEventId?: string | undefined
 }
 
+/** The body of a reply, and header fields of the operation's own: names and values in turn. */
+export interface ReplyOf<Name extends OperationName> {
+  readonly body: BodyOf<Name>
+  readonly headers?: ReadonlyArray<string>
+}
+
 export interface Operations {
   /** The body of the operation's reply; `undefined` of one without. */
   readonly ask: <Name extends OperationName>(
@@ -61,6 +67,12 @@ export interface Operations {
     name: Name,
     parts?: CallParts<Name>,
   ) => Effect.Effect<BodyOf<Name>, LaurelError>
+  /** The same with the header fields of the reply. */
+  readonly reply: <Name extends OperationName>(
+    caller: Caller,
+    name: Name,
+    parts?: CallParts<Name>,
+  ) => Effect.Effect<ReplyOf<Name>, LaurelError>
   /** The reply of an operation that streams. */
   readonly open: <Name extends OperationName>(
     caller: Caller,
@@ -74,12 +86,20 @@ export const makeOperations = (compiled: ReadonlyArray<CompiledOperation>): Oper
   const byName = new Map(compiled.map((operation) => [operation.name, operation]))
   const call = (caller: Caller, name: string, parts: AnyParts = {}) =>
     perform(byName.get(name)!, caller, parts)
+  const reply = <Name extends OperationName>(
+    caller: Caller,
+    name: Name,
+    parts?: CallParts<Name>,
+  ): Effect.Effect<ReplyOf<Name>, LaurelError> =>
+    Effect.map(call(caller, name, parts), (answer) => {
+      if ("stream" in answer) throw new Error(`${name} streams its reply`)
+      const { body, headers } = answer
+      const plain = (body instanceof JsonText ? body.parse() : body) as BodyOf<Name>
+      return { body: plain, ...(headers !== undefined && { headers }) }
+    })
   return {
-    ask: (caller, name, parts) =>
-      Effect.map(call(caller, name, parts), (reply) => {
-        if ("stream" in reply) throw new Error(`${name} streams its reply`)
-        return (reply.body instanceof JsonText ? reply.body.parse() : reply.body) as never
-      }),
+    reply,
+    ask: (caller, name, parts) => Effect.map(reply(caller, name, parts), ({ body }) => body),
     open: (caller, name, parts) =>
       Effect.map(call(caller, name, parts), (reply) => {
         if ("stream" in reply) return reply

@@ -126,7 +126,8 @@ export class PageRequests {
 
   #send(exchange: Exchange, reply: PlainReply | StreamedReply): void {
     if ("stream" in reply) {
-      this.#owner.streams.send(exchange, 200, reply, streamHeaders)
+      const headers = [...streamHeaders, ...(reply.headers ?? [])]
+      this.#owner.streams.send(exchange, 200, reply, headers)
       return
     }
     exchange.reply(reply.status, reply.contentType, reply.body, reply.headers)

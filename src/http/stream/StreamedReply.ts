@@ -14,6 +14,8 @@ import type { StreamPlace } from "./StreamPlaces.ts"
 export interface StreamedReply {
   readonly contentType: string
   readonly stream: Stream.Stream<string | Uint8Array, LaurelError>
+  /** More header fields, such as that of a file to save. */
+  readonly headers?: HeaderList
   /**
    * Of a stream without an end of its own. It ends cleanly when the place is lost, the caller sends no more, or the
    * server shuts down; the place is given back when the reply has ended, or never began.
