@@ -13,13 +13,12 @@ import { isByPasskey, passkeyButton, passkeyOf } from "./passkeyForms.ts"
 import { startOf } from "./start.ts"
 
 /** A path of the dashboard, and nothing else: no other site, and no header field behind it. */
-const nextOf = (text: string | null, prefix: string): string =>
-  text !== null &&
-  (text === prefix || text.startsWith(`${prefix}/`)) &&
-  /^[\w/.~-]+$/.test(text) &&
-  !/\/\/|\.\./.test(text)
-    ? text
-    : prefix
+const nextOf = (text: string | null, prefix: string): string => {
+  const here = "http://localhost"
+  const { origin, pathname = "" } = (text !== null && URL.parse(text, here)) || {}
+  const isOurs = origin === here && `${pathname}/`.startsWith(`${prefix}/`)
+  return isOurs && !pathname.includes("//") ? pathname : prefix
+}
 
 const passwordHint = `At least ${limits.passwordCharactersMin} characters. A few words that do not belong together are easy to remember.`
 

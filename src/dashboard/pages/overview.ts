@@ -7,6 +7,7 @@ import { bars } from "../view/Charts.ts"
 import { type Html, html } from "../view/Html.ts"
 import { properties, table } from "../view/Lists.ts"
 import type { Reply } from "../view/Replies.ts"
+import { userLink } from "../view/Users.ts"
 
 const path = "/:project/:environment"
 const shownUsers = "5"
@@ -58,7 +59,7 @@ ${table(
   ["Rank", "User", "Xp", "Level"],
   week.entries.map(({ displayName, level, rank, userId, xp }) => [
     rank,
-    html`<a href="${base}/users/${encodeURIComponent(userId)}"><bdi>${displayName ?? userId}</bdi></a>`,
+    userLink(base, userId, displayName),
     xp,
     level,
   ]),

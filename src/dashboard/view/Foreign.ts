@@ -9,9 +9,12 @@ const unseen =
 const escaped = (character: string): string =>
   `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
+/** The first half of a pair of surrogates at a cut. */
+const halfPair = /[\ud800-\udbff]$/
+
 /** The first `charactersMax` of a text, unseen characters as escapes of JSON. */
 export const visible = (text: string, charactersMax: number): string => {
-  const start = text.slice(0, charactersMax)
+  const start = text.slice(0, charactersMax).replace(halfPair, "")
   return start.replace(/\r\n/g, "\n").replace(unseen, escaped) + (start === text ? "" : "…")
 }
 
@@ -21,3 +24,12 @@ export const textBox = (label: string, text: string, charactersMax: number): Htm
 
 /** A line of foreign text, whose direction ends with it. */
 export const isolated = (text: string): Html => html`<bdi>${text}</bdi>`
+
+/** A name where only text can stand, such as a title or an option. */
+export const titled = (name: string): string => visible(name, 40)
+
+/** A line of text; a link where it is an address of the web. Any other scheme, such as `javascript:`, stays text. */
+export const textOrLink = (text: string): Html =>
+  /^https?:\/\//i.test(text) && URL.canParse(text)
+    ? html`<a href="${text}" rel="noreferrer noopener">${isolated(text)}</a>`
+    : isolated(text)

@@ -30,6 +30,16 @@ export class Form {
     return text !== undefined && Number.isFinite(Number(text)) ? Number(text) : text
   }
 
+  /** The value of JSON that was typed, `undefined` for none; what is no JSON stays a text, for the schema to refuse. */
+  json(name: string): unknown {
+    const text = this.optional(name)
+    try {
+      return text === undefined ? undefined : JSON.parse(text)
+    } catch {
+      return text
+    }
+  }
+
   checked(name: string): boolean {
     return this.#fields.has(name)
   }

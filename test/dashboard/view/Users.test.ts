@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest"
+import { userIdOf, userPath } from "../../../src/dashboard/view/Users.ts"
+
+/** Ids that mean something else in an address, a path, a page or a line of text. */
+const ids = [
+  "ada",
+  ".",
+  "..",
+  "~.",
+  "~..",
+  "~~..",
+  "~",
+  "...",
+  "a/b",
+  "../../account",
+  "100%",
+  "%2F",
+  "%2e%2e",
+  "a?b#c&d=e",
+  "+ +",
+  " ",
+  "\\",
+  "a;b:c@d",
+  "//evil.example",
+  "<b>x</b>",
+  `"'`,
+  "\u202eevil",
+  "\u2069\u2028",
+  "javascript:alert(1)",
+  "__proto__",
+  "\u{1f600}".repeat(128),
+]
+
+describe("The address of a user", () => {
+  it("stays one segment when a browser resolves it, and leads back to the id", () => {
+    for (const id of ids) {
+      const { origin, pathname } = new URL(userPath("/base", id), "http://here")
+      expect({ id, origin }).toEqual({ id, origin: "http://here" })
+      const [, base, users, segment, ...more] = pathname.split("/")
+      expect({ id, base, users, more }).toEqual({ id, base: "base", users: "users", more: [] })
+      expect(userIdOf(segment!)).toBe(id)
+    }
+  })
+
+  it("is another one for each id", () => {
+    expect(new Set(ids.map((id) => userPath("", id))).size).toBe(ids.length)
+  })
+
+  it("with a broken escape is that of no user", () => {
+    expect([userIdOf("%"), userIdOf("%zz"), userIdOf("%ff")]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+})
