@@ -42,6 +42,8 @@ export const httpLimits = {
   /** Pages of the dashboard that are made at once, and a form of one. */
   pagesConcurrentMax: 8,
   pageBodyBytesMax: 64 * kibibyte,
+  /** Metadata of events on one page of a history, in all. */
+  pageMetadataCharactersMax: 20_000,
   /** How long a secret waits to be shown once, and how many do. */
   secretShownMs: 60_000,
   secretsShownMax: 1_000,

@@ -85,7 +85,16 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "server",
     "admin",
   ],
-  dashboard: ["browser", "view", "request", "pages/definitions", "pages/webhooks", "pages", ""],
+  dashboard: [
+    "browser",
+    "view",
+    "request",
+    "pages/definitions",
+    "pages/users",
+    "pages/webhooks",
+    "pages",
+    "",
+  ],
   cli: ["output", "process", "demo", "commands", ""],
 }
 /** What every room may import, from the ground up too. */

@@ -33,6 +33,7 @@ import { passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
 import { startRoutes } from "./pages/start.ts"
 import { teamRoutes } from "./pages/team.ts"
+import { userRoutes } from "./pages/users/routes.ts"
 import { webhookRoutes } from "./pages/webhooks/routes.ts"
 import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
@@ -65,6 +66,7 @@ export const routes: ReadonlyArray<Route> = [
   ...liveRoutes,
   ...startRoutes,
   ...webhookRoutes,
+  ...userRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {

@@ -1,0 +1,101 @@
+/** What is done about a user at the push of a button: undo, hide, show, export, erase. */
+import { Effect } from "effect"
+import { invalidRequest, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import type { StreamedReply } from "../../../http/stream/StreamedReply.ts"
+import { redirectWithNotice } from "../../request/notice.ts"
+import { confirmed, orPage, type PlaceVisit } from "../../request/Route.ts"
+import { titled } from "../../view/Foreign.ts"
+import { count } from "../../view/Page.ts"
+import type { Reply } from "../../view/Replies.ts"
+import { userPath } from "../../view/Users.ts"
+import { userPage } from "./user.ts"
+
+type Answer = Effect.Effect<Reply, LaurelError>
+
+/** The answer of an action; refused, the user's page with the reason. */
+const orUserPage = (visit: PlaceVisit, userId: string, answer: Answer): Answer =>
+  orPage(answer, (error) => userPage(visit, userId, error))
+
+export const revokeEvent = (visit: PlaceVisit, id: string): Answer =>
+  undo(visit, id, visit.ask("users.revokeEvent", { params: { id, eventId: visit.params.event! } }))
+
+export const revokeReward = (visit: PlaceVisit, id: string): Answer =>
+  undo(
+    visit,
+    id,
+    visit.ask("users.revokeReward", { params: { id, rewardId: visit.params.reward! } }),
+  )
+
+type Undone = BodyOf<"users.revokeEvent"> | BodyOf<"users.revokeReward">
+
+const undo = (
+  visit: PlaceVisit,
+  userId: string,
+  undone: Effect.Effect<Undone, LaurelError>,
+): Answer =>
+  orUserPage(
+    visit,
+    userId,
+    Effect.map(undone, (reply) =>
+      redirectWithNotice(visit, userPath(visit.base, userId), undoneText(reply)),
+    ),
+  )
+
+const undoneText = ({ badges, level, points, shortfall, xp }: Undone): string => {
+  const parts = [
+    `${count(xp.revoked)} xp`,
+    `${count(points.revoked)} points`,
+    ...badges.map(({ name }) => `badge ${titled(name)}`),
+    ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
+  ]
+  const missing = shortfall.xp > 0 || shortfall.points > 0
+  const rest = `${count(shortfall.xp)} xp and ${count(shortfall.points)} points`
+  return `Taken back: ${parts.join(", ")}.${missing ? ` The balance did not cover ${rest}.` : ""}`
+}
+
+export const setHidden = (visit: PlaceVisit, userId: string, hidden: boolean): Answer =>
+  orUserPage(
+    visit,
+    userId,
+    Effect.map(visit.ask("users.put", { params: { id: userId }, payload: { hidden } }), () => {
+      const notice = hidden ? "Hidden from leaderboards." : "Shown on leaderboards."
+      return redirectWithNotice(visit, userPath(visit.base, userId), notice)
+    }),
+  )
+
+/** Erases after the password was confirmed lately and the id was typed. */
+export const eraseUser = (visit: PlaceVisit, userId: string): Answer => {
+  const { base, form, reply } = visit
+  const erased = Effect.gen(function* () {
+    yield* confirmed(visit)
+    if (form.text("confirm") !== userId) return yield* Effect.fail(otherId)
+    const { headers = [] } = yield* reply("users.erase", { params: { id: userId } })
+    const erasedBy = headers[headers.indexOf("Laurel-Erased-By") + 1]!
+    const day = erasedBy.slice(0, "2026-11-01".length)
+    const notice = `User ${titled(userId)} is erased. No page, board or reply shows the user any more; the journal and the archives of this server lose the last data by ${day}.`
+    return redirectWithNotice(visit, `${base}/users`, notice)
+  })
+  return orUserPage(visit, userId, erased)
+}
+
+const otherId = invalidRequest([
+  { pointer: "/confirm", code: "invalid_value", detail: "must be the id of this user" },
+])
+
+/** Everything about the user, as a file to save. */
+export const exportUser = (
+  visit: PlaceVisit,
+  userId: string,
+): Effect.Effect<StreamedReply, LaurelError> =>
+  Effect.map(visit.open("users.export", { params: { id: userId } }), (reply) => ({
+    ...reply,
+    headers: ["Content-Disposition", `attachment; filename="${fileNameOf(visit, userId)}"`],
+  }))
+
+/** A name that no file system takes for a path or for another kind of file. */
+const fileNameOf = ({ place }: PlaceVisit, userId: string): string =>
+  [place.project.name, place.environment, userId]
+    .map((part) => part.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 60))
+    .join("_")
+    .concat(".json")

@@ -1,0 +1,123 @@
+/** The facts of a user's history, and what caused them, in words. */
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { isolated } from "../../view/Foreign.ts"
+import { type Content, html } from "../../view/Html.ts"
+import { count, time } from "../../view/Page.ts"
+
+export type Fact = BodyOf<"users.history">["facts"][number]
+export type Cause = Fact["cause"]
+type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>
+type Outcome = Pick<FactOf<"event.tracked">, "level" | "points" | "xp">
+
+const signed = (amount: number): string => (amount > 0 ? `+${count(amount)}` : count(amount))
+const percent = (share: number): string => `${Math.floor(share * 100)} %`
+const days = (length: number): string => (length === 1 ? "1 day" : `${count(length)} days`)
+
+/** "xp +50 (1,250), level 4 → 5"; nothing where nothing changed. */
+export const outcomeText = ({ level, points, xp }: Outcome): string =>
+  [
+    ...(xp.earned === 0 ? [] : [`xp ${signed(xp.earned)} (${count(xp.total)})`]),
+    ...(points.earned === 0 ? [] : [`points ${signed(points.earned)} (${count(points.total)})`]),
+    ...(level.before === level.after ? [] : [`level ${level.before} → ${level.after}`]),
+  ].join(", ")
+
+const summary = (words: string, outcome: Outcome): string => {
+  const text = outcomeText(outcome)
+  return text === "" ? `${words}, no balance changed` : `${words}: ${text}`
+}
+
+const undone = (words: string, { shortfall, ...outcome }: FactOf<"event.revoked">): string => {
+  const missing = [
+    ...(shortfall.xp === 0 ? [] : [`${count(shortfall.xp)} xp`]),
+    ...(shortfall.points === 0 ? [] : [`${count(shortfall.points)} points`]),
+  ].join(" and ")
+  return summary(words, outcome) + (missing === "" ? "" : `; ${missing} were already gone`)
+}
+
+const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): Content => {
+  if (kind === "reward") return "by the reward"
+  if (kind === "criteria") return "by its criteria"
+  return html`by <a href="${base}/${kind}s/${id}">${kind} <code>${id}</code></a>`
+}
+
+/** One fact in words. `base` is the path of the environment's pages. */
+export const factText = (fact: Fact, base: string): Content => {
+  switch (fact.kind) {
+    case "event.tracked":
+      return summary("Event counted", fact)
+    case "event.revoked":
+      return undone("Event undone", fact as FactOf<"event.revoked">)
+    case "reward.granted":
+      return summary("Reward granted", fact)
+    case "reward.revoked":
+      return undone("Reward undone", { ...fact, kind: "event.revoked" })
+    case "xp.earned":
+    case "points.earned":
+      return html`${balanceOf(fact.kind)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
+    case "xp.revoked":
+    case "points.revoked":
+      return `${balanceOf(fact.kind)} −${count(fact.amount)} (${count(fact.total)})`
+    case "level.changed":
+      return `Level ${fact.from} → ${fact.to}`
+    case "badge.earned":
+      return html`Badge ${isolated(fact.name)} earned ${sourceText(fact.source, base)}`
+    case "badge.revoked":
+      return html`Badge ${isolated(fact.name)} revoked`
+    case "quest.started":
+      return html`Quest ${isolated(fact.title)} begun`
+    case "quest.progressed":
+      return html`Quest ${isolated(fact.title)}: step ${isolated(fact.step)} ${count(fact.current)} of ${count(fact.target)} (quest ${percent(fact.progress)})`
+    case "quest.completed":
+      return html`Quest ${isolated(fact.title)} completed${fact.times > 1 && `, ${count(fact.times)} times by then`}`
+    case "quest.repeated":
+      return html`Quest ${isolated(fact.title)} claimed again, nothing earned`
+    case "quest.reverted":
+      return html`Quest ${isolated(fact.title)} set back to ${percent(fact.progress)}`
+    case "quest.expired":
+      return html`Quest ${isolated(fact.title)} expired`
+    case "streak.extended":
+      return html`Streak ${isolated(fact.key)}: ${days(fact.current)} (best ${count(fact.best)})`
+    case "streak.counted":
+      return html`Streak ${isolated(fact.key)}: a past day counted, now ${days(fact.current)}`
+    case "streak.broken":
+      return html`Streak ${isolated(fact.key)} ended after ${days(fact.length)}`
+    case "user.created":
+      return "User created"
+    case "user.updated": {
+      const { attributes, displayName, hidden, timezone } = fact.profile
+      const name = displayName === null ? "no name" : html`name ${isolated(displayName)}`
+      return html`Profile: ${name}, time zone ${timezone ?? "of the project"}, ${count(Object.keys(attributes).length)} attributes, ${hidden ? "hidden from" : "shown on"} boards`
+    }
+  }
+}
+
+const balanceOf = (kind: Fact["kind"]): string => (kind.startsWith("xp.") ? "Xp" : "Points")
+
+/** What caused a fact, without the metadata of its event. */
+export const causeText = (cause: Cause): Content => {
+  switch (cause.kind) {
+    case "event":
+      return html`${cause.imported ? "Imported event" : "Event"} <code>${cause.action}</code>`
+    case "reward":
+      return html`Reward by hand${cause.reason !== null && cause.reason !== "" && html`: ${isolated(cause.reason)}`}`
+    case "revocation":
+      return html`Undo of <code>${cause.eventId ?? cause.rewardId}</code>`
+    case "backfill":
+      return html`Backfill of badge <code>${cause.badgeId}</code>`
+    case "profile":
+      return "Change of the profile"
+    case "clock":
+      return "Passage of time"
+  }
+}
+
+/** The ids of a cause, and when its event occurred where that was at another time than `at`. */
+export const causeDetails = (cause: Cause, at: string): Content => {
+  if (cause.kind !== "event" && cause.kind !== "reward") return undefined
+  const own = cause.kind === "event" ? cause.eventId : cause.rewardId
+  return html`<code>${own}</code>${cause.id !== null && html`, your id ${isolated(cause.id)}`}${
+    cause.kind === "event" &&
+    cause.occurredAt !== at &&
+    html`, occurred ${time(Date.parse(cause.occurredAt))}`
+  }`
+}

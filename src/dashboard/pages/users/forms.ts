@@ -1,0 +1,268 @@
+/** Forms about one user, each with a page of its own: grant a reward, send an event, edit the profile. */
+import { Effect } from "effect"
+import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import { redirectWithNotice } from "../../request/notice.ts"
+import type { PlaceVisit } from "../../request/Route.ts"
+import { isolated, titled } from "../../view/Foreign.ts"
+import {
+  areaField,
+  idempotencyField,
+  numberField,
+  refusal,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { about, type Reply } from "../../view/Replies.ts"
+import { userPath } from "../../view/Users.ts"
+import { outcomeText } from "./factText.ts"
+import { inProduction } from "./inProduction.ts"
+
+type User = BodyOf<"users.get">
+type Answer = Effect.Effect<Reply, LaurelError>
+
+interface FormPage {
+  /** "Grant reward to" and such; the name of the user follows. */
+  readonly title: string
+  readonly button: string
+  readonly names: ReadonlyArray<string>
+  readonly fields: Content
+  readonly error: LaurelError | undefined
+}
+
+const formPage = (visit: PlaceVisit, userId: string, page: FormPage): Reply => {
+  const { base, request, show } = visit
+  const { button, error, fields, names, title } = page
+  const production = inProduction(visit)
+  return show(
+    `${title} ${titled(userId)}${production}`,
+    html`<p>User <a href="${userPath(base, userId)}">${isolated(userId)}</a></p>
+${refusal(error, names)}
+<form method="post" action="${request.path}">
+${idempotencyField()}
+${fields}
+<button class="main">${button}${production}</button></form>`,
+    error === undefined ? 200 : errorKinds[error.code].status,
+  )
+}
+
+/** A second click on the button of a form does nothing more. */
+const keyOf = ({ form }: PlaceVisit): string | undefined => form.optional("idempotencyKey")
+
+/** Leads to the user's page; `detail` is for the audit log. */
+const backTo = (visit: PlaceVisit, subject: string, notice: string, detail: string): Reply =>
+  about(redirectWithNotice(visit, userPath(visit.base, subject), notice), { subject, detail })
+
+export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError): Answer =>
+  Effect.map(visit.ask("badges.list", { query: { limit: String(limits.pageMax) } }), (page) => {
+    const { form } = visit
+    const faults = error?.errors
+    const badge = { name: "badgeId", label: "Badge", value: form.text("badgeId"), faults }
+    const badges: ReadonlyArray<readonly [string, string]> = page.badges.map((one) => [
+      one.id,
+      titled(one.name),
+    ])
+    return formPage(visit, id, {
+      title: "Grant reward to",
+      button: "Grant reward",
+      error,
+      names: ["type", "amount", "badgeId", "reason", "id"],
+      fields: [
+        selectField({
+          name: "type",
+          label: "Kind",
+          value: form.text("type"),
+          options: [
+            ["xp", "xp"],
+            ["points", "points"],
+            ["badge", "badge"],
+          ],
+          faults,
+        }),
+        numberField({
+          name: "amount",
+          label: "Amount",
+          hint: "Of xp or points; empty for a badge.",
+          value: form.text("amount"),
+          faults,
+        }),
+        page.hasMore
+          ? textField({ ...badge, hint: "The id of a badge; empty for xp and points." })
+          : selectField({ ...badge, options: [["", "none"], ...badges] }),
+        areaField({
+          name: "reason",
+          label: "Reason",
+          hint: "Kept in the user's history.",
+          value: form.text("reason"),
+          rows: 2,
+          faults,
+        }),
+        ownIdField(form.text("id"), "reward", faults),
+      ],
+    })
+  })
+
+const ownIdField = (value: string, what: string, faults: LaurelError["errors"]): Html =>
+  textField({
+    name: "id",
+    label: "Your id",
+    hint: `Optional. A second ${what} with the same id changes nothing.`,
+    value,
+    faults,
+  })
+
+export const grantReward = (visit: PlaceVisit, user: User): Answer => {
+  const { ask, form } = visit
+  const payload = {
+    type: form.text("type"),
+    amount: form.number("amount"),
+    badgeId: form.optional("badgeId"),
+    reason: form.optional("reason"),
+    id: form.optional("id"),
+  }
+  const granted = ask("users.reward", {
+    params: { id: user.id },
+    payload,
+    idempotencyKey: keyOf(visit),
+  })
+  return granted.pipe(
+    Effect.map((reply) => {
+      const notice = outcomeNotice("Reward", "granted", reply)
+      return backTo(visit, user.id, notice, `${reply.type} ${reply.amount ?? reply.badgeId}`)
+    }),
+    Effect.catch((error) => rewardPage(visit, user, error)),
+  )
+}
+
+const outcomeNotice = (
+  what: string,
+  done: string,
+  reply: BodyOf<"events.track"> | BodyOf<"users.reward">,
+): string => {
+  if (reply.duplicate) return `${what} with this id was ${done} before; nothing changed.`
+  const badges = reply.badges.map(({ name }) => `badge ${titled(name)}`)
+  const changes = [outcomeText(reply), ...badges].filter((text) => text !== "").join(", ")
+  return `${what} ${done}${changes === "" ? "; no balance changed" : `: ${changes}`}.`
+}
+
+export const eventPage = (visit: PlaceVisit, { id }: User, error?: LaurelError): Answer => {
+  const { form } = visit
+  const faults = error?.errors
+  return Effect.succeed(
+    formPage(visit, id, {
+      title: "Send event for",
+      button: "Send event",
+      error,
+      names: ["action", "metadata", "id"],
+      fields: [
+        html`<p>Counts like an event of your app: rules, quests, streaks and webhooks apply.</p>`,
+        textField({
+          name: "action",
+          label: "Action",
+          hint: "Such as LESSON_DONE.",
+          value: form.text("action"),
+          required: true,
+          faults,
+        }),
+        areaField({
+          name: "metadata",
+          label: "Metadata",
+          hint: 'Optional, a JSON object such as {"score": 93}.',
+          value: form.text("metadata"),
+          code: true,
+          faults,
+        }),
+        ownIdField(form.text("id"), "event", faults),
+      ],
+    }),
+  )
+}
+
+export const sendEvent = (visit: PlaceVisit, user: User): Answer => {
+  const { ask, form } = visit
+  const payload = {
+    userId: user.id,
+    action: form.text("action").trim(),
+    metadata: form.json("metadata"),
+    id: form.optional("id"),
+  }
+  return ask("events.track", { payload, idempotencyKey: keyOf(visit) }).pipe(
+    Effect.map((reply) =>
+      backTo(visit, user.id, outcomeNotice("Event", "sent", reply), reply.action),
+    ),
+    Effect.catch((error) => eventPage(visit, user, error)),
+  )
+}
+
+/** The fields of a profile as texts. */
+const profileTexts = ({ attributes, displayName, timezone }: User) => ({
+  displayName: displayName ?? "",
+  timezone: timezone ?? "",
+  attributes: JSON.stringify(attributes, null, 2),
+})
+const profileNames = ["displayName", "timezone", "attributes"] as const
+
+export const profilePage = (visit: PlaceVisit, user: User, error?: LaurelError): Answer => {
+  const { form, request } = visit
+  const faults = error?.errors
+  const texts = profileTexts(user)
+  const posted = request.method === "POST"
+  const textOf = (name: keyof typeof texts) => (posted ? form.text(name) : texts[name])
+  const before = (name: keyof typeof texts) => (posted ? form.text(`before.${name}`) : texts[name])
+  return Effect.succeed(
+    formPage(visit, user.id, {
+      title: "Edit profile of",
+      button: "Save profile",
+      error,
+      names: profileNames,
+      fields: [
+        profileNames.map(
+          (name) => html`<input type="hidden" name="before.${name}" value="${before(name)}">\n`,
+        ),
+        textField({
+          name: "displayName",
+          label: "Name",
+          hint: "Shown on leaderboards; empty for none.",
+          value: textOf("displayName"),
+          faults,
+        }),
+        textField({
+          name: "timezone",
+          label: "Time zone",
+          hint: "An IANA time zone such as Europe/Berlin; empty for that of the project.",
+          value: textOf("timezone"),
+          faults,
+        }),
+        areaField({
+          name: "attributes",
+          label: "Attributes",
+          hint: "A JSON object of texts, numbers and booleans.",
+          value: textOf("attributes"),
+          rows: 10,
+          code: true,
+          faults,
+        }),
+      ],
+    }),
+  )
+}
+
+/** Sends only what was changed in the form, so that it takes back no change made meanwhile. */
+export const saveProfile = (visit: PlaceVisit, user: User): Answer => {
+  const { ask, form } = visit
+  const changed = (name: string) => lines(form.text(name)) !== lines(form.text(`before.${name}`))
+  const payload = {
+    ...(changed("displayName") && { displayName: form.optional("displayName") ?? null }),
+    ...(changed("timezone") && { timezone: form.optional("timezone") ?? null }),
+    ...(changed("attributes") && { attributes: form.json("attributes") ?? {} }),
+  }
+  return ask("users.put", { params: { id: user.id }, payload }).pipe(
+    Effect.map(() => backTo(visit, user.id, "Profile saved.", Object.keys(payload).join(", "))),
+    Effect.catch((error) => profilePage(visit, user, error)),
+  )
+}
+
+/** A browser sends each line break as CR LF. */
+const lines = (text: string): string => text.replace(/\r\n?/g, "\n")

@@ -1,0 +1,165 @@
+/** One user: profile, balances, progress, and the history with what can be done about it. */
+import { Effect } from "effect"
+import { windowKinds } from "../../../domain/values/Calendar.ts"
+import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { noticeOf } from "../../request/notice.ts"
+import { mayChange, type PlaceVisit } from "../../request/Route.ts"
+import { confirmButton } from "../../view/Dialogs.ts"
+import { isolated, textOrLink, titled } from "../../view/Foreign.ts"
+import { refusal, textField } from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { properties } from "../../view/Lists.ts"
+import { count, time } from "../../view/Page.ts"
+import type { Reply } from "../../view/Replies.ts"
+import { userPath } from "../../view/Users.ts"
+import { historySection } from "./history.ts"
+import { inProduction } from "./inProduction.ts"
+import { badgesSection, questsSection, streaksSection } from "./progress.ts"
+
+type User = BodyOf<"users.get">
+type Progress = BodyOf<"users.progress">
+
+const windowLabels = { daily: "Rank today", weekly: "Rank this week", monthly: "Rank this month" }
+
+/** The page of a user; `error` is the reason for which one of its own forms was refused. */
+export const userPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  userId: string,
+  error?: LaurelError,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, base, request, show } = visit
+  const params = { id: userId }
+  const user = yield* ask("users.get", { params })
+  const progress = yield* ask("users.progress", { params })
+  const posted = request.method === "POST"
+  const part = (name: string) => (posted ? undefined : (request.query.get(name) ?? undefined))
+  const page = yield* ask("users.history", {
+    params,
+    query: { limit: part("limit"), cursor: part("cursor"), kind: part("kind") },
+  })
+  const ranks: Array<readonly [string, Content]> = []
+  for (const window of windowKinds) {
+    const { me } = yield* ask("leaderboard.get", { query: { window, around: userId, limit: "1" } })
+    ranks.push([windowLabels[window], rankLink(base, userId, window, me?.rank)])
+  }
+  const path = userPath(base, userId)
+  return show(
+    `User ${titled(userId)}`,
+    html`${noticeOf(visit)}
+${refusal(error, ["confirm"])}
+${mayChange(visit) && actions(visit, user, path, error)}
+${profile(user, progress, base, ranks)}
+${levelLine(progress)}
+${attributesSection(user)}
+${badgesSection(progress, base)}
+${questsSection(progress, base)}
+${streaksSection(progress)}
+${historySection({ visit, path, page })}`,
+    error === undefined ? 200 : errorKinds[error.code].status,
+  )
+})
+
+const rankLink = (
+  base: string,
+  userId: string,
+  window: string,
+  rank: number | null | undefined,
+): Content =>
+  rank === null || rank === undefined
+    ? "not listed"
+    : html`<a href="${base}/leaderboard?${new URLSearchParams({ window, around: userId }).toString()}">${count(rank)}</a>`
+
+const profile = (
+  user: User,
+  { rank }: Progress,
+  base: string,
+  ranks: ReadonlyArray<readonly [string, Content]>,
+): Html =>
+  properties([
+    [
+      "Id",
+      html`<code id="user-id">${isolated(user.id)}</code> <button data-copy="user-id" hidden>Copy</button>`,
+    ],
+    ["Name", user.displayName === null ? "none" : isolated(user.displayName)],
+    ["Xp", count(user.xp)],
+    ["Points", count(user.points)],
+    ["Rank of all time", rankLink(base, user.id, "all_time", rank)],
+    ...ranks,
+    ["Boards", user.hidden ? "hidden from every leaderboard" : "shown"],
+    ["Time zone", user.timezone ?? "of the project"],
+    ["Created", time(Date.parse(user.createdAt))],
+    ["Last change", time(Date.parse(user.updatedAt))],
+  ])
+
+const levelLine = ({ level, levelProgress }: Progress): Html => {
+  const { ratio, xpToNext } = levelProgress
+  return html`<p><label for="level">Level ${count(level)}${
+    xpToNext === null ? ", the highest" : html`, ${count(xpToNext)} xp to level ${count(level + 1)}`
+  }</label>
+<progress id="level" max="1" value="${ratio}">${Math.floor(ratio * 100)} %</progress></p>`
+}
+
+const attributesSection = ({ attributes }: User): Html | undefined => {
+  const all = Object.entries(attributes)
+  if (all.length === 0) return undefined
+  return html`<h2>Attributes</h2>
+<dl class="properties">${all.map(
+    ([name, value]) =>
+      html`<div><dt>${isolated(name)}</dt><dd>${typeof value === "string" ? textOrLink(value) : String(value)}</dd></div>`,
+  )}</dl>`
+}
+
+const actions = (
+  visit: PlaceVisit,
+  { hidden, id }: User,
+  path: string,
+  error: LaurelError | undefined,
+): Html => {
+  const production = inProduction(visit)
+  return html`<div class="row actions">
+<a href="${path}/reward">Grant reward</a> <a href="${path}/event">Send event</a> <a href="${path}/profile">Edit profile</a>
+${
+  hidden
+    ? confirmButton({
+        id: "show-user",
+        button: "Show on boards",
+        title: `Show this user on leaderboards${production}?`,
+        detail: "The user is listed again, at once, in the open windows.",
+        action: `${path}/show`,
+        danger: false,
+      })
+    : confirmButton({
+        id: "hide-user",
+        button: "Hide from boards",
+        title: `Hide this user from leaderboards${production}?`,
+        detail: "The user keeps everything and is listed on no open leaderboard.",
+        action: `${path}/hide`,
+        danger: false,
+      })
+}
+${confirmButton({
+  id: "export-user",
+  button: "Export",
+  confirm: "Download",
+  title: `Export this user${production}?`,
+  detail: "A JSON file with all personal data and the whole history of the user.",
+  action: `${path}/export`,
+  danger: false,
+})}
+${confirmButton({
+  id: "erase-user",
+  button: "Erase",
+  confirm: `Erase user${production}`,
+  keep: "Keep the user",
+  title: `Erase this user${production}?`,
+  detail: html`Deletes profile, balances, history and places on leaderboards. An erased user cannot be brought back. The id is <code>${isolated(id)}</code>.`,
+  action: `${path}/erase`,
+  fields: textField({
+    name: "confirm",
+    label: "Type the id of the user",
+    required: true,
+    faults: error?.errors,
+  }),
+})}</div>`
+}

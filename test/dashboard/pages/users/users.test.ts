@@ -1,0 +1,304 @@
+/** Looking at users: the list, one user, the history. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { userPath } from "../../../../src/dashboard/view/Users.ts"
+import { limits } from "../../../../src/Limits.ts"
+import { type AskApi, occurrences, type Places, startPlaces } from "../place.ts"
+
+let places: Places
+let sandbox: AskApi
+
+const base = "/dashboard/shop/sandbox"
+const page = async (path: string, browser = places.viewer) => {
+  const { status, text } = await browser.get(path)
+  return { status, text }
+}
+/** The links to users of a page, in order. */
+const linksIn = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/<td><a href="([^"]+\/users\/[^"]+)">/g)].map(([, link]) =>
+    link!.replaceAll("&#39;", "'").replaceAll("&amp;", "&"),
+  )
+
+beforeAll(async () => {
+  places = await startPlaces()
+  sandbox = places.api("shop", "sandbox")
+})
+afterAll(() => places.server.stop())
+
+describe("The list of users", () => {
+  it("of an empty environment says how the first one comes to be", async () => {
+    const { text } = await page("/dashboard/shop/production/users")
+    expect(text).toContain("A user appears here with the first event")
+    expect(text).toContain("/v1/events")
+  })
+
+  it("has 20 rows a page, and leads to each user once", async () => {
+    const events = Array.from({ length: 45 }, (_, index) => ({
+      userId: `list-${String(index).padStart(2, "0")}`,
+      action: "A",
+    }))
+    await sandbox("POST", "/events/batch", { events })
+    const seen: Array<string> = []
+    const sizes: Array<number> = []
+    let path: string | undefined = `${base}/users?query=list-`
+    while (path !== undefined) {
+      const { text } = await page(path)
+      const links = linksIn(text)
+      seen.push(...links)
+      sizes.push(links.length)
+      path = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
+    }
+    expect(sizes).toEqual([20, 20, 5])
+    expect(seen).toEqual(events.map(({ userId }) => `${base}/users/${userId}`))
+  })
+
+  it("has at most 100 rows, and an address with a wrong place says so", async () => {
+    expect(linksIn((await page(`${base}/users?limit=100&query=list-`)).text)).toHaveLength(45)
+    expect(await page(`${base}/users?limit=101`)).toMatchObject({ status: 400 })
+    expect(await page(`${base}/users?offset=x`)).toMatchObject({ status: 400 })
+    const past = await page(`${base}/users?offset=5000`)
+    expect(past.text).toContain("The list ends before this page.")
+  })
+
+  it("is searched by id and name, and by neither for nobody", async () => {
+    await sandbox("PUT", "/users/search-1", { displayName: "Grace Hopper" })
+    await sandbox("PUT", "/users/search-2", { displayName: "Ada" })
+    expect(linksIn((await page(`${base}/users?query=hopper`)).text)).toEqual([
+      `${base}/users/search-1`,
+    ])
+    expect(linksIn((await page(`${base}/users?query=SEARCH-2`)).text)).toHaveLength(1)
+    const none = await page(`${base}/users?query=${encodeURIComponent("<i>")}`)
+    expect(none.text).toContain("No user has <bdi>&lt;i&gt;</bdi> in the id or name.")
+  })
+
+  it("opens a user by the exact id alone", async () => {
+    const open = (id: string) =>
+      places.viewer.get(`${base}/users?query=${encodeURIComponent(id)}&open=id`)
+    expect(await open("search-1")).toMatchObject({
+      status: 303,
+      location: `${base}/users/search-1`,
+    })
+    for (const id of ["search", "SEARCH-1", "", "x".repeat(129)]) {
+      const { status, text } = await open(id)
+      if (id.length < 129) expect({ id, status }).toEqual({ id, status: 200 })
+      expect(text).toMatch(id.length < 129 ? /No user has the id/ : /at most 128 characters/)
+    }
+  })
+})
+
+describe("A user whose id means something elsewhere", () => {
+  const ids = [
+    ".",
+    "..",
+    "~..",
+    "a/b",
+    "../../keys",
+    "100%",
+    "%2F",
+    "a?b#c&d=e",
+    "+ +",
+    "//evil.example",
+    `<b>x</b>"'`,
+    "\u202eevil\u2069",
+    "javascript:alert(1)",
+    "__proto__",
+    "\u{1f600}".repeat(128),
+  ]
+  const escaped = (id: string) =>
+    id
+      .replaceAll("&", "&amp;")
+      .replaceAll("<", "&lt;")
+      .replaceAll(">", "&gt;")
+      .replaceAll('"', "&quot;")
+      .replaceAll("'", "&#39;")
+
+  it.each(ids)("%j is found by the link of the list, with nothing of another", async (id) => {
+    const events = [{ userId: id, action: "ODD", metadata: { of: id } }]
+    await sandbox("POST", "/events/batch", { events })
+    const saved = await places.admin.post(`${userPath(base, id)}/profile`, {
+      displayName: `Name of ${id}`,
+      attributes: JSON.stringify({ avatar: id, site: `https://example.com/${id}` }),
+    })
+    expect(saved.location).toContain(`${userPath(base, id)}?done=`)
+    const opened = await places.viewer.get(`${base}/users?open=id&query=${encodeURIComponent(id)}`)
+    expect(opened.location).toBe(userPath(base, id))
+    const list = await page(`${base}/users?limit=100&query=${encodeURIComponent(id)}`)
+    expect(linksIn(list.text)).toContain(opened.location)
+    // As browsers do, `fetch` resolves dots in the address.
+    const { status, text } = await page(opened.location!)
+    expect(status).toBe(200)
+    expect(text).toContain(`<code id="user-id"><bdi>${escaped(id)}</bdi></code>`)
+    expect(text).toContain(`<dd><bdi>${escaped(id)}</bdi></dd>`)
+    expect(text).toContain("<code>ODD</code>")
+    expect(text).not.toMatch(/<b>x|href="javascript:|<title>[^<]*\u202e/)
+  })
+
+  it("nobody has is not found, and neither is an address that no id has", async () => {
+    expect(await page(`${base}/users/nobody`)).toMatchObject({ status: 404 })
+    for (const segment of ["%", "%ff", "x".repeat(129)]) {
+      const { status } = await page(`${base}/users/${segment}`)
+      expect({ segment, status }).toEqual({ segment, status: segment.length > 9 ? 400 : 404 })
+    }
+  })
+})
+
+describe("The page of a user", () => {
+  it("shows balances, level, ranks, badges, quests and streaks", async () => {
+    await sandbox("PATCH", "/project", { streaks: [{ key: "daily", actions: ["LESSON"] }] })
+    await sandbox("POST", "/rules", { action: "LESSON", reward: { xp: 150, points: 7 } })
+    const badge = await sandbox("POST", "/badges", {
+      name: "Two <lessons>",
+      criteria: { kind: "action_count", action: "LESSON", target: 2 },
+    })
+    const quest = await sandbox("POST", "/quests", {
+      title: "Three lessons",
+      status: "active",
+      reward: { xp: 10 },
+      steps: [{ key: "lessons", action: "LESSON", target: 3 }],
+    })
+    await sandbox("POST", "/events", { userId: "ada", action: "LESSON" })
+    await sandbox("POST", "/events", { userId: "ada", action: "LESSON" })
+    const { text } = await page(`${base}/users/ada`)
+    expect(text).toContain("<dt>Xp</dt><dd>300</dd>")
+    expect(text).toContain("<dt>Points</dt><dd>14</dd>")
+    expect(text).toContain("Level 3, 300 xp to level 4")
+    expect(text).toMatch(/<progress id="level" max="1" value="0">/)
+    for (const label of ["of all time", "this month", "this week", "today"]) {
+      expect(text).toMatch(new RegExp(`<dt>Rank ${label}</dt><dd><a href="[^"]+around=ada">1</a>`))
+    }
+    expect(text).toContain(`${badge.id}"><bdi>Two &lt;lessons&gt;</bdi></a></td><td>2 of 2</td>`)
+    expect(text).toContain(`${quest.id}"><bdi>Three lessons</bdi></a></td><td>in progress</td>`)
+    expect(text).toContain("<bdi>lessons</bdi> 2 of 3")
+    expect(text).toContain("<td><bdi>daily</bdi></td><td>1</td><td>1</td><td>2026-11-22</td>")
+  })
+
+  it("shows a viewer all of it and no form but to search and to sign out", async () => {
+    const [seen, managed] = await Promise.all([
+      page(`${base}/users/ada`),
+      page(`${base}/users/ada`, places.admin),
+    ])
+    const forms = ({ text }: { text: string }) => occurrences(text, '<form method="post"')
+    expect(forms(seen)).toBe(1)
+    expect(seen.text).not.toMatch(/<dialog|Grant reward|Erase/)
+    expect(forms(managed)).toBeGreaterThan(4)
+  })
+
+  it("names production in each dialog there, and the sandbox in none", async () => {
+    await places.api("shop", "production")("POST", "/events", { userId: "ada", action: "A" })
+    const titles = async (environment: string) => {
+      const { text } = await page(`/dashboard/shop/${environment}/users/ada`, places.admin)
+      return [...text.matchAll(/<dialog[^>]*><h2[^>]*>([^<]+)</g)].map(([, title]) => title!)
+    }
+    const production = await titles("production")
+    expect(production.length).toBeGreaterThan(3)
+    for (const title of production) expect(title).toContain("production")
+    for (const title of await titles("sandbox")) expect(title).not.toContain("production")
+    for (const form of ["reward", "event", "profile"]) {
+      const path = `/dashboard/shop/production/users/ada/${form}`
+      expect((await page(path, places.admin)).text).toMatch(
+        /<button class="main">[^<]+in production</,
+      )
+    }
+  })
+
+  it("is that of its own environment, whoever has the same id elsewhere", async () => {
+    await places.api("bank", "sandbox")("POST", "/users/twin/rewards", {
+      type: "xp",
+      amount: 7_070_707,
+    })
+    expect(await page(`${base}/users/twin`, places.owner)).toMatchObject({ status: 404 })
+    await sandbox("POST", "/users/twin/rewards", { type: "xp", amount: 5 })
+    const here = await page(`${base}/users/twin`)
+    expect(here.text).toContain("<dt>Xp</dt><dd>5</dd>")
+    expect(here.text).not.toContain("7,070,707")
+    expect(await page("/dashboard/shop/production/users/twin")).toMatchObject({ status: 404 })
+    expect(await page("/dashboard/bank/sandbox/users/twin")).toMatchObject({ status: 404 })
+    const owned = await page("/dashboard/bank/sandbox/users/twin", places.owner)
+    expect(owned.text).toContain("<dt>Xp</dt><dd>7,070,707</dd>")
+  })
+})
+
+describe("The history of a user", () => {
+  const history = async (userId: string, query = "") => {
+    const { status, text } = await page(`${base}/users/${userId}${query}`)
+    expect(status).toBe(200)
+    return text.slice(text.indexOf('<h2 id="history">'))
+  }
+
+  it("tells for each fact what caused it", async () => {
+    await sandbox("POST", "/rules", { action: "TOLD", reward: { xp: 120, points: 3 } })
+    const event = await sandbox("POST", "/events", {
+      userId: "told",
+      action: "TOLD",
+      id: "own <1>",
+      metadata: { "</pre>": "<script>" },
+      occurredAt: "2026-11-20T08:00:00Z",
+    })
+    const reward = await sandbox("POST", "/users/told/rewards", {
+      type: "points",
+      amount: 20,
+      reason: "Welcome <back>",
+    })
+    await sandbox("PUT", "/users/told", { displayName: "Told", hidden: true })
+    await sandbox("DELETE", `/users/told/events/${event.eventId}`)
+    const text = await history("told")
+    expect(text).toContain("Event <code>TOLD</code>")
+    expect(text).toContain("your id <bdi>own &lt;1&gt;</bdi>, occurred <time")
+    expect(text).toContain("&quot;&lt;/pre&gt;&quot;: &quot;&lt;script&gt;&quot;")
+    expect(text).toMatch(/Xp \+120 \(120\) by <a href="[^"]+\/rules\/rul_\w+">rule/)
+    expect(text).toContain("Level 1 → 2")
+    expect(text).toContain("Reward by hand: <bdi>Welcome &lt;back&gt;</bdi>")
+    expect(text).toContain("Points +20 (23) by the reward")
+    expect(text).toContain(reward.rewardId)
+    expect(text).toContain(
+      "Profile: name <bdi>Told</bdi>, time zone of the project, 0 attributes, hidden from boards",
+    )
+    expect(text).toContain(`Undo of <code>${event.eventId}</code>`)
+    expect(text).toContain("Event undone: xp -120 (0), points -3 (20), level 2 → 1")
+    expect(text).toContain("User created")
+    expect(text).toContain("<td>undone</td>")
+  })
+
+  it("goes back to the first fact by its cursor, with each fact once, whatever the size of a page", async () => {
+    for (let index = 0; index < 5; index++) {
+      await sandbox("POST", "/users/paged/rewards", { type: "xp", amount: 1 + index })
+    }
+    const texts = new Set<string>()
+    let facts = 0
+    let path: string | undefined = "?limit=3"
+    while (path !== undefined) {
+      const text = await history("paged", path)
+      facts += occurrences(text, "<li title=")
+      for (const [, amount] of text.matchAll(/Xp \+(\d+)/g)) texts.add(amount!)
+      path = /rel="next" href="[^"]+paged([^"]+)"/.exec(text)?.[1]?.replaceAll("&amp;", "&")
+    }
+    const { facts: all } = await sandbox("GET", "/users/paged/history?limit=100")
+    expect(facts).toBe(all.length)
+    expect([...texts].sort()).toEqual(["1", "2", "3", "4", "5"])
+  })
+
+  it("shows one kind of fact where one is chosen, and refuses a kind that does not exist", async () => {
+    const text = await history("paged", "?kind=xp.earned")
+    expect(text).toContain('<option value="xp.earned" selected>')
+    expect(new Set([...text.matchAll(/<li title="([^"]+)"/g)].map(([, kind]) => kind))).toEqual(
+      new Set(["xp.earned"]),
+    )
+    expect(await history("paged", "?kind=badge.revoked")).toContain("No fact of this kind.")
+    expect(await page(`${base}/users/paged?kind=x`)).toMatchObject({ status: 400 })
+    expect(await page(`${base}/users/paged?cursor=x`)).toMatchObject({ status: 400 })
+  })
+
+  it("shows metadata up to a bound for the whole page, and says where it cut", async () => {
+    const { pageMetadataCharactersMax: most } = limits
+    const bytes = 15_000
+    const isCut = async (userId: string, sizes: ReadonlyArray<number>) => {
+      for (const size of sizes) {
+        // All but the text of {"m": "…"} on three lines takes 13 characters.
+        const metadata = { m: "x".repeat(size - 13) }
+        await sandbox("POST", "/events", { userId, action: "LARGE", metadata })
+      }
+      return /Cut after (\d+) of/.exec(await history(userId))?.[1]
+    }
+    expect(await isCut("large", [most - bytes, bytes])).toBe(undefined)
+    expect(await isCut("larger", [most - bytes + 1, bytes])).toBe(String(most - bytes))
+  })
+})
