@@ -26,6 +26,7 @@ import { accountRoutes } from "./pages/account.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
+import { leaderboardRoutes } from "./pages/leaderboard.ts"
 import { liveRoutes } from "./pages/live.ts"
 import { logRoutes } from "./pages/log.ts"
 import { overviewRoutes } from "./pages/overview.ts"
@@ -67,6 +68,7 @@ export const routes: ReadonlyArray<Route> = [
   ...startRoutes,
   ...webhookRoutes,
   ...userRoutes,
+  ...leaderboardRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {

@@ -1,0 +1,184 @@
+/** The leaderboard: all time, and the day, week and month, open or past; a page of it, or the page around a user. */
+import { Effect } from "effect"
+import {
+  dateOf,
+  firstDayOf,
+  type WindowKind,
+  windowKinds,
+  zoneOf,
+} from "../../domain/values/Calendar.ts"
+import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
+import type { BodyOf } from "../../http/contract/Operations.ts"
+import { limits } from "../../Limits.ts"
+import type { PlaceVisit, Route } from "../request/Route.ts"
+import { isolated } from "../view/Foreign.ts"
+import { otherFaults, textField } from "../view/Forms.ts"
+import { type Html, html } from "../view/Html.ts"
+import { pager, table, withQuery } from "../view/Lists.ts"
+import { alert, count } from "../view/Page.ts"
+import type { Reply } from "../view/Replies.ts"
+import { userLink } from "../view/Users.ts"
+
+type Board = BodyOf<"leaderboard.get">
+type BoardKind = Board["window"]["kind"]
+
+const kindLabels: ReadonlyArray<readonly [BoardKind, string]> = [
+  ["all_time", "All time"],
+  ["monthly", "Month"],
+  ["weekly", "Week"],
+  ["daily", "Day"],
+]
+
+const leaderboardPage = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { ask, base, place, request, show } = visit
+  const { timezone } = yield* ask("project.get")
+  const { query } = request
+  const part = (name: string) => query.get(name) || undefined
+  const asked = part("window") ?? "all_time"
+  const around = part("around")
+  const found = yield* ask("leaderboard.get", {
+    query: {
+      window: asked,
+      limit: part("limit"),
+      offset: around === undefined ? part("offset") : undefined,
+      at: asked === "all_time" ? undefined : part("at"),
+      around,
+    },
+  }).pipe(
+    Effect.map((board) => ({ board })),
+    Effect.catch((error) => Effect.succeed({ error })),
+  )
+  const error = "error" in found ? found.error : undefined
+  const path = `${base}/leaderboard`
+  const title = `Leaderboard of ${place.project.name}, ${place.environment}`
+  return show(
+    title,
+    html`${kindLinks(path, asked)}
+${error !== undefined && faultsOf(error)}
+${choice(path, query, asked, error)}
+${"board" in found && boardView(visit, found.board, timezone)}`,
+    error === undefined ? 200 : errorKinds[error.code].status,
+  )
+})
+
+export const leaderboardRoutes: ReadonlyArray<Route> = [
+  {
+    method: "GET",
+    path: "/:project/:environment/leaderboard",
+    access: "project",
+    role: "viewer",
+    answer: leaderboardPage,
+  },
+]
+
+const kindLinks = (path: string, asked: string): Html =>
+  html`<nav class="row tabs" aria-label="Windows">${kindLabels.map(
+    ([kind, label]) =>
+      html`<a href="${path}?window=${kind}"${kind === asked && html` aria-current="page"`}>${label}</a> `,
+  )}</nav>`
+
+/** What is wrong with the address, but for what stands at the fields. */
+const faultsOf = (error: LaurelError): ReadonlyArray<Html> =>
+  error.errors === undefined
+    ? [alert(error.detail)]
+    : otherFaults(formFaults(error), ["at", "around"]).map(alert)
+
+/** Faults of parameters, as those of fields with the same names. */
+const formFaults = ({ errors }: LaurelError): LaurelError["errors"] =>
+  errors?.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^query/, "") }))
+
+const choice = (
+  path: string,
+  query: URLSearchParams,
+  asked: string,
+  error: LaurelError | undefined,
+): Html => {
+  const faults = error && formFaults(error)
+  return html`<form method="get" action="${path}" class="row">
+<input type="hidden" name="window" value="${asked}">
+${
+  asked !== "all_time" &&
+  textField({
+    name: "at",
+    label: "Window of the day",
+    type: "date",
+    value: query.get("at") ?? "",
+    faults,
+  })
+}
+${textField({
+  name: "around",
+  label: "Around the user with id",
+  value: query.get("around") ?? "",
+  faults,
+})}
+<div class="field"><button>Show</button></div></form>`
+}
+
+const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
+  const { base, request } = visit
+  const { entries, me, total, window } = board
+  const past = window.kind !== "all_time"
+  const around = request.query.get("around") ?? ""
+  const path = `${base}/leaderboard`
+  const rows = entries.map(({ displayName, level, previousRank, rank, userId, xp }) => {
+    const user = userLink(base, userId, displayName)
+    return [
+      count(rank),
+      userId === around ? html`<strong>${user}</strong>` : user,
+      count(xp),
+      count(level),
+      ...(past ? [previousRank === null ? "–" : count(previousRank)] : []),
+    ]
+  })
+  const heads = ["Rank", "User", "Xp", "Level", ...(past ? ["Rank before"] : [])]
+  return html`${past && windowLine(visit, board, timezone)}
+${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
+${rows.length === 0 ? emptyBoard(visit, total) : table("Leaderboard", heads, rows)}
+${pager(path, withoutAround(request.query), board)}
+${total > 0 && html`<p class="hint">Equal xp share a rank. Hidden users and users without xp here are not listed.</p>`}`
+}
+
+const withoutAround = (query: URLSearchParams): URLSearchParams => {
+  const rest = new URLSearchParams(query)
+  rest.delete("around")
+  return rest
+}
+
+const emptyBoard = ({ base }: PlaceVisit, total: number): Html =>
+  total > 0
+    ? html`<p>The board ends before this page.</p>`
+    : html`<p>Nobody earned xp here yet. The board ranks users by xp: <a href="${base}/rules">Rules</a> say which events earn some.</p>`
+
+const windowsKept: Readonly<Record<WindowKind, number>> = {
+  daily: limits.boardDailyWindowsKept,
+  weekly: limits.boardWeeklyWindowsKept,
+  monthly: limits.boardMonthlyWindowsKept,
+}
+
+/** The days of a window, with links to the windows beside it that can be read. */
+const windowLine = (
+  { base, now, request }: PlaceVisit,
+  { window }: Board,
+  timezone: string,
+): Html => {
+  const kind = windowKinds.find((one) => one === window.kind)!
+  const zone = zoneOf(timezone)
+  // The bounds of a closed window are those of the time zone that the project had then.
+  const middle = (Date.parse(window.startsAt!) + Date.parse(window.endsAt!)) / 2
+  const index = zone.windowAt(kind, middle)
+  const open = zone.windowAt(kind, now())
+  const first = firstDayOf(kind, index)
+  const last = firstDayOf(kind, index + 1) - 1
+  const addressOf = (other: number): string =>
+    withQuery(`${base}/leaderboard`, withoutAround(request.query), {
+      at: other >= open ? undefined : dateOf(firstDayOf(kind, other)),
+      offset: undefined,
+    })
+  return html`<nav class="pager row" aria-label="Windows before and after">
+${index > open - windowsKept[kind] && html`<a rel="prev" href="${addressOf(index - 1)}">Window before</a>`}
+<span>${dateOf(first)}${last > first && html` to ${dateOf(last)}`}, ${timezone}${index < open && ", closed"}</span>
+${index < open && html`<a rel="next" href="${addressOf(index + 1)}">Window after</a>`}</nav>`
+}
