@@ -41,6 +41,14 @@ export const fieldsOf = (page: string, action: string): Fields => {
 export const markedIn = (page: string): ReadonlyArray<string> =>
   [...page.matchAll(/<p class="fault" id="([^"]+)-fault">/g)].map(([, name]) => unescaped(name!))
 
+/** The cells of the row of a table that begins with `label`. */
+export const cellsOf = (page: string, label: string): ReadonlyArray<string> => {
+  const row = new RegExp(`<tr><td>${label}</td>(.*?)</tr>`, "s").exec(page)?.[1] ?? ""
+  return [...row.matchAll(/<td>(.*?)<\/td>/gs)].map(([, cell]) =>
+    unescaped(cell!.replaceAll(/<[^>]*>/g, "")),
+  )
+}
+
 /** The reasons of a refusal that no field shows. */
 export const unplacedIn = (page: string): ReadonlyArray<string> => {
   const alert = /<div class="alert" role="alert">(.*?)<\/div>/s.exec(page)?.[1] ?? ""

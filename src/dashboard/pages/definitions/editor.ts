@@ -17,6 +17,8 @@ import { badge } from "../../view/Page.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
 
+import { eventNames, type Outcome, outcomeTable, tryFields, tryOut } from "./preview.ts"
+
 export type Texts = ReadonlyMap<string, string>
 
 interface Shown {
@@ -50,6 +52,8 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly fields: (draft: Draft, choices: Choices, isNew: boolean) => Content
   /** The names of all fields, for `refusal`. */
   readonly names: (form: Form) => ReadonlyArray<string>
+  /** An action with which the definition can be tried. */
+  readonly actionOf: (form: Form) => string
   /** The definition that the form describes, for the schema to check. */
   readonly draftOf: (form: Form) => unknown
   /** The change of `current` to what the form describes. */
@@ -77,6 +81,7 @@ interface Try {
   readonly error?: LaurelError
   /** What the definition has become since the form was made. */
   readonly changed?: Texts
+  readonly outcome?: Outcome
 }
 
 export const mayChange = ({ member, place }: PlaceVisit): boolean =>
@@ -93,7 +98,8 @@ const saveRow = ({ place }: PlaceVisit, label: string): Html =>
 const firstButton = html`<button class="first" name="intent" value="save" tabindex="-1" aria-hidden="true">Save</button>`
 
 /** Whether a field of the form belongs to no definition. */
-const isOurs = (name: string): boolean => name === changedTime || name === "intent"
+const isOurs = (name: string): boolean =>
+  name === changedTime || name === "intent" || name.startsWith("event.")
 
 const differences = (form: Form, now: Texts): Html => {
   const sent = form.texts()
@@ -144,7 +150,7 @@ export const editorRoutes = <Definition extends Shown, Choices>(
     tried: Try,
     definition?: Definition,
   ): Effect.fn.Return<Reply, LaurelError> {
-    const { changed, error, form } = tried
+    const { changed, error, form, outcome } = tried
     const { request, show } = visit
     const choices = yield* editor.choices(visit)
     const allowed = mayChange(visit)
@@ -159,7 +165,8 @@ export const editorRoutes = <Definition extends Shown, Choices>(
       html`${request.query.has("saved") && html`<p role="status" class="done">Saved.</p>`}
 ${above}
 ${changed !== undefined && differences(form, changed)}
-${refusal(error, editor.names(form))}
+${outcome !== undefined && outcomeTable(visit, outcome, noun, definition?.id)}
+${refusal(error, [...editor.names(form), ...eventNames])}
 <form method="post" action="${address}">
 ${firstButton}
 ${
@@ -169,6 +176,7 @@ ${
 }
 <fieldset class="bare"${!editable && html` disabled`}>
 ${editor.fields(draft, choices, definition === undefined)}
+${editable && tryFields(withEvent(form), error?.errors, draft.address)}
 </fieldset>
 ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save ${noun}`)}
 </form>`,
@@ -197,10 +205,23 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
 
   const found = (visit: PlaceVisit) => editor.find(visit, visit.params[noun]!)
 
+  /** The form with an event for it. */
+  const withEvent = (form: Form): Form =>
+    form.text("event.action") === ""
+      ? formOf([...form.texts().set("event.action", editor.actionOf(form))])
+      : form
+
   /** The form as one of its buttons asks, unsaved. */
   const drafted = (visit: PlaceVisit, definition?: Definition) => {
     const form = trimmed(visit.form, textsOf(editor, definition))
-    return formPage(visit, { form: rearranged(form, form.text("intent")) ?? form }, definition)
+    const moved = rearranged(form, form.text("intent"))
+    if (moved !== undefined) return formPage(visit, { form: moved }, definition)
+    const whole = withoutBlankRows(form, editor.preset)
+    const id = definition && { [`${noun}Id`]: definition.id }
+    return tryOut(visit, whole, noun, { [noun]: editor.draftOf(whole), ...id }).pipe(
+      Effect.flatMap((outcome) => formPage(visit, { form: whole, outcome }, definition)),
+      Effect.catch((error) => formPage(visit, { form: whole, error }, definition)),
+    )
   }
 
   return [

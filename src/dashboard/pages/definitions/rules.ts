@@ -185,6 +185,7 @@ export const ruleEditor: Editor<Rule, BadgeChoices> = {
   preset: ["op"],
   fields,
   names,
+  actionOf: (form) => form.text("action"),
   draftOf,
   patchOf,
   canChange: () => true,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { SchemaValues } from "../../../http/fuzz/SchemaValues.ts"
 import { randomOf } from "../../../http/random.ts"
-import { fieldsOf, markedIn, unplacedIn } from "../pageForm.ts"
+import { cellsOf, fieldsOf, markedIn, unplacedIn } from "../pageForm.ts"
 import { base, type Json, startWorld, type World } from "./world.ts"
 
 let world: World
@@ -229,6 +229,53 @@ describe("The form of a rule", () => {
   it("says in production that it saves there", async () => {
     const { text } = await world.owner.get("/dashboard/shop/production/rules/new")
     expect(text).toMatch(/Create rule<\/button> <span>in <span class="badge production">production/)
+  })
+})
+
+describe("Try", () => {
+  const event = {
+    "event.userId": "trier",
+    "event.action": "TRIED",
+    "event.metadata": '{"n": 3}',
+    intent: "try",
+  }
+  const conditions = { "where.0.path": "n", "where.0.op": "gte", "where.0.value": "3" }
+  const send = () =>
+    world.api("POST", "/v1/events", { userId: "trier", action: "TRIED", metadata: { n: 3 } })
+
+  it("tells what an event earns now and with the rule, which then happens once it is saved", async () => {
+    const draft = { ...simple, ...conditions, action: "TRIED", "reward.xp": "150" }
+    const { status, text } = await world.owner.post(`${rules}/new/draft`, { ...draft, ...event })
+    expect(status).toBe(200)
+    expect(cellsOf(text, "Xp")).toEqual(["+0, then 0", "+150, then 150"])
+    expect(cellsOf(text, "Level")).toEqual(["1", "1 to 2"])
+    expect(cellsOf(text, "From")).toEqual(["", "this rule: 150 xp"])
+    expect((await world.api("GET", "/v1/users/trier")).status).toBe(404)
+    const rule = await createdBy(fieldsOf(text, `${rules}/new`))
+    expect((await send()).json.xp).toEqual({ earned: 150, total: 150 })
+    const address = `${rules}/${rule.id}`
+    const fields = fieldsOf((await world.owner.get(address)).text, address)
+    const changed = { ...fields, ...event, "reward.xp": "20", multiplierPath: "n" }
+    const again = await world.owner.post(`${address}/draft`, changed)
+    expect(cellsOf(again.text, "Xp")).toEqual(["+150, then 300", "+60, then 210"])
+    expect((await world.owner.post(address, fieldsOf(again.text, address))).status).toBe(303)
+    expect((await send()).json.xp).toEqual({ earned: 60, total: 210 })
+  })
+
+  it("marks what is wrong with the event and with the rule at their fields", async () => {
+    const wrong = { ...event, "event.userId": "", "event.metadata": '{"n": }' }
+    const { status, text } = await world.owner.post(`${rules}/new/draft`, {
+      ...simple,
+      ...wrong,
+      "reward.xp": "many",
+    })
+    expect(status).toBe(400)
+    expect(markedIn(text)).toEqual(["reward.xp", "event.userId", "event.metadata"])
+    expect(text).toMatch(/Metadata must be JSON: /)
+    expect(unplacedIn(text)).toEqual([])
+    const deep = { ...event, "event.metadata": `{"a":${"[".repeat(8_000)}${"]".repeat(8_000)}}` }
+    const nested = await world.owner.post(`${rules}/new/draft`, { ...simple, ...deep })
+    expect([nested.status, markedIn(nested.text)]).toEqual([400, ["event.metadata"]])
   })
 })
 
