@@ -67,7 +67,7 @@ export const accountLimits = {
   /** Entries on a page, and how many are searched for them. */
   auditPageMax: 50,
   auditSearchedMax: 5_000,
-  auditReadEntriesMax: 500,
+  auditReadEntriesMax: 1_000,
   /** Actions of one account, and entries of failed sign-ins of all visitors: neither can push out the rest. */
   auditAccountActionsPerHourMax: 500,
   auditFailuresPerHourMax: 5,

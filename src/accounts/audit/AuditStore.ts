@@ -20,15 +20,14 @@ import { type Disk, DiskError } from "../../storage/disk/Disk.ts"
 import { batchOf } from "../../storage/Frames.ts"
 import type { Journal } from "../../storage/journal/Journal.ts"
 import { openJournal } from "../../storage/journal/OpenJournal.ts"
-import { type Broken, type StorageError, toBroken } from "../../storage/Storage.ts"
-import type {
-  AuditActor,
-  AuditEntry,
-  AuditLog,
-  AuditPage,
-  AuditQuery,
-  NewAuditEntry,
-} from "./AuditLog.ts"
+import {
+  type Broken,
+  type StorageError,
+  type StoredRecord,
+  toBroken,
+} from "../../storage/Storage.ts"
+import type { AuditEntry, AuditLog, AuditPage, AuditQuery, NewAuditEntry } from "./AuditLog.ts"
+import { decodeEntry, EntryFilter, encodeEntry } from "./entryText.ts"
 import { HourlyCounts } from "./HourlyCounts.ts"
 
 export interface AuditStoreOptions {
@@ -134,9 +133,8 @@ class AuditStore implements AuditLog {
   }
 
   readonly begin: Effect.Effect<void, StorageError> = Effect.suspend(() => {
-    const last = this.#journal.lastSequence
-    return Effect.flatMap(this.#between(last, last + 1), (entries) => {
-      this.#lastAt = entries[0]?.at ?? 0
+    return Effect.flatMap(this.#timeOf(this.#journal.lastSequence), (at = 0) => {
+      this.#lastAt = at
       return this.#prune
     })
   })
@@ -171,18 +169,11 @@ class AuditStore implements AuditLog {
     entry: NewAuditEntry,
   ): Effect.fn.Return<void, StorageError> {
     const at = Math.max(this.#lastAt, this.#options.now())
-    const { by } = entry
-    const stored = {
-      at,
-      ...entry,
-      subject: cut(entry.subject),
-      detail: cut(entry.detail),
-    }
-    const body = Buffer.from(JSON.stringify(stored))
+    const body = encodeEntry(at, entry)
     const sequence = this.#journal.lastSequence + 1
     yield* this.#noted(this.#journal.append(batchOf(sequence, [body])))
     this.#lastAt = at
-    if (typeof by === "object") this.#actions.add(by.id)
+    if (typeof entry.by === "object") this.#actions.add(entry.by.id)
     if (sequence % limits.auditReadEntriesMax === 0) yield* this.#pruneOrTell
   }).bind(this)
 
@@ -208,21 +199,25 @@ class AuditStore implements AuditLog {
     if (until !== undefined) top = Math.min(top, yield* this.#firstSince(until))
     const entries: Array<AuditEntry> = []
     const end = { entries, next: undefined, searchedBackTo: undefined }
+    const filter = new EntryFilter(query)
     let searched = 0
     // Without a filter the first read has a whole page.
     let count = limits.auditPageMax + 1
     while (top > bottom) {
       const lowest = Math.max(bottom, top - count)
       count = Math.min(2 * count, limits.auditReadEntriesMax)
-      for (const entry of (yield* this.#between(lowest, top)).toReversed()) {
-        if (entry.at < oldestAt) return end
-        if (searched === limits.auditSearchedMax) {
-          const next = entry.sequence + 1
-          return { entries, next, searchedBackTo: entry.at }
-        }
+      const records = yield* this.#records(lowest, top)
+      const isYoung = records.length > 0 && decodeEntry(records[0]!).at >= oldestAt
+      for (const record of records.toReversed()) {
+        const isLast = searched === limits.auditSearchedMax
         searched++
-        if (!matches(entry, query)) continue
-        if (entries.length === limits.auditPageMax) return { ...end, next: entry.sequence + 1 }
+        if (isYoung && !isLast && !filter.mayMatch(record)) continue
+        const entry = decodeEntry(record)
+        if (entry.at < oldestAt) return end
+        const next = entry.sequence + 1
+        if (isLast) return { entries, next, searchedBackTo: entry.at }
+        if (!filter.matches(entry)) continue
+        if (entries.length === limits.auditPageMax) return { ...end, next }
         entries.push(entry)
       }
       top = lowest
@@ -268,32 +263,40 @@ class AuditStore implements AuditLog {
     let high = this.#journal.lastSequence + 1
     while (low < high) {
       const middle = Math.floor((low + high) / 2)
-      const [entry] = yield* this.#between(middle, middle + 1)
-      if (entry === undefined || entry.at >= time) high = middle
+      const at = yield* this.#timeOf(middle)
+      if (at === undefined || at >= time) high = middle
       else low = middle + 1
     }
     return low
   }).bind(this)
 
-  /** The entries from `from` on and before `until`, oldest first. */
-  readonly #between = Effect.fnUntraced(function* (
+  /** The records from `from` on and before `until`. */
+  readonly #records = Effect.fnUntraced(function* (
     this: AuditStore,
     from: number,
     until: number,
-  ): Effect.fn.Return<ReadonlyArray<AuditEntry>, Broken> {
-    const entries: Array<AuditEntry> = []
-    if (until <= from || from < this.#journal.firstSequence) return entries
+  ): Effect.fn.Return<ReadonlyArray<StoredRecord>, Broken> {
+    const found: Array<StoredRecord> = []
+    if (until <= from || from < this.#journal.firstSequence) return found
     yield* Stream.runForEachWhile(this.#journal.readRecords(from), (records) =>
       Effect.sync(() => {
-        for (const { body, sequence } of records) {
-          if (sequence >= until) return false
-          entries.push({ sequence, ...JSON.parse(Buffer.from(body).toString("utf8")) })
+        for (const record of records) {
+          if (record.sequence >= until) return false
+          found.push(record)
         }
-        return entries.length < until - from
+        return found.length < until - from
       }),
     )
-    return entries
+    return found
   }).bind(this)
+
+  /** The time of an entry, epoch milliseconds; `undefined` where there is none of this number. */
+  #timeOf(sequence: number): Effect.Effect<number | undefined, Broken> {
+    return Effect.map(
+      this.#records(sequence, sequence + 1),
+      ([record]) => record && decodeEntry(record).at,
+    )
+  }
 
   /** After `Broken` the journal takes nothing more. */
   #noted<A>(work: Effect.Effect<A, StorageError>): Effect.Effect<A, StorageError> {
@@ -304,16 +307,3 @@ class AuditStore implements AuditLog {
     )
   }
 }
-
-const cut = (text: string): string => text.slice(0, limits.auditTextCharactersMax)
-
-const matches = ({ action, by, environment, projectId }: AuditEntry, query: AuditQuery): boolean =>
-  (query.action === undefined || query.action === action) &&
-  (query.projectId === undefined || query.projectId === projectId) &&
-  (query.environment === undefined || query.environment === environment) &&
-  (query.by === undefined || isBy(by, query.by))
-
-const isBy = (actor: AuditActor, wanted: string): boolean =>
-  typeof actor === "string"
-    ? actor === wanted
-    : actor.id === wanted || actor.email.includes(wanted.toLowerCase())
