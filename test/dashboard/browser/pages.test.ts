@@ -41,6 +41,10 @@ const openers = async (page: Page): Promise<ReadonlyArray<string>> => {
   return [...new Map(ids.toReversed()).values()].map((id) => id!)
 }
 
+/** Pages of a test: they share a tab. */
+const groupSize = 6
+const patience = { timeout: 120_000 }
+
 const wide = { width: 1280, height: 800 }
 const narrow = { width: 390, height: 844 }
 
@@ -94,12 +98,20 @@ describe("In a browser", () => {
     return faults
   }
 
-  it("each page, with each of its dialogs, is accessible in light and dark, and fits a narrow window", async () => {
-    const signedIn = getRoutes.filter(({ access }) => access !== "anyone")
-    expect(await faultsOf(signedIn, true)).toEqual([])
-  })
+  const signedIn = getRoutes.filter(({ access }) => access !== "anyone")
+  const groups = Array.from({ length: Math.ceil(signedIn.length / groupSize) }, (_, index) =>
+    signedIn.slice(index * groupSize, (index + 1) * groupSize),
+  )
 
-  it("so is each page for people who are signed out", async () => {
+  it.each(groups.map((group) => [group[0]!.path, group] as const))(
+    "each page from %j on, with each of its dialogs, is accessible in light and dark, and fits a narrow window",
+    patience,
+    async (_, group) => {
+      expect(await faultsOf(group, true)).toEqual([])
+    },
+  )
+
+  it("so is each page for people who are signed out", patience, async () => {
     const signedOut = getRoutes.filter(({ access }) => access === "anyone")
     expect(await faultsOf(signedOut, false)).toEqual([])
   })
