@@ -168,7 +168,6 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       account: member?.account,
       place,
       placePages: placePages[(place && roleIn(member.account, place.project.id)) ?? "viewer"],
-      projects: member === undefined ? [] : projectsOf(directory, member),
     }
     const visit: Visit = {
       ...services,
@@ -275,11 +274,6 @@ const placeOf = (
   if (name === undefined || found === undefined || found.archivedAt !== undefined) return undefined
   return roleIn(account, found.id) === undefined ? undefined : { project: found, environment: name }
 }
-
-const projectsOf = ({ projects }: DirectoryState, { account }: Member) =>
-  [...projects.values()]
-    .filter(({ archivedAt, id }) => archivedAt === undefined && roleIn(account, id) !== undefined)
-    .sort((one, other) => (one.name < other.name ? -1 : 1))
 
 const unknownName = laurelError(
   "misdirected_request",

@@ -5,6 +5,8 @@ const fillToken = (field: HTMLInputElement): void => {
   const token = location.hash.slice(1)
   if (!/^[\w-]{20,}$/.test(token)) return
   field.value = token
+  // A redirect would carry the token on to the next page's address.
+  history.replaceState(null, "", location.pathname + location.search)
   field.closest<HTMLElement>(".field")!.hidden = true
 }
 

@@ -5,7 +5,7 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { PlaceVisit, Route } from "../request/Route.ts"
 import { bars } from "../view/Charts.ts"
 import { type Html, html } from "../view/Html.ts"
-import { properties, table } from "../view/Lists.ts"
+import { figures, table } from "../view/Lists.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
 
@@ -36,7 +36,7 @@ const overviewPage = Effect.fnUntraced(function* (
           disabledReason === "gone" ? "the receiver answered 410" : "five days of deliveries failed"
         }.</p>`,
     )}
-${properties([
+${figures([
   ["Users", users],
   ["Users with xp today", today.total],
   ["Users with xp this week", week.total],

@@ -17,6 +17,10 @@ export const properties = (pairs: ReadonlyArray<readonly [name: string, value: C
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>`
 
+/** The figures that a page begins with. */
+export const figures = (pairs: ReadonlyArray<readonly [name: string, value: Content]>): Html =>
+  html`<div class="figures">${properties(pairs)}</div>`
+
 /** An address with the query as it is, but for `changes`; a value of `undefined` or "" is left out. */
 export const withQuery = (
   path: string,

@@ -16,8 +16,6 @@ export interface Frame {
   /** Absent before signing in. */
   readonly account?: Account | undefined
   readonly place?: Place | undefined
-  /** Projects that the account has access to, by name. */
-  readonly projects?: ReadonlyArray<Project>
   /** What follows the path of an environment at each of its pages that the account may see. */
   readonly placePages: ReadonlySet<string>
   /** The path of the page, to mark its link. */
@@ -52,30 +50,16 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
 ]
 
 const sideColumn = (frame: Frame): Html => {
-  const { account, place, prefix, projects = [] } = frame
+  const { account, place, prefix } = frame
   return html`<nav class="side" aria-label="Dashboard">
 <p class="brand"><a href="${prefix}">Laurel</a></p>
-${
-  place !== undefined &&
-  html`<p class="place ${place.environment}"><strong>${place.project.name}</strong> ${badge(place.environment)}</p>
-<ul>${placePages
-    .filter(([path]) => frame.placePages.has(path))
-    .map(([path, label]) => link(frame, `${placePath(prefix, place)}${path}`, label))}</ul>`
-}
-${
-  projects.length > 0 &&
-  html`<p class="heading" id="projects">Projects</p><ul aria-labelledby="projects">${projects.map(
-    ({ name }) => html`<li>${name}
-<ul>${(["sandbox", "production"] as const).map((environment) =>
-      link(frame, `${prefix}/${name}/${environment}`, environment),
-    )}</ul></li>`,
-  )}</ul>`
-}
-<ul>${link(frame, prefix, "Projects")}
+${place !== undefined && placeLinks(frame, place)}
+<p class="heading" id="server">Server</p>
+<ul aria-labelledby="server">${link(frame, prefix, "Projects")}
 ${
   account?.access.owner === true && [
     link(frame, `${prefix}/team`, "Team"),
-    link(frame, `${prefix}/log`, "Log"),
+    link(frame, `${prefix}/log`, "Audit log"),
   ]
 }
 ${link(frame, `${prefix}/account`, "Account")}
@@ -84,24 +68,39 @@ ${link(frame, `${prefix}/account`, "Account")}
 </nav>`
 }
 
+/** The pages of the environment, and the same page of the other one. */
+const placeLinks = (frame: Frame, place: Place): Html => {
+  const { path, prefix } = frame
+  const base = placePath(prefix, place)
+  const below = path.slice(base.length)
+  const same = frame.placePages.has(below) ? below : ""
+  const environment = place.environment === "sandbox" ? "production" : "sandbox"
+  const other = placePath(prefix, { ...place, environment })
+  return html`<p class="place"><strong>${place.project.name}</strong> ${badge(place.environment)}</p>
+<p class="place"><a href="${other}${same}">Switch to ${environment}</a></p>
+<ul>${placePages
+    .filter(([page]) => frame.placePages.has(page))
+    .map(([page, label]) => link(frame, `${base}${page}`, label))}</ul>`
+}
+
 /** An environment, told by its word and its mark, not by its colour alone. */
 export const badge = (environment: EnvironmentName): Html =>
   html`<span class="badge ${environment}">${environment}</span>`
 
 export const page = (frame: Frame, title: string, main: Content): Html => {
-  const { account, assets } = frame
+  const { account, assets, place } = frame
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${title} · Laurel</title>
+<title>${title}${place !== undefined && ` · ${place.project.name} ${place.environment}`} · Laurel</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="${assets.address("icon.svg")}">
 <link rel="stylesheet" href="${assets.address("dashboard.css")}">
 <script type="module" src="${assets.address("islands.js")}"></script>
 </head>
-<body${account === undefined && html` class="alone"`}>
+<body${account === undefined ? html` class="alone"` : place !== undefined && html` class="${place.environment}"`}>
 <a class="skip" href="#main">Skip to content</a>
 ${account !== undefined && sideColumn(frame)}
 <main id="main" tabindex="-1">
