@@ -41,9 +41,13 @@ export const accountLimits = {
   sessionConfirmedMs: 10 * 60_000,
   passwordCharactersMin: 12,
   passwordCharactersMax: 128,
-  /** Hashes of passwords at once, and how many more may wait, in a running process. */
+  /**
+   * Hashes of passwords at once; running and waiting ones of strangers; how many more may wait for people whom the server
+   * knows: by a session, a link, or a device that signed in before.
+   */
   passwordHashesConcurrentMax: 2,
   passwordHashesWaitingMax: 34,
+  passwordHashesOfKnownMax: 16,
   /** Failed sign-ins that cost nothing: with an account's address, and from a network address. */
   signInFailuresFreePerAccount: 5,
   signInFailuresFreePerAddress: 20,

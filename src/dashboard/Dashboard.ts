@@ -50,9 +50,17 @@ import {
 import { Site, type SiteOptions } from "./request/Site.ts"
 import { Assets } from "./view/Assets.ts"
 import { emptyForm, Form } from "./view/Forms.ts"
-import { type Content, html } from "./view/Html.ts"
+import { html } from "./view/Html.ts"
 import { type Frame, type Place, page, placePath } from "./view/Page.ts"
-import { about, pageReply, type Reply, redirect, withCookies } from "./view/Replies.ts"
+import {
+  about,
+  pageReply,
+  type Reply,
+  redirect,
+  refusedReply,
+  withCookies,
+  withRetryAfter,
+} from "./view/Replies.ts"
 
 export const routes: ReadonlyArray<Route> = [
   ...entranceRoutes,
@@ -130,18 +138,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
 
   const errorPage = (error: LaurelError, frame: Frame): Reply => {
     const { status, title } = errorKinds[error.code]
-    const reply = pageReply(
-      status,
-      page(
-        frame,
-        title,
-        html`<p>${error.detail}</p><p><a href="${prefix}">To the dashboard</a></p>`,
-      ),
-    )
-    const seconds = error.retryAfterSeconds
-    return seconds === undefined
-      ? reply
-      : { ...reply, headers: [...reply.headers, "Retry-After", String(seconds)] }
+    const main = html`<p>${error.detail}</p><p><a href="${prefix}">To the dashboard</a></p>`
+    return withRetryAfter(pageReply(status, page(frame, title, main)), error)
   }
   const alone = (path: string): Frame => ({ prefix, assets, placePages: placePages.viewer, path })
 
@@ -184,8 +182,10 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
         address: request.address,
         device: site.cookie(request, "device"),
       },
-      show: (title: string, main: Content, status = 200) =>
-        pageReply(status, page(frame, title, main)),
+      show: (title, main, outcome = 200) =>
+        typeof outcome === "number"
+          ? pageReply(outcome, page(frame, title, main))
+          : refusedReply(outcome, page(frame, title, main)),
       signedIn: (reply, { account, device, session }) =>
         withCookies(about(reply, { account }), [
           site.setCookie("session", session, limits.sessionMs / 1_000),

@@ -28,24 +28,29 @@ export interface Checked {
   readonly rehashed?: string
 }
 
+/** Whom a hash is for: strangers leave room for people whom the server knows. */
+export type Asking = "known" | "stranger"
+
 export class Passwords {
   readonly #running = Semaphore.makeUnsafe(limits.passwordHashesConcurrentMax)
   #waiting = 0
   /** The hash of nobody's password: checked where there is no account, so that the answer takes as long. */
   readonly #nobody = phcOf(cost, randomBytes(saltBytes), randomBytes(tagBytes))
 
-  /** The PHC string of a password. Fails with `overloaded` where too many hashes wait. */
+  /** The PHC string of a password, for somebody known. Fails with `overloaded` where too many hashes wait. */
   hash(password: string): Effect.Effect<string, LaurelError> {
     return Effect.suspend(() => {
       const salt = randomBytes(saltBytes)
-      return Effect.map(this.#derive(password, salt, cost), (tag) => phcOf(cost, salt, tag))
+      return Effect.map(this.#derive(password, salt, cost, "known"), (tag) =>
+        phcOf(cost, salt, tag),
+      )
     })
   }
 
   /** Whether `password` is the one of `phc`; costs the same where there is none. */
-  check(password: string, phc: string | null): Effect.Effect<Checked, LaurelError> {
+  check(password: string, phc: string | null, asking: Asking): Effect.Effect<Checked, LaurelError> {
     if (phc === null) {
-      return Effect.as(this.check(password, this.#nobody), { matches: false })
+      return Effect.as(this.check(password, this.#nobody, asking), { matches: false })
     }
     return Effect.gen({ self: this }, function* () {
       const [, memory, passes, parallelism, salt, tag] = phcPattern.exec(phc) ?? []
@@ -56,7 +61,7 @@ export class Passwords {
         parallelism: Number(parallelism),
       }
       const expected = Buffer.from(tag, "base64")
-      const derived = yield* this.#derive(password, Buffer.from(salt!, "base64"), kept)
+      const derived = yield* this.#derive(password, Buffer.from(salt!, "base64"), kept, asking)
       if (derived.length !== expected.length || !timingSafeEqual(derived, expected)) {
         return { matches: false }
       }
@@ -65,9 +70,15 @@ export class Passwords {
     })
   }
 
-  #derive(password: string, nonce: Buffer, parameters: Cost): Effect.Effect<Buffer, LaurelError> {
+  #derive(
+    password: string,
+    nonce: Buffer,
+    parameters: Cost,
+    asking: Asking,
+  ): Effect.Effect<Buffer, LaurelError> {
     return Effect.suspend(() => {
-      if (this.#waiting >= limits.passwordHashesWaitingMax) {
+      const reserved = asking === "known" ? limits.passwordHashesOfKnownMax : 0
+      if (this.#waiting >= limits.passwordHashesWaitingMax + reserved) {
         return Effect.fail(
           laurelError("overloaded", "Too many people are signing in. Try again in a second.", {
             retryAfterSeconds: 1,

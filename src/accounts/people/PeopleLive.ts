@@ -20,7 +20,7 @@ import { limits } from "../../Limits.ts"
 import { hashSecretOf } from "../hashSecret.ts"
 import { makeId } from "../makeId.ts"
 import { linkNotFound, makePasskeyFlows } from "./PasskeyFlows.ts"
-import { Passwords, passwordFaults } from "./Passwords.ts"
+import { type Asking, Passwords, passwordFaults } from "./Passwords.ts"
 import { type Acceptance, GuessingWatch, People, type SignedIn, type Visitor } from "./People.ts"
 import { networkOf, Throttle } from "./Throttle.ts"
 import { deviceOf, hashToken, makeDeviceToken, makeToken } from "./Tokens.ts"
@@ -68,7 +68,7 @@ export const make = Effect.gen(function* () {
     email: string,
     account: Account | undefined,
     visitor: Visitor,
-    check: Effect.Effect<A | undefined, LaurelError>,
+    check: (asking: Asking) => Effect.Effect<A | undefined, LaurelError>,
   ): Effect.Effect<A, LaurelError> =>
     Effect.gen(function* () {
       const secret = yield* hashSecretOf(engine)
@@ -97,7 +97,8 @@ export const make = Effect.gen(function* () {
       const noFailure = Effect.sync(() => {
         for (const undo of takeBack) undo()
       })
-      const checked = yield* Effect.tapError(check, () => noFailure)
+      const asking = device === undefined ? "stranger" : "known"
+      const checked = yield* Effect.tapError(check(asking), () => noFailure)
       if (checked === undefined) {
         const { address } = visitor
         if (begunMs > 0) yield* watchGuessing({ account, address, pauseMs: begunMs })
@@ -108,10 +109,13 @@ export const make = Effect.gen(function* () {
       return checked
     })
 
-  const checkPassword = (account: Account | undefined, password: string) =>
-    Effect.map(passwords.check(password, account?.password ?? null), ({ matches, rehashed }) =>
-      account !== undefined && matches ? { account, rehashed } : undefined,
-    )
+  const checkPassword =
+    (account: Account | undefined, password: string, member?: "known") => (asking: Asking) =>
+      Effect.map(
+        passwords.check(password, account?.password ?? null, member ?? asking),
+        ({ matches, rehashed }) =>
+          account !== undefined && matches ? { account, rehashed } : undefined,
+      )
 
   const chosen = (password: string, email: string) =>
     Effect.gen(function* () {
@@ -211,7 +215,7 @@ export const make = Effect.gen(function* () {
       }),
     confirm: ({ account, session }, password, visitor) =>
       Effect.andThen(
-        throttled(account.email, account, visitor, checkPassword(account, password)),
+        throttled(account.email, account, visitor, checkPassword(account, password, "known")),
         ask({ kind: "confirmSession", sessionId: session.id }),
       ),
     passkeys: passkeyFlows,

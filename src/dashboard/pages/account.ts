@@ -87,7 +87,7 @@ ${
   sessions.length > 1 &&
   html`<form method="post" action="${prefix}/account/sessions/end-others"><p><button>End all others</button></p></form>`
 }`,
-    failed === undefined ? 200 : 400,
+    failed?.error,
   )
 })
 
@@ -115,10 +115,9 @@ export const accountRoutes: ReadonlyArray<Route> = [
     return Effect.as(people.rename(member, change), back(visit))
   }),
   formRoute("password", "password", "account.change_password", (visit) => {
-    const { form, member, people, visitor } = visit
-    return Effect.map(people.changePassword(member, form.text("password"), visitor), (signedIn) =>
-      visit.signedIn(back(visit), signedIn),
-    )
+    const { form, member, people, request, visitor } = visit
+    const changed = people.changePassword(member, form.text("password"), visitor)
+    return Effect.map(request.aside(changed), (signedIn) => visit.signedIn(back(visit), signedIn))
   }),
   formRoute("passkeys", "passkeys", "passkey.add", (visit) => {
     const { form, member, people } = visit

@@ -113,7 +113,7 @@ ${textField({
 <button class="main">${button}</button>
 ${passkeyButton(visit, { kind: "create", label: passkeyLabel, options: `/${path}/passkey`, alone: true })}
 </form>`,
-    error === undefined ? 200 : 400,
+    error,
   )
 }
 
@@ -153,7 +153,7 @@ const linkRoutes = (linkPage: LinkPage): ReadonlyArray<Route> => [
         if (linkPage.path === "setup") return startOf(visit, signedIn)
         return Effect.succeed(linkPage.path === "reset" ? `${prefix}/account` : prefix)
       }
-      return accepted.pipe(
+      return visit.request.aside(accepted).pipe(
         Effect.flatMap((signedIn) =>
           Effect.map(nextFor(signedIn), (next) =>
             visit.signedIn(withProof(visit, redirect(next)), signedIn),
@@ -185,7 +185,7 @@ ${textField({ name: "password", label: "Password", type: "password", autocomplet
 ${passkeyButton(visit, { kind: "get", label: "Sign in with a passkey", options: "/sign-in/passkey" })}
 </form>
 <p class="hint">Locked out? An owner can make a reset link, and so can the command line: <code>laurel accounts reset-password EMAIL</code></p>`,
-    error === undefined ? 200 : error.code === "rate_limited" ? 429 : 400,
+    error,
   )
 }
 
@@ -208,7 +208,7 @@ ${
 ${passkeyButton(visit, { kind: "get", label: "Confirm with a passkey", options: "/confirm/passkey", main: password === null })}
 </form>`
 }`,
-    error === undefined ? 200 : 400,
+    error,
   )
 }
 
@@ -231,7 +231,7 @@ export const entranceRoutes: ReadonlyArray<Route> = [
       const signedIn = isByPasskey(visit)
         ? Effect.flatMap(passkeyOf(visit), (given) => people.passkeys.signIn(given, visitor))
         : people.signIn(form.text("email"), form.text("password"), visitor)
-      return signedIn.pipe(
+      return request.aside(signedIn).pipe(
         Effect.map((signedIn) => visit.signedIn(withProof(visit, redirect(next)), signedIn)),
         Effect.catch((error) => Effect.succeed(signInForm(visit, error))),
       )
@@ -262,7 +262,7 @@ export const entranceRoutes: ReadonlyArray<Route> = [
       const confirmed = isByPasskey(visit)
         ? Effect.flatMap(passkeyOf(visit), (given) => people.passkeys.confirm(member, given))
         : people.confirm(member, form.text("password"), visitor)
-      return confirmed.pipe(
+      return request.aside(confirmed).pipe(
         Effect.as(withProof(visit, redirect(next))),
         Effect.catch((error) => Effect.succeed(confirmForm(visit, error))),
       )

@@ -47,8 +47,11 @@ export interface Visit extends Services {
   readonly directory: DirectoryState
   /** The address of a file of `browser/`. */
   readonly asset: (name: string) => string
-  /** A page with this title and content, in the frame of the account. */
-  readonly show: (title: string, main: Content, status?: number) => Reply
+  /**
+   * A page with this title and content, in the frame of the account. `outcome` is its status, or the error for which a form
+   * was refused: 400, or the error's own status where it passes by itself.
+   */
+  readonly show: (title: string, main: Content, outcome?: number | LaurelError) => Reply
   /** Sets the cookies of somebody who signed in; the audit log names the account. */
   readonly signedIn: (reply: Reply, signedIn: SignedIn) => Reply
   readonly signedOut: (reply: Reply) => Reply

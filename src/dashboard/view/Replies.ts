@@ -1,4 +1,6 @@
 /** Replies of the dashboard, all with the same security headers. */
+
+import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import type { PlainReply } from "../../http/contract/Interpreter.ts"
 import type { Html } from "./Html.ts"
 
@@ -78,6 +80,20 @@ export const assetReply = (contentType: string, body: Buffer): Reply => ({
   body,
   headers: [...securityHeaders, "Cache-Control", "public, max-age=31536000, immutable"],
 })
+
+/** The page of a form that was refused: 400, or the error's own status where it passes by itself. */
+export const refusedReply = (error: LaurelError, page: Html): Reply => {
+  const status = error.retryAfterSeconds === undefined ? 400 : errorKinds[error.code].status
+  return withRetryAfter(pageReply(status, page), error)
+}
+
+/** Says when to try again, where the error says it. */
+export const withRetryAfter = (reply: Reply, error: LaurelError | undefined): Reply => {
+  const seconds = error?.retryAfterSeconds
+  return seconds === undefined
+    ? reply
+    : { ...reply, headers: [...reply.headers, "Retry-After", String(seconds)] }
+}
 
 export const withCookies = (reply: Reply, cookies: ReadonlyArray<string>): Reply => ({
   ...reply,

@@ -2,8 +2,7 @@
  * Pages for people beside the API, on the same address and under a path of their own. They have a few places of their
  * own in admission, so that somebody can look while the API is overloaded, and cannot take places from it.
  */
-import type { Effect } from "effect"
-import { type Cause, Result } from "effect"
+import { type Cause, Effect, Result } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
@@ -27,6 +26,11 @@ export interface PageRequest {
   /** The client's address (`ClientAddress`). */
   readonly address: string
   readonly requestId: string
+  /**
+   * Gives the request's place to others while `work` runs. For work with a bound of its own that waits, such as the check
+   * of a password: attempts to sign in would otherwise hold the places of everybody.
+   */
+  readonly aside: <A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>
 }
 
 export interface Pages {
@@ -93,6 +97,15 @@ export class PageRequests {
     }
   }
 
+  readonly #aside: PageRequest["aside"] = (work) =>
+    Effect.suspend(() => {
+      this.#running--
+      return Effect.ensuring(
+        work,
+        Effect.sync(() => this.#running++),
+      )
+    })
+
   #answer(exchange: Exchange, body: Buffer): void {
     if (this.#running >= limits.pagesConcurrentMax) {
       const detail = "Too many pages are being made. Try again in a second."
@@ -109,6 +122,7 @@ export class PageRequests {
       body,
       address: this.#owner.addressOf(request),
       requestId,
+      aside: this.#aside,
     })
     this.#owner.run(answer, requestId).addObserver((exit) => {
       this.#running--

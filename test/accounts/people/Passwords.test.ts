@@ -10,13 +10,17 @@ describe("A password", () => {
       const phc = yield* passwords.hash("correct horse battery")
       expect(phc).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[^$=]{22}\$[^$=]{43}$/)
       expect(yield* passwords.hash("correct horse battery")).not.toBe(phc)
-      expect(yield* passwords.check("correct horse battery", phc)).toEqual({ matches: true })
+      expect(yield* passwords.check("correct horse battery", phc, "stranger")).toEqual({
+        matches: true,
+      })
       for (const wrong of ["correct horse batterx", "", "correct horse battery "]) {
-        expect(yield* passwords.check(wrong, phc)).toEqual({ matches: false })
+        expect(yield* passwords.check(wrong, phc, "stranger")).toEqual({ matches: false })
       }
       // The same letters, composed otherwise.
       const accented = yield* passwords.hash("caf\u00e9 au lait noir")
-      expect(yield* passwords.check("cafe\u0301 au lait noir", accented)).toEqual({ matches: true })
+      expect(yield* passwords.check("cafe\u0301 au lait noir", accented, "stranger")).toEqual({
+        matches: true,
+      })
     }),
   )
 
@@ -25,10 +29,10 @@ describe("A password", () => {
       const passwords = new Passwords()
       // argon2id of "password" with the salt "somesaltsomesalt", m=64, t=1, p=1 (node:crypto).
       const cheap = yield* Effect.promise(() => cheapHash("password"))
-      const checked = yield* passwords.check("password", cheap)
+      const checked = yield* passwords.check("password", cheap, "stranger")
       expect(checked.matches).toBe(true)
       expect(checked.rehashed).toContain("$m=19456,t=2,p=1$")
-      expect(yield* passwords.check("passwort", cheap)).toEqual({ matches: false })
+      expect(yield* passwords.check("passwort", cheap, "stranger")).toEqual({ matches: false })
     }),
   )
 
@@ -36,22 +40,30 @@ describe("A password", () => {
     Effect.gen(function* () {
       const passwords = new Passwords()
       for (const phc of [null, "", "$argon2id$v=19$m=1", "$2b$10$abc"]) {
-        expect(yield* passwords.check("anything", phc)).toEqual({ matches: false })
+        expect(yield* passwords.check("anything", phc, "stranger")).toEqual({ matches: false })
       }
     }),
   )
 
   it.live(
-    `waits while others are hashed, and is refused behind ${limits.passwordHashesWaitingMax}`,
+    `waits while others are hashed: of strangers ${limits.passwordHashesWaitingMax}, of people who are known ${limits.passwordHashesOfKnownMax} more`,
     () =>
       Effect.gen(function* () {
         const passwords = new Passwords()
+        const cheap = yield* Effect.promise(() => cheapHash("x"))
+        const asStranger = passwords.check("wrong", cheap, "stranger")
+        const asKnown = passwords.check("wrong", cheap, "known")
         const fibers = yield* Effect.forEach(
           Array.from({ length: limits.passwordHashesWaitingMax }),
-          () => Effect.forkChild(passwords.hash("x"), { startImmediately: true }),
+          () => Effect.forkChild(asStranger, { startImmediately: true }),
         )
-        const refused = yield* Effect.flip(passwords.hash("x"))
-        expect(refused).toMatchObject({ code: "overloaded", retryAfterSeconds: 1 })
+        const tooMany = { code: "overloaded", retryAfterSeconds: 1 }
+        expect(yield* Effect.flip(asStranger)).toMatchObject(tooMany)
+        for (let count = 0; count < limits.passwordHashesOfKnownMax; count++) {
+          fibers.push(yield* Effect.forkChild(asKnown, { startImmediately: true }))
+        }
+        const refused = yield* Effect.flip(asKnown)
+        expect(refused).toMatchObject(tooMany)
         for (const fiber of fibers) yield* Fiber.join(fiber)
         yield* passwords.hash("x")
       }),
