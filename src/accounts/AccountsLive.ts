@@ -186,13 +186,22 @@ export const make = Effect.gen(function* () {
     return yield* created({ ...key, text })
   })
 
+  const listed = (keys: Array<ApiKey>): ReadonlyArray<KeyDetails> =>
+    keys
+      .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+      .map((key) => keyDetails(directory, key, uses.lastUsedAt(key), now()))
+
   const apiKeys = ApiKeys.of({
     create: (request, by = "operator") => change(create(request, by)),
-    list: Effect.sync(() =>
-      [...directory.keys.values()]
-        .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
-        .map((key) => keyDetails(directory, key, uses.lastUsedAt(key), now())),
-    ),
+    list: Effect.sync(() => listed([...directory.keys.values()])),
+    listOf: (projectId, environment) =>
+      Effect.sync(() =>
+        listed(
+          [...directory.keys.values()].filter(
+            (key) => key.projectId === projectId && key.environment === environment,
+          ),
+        ),
+      ),
     rotate: (keyId, overlap, by = "operator") => change(rotate(keyId, overlap, by)),
     revoke: (keyId, by = "operator") =>
       change(Effect.andThen(engine.askDirectory({ kind: "revokeKey", by, keyId }), refresh)),

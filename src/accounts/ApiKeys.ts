@@ -2,6 +2,7 @@
 import { Context, type Effect, Schema } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
 import {
+  type EnvironmentName,
   environmentNames,
   keyKinds,
   type RotationOverlap,
@@ -74,6 +75,11 @@ export class ApiKeys extends Context.Service<
     readonly create: (request: KeyRequest, by?: Asker) => Effect.Effect<CreatedKey, LaurelError>
     /** All keys, oldest first; of those revoked or expired only the latest `endedKeysMax`. */
     readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError>
+    /** The keys of one environment, oldest first. */
+    readonly listOf: (
+      projectId: string,
+      environment: EnvironmentName,
+    ) => Effect.Effect<ReadonlyArray<KeyDetails>>
     /** Creates a key like this one, which expires after the overlap; `key_not_found` unless it is in force. */
     readonly rotate: (
       keyId: string,

@@ -2,6 +2,7 @@
 import "effect/schema/SchemaJITCompiler/enable"
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import * as AccountsLive from "../../src/accounts/AccountsLive.ts"
+import type { AddressRanges } from "../../src/accounts/AddressRanges.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
 import { openAuditStore } from "../../src/accounts/audit/AuditStore.ts"
@@ -105,11 +106,12 @@ export interface DashboardTestOptions {
   /** How webhooks are sent, and where to; by default to no address of this machine. */
   readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
   readonly bounds?: Partial<ServerBounds>
+  readonly trustedProxies?: AddressRanges
 }
 
 export const startDashboard = async (
   site: Partial<SiteOptions> = {},
-  { bounds = {}, webhooks = {} }: DashboardTestOptions = {},
+  { bounds = {}, trustedProxies, webhooks = {} }: DashboardTestOptions = {},
 ): Promise<DashboardServer> => {
   const clock = new RunningClock("2026-11-22T10:00:00Z")
   const scope = Scope.makeUnsafe()
@@ -149,6 +151,7 @@ export const startDashboard = async (
     listenHttp({
       host: "127.0.0.1",
       port: 0,
+      trustedProxies,
       bounds: { overloadTurnMs: Number.POSITIVE_INFINITY, ...bounds },
       webhookUrls: { allowed: webhooks.allowed ?? new AllowedRanges([]), requireHttps: true },
     }).pipe(Effect.provideService(Readiness, readiness)),

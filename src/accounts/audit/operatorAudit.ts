@@ -43,6 +43,7 @@ export const auditedKeys = (
     )
   return {
     list: keys.list,
+    listOf: keys.listOf,
     create: (request, by) => created("key.create", keys.create(request, by), ""),
     rotate: (keyId, overlap, by) =>
       created("key.rotate", keys.rotate(keyId, overlap, by), `in place of ${keyId}, `),

@@ -1,13 +1,24 @@
-/** The API keys of one environment: create (the text is shown once), list, revoke. */
+/** The API keys of one environment: create and rotate (the text is shown once), list, revoke. */
 import { Effect } from "effect"
-import type { KeyDetails } from "../../accounts/ApiKeys.ts"
+import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
 import { includesRole, isConfirmed, roleIn } from "../../domain/accounts/Account.ts"
-import { scopes, tiers } from "../../domain/project/Directory.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import type { PlaceVisit, Route } from "../request/Route.ts"
-import { emptyForm, otherFaults, selectField } from "../view/Forms.ts"
-import { type Html, html } from "../view/Html.ts"
-import { alert, placePath, time } from "../view/Page.ts"
+import { rotationOverlaps, scopes, tiers } from "../../domain/project/Directory.ts"
+import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { orPage, type PlaceVisit, type Route } from "../request/Route.ts"
+import { boardRequest, commandsOf, commandTabs, eventRequest, newKey } from "../view/Commands.ts"
+import { confirmButton } from "../view/Dialogs.ts"
+import {
+  areaField,
+  emptyForm,
+  numberField,
+  refusal,
+  selectField,
+  textField,
+} from "../view/Forms.ts"
+import { type Content, type Html, html } from "../view/Html.ts"
+import { pager, table } from "../view/Lists.ts"
+import { time } from "../view/Page.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const path = "/:project/:environment/keys"
@@ -20,7 +31,7 @@ const scopeLabels = {
 const tierLabels = {
   free: "free: 100 requests a minute",
   pro: "pro: 1,000 requests a minute",
-  enterprise: "enterprise: no limit",
+  enterprise: "enterprise: a limit of its own, or none",
 } as const
 /** By days. */
 const expiries: ReadonlyArray<readonly [string, string]> = [
@@ -30,86 +41,222 @@ const expiries: ReadonlyArray<readonly [string, string]> = [
   ["90", "in 90 days"],
   ["365", "in a year"],
 ]
+const overlapLabels = {
+  "0": "at once",
+  "1h": "in an hour",
+  "24h": "in 24 hours",
+  "7d": "in 7 days",
+} as const
+
+const statusLabels = { in_force: "in force", expired: "expired", revoked: "revoked" } as const
+const filters = { in_force: "in force", ended: "expired or revoked", all: "all" } as const
 
 /** The keys of the environment, newest first. */
 const keysOf = ({ keys, place }: PlaceVisit) =>
-  Effect.map(keys.list, (all) =>
-    all
-      .filter(
-        ({ environment, project }) =>
-          project === place.project.name && environment === place.environment,
-      )
-      .reverse(),
+  Effect.map(keys.listOf(place.project.id, place.environment), (all) => [...all].reverse())
+
+/** The key that the path names. A key of another environment is none of this page's. */
+const ownKey = (visit: PlaceVisit): Effect.Effect<KeyDetails, LaurelError> =>
+  Effect.flatMap(keysOf(visit), (own) => {
+    const found = own.find(({ id }) => id === visit.params.key)
+    return found === undefined ? Effect.fail(keyNotFound) : Effect.succeed(found)
+  })
+
+const isoTime = (text: string | null): Html => time(text === null ? null : Date.parse(text))
+
+const usedFrom = ({ allowedCidrs, allowedOrigins }: KeyDetails): Content => {
+  const all = [...allowedOrigins, ...allowedCidrs]
+  return all.length === 0
+    ? "anywhere"
+    : all.map((one, index) => html`${index > 0 && html`<br>`}<code>${one}</code>`)
+}
+
+const nameOf = ({ hint, name }: KeyDetails): string => (name === "" ? `${hint}…` : name)
+
+/** What may be done with a key in force. */
+const actions = (visit: PlaceVisit, key: KeyDetails): Html => {
+  const { base, place } = visit
+  const which = `${nameOf(key)} of ${place.environment}`
+  return html`<div class="row">${
+    key.replacedBy === null &&
+    confirmButton({
+      id: `rotate-${key.id}`,
+      button: "Rotate",
+      confirm: "Rotate key",
+      keep: "Keep it",
+      title: `Rotate ${which}?`,
+      detail:
+        "A new key with the same properties is created and shown once. Both work until the old one expires; an earlier expiry stays.",
+      action: `${base}/keys/${key.id}/rotate`,
+      fields: html`<p><label>The old key expires <select name="overlap">${rotationOverlaps.map(
+        (overlap) =>
+          html`<option value="${overlap}"${overlap === "24h" && html` selected`}>${overlapLabels[overlap]}</option>`,
+      )}</select></label></p>`,
+      danger: false,
+    })
+  }
+${confirmButton({
+  id: `revoke-${key.id}`,
+  button: "Revoke",
+  confirm: "Revoke key",
+  keep: "Keep it",
+  title: `Revoke ${which}?`,
+  detail: "Requests with this key are refused at once. A revoked key cannot be brought back.",
+  action: `${base}/keys/${key.id}/revoke`,
+})}</div>`
+}
+
+const heads = ["Name", "Key", "Scope", "Rate limit", "May be used from", "Created by"]
+
+const keyRow = (visit: PlaceVisit, key: KeyDetails, mayChange: boolean): ReadonlyArray<Content> => [
+  key.name === "" ? html`<span class="hint">no name</span>` : key.name,
+  html`<code>${key.hint}…</code>`,
+  key.scope,
+  key.rateLimit === null ? "no limit" : `${key.rateLimit} a minute`,
+  usedFrom(key),
+  html`${key.createdBy === "operator" ? "command line" : key.createdBy} ${isoTime(key.createdAt)}`,
+  isoTime(key.lastUsedAt),
+  isoTime(key.expiresAt),
+  html`${statusLabels[key.status]}${key.replacedBy !== null && ", rotated"}`,
+  ...(mayChange ? [key.status === "in_force" && actions(visit, key)] : []),
+]
+
+/** The text of a key that was just created, and what can be done with it. */
+const createdSection = (origin: string, list: ReadonlyArray<KeyDetails>, text: string): Html => {
+  const reads = list.find(({ hint }) => text.startsWith(hint))?.scope === "read"
+  return html`<section aria-labelledby="created"><h2 id="created">Your new key</h2>
+<p>Copy it now: it is not shown again.</p>
+${newKey(text)}
+<p>${reads ? "Read the leaderboard:" : "Send an event:"}</p>
+${commandTabs(commandsOf(origin, text, reads ? boardRequest : eventRequest))}</section>`
+}
+
+const listSection = (visit: PlaceVisit, list: ReadonlyArray<KeyDetails>, mayChange: boolean) => {
+  const { place, request } = visit
+  if (list.length === 0) {
+    return html`<p>A key lets an app send events and read what they earned. There is none for ${place.environment} yet${
+      mayChange ? ": create the first one below." : "; an admin of the project can create one."
+    }</p>`
+  }
+  const asked = request.query.get("status") ?? ""
+  const status = Object.hasOwn(filters, asked) ? (asked as keyof typeof filters) : "in_force"
+  const found = list.filter(
+    (key) => status === "all" || (key.status === "in_force") === (status === "in_force"),
   )
+  const offset = Number(/^\d{1,6}$/.exec(request.query.get("offset") ?? "")?.[0] ?? 0)
+  const limit = limits.pageDefault
+  const shown = found.slice(offset, offset + limit)
+  const page = { total: found.length, limit, offset, hasMore: offset + limit < found.length }
+  return html`<form method="get" class="row">
+${selectField({ name: "status", label: "Status", value: status, options: Object.entries(filters) })}
+<div class="field"><button>Filter</button></div></form>
+${
+  shown.length === 0
+    ? html`<p>No key is ${filters[status]}${offset > 0 && " on this page"}.</p>`
+    : table(
+        "API keys",
+        [...heads, "Last used", "Expires", "Status", ...(mayChange ? ["Actions"] : [])],
+        shown.map((key) => keyRow(visit, key, mayChange)),
+      )
+}
+${pager(request.path, request.query, page)}`
+}
 
-const statusLabels = { in_force: "in force", expired: "expired", revoked: "revoked" } as const
+/** Faults of a list's items name the line that was typed. */
+const withLines = (faults: ReadonlyArray<Fault> | undefined, form: PlaceVisit["form"]) =>
+  faults?.map((fault) => {
+    const [, name, index] = /^\/(allowedOrigins|allowedCidrs)\/(\d+)$/.exec(fault.pointer) ?? []
+    const line = name === undefined ? undefined : form.lines(name)[Number(index)]
+    return line === undefined
+      ? fault
+      : { ...fault, detail: `“${line.slice(0, 60)}” ${fault.detail}` }
+  })
 
-const keyRow = (visit: PlaceVisit, key: KeyDetails, mayChange: boolean): Html => {
-  const dialog = `revoke-${key.id}`
-  return html`<tr>
-<td><code>${key.hint}…</code></td><td>${key.scope}</td>
-<td>${key.rateLimit === null ? "no limit" : `${key.rateLimit} a minute`}</td>
-<td>${time(Date.parse(key.createdAt))}</td>
-<td>${time(key.expiresAt === null ? null : Date.parse(key.expiresAt))}</td>
-<td>${statusLabels[key.status]}</td>
-<td>${
-    mayChange &&
-    key.status === "in_force" &&
-    html`<button class="danger" command="show-modal" commandfor="${dialog}">Revoke</button>
-<dialog id="${dialog}" aria-labelledby="${dialog}-title"><h2 id="${dialog}-title">Revoke ${key.hint}… of ${visit.place.environment}?</h2>
-<p>Requests with this key are refused at once. A revoked key cannot be brought back.</p>
-<div class="row"><button command="close" commandfor="${dialog}" autofocus>Keep it</button>
-<form method="post" action="${placePath(visit.prefix, visit.place)}/keys/${key.id}/revoke"><button class="danger">Revoke key</button></form></div></dialog>`
-  }</td></tr>`
+const fields = [
+  "name",
+  "scope",
+  "tier",
+  "rateLimit",
+  "expires",
+  "allowedOrigins.*",
+  "allowedCidrs.*",
+]
+
+const createForm = (visit: PlaceVisit, error: LaurelError | undefined): Html => {
+  const { base, form, member, now, place, prefix, request } = visit
+  const faults = withLines(error?.errors, form)
+  const mustConfirm = place.environment === "production" && !isConfirmed(member.session, now())
+  return html`<h2>Create key</h2>
+${
+  mustConfirm &&
+  html`<p class="hint">A key of production needs your password or a passkey: <a href="${prefix}/confirm?next=${encodeURIComponent(request.path)}">confirm that it is you</a> first.</p>`
+}
+<form method="post" action="${base}/keys">
+${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "What it is for, such as Backend. Without a name it is called after its scope.", faults })}
+${selectField({ name: "scope", label: "Scope", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults })}
+${selectField({ name: "tier", label: "Tier", options: tiers.map((one) => [one, tierLabels[one]]), value: form.text("tier") || "enterprise", faults })}
+${numberField({ name: "rateLimit", label: "Requests a minute", value: form.text("rateLimit"), hint: "For the enterprise tier only; empty for no limit.", faults })}
+${selectField({ name: "expires", label: "Expires", options: expiries, value: form.text("expires") || "never", faults })}
+${areaField({ name: "allowedOrigins", label: "Web pages that may use it", value: form.text("allowedOrigins"), hint: "Origins such as https://app.example:8443, one a line; empty for all.", code: true, below: true, faults })}
+${areaField({ name: "allowedCidrs", label: "Addresses that may use it", value: form.text("allowedCidrs"), hint: "Addresses or ranges such as 203.0.113.0/24, one a line; empty for all.", code: true, below: true, faults })}
+<button class="main">Create key</button></form>`
 }
 
 const keysPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   error?: LaurelError,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { form, member, once, place, prefix, request, show } = visit
+  const { member, once, origin, place, request, show } = visit
   const list = yield* keysOf(visit)
   const created = once.take(request.query.get("created"), member.session.id)
   const mayChange = includesRole(roleIn(member.account, place.project.id), "admin")
-  const fields = ["scope", "tier", "expires"]
   return show(
     `API keys of ${place.project.name}, ${place.environment}`,
-    html`
-${
-  created !== undefined &&
-  html`<section aria-labelledby="created"><h2 id="created">Your new key</h2>
-<p>Copy it now: it is not shown again.</p>
-<code class="secret" id="key" tabindex="0">${created}</code>
-<p><button data-copy="key" hidden>Copy</button></p>
-<p>Send an event:</p>
-<pre tabindex="0" role="region" aria-label="Command">curl -H "Authorization: Bearer ${created}" -H "Content-Type: application/json" \\
-  -d '{"userId":"ada","action":"LESSON_DONE"}' ${visit.origin}/v1/events</pre></section>`
-}
-${error !== undefined && error.errors === undefined && alert(error.detail)}
-${otherFaults(error?.errors, fields).map(alert)}
-${
-  list.length === 0
-    ? html`<p>A key lets an app send events and read what they earned. There is none for ${place.environment} yet.</p>`
-    : html`<div class="scroll" tabindex="0" role="region" aria-label="API keys"><table>
-<thead><tr><th scope="col">Key</th><th scope="col">Scope</th><th scope="col">Rate limit</th><th scope="col">Created</th><th scope="col">Expires</th><th scope="col">Status</th><th scope="col">Actions</th></tr></thead>
-<tbody>${list.slice(0, 100).map((key) => keyRow(visit, key, mayChange))}</tbody></table></div>`
-}
-${list.length > 100 && html`<p class="hint">The newest 100 of ${list.length} are shown.</p>`}
-${
-  mayChange &&
-  html`<h2>Create key</h2>
-<form method="post" action="${placePath(prefix, place)}/keys">
-${selectField({ name: "scope", label: "Scope", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults: error?.errors })}
-${selectField({ name: "tier", label: "Tier", options: tiers.map((one) => [one, tierLabels[one]]), value: form.text("tier") || "enterprise", faults: error?.errors })}
-${selectField({ name: "expires", label: "Expires", options: expiries, value: form.text("expires") || "never", faults: error?.errors })}
-<button class="main">Create key</button></form>`
-}`,
+    html`${created !== undefined && createdSection(origin, list, created)}
+${refusal(error, fields)}
+${listSection(visit, list, mayChange)}
+${mayChange && createForm(visit, error)}`,
     error === undefined ? 200 : 400,
   )
 })
 
 const chosen = <A extends string>(text: string, allowed: ReadonlyArray<A>): A | undefined =>
   allowed.find((one) => one === text)
+
+const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
+  const { form, keys, member, now, place } = visit
+  const scope = chosen(form.text("scope"), scopes)
+  const tier = chosen(form.text("tier"), tiers)
+  const expiry = expiries.find(([value]) => value === form.text("expires"))?.[0]
+  if (scope === undefined || tier === undefined || expiry === undefined) {
+    return Effect.fail(chooseOption)
+  }
+  const name = form.optional("name")
+  const rateLimit = form.number("rateLimit")
+  const wish = {
+    project: place.project.name,
+    environment: place.environment,
+    scope,
+    tier,
+    allowedOrigins: form.lines("allowedOrigins"),
+    allowedCidrs: form.lines("allowedCidrs"),
+    ...(name !== undefined && { name }),
+    // What is no number is out of range, too.
+    ...(rateLimit !== undefined && { rateLimit: Number(rateLimit) }),
+    ...(expiry !== "never" && {
+      expiresAt: new Date(now() + Number(expiry) * 86_400_000).toISOString(),
+    }),
+  }
+  return keys.create(wish, { sessionId: member.session.id })
+}
+
+/** Back to the page, which shows the text once. */
+const withText = ({ base, member, once }: PlaceVisit, { key }: CreatedKey): Reply =>
+  redirect(`${base}/keys?created=${once.keep(key, member.session.id)}`)
+
+/** The page with the reason of a refusal; what was typed for a new key stays only where that was refused. */
+const orKeysPage = (visit: PlaceVisit, answer: Effect.Effect<Reply, LaurelError>) =>
+  orPage(answer, (error) => keysPage(visit, error))
 
 export const keyRoutes: ReadonlyArray<Route> = [
   { method: "GET", path, access: "project", role: "viewer", answer: (visit) => keysPage(visit) },
@@ -119,38 +266,36 @@ export const keyRoutes: ReadonlyArray<Route> = [
     path,
     access: "project",
     role: "admin",
-    answer: (visit) => {
-      const { form, keys, member, now, once, place, prefix } = visit
-      const scope = chosen(form.text("scope"), scopes)
-      const tier = chosen(form.text("tier"), tiers)
-      const days = form.text("expires")
-      if (
-        scope === undefined ||
-        tier === undefined ||
-        !expiries.some(([value]) => value === days)
-      ) {
-        return keysPage(visit, laurelError("invalid_request", "Choose one of the options."))
-      }
-      if (place.environment === "production" && !isConfirmed(member.session, now())) {
-        return Effect.fail(confirmFirst)
-      }
-      const expiresAt = days === "never" ? undefined : now() + Number(days) * 86_400_000
-      return keys
-        .create({
-          project: place.project.name,
-          environment: place.environment,
-          scope,
-          tier,
-          ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt).toISOString() }),
-        })
-        .pipe(
-          Effect.map(({ id, key }) => {
-            const name = once.keep(key, member.session.id)
-            const shown = redirect(`${placePath(prefix, place)}/keys?created=${name}`)
-            return about(shown, { subject: id, detail: `${scope}, ${tier}` })
+    answer: (visit) =>
+      orKeysPage(
+        visit,
+        Effect.map(create(visit), (created) =>
+          about(withText(visit, created), {
+            subject: created.id,
+            detail: `${created.scope}, ${created.tier}`,
           }),
-          Effect.catch((error) => keysPage(visit, error)),
-        )
+        ),
+      ),
+  },
+  {
+    method: "POST",
+    action: "key.rotate",
+    path: `${path}/:key/rotate`,
+    access: "project",
+    role: "admin",
+    answer: (visit) => {
+      const overlap = chosen(visit.form.text("overlap"), rotationOverlaps)
+      const by = { sessionId: visit.member.session.id }
+      return orKeysPage(
+        { ...visit, form: emptyForm },
+        Effect.gen(function* () {
+          const { id } = yield* ownKey(visit)
+          if (overlap === undefined) return yield* Effect.fail(chooseOption)
+          const created = yield* visit.keys.rotate(id, overlap, by)
+          const detail = `in place of ${id}, ${created.scope}, ${created.tier}`
+          return about(withText(visit, created), { subject: created.id, detail })
+        }),
+      )
     },
   },
   {
@@ -160,16 +305,17 @@ export const keyRoutes: ReadonlyArray<Route> = [
     access: "project",
     role: "admin",
     answer: (visit) =>
-      Effect.gen(function* () {
-        const { keys, params, place, prefix } = visit
-        const own = yield* keysOf(visit)
-        // A key of another environment is none of this page's.
-        if (!own.some(({ id }) => id === params.key)) return yield* Effect.fail(keyNotFound)
-        yield* keys.revoke(params.key!)
-        return redirect(`${placePath(prefix, place)}/keys`)
-      }).pipe(Effect.catch((error) => keysPage({ ...visit, form: emptyForm }, error))),
+      orKeysPage(
+        { ...visit, form: emptyForm },
+        Effect.gen(function* () {
+          const { base, keys, member } = visit
+          const key = yield* ownKey(visit)
+          yield* keys.revoke(key.id, { sessionId: member.session.id })
+          return about(redirect(`${base}/keys`), { detail: key.scope })
+        }),
+      ),
   },
 ]
 
 const keyNotFound = laurelError("key_not_found", "No key in force has this id.")
-const confirmFirst = laurelError("confirmation_required", "Confirm with your password first.")
+const chooseOption = laurelError("invalid_request", "Choose one of the options.")

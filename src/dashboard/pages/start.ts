@@ -4,56 +4,18 @@ import type { SignedIn } from "../../accounts/people/People.ts"
 import { firstProjectName, projectNamed } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { PlaceVisit, Route, Visit } from "../request/Route.ts"
+import { commandBox, commandsOf, curl, eventRequest, newKey } from "../view/Commands.ts"
 import { type Html, html } from "../view/Html.ts"
 import type { Reply } from "../view/Replies.ts"
 import { liveSection, positionNow } from "./live.ts"
 
-interface Command {
-  readonly id: string
-  readonly label: string
-  readonly text: string
-}
-
-const rule = `{"action":"LESSON_DONE","reward":{"xp":50}}`
-const event = `{"userId":"ada","action":"LESSON_DONE"}`
-
-const curl = (origin: string, key: string, path: string, body: string): string =>
-  `curl -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" -d '${body}' ${origin}/v1/${path}`
-
-/** The same request as a command for a shell, in each language. */
-const eventCommands = (origin: string, key: string): ReadonlyArray<Command> => [
-  { id: "curl", label: "curl", text: curl(origin, key, "events", event) },
-  {
-    id: "javascript",
-    label: "JavaScript",
-    text: `node -e 'fetch("${origin}/v1/events", {
-  method: "POST",
-  headers: { Authorization: "Bearer ${key}", "Content-Type": "application/json" },
-  body: JSON.stringify({ userId: "ada", action: "LESSON_DONE" }),
-}).then((reply) => reply.json()).then(console.log)'`,
-  },
-  {
-    id: "python",
-    label: "Python",
-    text: `python3 -c 'import json, urllib.request as http
-request = http.Request("${origin}/v1/events",
-  headers={"Authorization": "Bearer ${key}", "Content-Type": "application/json"},
-  data=json.dumps({"userId": "ada", "action": "LESSON_DONE"}).encode())
-print(http.urlopen(request).read().decode())'`,
-  },
-]
-
-const commandBox = ({ id, label, text }: Command): Html =>
-  html`<h3 id="${id}-label">${label}</h3>
-<pre id="${id}" tabindex="0" role="region" aria-labelledby="${id}-label">${text}</pre>
-<p><button type="button" data-copy="${id}" aria-label="Copy ${label}" hidden>Copy</button></p>`
+const ruleRequest = { path: "rules", body: `{"action":"LESSON_DONE","reward":{"xp":50}}` }
 
 const keyPart = (base: string, key: string | undefined): Html =>
   key === undefined
     ? html`<p>The commands need an API key in place of <code>$KEY</code>. A key is shown only once, when it is created: <a href="${base}/keys">create another one</a>.</p>`
     : html`<p>Copy this key of the sandbox now: it is not shown again. Whoever has it can change everything in this environment.</p>
-<code class="secret" id="key" tabindex="0">${key}</code>
-<p><button type="button" data-copy="key" aria-label="Copy the key" hidden>Copy</button></p>`
+${newKey(key)}`
 
 const startPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
@@ -74,10 +36,10 @@ const startPage = Effect.fnUntraced(function* (
 ${keyPart(base, key)}
 <h2>2. Say what earns xp</h2>
 <p>A rule gives users xp for an action.</p>
-${commandBox({ id: "rule", label: "Create a rule with curl", text: curl(origin, text, "rules", rule) })}
+${commandBox({ id: "rule", label: "Create a rule with curl", text: curl(origin, text, ruleRequest) })}
 <h2>3. Send an event</h2>
 <p>Your app says what a user did. Any one of these commands does.</p>
-${eventCommands(origin, text).map(commandBox)}
+${commandsOf(origin, text, eventRequest).map(commandBox)}
 <h2>4. See what it earned</h2>
 ${
   total > 0
