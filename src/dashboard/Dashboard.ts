@@ -23,6 +23,7 @@ import type { MakePages, PageRequest, Pages } from "../http/pages/Pages.ts"
 import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
+import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
 import { keyRoutes } from "./pages/keys.ts"
@@ -69,6 +70,7 @@ export const routes: ReadonlyArray<Route> = [
   ...teamRoutes,
   ...keyRoutes,
   ...ruleRoutes,
+  ...questRoutes,
   ...logRoutes,
   ...projectRoutes,
   ...overviewRoutes,

@@ -8,7 +8,12 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { includesRole, roleIn } from "../../../domain/accounts/Account.ts"
-import { errorKinds, type Fault, type LaurelError } from "../../../domain/values/Errors.ts"
+import {
+  errorKinds,
+  type Fault,
+  invalidRequest,
+  type LaurelError,
+} from "../../../domain/values/Errors.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
 import { type Form, formOf, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
@@ -56,6 +61,8 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly actionOf: (form: Form) => string
   /** The definition that the form describes, for the schema to check. */
   readonly draftOf: (form: Form) => unknown
+  /** The faults of a change that the schema cannot see. */
+  readonly changeFaults?: (form: Form, current: Definition) => ReadonlyArray<Fault>
   /** The change of `current` to what the form describes. */
   readonly patchOf: (form: Form, current: Definition) => unknown
   /** Whether the definition can change at all. */
@@ -276,13 +283,13 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
         if (before !== "" && before !== definition.updatedAt) {
           return yield* formPage(visit, { form, changed: now }, definition)
         }
-        const { id } = definition
-        return yield* saved(
-          visit,
-          form,
-          (whole) => editor.update(visit, id, editor.patchOf(whole, definition)),
-          definition,
-        )
+        const change = (whole: Form) => {
+          const faults = editor.changeFaults?.(whole, definition) ?? []
+          return faults.length > 0
+            ? Effect.fail(invalidRequest(faults))
+            : editor.update(visit, definition.id, editor.patchOf(whole, definition))
+        }
+        return yield* saved(visit, form, change, definition)
       }),
     },
     {
@@ -300,23 +307,6 @@ const textsOf = <Definition extends Shown, Choices>(
   editor: Editor<Definition, Choices>,
   definition: Definition | undefined,
 ): Texts => (definition === undefined ? new Map() : editor.textsOf(definition))
-
-/** A form of one button, which changes a definition at once. */
-export const actionForm = (action: string, label: string, name: string): Html =>
-  html`<form method="post" action="${action}"><button aria-label="${label} ${name}">${label}</button></form>`
-
-/** A page that says why a button did nothing, with the way back. */
-export const failedPage = (
-  visit: PlaceVisit,
-  title: string,
-  path: string,
-  error: LaurelError,
-): Reply =>
-  visit.show(
-    title,
-    html`${refusal(error, [])}<p><a href="${visit.base}${path}">Back</a></p>`,
-    errorKinds[error.code].status,
-  )
 
 /** Members with `null` are left out: a new definition has its defaults there. */
 export const withoutNulls = (members: Readonly<Record<string, unknown>>): Record<string, unknown> =>

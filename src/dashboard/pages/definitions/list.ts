@@ -1,8 +1,12 @@
 /** A list of definitions: a table, its pages, and the way to the form of a new one. */
-import type { PlaceVisit } from "../../request/Route.ts"
-import { type Content, html } from "../../view/Html.ts"
+import { Effect } from "effect"
+import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
+import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { refusal } from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
 import { type ListPage, pager, table } from "../../view/Lists.ts"
-import type { Reply } from "../../view/Replies.ts"
+import { type Reply, redirect } from "../../view/Replies.ts"
 import { mayChange } from "./editor.ts"
 
 /** The members of the address that say which page of a list is asked for. */
@@ -36,3 +40,55 @@ ${rows.length === 0 ? html`<p>${empty}</p>` : table(title, heads, rows)}
 ${pager(`${base}${path}`, request.query, page)}`,
   )
 }
+
+/** A form of one button, which changes a definition at once. `name` tells it apart for screen readers. */
+export const actionForm = (action: string, label: string, name: string): Html =>
+  html`<form method="post" action="${action}"><button aria-label="${label} ${name}">${label}</button></form>`
+
+export interface Action {
+  /** Of the definition that the address names, such as `rule`. */
+  readonly noun: Lowercase<string>
+  readonly verb: Lowercase<string>
+  /** The list, such as `/rules`. */
+  readonly path: string
+  readonly change: (visit: PlaceVisit, id: string) => Effect.Effect<unknown, LaurelError>
+  /** The page that follows; the list, if not given. */
+  readonly next?: (visit: PlaceVisit, id: string) => string
+}
+
+/** A button: what it does to a definition, then the next page. */
+export const actionRoute = ({ change, next, noun, path, verb }: Action): Route => ({
+  method: "POST",
+  path: `/:project/:environment${path}/:${noun}/${verb}`,
+  action: `${noun}.${verb}` satisfies AuditAction,
+  access: "project",
+  role: "admin",
+  answer: (visit) => {
+    const id = visit.params[noun]!
+    const list = `${visit.base}${path}`
+    return change(visit, id).pipe(
+      Effect.as(redirect(next === undefined ? list : next(visit, id))),
+      Effect.catch((error) =>
+        Effect.succeed(
+          visit.show(
+            "Nothing was changed",
+            html`${refusal(error, [])}<p><a href="${list}">Back to the list</a></p>`,
+            errorKinds[error.code].status,
+          ),
+        ),
+      ),
+    )
+  },
+})
+
+/** The route of a list. */
+export const listRoute = (
+  path: string,
+  answer: (visit: PlaceVisit) => Effect.Effect<Reply, LaurelError>,
+): Route => ({
+  method: "GET",
+  path: `/:project/:environment${path}`,
+  access: "project",
+  role: "viewer",
+  answer,
+})

@@ -16,7 +16,6 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { time } from "../../view/Page.ts"
-import { redirect } from "../../view/Replies.ts"
 import {
   conditionFields,
   conditionNames,
@@ -24,16 +23,8 @@ import {
   conditionTexts,
   conditionWords,
 } from "./conditions.ts"
-import {
-  actionForm,
-  type Draft,
-  type Editor,
-  editorRoutes,
-  failedPage,
-  mayChange,
-  withoutNulls,
-} from "./editor.ts"
-import { listPage, listQuery } from "./list.ts"
+import { type Draft, type Editor, editorRoutes, mayChange, withoutNulls } from "./editor.ts"
+import { type Action, actionForm, actionRoute, listPage, listQuery, listRoute } from "./list.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -224,36 +215,16 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   })
 })
 
-/** A button of the list: what it does to the rule that the path names, then the list. */
-const action = (
-  name: "delete" | "enable" | "pause",
-  change: (visit: PlaceVisit, id: string) => Effect.Effect<unknown, LaurelError>,
-): Route => ({
-  method: "POST",
-  path: `/:project/:environment${path}/:rule/${name}`,
-  action: `rule.${name}`,
-  access: "project",
-  role: "admin",
-  answer: (visit) =>
-    change(visit, visit.params.rule!).pipe(
-      Effect.as(redirect(`${visit.base}${path}`)),
-      Effect.catch((error) => Effect.succeed(failedPage(visit, "Rules", path, error))),
-    ),
-})
-
 const enable =
   (enabled: boolean) =>
   (visit: PlaceVisit, id: string): Effect.Effect<unknown, LaurelError> =>
     visit.ask("rules.update", { params: { id }, payload: { enabled } })
 
+const action = (verb: Lowercase<string>, change: Action["change"]) =>
+  actionRoute({ noun: "rule", verb, path, change })
+
 export const ruleRoutes: ReadonlyArray<Route> = [
-  {
-    method: "GET",
-    path: `/:project/:environment${path}`,
-    access: "project",
-    role: "viewer",
-    answer: list,
-  },
+  listRoute(path, list),
   ...editorRoutes(ruleEditor),
   action("pause", enable(false)),
   action("enable", enable(true)),

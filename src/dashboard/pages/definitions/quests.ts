@@ -1,0 +1,314 @@
+/** The quests of an environment. */
+import { Effect } from "effect"
+import { questRecurrences, questStatuses } from "../../../domain/project/Quest.ts"
+import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import { limits } from "../../../Limits.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { confirmButton } from "../../view/Dialogs.ts"
+import {
+  areaField,
+  type Form,
+  group,
+  jsonField,
+  jsonOf,
+  numberField,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { withQuery } from "../../view/Lists.ts"
+import { time } from "../../view/Page.ts"
+import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
+import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
+import { type Draft, type Editor, editorRoutes, mayChange, withoutNulls } from "./editor.ts"
+import { type Action, actionForm, actionRoute, listPage, listQuery, listRoute } from "./list.ts"
+import { hasNewNull, metadataPatch } from "./metadataPatch.ts"
+import {
+  type BadgeChoices,
+  badgeChoices,
+  rewardFields,
+  rewardNames,
+  rewardOf,
+  rewardTexts,
+  rewardWords,
+} from "./rewards.ts"
+
+type Quest = BodyOf<"quests.update"> & Partial<Pick<BodyOf<"quests.get">, "counts">>
+
+const path = "/quests"
+const stepRowsMax = limits.questStepsMax + 1
+
+const textsOf = (quest: Quest) =>
+  new Map([
+    ["title", quest.title],
+    ["description", quest.description ?? ""],
+    ...rewardTexts(quest.reward),
+    ...quest.steps.flatMap(({ action, key, target, where }, index) => {
+      const row = `steps.${index}`
+      return [
+        [`${row}.key`, key],
+        [`${row}.action`, action],
+        [`${row}.target`, String(target)],
+        ...conditionTexts(`${row}.where`, where),
+      ] as const
+    }),
+    ["startsAt", quest.startsAt ?? ""],
+    ["endsAt", quest.endsAt ?? ""],
+    ["recurrence", quest.recurrence],
+    ["prerequisites", quest.prerequisites.join("\n")],
+    [
+      "metadata",
+      Object.keys(quest.metadata).length === 0 ? "" : JSON.stringify(quest.metadata, null, 2),
+    ],
+  ])
+
+const stepsOf = (form: Form) =>
+  form.indices("steps", stepRowsMax).map((index) => {
+    const row = `steps.${index}`
+    return {
+      key: form.text(`${row}.key`),
+      action: form.text(`${row}.action`),
+      where: conditionsOf(form, `${row}.where`),
+      target: form.number(`${row}.target`) ?? null,
+    }
+  })
+
+const membersOf = (form: Form) => ({
+  title: form.text("title"),
+  description: form.text("description") || null,
+  steps: stepsOf(form),
+  startsAt: form.text("startsAt") || null,
+  endsAt: form.text("endsAt") || null,
+  recurrence: form.text("recurrence") || "none",
+  prerequisites: form.lines("prerequisites"),
+})
+
+const draftOf = (form: Form) => ({
+  ...withoutNulls({ ...membersOf(form), status: form.optional("status") ?? null }),
+  reward: withoutNulls(rewardOf(form)),
+  metadata: jsonOf(form.text("metadata")),
+})
+
+const isMetadata = (value: unknown): value is Metadata =>
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  metadataFault(value) === undefined
+
+const patchOf = (form: Form, { metadata }: Quest) => {
+  const typed = jsonOf(form.text("metadata"))
+  return {
+    ...membersOf(form),
+    reward: rewardOf(form),
+    metadata:
+      typed === undefined ? null : isMetadata(typed) ? metadataPatch(metadata, typed) : typed,
+  }
+}
+
+const changeFaults = (form: Form, { metadata }: Quest) => {
+  const typed = jsonOf(form.text("metadata"))
+  const detail = "cannot get a null by a change: leave the member out instead"
+  return isMetadata(typed) && hasNewNull(metadata, typed)
+    ? [{ pointer: "/metadata", code: "invalid_value", detail }]
+    : []
+}
+
+const stepFields = (draft: Draft, row: string, place: number): Html => {
+  const { address, faults, form } = draft
+  return html`<fieldset><legend>Step ${place}</legend><div class="row fields">
+${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), faults })}
+${textField({ name: `${row}.action`, label: "Action", value: form.text(`${row}.action`), faults })}
+${numberField({ name: `${row}.target`, label: "Events", value: form.text(`${row}.target`), faults })}
+${removeButton(row, `step ${place}`, address)}</div>
+${conditionFields(draft, `${row}.where`)}</fieldset>`
+}
+
+const stepsGroup = (draft: Draft): Html => {
+  const { address, faults, form } = draft
+  return group({ legend: "Steps", name: "steps", faults }, [
+    html`<p class="hint">The quest completes with its last step. Without steps, your app completes it by the event <code>QUEST_COMPLETE</code>. Users keep their count as long as the key of a step stays.</p>`,
+    form
+      .indices("steps", stepRowsMax)
+      .map((index, place) => stepFields(draft, `steps.${index}`, place + 1)),
+    rowCount(form, "steps") < limits.questStepsMax && addButton("steps", "Add step", address),
+  ])
+}
+
+const fields = (draft: Draft, badges: BadgeChoices, isNew: boolean): Content => {
+  const { faults, form } = draft
+  const text = (name: string, label: string, hint?: Content) =>
+    textField({ name, label, value: form.text(name), faults, ...(hint !== undefined && { hint }) })
+  return [
+    textField({ name: "title", label: "Title", value: form.text("title"), required: true, faults }),
+    areaField({
+      name: "description",
+      label: "Description",
+      value: form.text("description"),
+      rows: 2,
+      faults,
+    }),
+    isNew &&
+      selectField({
+        name: "status",
+        label: "Status",
+        value: form.text("status"),
+        options: [
+          ["active", "active: users see it from its start on"],
+          ["draft", "draft: users do not see it"],
+        ],
+        faults,
+      }),
+    rewardFields(draft, badges),
+    stepsGroup(draft),
+    text(
+      "startsAt",
+      "Start",
+      html`With a zone, such as <code>2026-12-01T09:00:00Z</code>. At once, if empty.`,
+    ),
+    text("endsAt", "End", "Unfinished progress expires then. Never, if empty."),
+    selectField({
+      name: "recurrence",
+      label: "Repeats",
+      value: form.text("recurrence"),
+      options: questRecurrences.map((one) => [one, one === "none" ? "never" : one]),
+      hint: "It restarts with each period of the project's time zone.",
+      faults,
+    }),
+    areaField({
+      name: "prerequisites",
+      label: "Prerequisites",
+      value: form.text("prerequisites"),
+      rows: 2,
+      hint: "Ids of quests that a user must complete before, one a line.",
+      faults,
+      below: true,
+    }),
+    jsonField({
+      name: "metadata",
+      label: "Metadata",
+      value: form.text("metadata"),
+      hint: "A JSON object for your app.",
+      faults,
+    }),
+  ]
+}
+
+const names = (form: Form) => [
+  "title",
+  "description",
+  "status",
+  ...rewardNames,
+  "steps",
+  ...form.indices("steps", stepRowsMax).flatMap((index) => {
+    const row = `steps.${index}`
+    return [`${row}.key`, `${row}.action`, `${row}.target`, ...conditionNames(form, `${row}.where`)]
+  }),
+  "startsAt",
+  "endsAt",
+  "recurrence",
+  "prerequisites.*",
+  "metadata.*",
+]
+
+const buttons = (visit: PlaceVisit, { id, status, title }: Quest): Content => {
+  if (status === "archived") return undefined
+  const own = `${visit.base}${path}/${id}`
+  return [
+    status === "draft" && actionForm(`${own}/publish`, "Publish", title),
+    status === "active" && actionForm(`${own}/pause`, "Pause", title),
+    status === "paused" && actionForm(`${own}/resume`, "Resume", title),
+    confirmButton({
+      id: `archive-${id}`,
+      button: "Archive",
+      confirm: "Archive quest",
+      keep: "Keep it",
+      title: `Archive ${title} in ${visit.place.environment}?`,
+      detail:
+        "Nobody can begin or complete it any more, and unfinished progress expires. Users who completed it keep its reward. It cannot be undone.",
+      action: `${own}/archive`,
+    }),
+  ]
+}
+
+export const questEditor: Editor<Quest, BadgeChoices> = {
+  noun: "quest",
+  path,
+  titleOf: ({ title }) => title,
+  find: (visit, id) => visit.ask("quests.get", { params: { id } }),
+  create: (visit, payload, idempotencyKey) =>
+    visit.ask("quests.create", { payload, idempotencyKey }),
+  update: (visit, id, payload) => visit.ask("quests.update", { params: { id }, payload }),
+  choices: badgeChoices,
+  blank: new Map(),
+  textsOf,
+  preset: ["op"],
+  fields,
+  names,
+  actionOf: (form) => form.text("steps.0.action") || "QUEST_COMPLETE",
+  draftOf,
+  changeFaults,
+  patchOf,
+  canChange: ({ status }) => status !== "archived",
+  above: (visit, quest, allowed) =>
+    Effect.succeed(
+      html`<div class="row"><span>${quest.status}, ${quest.counts?.inProgress ?? 0} users in progress, ${quest.counts?.completed ?? 0} completed, changed ${time(Date.parse(quest.updatedAt))}</span>${allowed && buttons(visit, quest)}</div>`,
+    ),
+}
+
+const statusLinks = (visit: PlaceVisit): Html => {
+  const { query } = visit.request
+  const chosen = query.get("status") ?? ""
+  return html`<nav class="row" aria-label="Status">${["", ...questStatuses].map(
+    (status) =>
+      html`<a href="${withQuery(`${visit.base}${path}`, query, { status, offset: undefined })}"${
+        chosen === status && html` aria-current="true"`
+      }>${status || "not archived"}</a>`,
+  )}</nav>`
+}
+
+const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
+  const allowed = mayChange(visit)
+  const status = visit.request.query.get("status") ?? undefined
+  const page = yield* visit.ask("quests.list", { query: { ...listQuery(visit), status } })
+  const badges = yield* badgeChoices(visit)
+  return listPage(visit, {
+    title: "Quests",
+    path,
+    empty:
+      status === undefined
+        ? "A quest is a goal of several steps, such as three lessons with 90 points, with a reward for completing it."
+        : "No quest has this status.",
+    create: "Create quest",
+    page,
+    above: statusLinks(visit),
+    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Start", "End", "Actions"],
+    rows: page.quests.map((quest) => [
+      html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a>`,
+      quest.status,
+      quest.steps.map(({ action, target }) => `${target} × ${action}`).join(", "),
+      rewardWords(quest.reward, badges),
+      quest.recurrence === "none" ? "never" : quest.recurrence,
+      quest.startsAt !== null && time(Date.parse(quest.startsAt)),
+      quest.endsAt !== null && time(Date.parse(quest.endsAt)),
+      allowed && html`<div class="row">${buttons(visit, quest)}</div>`,
+    ]),
+  })
+})
+
+const become =
+  (status: "active" | "paused"): Action["change"] =>
+  (visit, id) =>
+    visit.ask("quests.update", { params: { id }, payload: { status } })
+
+const action = (verb: Lowercase<string>, change: Action["change"]) =>
+  actionRoute({ noun: "quest", verb, path, change })
+
+export const questRoutes: ReadonlyArray<Route> = [
+  listRoute(path, list),
+  ...editorRoutes(questEditor),
+  action("publish", become("active")),
+  action("pause", become("paused")),
+  action("resume", become("active")),
+  action("archive", (visit, id) => visit.ask("quests.delete", { params: { id } })),
+]

@@ -1,0 +1,51 @@
+/** Definitions of every kind, made by the API, and saved as their form shows them. */
+import { expect } from "vitest"
+import { SchemaValues } from "../../../http/fuzz/SchemaValues.ts"
+import { randomOf } from "../../../http/random.ts"
+import { fieldsOf } from "../pageForm.ts"
+import { base, type Json, type World } from "./world.ts"
+
+/** Texts that a value of a condition may have, which look like something else or are hard to type. */
+const texts = ['"42"', "42", "null", " a ", "", "a\nb", "[1]", '{"a":1}', "1e999", "<b>", "\r\n"]
+
+export interface RoundTrip {
+  /** A schema of the contract, such as `NewRule`, and the list of such definitions, such as `rules`. */
+  readonly schema: string
+  readonly list: string
+  readonly count: number
+  readonly known?: ReadonlyMap<string, ReadonlyArray<string>>
+  /** Changes a generated body. */
+  readonly edit?: (body: Json) => void
+}
+
+const conditionsIn = ({ criteria, steps = [], where }: Json): ReadonlyArray<Json> =>
+  [{ where }, ...steps, criteria ?? {}].flatMap((part: Json) => part.where ?? [])
+
+/** Makes `count` definitions, saves each unchanged by its form, and expects them to be as they were. */
+export const roundTrip = async (
+  { api, owner }: World,
+  { count, edit = () => {}, known = new Map(), list, schema }: RoundTrip,
+): Promise<void> => {
+  const { json: document } = await api("GET", "/openapi.json")
+  const values = new SchemaValues(document, randomOf(7), known)
+  const untimely = (shown: Json) => ({ ...shown, updatedAt: "", counts: undefined })
+  let made = 0
+  for (let tries = 0; tries < 12 * count && made < count; tries++) {
+    const body = values.valid({ $ref: `#/components/schemas/${schema}` })
+    for (const one of conditionsIn(body)) {
+      if (typeof one.value === "string" && values.below(2) === 0) one.value = values.pick(texts)
+    }
+    edit(body)
+    const created = await api("POST", `/v1/${list}`, body)
+    if (created.status !== 201) continue
+    made++
+    const { id } = created.json
+    const address = `${base}/${list}/${id}`
+    const fields = fieldsOf((await owner.get(address)).text, address)
+    const { status, text } = await owner.post(address, fields)
+    expect([status, text]).toEqual([303, expect.anything()])
+    const { json: after } = await api("GET", `/v1/${list}/${id}`)
+    expect(untimely(after)).toEqual(untimely(created.json))
+  }
+  expect(made).toBe(count)
+}
