@@ -61,9 +61,9 @@ describe("The page of the log", () => {
     expect(first!.slice(1, 6)).toEqual([
       "bea@example.com",
       "key.create",
-      `${id}  full, free`,
       "shop production",
       "127.0.0.1",
+      `${id} full, free`,
     ])
     expect(first![6]).toMatch(/^req_/)
   })
@@ -132,7 +132,7 @@ describe("The page of the log", () => {
       expect(text).toContain("&lt;b&gt;x&lt;/b&gt;&quot;&amp;&#39;@example.com")
       expect(text).not.toContain("<b>x")
       const removed = await first.get("/dashboard/log?action=account.remove")
-      expect(rowsOf(removed.text)[0]![3]).toContain("&lt;b&gt;x")
+      expect(rowsOf(removed.text)[0]![5]).toContain("&lt;b&gt;x")
     } finally {
       await fresh.stop()
     }
@@ -155,6 +155,20 @@ describe("The page of the log", () => {
     ])
     expect(next.text).not.toContain('rel="next"')
     expect(next.text).toContain(">Newest</a>")
+  })
+})
+
+describe("The log of an environment", () => {
+  it("has what was done to its project as a whole", async () => {
+    const { projects } = await run(server.engine.readDirectory)
+    const bank = [...projects.values()].find(({ name }) => name === "bank")!.id
+    const renamed = await owner.post(`/dashboard/projects/${bank}/rename`, { name: "savings" })
+    expect(renamed.status).toBe(303)
+    expect(await actionsAt(owner, "/dashboard/savings/sandbox/log")).toEqual([
+      "project.rename",
+      "key.create",
+    ])
+    expect(await actionsAt(owner, "/dashboard/savings/production/log")).toEqual(["project.rename"])
   })
 })
 

@@ -47,6 +47,7 @@ export interface AuditQuery {
   readonly by?: string | undefined
   readonly action?: string | undefined
   readonly projectId?: string | undefined
+  /** Entries of this environment, and of none. */
   readonly environment?: EnvironmentName | undefined
   /** From this time on, and before this one; epoch milliseconds. */
   readonly from?: number | undefined

@@ -27,10 +27,10 @@ export class EntryFilter {
   readonly #needles: ReadonlyArray<Buffer>
 
   constructor(query: AuditQuery) {
-    const { action, by, environment, projectId } = query
+    const { action, by, projectId } = query
     this.#query = query
     this.#by = by?.toLowerCase()
-    const texts = [action, this.#by, environment, projectId].filter((text) => text !== undefined)
+    const texts = [action, this.#by, projectId].filter((text) => text !== undefined)
     this.#needles = texts.map((text) => Buffer.from(JSON.stringify(text).slice(1, -1)))
   }
 
@@ -45,7 +45,9 @@ export class EntryFilter {
     return (
       (query.action === undefined || query.action === action) &&
       (query.projectId === undefined || query.projectId === projectId) &&
-      (query.environment === undefined || query.environment === environment) &&
+      (query.environment === undefined ||
+        environment === null ||
+        query.environment === environment) &&
       (this.#by === undefined || isBy(by, this.#by))
     )
   }

@@ -49,7 +49,7 @@ const askedFor = (asked: URLSearchParams, place: PlaceVisit["place"] | undefined
 const actorNames = {
   operator: "command line",
   server: "server",
-  visitor: "nobody signed in",
+  visitor: "a visitor",
 } as const
 
 /** Links to all that the same actor did. */
@@ -61,7 +61,8 @@ const actorCell = (actor: AuditActor, path: string, asked: URLSearchParams): Htm
 
 const subjectCell = ({ detail, subject }: AuditEntry, { directory }: MemberVisit): Html => {
   const email = directory.accounts.get(subject)?.email
-  return html`${subject !== "" && html`<code>${subject}</code>`} ${email} ${detail !== email && detail}`
+  const name = email ?? (subject !== "" && html`<code>${subject}</code>`)
+  return html`${name} ${detail !== email && detail}`
 }
 
 const whereCell = ({ environment, projectId }: AuditEntry, { directory }: MemberVisit) =>
@@ -76,12 +77,13 @@ const filters = (
   const value = (name: string) => request.query.get(name) ?? ""
   const projects = [...directory.projects.values()].map(({ id, name }) => [id, name] as const)
   return html`<form method="get" class="row">
-${textField({ name: "by", label: "Who", type: "search", value: value("by"), hint: "A part of the e-mail address" })}
+${textField({ name: "by", label: "Who", type: "search", value: value("by") })}
 ${selectField({ name: "action", label: "Action", value: value("action"), options: [["", "all"], ...actions.map((action) => [action, action] as const)] })}
 ${isOfAll && selectField({ name: "project", label: "Project", value: value("project"), options: [["", "all"], ...projects] })}
 ${textField({ name: "from", label: "From", type: "date", value: value("from"), faults })}
-${textField({ name: "to", label: "To", type: "date", value: value("to"), faults, hint: "Days of UTC" })}
-<div class="field"><button>Filter</button></div></form>`
+${textField({ name: "to", label: "To", type: "date", value: value("to"), faults })}
+<div class="field"><button>Filter</button></div></form>
+<p class="hint">Who: a part of an e-mail address. Days are of UTC.</p>`
 }
 
 const logPage = Effect.fnUntraced(function* (
@@ -93,14 +95,15 @@ const logPage = Effect.fnUntraced(function* (
   const { faults, hasFilter, query } = askedFor(asked, place)
   const { entries, next, searchedBackTo } = yield* audit.read(query)
   const isOfAll = place === undefined
-  const heads = ["Time", "Who", "Action", "On", ...(isOfAll ? ["Project"] : []), "From", "Request"]
+  const project = isOfAll ? ["Project"] : []
+  const heads = ["Time", "Who", "Action", ...project, "Address", "On", "Request"]
   const rows = entries.map((entry) => [
     time(entry.at),
     actorCell(entry.by, path, asked),
     html`<code>${entry.action}</code>`,
-    subjectCell(entry, visit),
     ...(isOfAll ? [whereCell(entry, visit)] : []),
     entry.address,
+    subjectCell(entry, visit),
     entry.requestId !== "" && html`<code>${entry.requestId}</code>`,
   ])
   return show(

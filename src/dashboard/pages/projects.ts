@@ -111,7 +111,8 @@ const formRoute = (
   answer: (visit) => {
     const { directory, form, params, prefix } = visit
     const detail = form.optional("name") ?? directory.projects.get(params.id!)?.name ?? ""
-    const changed = Effect.as(change(visit), about(redirect(prefix), { detail }))
+    const note = { detail, ...(params.id !== undefined && { projectId: params.id }) }
+    const changed = Effect.as(change(visit), about(redirect(prefix), note))
     return orPage(changed, (error) => projectsPage(visit, error))
   },
 })

@@ -33,7 +33,7 @@ export const audited = (
         by: account === undefined ? "visitor" : { id: account.id, email: account.email },
         subject: note.subject ?? subjectOf(params),
         detail: note.detail ?? "",
-        projectId: place?.project.id ?? null,
+        projectId: place?.project.id ?? note.projectId ?? null,
         environment: place?.environment ?? null,
       }
     },

@@ -42,6 +42,8 @@ export interface AuditNote {
   /** The id of what was acted on, and more about it, such as its name. Never a secret. */
   readonly subject?: string
   readonly detail?: string
+  /** The project that it belongs to, where the path does not name one. */
+  readonly projectId?: string
 }
 
 /** The reply with more for the audit log. */

@@ -233,6 +233,7 @@ describe("A page of the log", () => {
         ["d", { projectId: null, environment: null }],
         ["e", { environment: "production" }],
         ["f", { by: "operator" }],
+        ["g", { environment: null }],
       ]
       for (const [subject, more] of entries) {
         clock.now += 1_000
@@ -243,16 +244,16 @@ describe("A page of the log", () => {
         [{ by: "BOB@" }, "b"],
         [{ by: "operator" }, "f"],
         [{ action: "key.create" }, "c"],
-        [{ projectId: "prj_1" }, "fecba"],
-        [{ projectId: "prj_1", environment: "production" }, "e"],
-        [{ from: begin + 3_000 }, "fedc"],
+        [{ projectId: "prj_1" }, "gfecba"],
+        [{ projectId: "prj_1", environment: "production" }, "ge"],
+        [{ from: begin + 3_000 }, "gfedc"],
         [{ until: begin + 3_000 }, "ba"],
         [{ from: begin + 3_000, until: begin + 5_000 }, "dc"],
         [{ until: begin }, ""],
         [{ from: begin + 60_000 }, ""],
         [{ before: 3 }, "ba"],
         [{ before: 0 }, ""],
-        [{ before: 1_000 }, "fedcba"],
+        [{ before: 1_000 }, "gfedcba"],
       ] as const
       for (const [query, expected] of cases) {
         expect({ query, found: subjects(yield* log.read(query)).join("") }).toEqual({
