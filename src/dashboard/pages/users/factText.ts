@@ -37,7 +37,8 @@ const undone = (words: string, { shortfall, ...outcome }: FactOf<"event.revoked"
 const sourceText = ({ id, kind }: FactOf<"xp.earned">["source"], base: string): Content => {
   if (kind === "reward") return "by the reward"
   if (kind === "criteria") return "by its criteria"
-  return html`by <a href="${base}/${kind}s/${id}">${kind} <code>${id}</code></a>`
+  // Ids begin with the time, so their ends tell them apart.
+  return html`by <a href="${base}/${kind}s/${id}">${kind} <code>…${id?.slice(-6)}</code></a>`
 }
 
 /** One fact in words. `base` is the path of the environment's pages. */

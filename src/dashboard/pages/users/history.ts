@@ -4,7 +4,7 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
-import { isolated } from "../../view/Foreign.ts"
+import { textBox } from "../../view/Foreign.ts"
 import { selectField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { cursorPager, table } from "../../view/Lists.ts"
@@ -67,6 +67,19 @@ const groupsOf = (facts: ReadonlyArray<Fact>): ReadonlyArray<Group> => {
   return groups
 }
 
+const sums: ReadonlySet<string> = new Set([
+  "event.tracked",
+  "event.revoked",
+  "reward.granted",
+  "reward.revoked",
+])
+
+/** The facts of a record as they followed each other, after the sum of them. */
+const inOrder = (facts: ReadonlyArray<Fact>): ReadonlyArray<Fact> => [
+  ...facts.filter(({ kind }) => sums.has(kind)),
+  ...facts.filter(({ kind }) => !sums.has(kind)).toReversed(),
+]
+
 const historyTable = ({ page, path, visit }: HistoryView): Html => {
   const groups = groupsOf(page.facts)
   const metadata = new MetadataShare()
@@ -83,7 +96,7 @@ const historyTable = ({ page, path, visit }: HistoryView): Html => {
       html`${causeText(cause)}<br><span class="quiet">${causeDetails(cause, at)}</span>${
         cause.kind === "event" && metadata.show(cause)
       }`,
-      html`<ul class="plain">${facts.map(
+      html`<ul class="plain">${inOrder(facts).map(
         (fact) => html`<li title="${fact.kind}">${factText(fact, visit.base)}</li>`,
       )}</ul>`,
       id !== undefined && undone.has(id)
@@ -122,11 +135,11 @@ class MetadataShare {
   show({ eventId, metadata }: Extract<Cause, { readonly kind: "event" }>): Content {
     if (metadata === null) return undefined
     const text = JSON.stringify(metadata, null, 2)
-    const shown = text.slice(0, this.#left)
-    this.#left -= shown.length
-    return html`<details><summary>Metadata</summary><pre tabindex="0" role="region" aria-label="Metadata of ${eventId}">${isolated(shown)}</pre>${
-      shown.length < text.length &&
-      html`<p class="hint">Cut after ${shown.length} of ${text.length} characters. The export has the rest.</p>`
+    const shown = Math.min(text.length, this.#left)
+    this.#left -= shown
+    return html`<details><summary>Metadata</summary>${textBox(`Metadata of ${eventId}`, text, shown)}${
+      shown < text.length &&
+      html`<p class="hint">Cut after ${shown} of ${text.length} characters. The export has the rest.</p>`
     }</details>`
   }
 }

@@ -6,7 +6,7 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { noticeOf } from "../../request/notice.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
-import { isolated, textOrLink, titled } from "../../view/Foreign.ts"
+import { isolated, textOrLink, titled, visible } from "../../view/Foreign.ts"
 import { refusal, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { properties } from "../../view/Lists.ts"
@@ -70,6 +70,12 @@ const rankLink = (
     ? "not listed"
     : html`<a href="${base}/leaderboard?${new URLSearchParams({ window, around: userId }).toString()}">${count(rank)}</a>`
 
+/** An id with its unseen characters as escapes; nothing where it has none. */
+const spelled = (id: string): Html | undefined => {
+  const text = visible(id, id.length)
+  return text === id ? undefined : html`<p class="hint">Spelled ${text}</p>`
+}
+
 const profile = (
   user: User,
   { rank }: Progress,
@@ -79,7 +85,7 @@ const profile = (
   properties([
     [
       "Id",
-      html`<code id="user-id">${isolated(user.id)}</code> <button data-copy="user-id" hidden>Copy</button>`,
+      html`<code id="user-id">${isolated(user.id)}</code> <button data-copy="user-id" hidden>Copy</button>${spelled(user.id)}`,
     ],
     ["Name", user.displayName === null ? "none" : isolated(user.displayName)],
     ["Xp", count(user.xp)],
@@ -153,7 +159,7 @@ ${confirmButton({
   confirm: `Erase user${production}`,
   keep: "Keep the user",
   title: `Erase this user${production}?`,
-  detail: html`Deletes profile, balances, history and places on leaderboards. An erased user cannot be brought back. The id is <code>${isolated(id)}</code>.`,
+  detail: html`Deletes profile, balances, history and places on leaderboards. An erased user cannot be brought back. The id is <code>${isolated(id)}</code>`,
   action: `${path}/erase`,
   fields: textField({
     name: "confirm",

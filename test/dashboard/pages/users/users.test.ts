@@ -129,6 +129,7 @@ describe("A user whose id means something elsewhere", () => {
     expect(text).toContain(`<code id="user-id"><bdi>${escaped(id)}</bdi></code>`)
     expect(text).toContain(`<dd><bdi>${escaped(id)}</bdi></dd>`)
     expect(text).toContain("<code>ODD</code>")
+    if (id.includes("\u202e")) expect(text).toContain("Spelled \\u202eevil\\u2069<")
     expect(text).not.toMatch(/<b>x|href="javascript:|<title>[^<]*\u202e/)
   })
 
@@ -244,7 +245,9 @@ describe("The history of a user", () => {
     expect(text).toContain("Event <code>TOLD</code>")
     expect(text).toContain("your id <bdi>own &lt;1&gt;</bdi>, occurred <time")
     expect(text).toContain("&quot;&lt;/pre&gt;&quot;: &quot;&lt;script&gt;&quot;")
-    expect(text).toMatch(/Xp \+120 \(120\) by <a href="[^"]+\/rules\/rul_\w+">rule/)
+    expect(text).toMatch(
+      /Xp \+120 \(120\) by <a href="[^"]+\/rules\/rul_\w+(\w{6})">rule <code>…\1</,
+    )
     expect(text).toContain("Level 1 → 2")
     expect(text).toContain("Reward by hand: <bdi>Welcome &lt;back&gt;</bdi>")
     expect(text).toContain("Points +20 (23) by the reward")
