@@ -23,6 +23,7 @@ import type { MakePages, PageRequest, Pages } from "../http/pages/Pages.ts"
 import type { StreamedReply } from "../http/stream/StreamedReply.ts"
 import { limits } from "../Limits.ts"
 import { accountRoutes } from "./pages/account.ts"
+import { badgeRoutes } from "./pages/definitions/badges.ts"
 import { questRoutes } from "./pages/definitions/quests.ts"
 import { ruleRoutes } from "./pages/definitions/rules.ts"
 import { entranceRoutes } from "./pages/entrance.ts"
@@ -71,6 +72,7 @@ export const routes: ReadonlyArray<Route> = [
   ...keyRoutes,
   ...ruleRoutes,
   ...questRoutes,
+  ...badgeRoutes,
   ...logRoutes,
   ...projectRoutes,
   ...overviewRoutes,

@@ -221,8 +221,9 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
   /** The form as one of its buttons asks, unsaved. */
   const drafted = (visit: PlaceVisit, definition?: Definition) => {
     const form = trimmed(visit.form, textsOf(editor, definition))
-    const moved = rearranged(form, form.text("intent"))
-    if (moved !== undefined) return formPage(visit, { form: moved }, definition)
+    if (form.text("intent") !== "try") {
+      return formPage(visit, { form: rearranged(form, form.text("intent")) ?? form }, definition)
+    }
     const whole = withoutBlankRows(form, editor.preset)
     const id = definition && { [`${noun}Id`]: definition.id }
     return tryOut(visit, whole, noun, { [noun]: editor.draftOf(whole), ...id }).pipe(

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { metadataPatch } from "../../../../src/dashboard/pages/definitions/metadataPatch.ts"
 import { mergePatch } from "../../../../src/domain/values/mergePatch.ts"
+import { limits } from "../../../../src/Limits.ts"
 import { randomOf } from "../../../http/random.ts"
 import { cellsOf, fieldsOf, markedIn, unplacedIn } from "../pageForm.ts"
 import { roundTrip } from "./roundTrip.ts"
@@ -94,7 +95,7 @@ describe("The form of a new quest", () => {
       readonly [name: string, bad: string, more?: Record<string, string>]
     > = [
       ["title", ""],
-      ["description", "a".repeat(2_001)],
+      ["description", "a".repeat(limits.descriptionCharactersMax + 1)],
       ["reward.xp", ""],
       ["reward.points", "x"],
       ["reward.badgeId", "none"],

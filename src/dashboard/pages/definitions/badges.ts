@@ -1,0 +1,285 @@
+/** The badges of an environment. */
+import { Effect } from "effect"
+import { type CriterionKind, criterionKinds } from "../../../domain/project/Badge.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
+import type { BodyOf } from "../../../http/contract/Operations.ts"
+import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { confirmButton } from "../../view/Dialogs.ts"
+import {
+  areaField,
+  checkField,
+  type Form,
+  group,
+  numberField,
+  selectField,
+  textField,
+} from "../../view/Forms.ts"
+import { type Content, type Html, html } from "../../view/Html.ts"
+import { withQuery } from "../../view/Lists.ts"
+import { time } from "../../view/Page.ts"
+import { backfillRoute, backfillSection } from "./backfill.ts"
+import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
+import { type Draft, type Editor, editorRoutes, mayChange, withoutNulls } from "./editor.ts"
+import { actionRoute, listPage, listQuery, listRoute } from "./list.ts"
+
+type Badge = BodyOf<"badges.get">
+/** The keys of the project's streaks. */
+type Streaks = ReadonlyArray<string>
+
+const path = "/badges"
+
+const kindLabels: Readonly<Record<CriterionKind, string>> = {
+  xp: "xp reach the target",
+  level: "the level reaches the target",
+  points: "points reach the target",
+  action_count: "a number of events with an action",
+  quest_count: "a number of completed quests",
+  streak: "days of a streak",
+  manual: "given by rules, quests and people only",
+}
+
+const kindOf = (form: Form): CriterionKind =>
+  criterionKinds.find((kind) => kind === form.text("criteria.kind")) ?? "action_count"
+
+const criteriaTexts = (criteria: Badge["criteria"]) => {
+  const kind = [["criteria.kind", criteria.kind]] as const
+  if (criteria.kind === "manual") return kind
+  const counted = [...kind, ["criteria.target", String(criteria.target)] as const]
+  if (criteria.kind === "streak") {
+    return [...counted, ["criteria.streak", criteria.streak ?? ""] as const]
+  }
+  if (criteria.kind !== "action_count") return counted
+  return [
+    ...counted,
+    ["criteria.action", criteria.action] as const,
+    ...conditionTexts("criteria.where", criteria.where),
+  ]
+}
+
+const textsOf = (badge: Badge) =>
+  new Map([
+    ["name", badge.name],
+    ["description", badge.description ?? ""],
+    ["icon", badge.icon ?? ""],
+    ...(badge.secret ? [["secret", "true"] as const] : []),
+    ...criteriaTexts(badge.criteria),
+  ])
+
+/** The members of the chosen kind: fields of another kind are not shown. */
+const criteriaOf = (form: Form): Record<string, unknown> => {
+  const kind = kindOf(form)
+  const target = form.number("criteria.target") ?? null
+  if (kind === "manual") return { kind }
+  if (kind === "streak") return { kind, target, streak: form.text("criteria.streak") || null }
+  if (kind !== "action_count") return { kind, target }
+  const action = form.text("criteria.action")
+  return { kind, target, action, where: conditionsOf(form, "criteria.where") }
+}
+
+const patchOf = (form: Form) => ({
+  name: form.text("name"),
+  description: form.text("description") || null,
+  icon: form.text("icon") || null,
+  secret: form.checked("secret"),
+  criteria: criteriaOf(form),
+})
+
+const draftOf = (form: Form) => {
+  const { criteria, ...rest } = patchOf(form)
+  const { streak, ...parts } = criteria
+  return {
+    ...withoutNulls(rest),
+    criteria: typeof streak === "string" ? { ...parts, streak } : parts,
+  }
+}
+
+const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
+  const { address, faults, form } = draft
+  const kind = kindOf(form)
+  const given = form.text("criteria.streak")
+  const options = given === "" || streaks.includes(given) ? streaks : [...streaks, given]
+  return group({ legend: "Earned by", name: "criteria", faults }, [
+    html`<div class="row fields">${selectField({
+      name: "criteria.kind",
+      label: "Kind",
+      value: kind,
+      options: criterionKinds.map((one) => [one, kindLabels[one]]),
+      faults,
+    })}<button formaction="${address}" name="intent" value="kind" formnovalidate>Show its fields</button></div>`,
+    kind !== "manual" &&
+      numberField({
+        name: "criteria.target",
+        label: "Target",
+        value: form.text("criteria.target"),
+        faults,
+      }),
+    kind === "action_count" && [
+      textField({
+        name: "criteria.action",
+        label: "Action",
+        value: form.text("criteria.action"),
+        hint: "Events are counted from now on; a backfill counts those before.",
+        faults,
+      }),
+      conditionFields(draft, "criteria.where"),
+    ],
+    kind === "streak" &&
+      selectField({
+        name: "criteria.streak",
+        label: "Streak",
+        value: given,
+        options: [["", "any"], ...options.map((key) => [key, key] as const)],
+        faults,
+      }),
+  ])
+}
+
+const fields = (draft: Draft, streaks: Streaks): Content => {
+  const { faults, form } = draft
+  return [
+    textField({ name: "name", label: "Name", value: form.text("name"), required: true, faults }),
+    areaField({
+      name: "description",
+      label: "Description",
+      value: form.text("description"),
+      rows: 2,
+      faults,
+    }),
+    textField({
+      name: "icon",
+      label: "Icon",
+      value: form.text("icon"),
+      hint: "An emoji, an address or any text for your app.",
+      faults,
+    }),
+    checkField({
+      name: "secret",
+      label: "Secret",
+      checked: form.checked("secret"),
+      hint: "Users see it only once they have it.",
+    }),
+    criteriaFields(draft, streaks),
+  ]
+}
+
+const names = (form: Form) => {
+  const kind = kindOf(form)
+  return [
+    "name",
+    "description",
+    "icon",
+    "criteria",
+    "criteria.kind",
+    ...(kind === "manual" ? [] : ["criteria.target"]),
+    ...(kind === "streak" ? ["criteria.streak"] : []),
+    ...(kind === "action_count"
+      ? ["criteria.action", ...conditionNames(form, "criteria.where")]
+      : []),
+  ]
+}
+
+const archiveButton = (visit: PlaceVisit, { archived, id, name }: Badge): Content =>
+  !archived &&
+  confirmButton({
+    id: `archive-${id}`,
+    button: "Archive",
+    confirm: "Archive badge",
+    keep: "Keep it",
+    title: `Archive ${name} in ${visit.place.environment}?`,
+    detail: "Nobody can earn it any more. Users who have it keep it. It cannot be undone.",
+    action: `${visit.base}${path}/${id}/archive`,
+  })
+
+const above = Effect.fnUntraced(function* (
+  visit: PlaceVisit,
+  badge: Badge,
+  allowed: boolean,
+): Effect.fn.Return<Html, LaurelError> {
+  const { archived, criteria } = badge
+  const state = archived ? "Archived" : badge.secret ? "Secret" : "Visible"
+  const backfill =
+    archived || criteria.kind === "manual"
+      ? undefined
+      : yield* backfillSection(visit, badge, allowed)
+  return html`<div class="row"><span>${state}, changed ${time(Date.parse(badge.updatedAt))}</span>${allowed && archiveButton(visit, badge)}</div>
+${backfill}`
+})
+
+export const badgeEditor: Editor<Badge, Streaks> = {
+  noun: "badge",
+  path,
+  titleOf: ({ name }) => name,
+  find: (visit, id) => visit.ask("badges.get", { params: { id } }),
+  create: (visit, payload, idempotencyKey) =>
+    visit.ask("badges.create", { payload, idempotencyKey }),
+  update: (visit, id, payload) => visit.ask("badges.update", { params: { id }, payload }),
+  choices: (visit) =>
+    Effect.map(visit.ask("project.get"), ({ streaks }) => streaks.map(({ key }) => key)),
+  blank: new Map(),
+  textsOf,
+  preset: ["op"],
+  fields,
+  names,
+  actionOf: (form) => form.text("criteria.action"),
+  draftOf,
+  patchOf,
+  canChange: ({ archived }) => !archived,
+  above,
+}
+
+const criteriaWords = (criteria: Badge["criteria"]): string => {
+  switch (criteria.kind) {
+    case "manual":
+      return "by hand"
+    case "action_count":
+      return `${criteria.target} × ${criteria.action}`
+    case "streak":
+      return `${criteria.target} days of ${criteria.streak ?? "any streak"}`
+    case "quest_count":
+      return `${criteria.target} quests`
+    default:
+      return `${criteria.kind} ${criteria.target}`
+  }
+}
+
+const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
+  const allowed = mayChange(visit)
+  const { query } = visit.request
+  const archived = query.get("archived") ?? undefined
+  const page = yield* visit.ask("badges.list", { query: { ...listQuery(visit), archived } })
+  const link = (value: string | undefined, label: string) =>
+    html`<a href="${withQuery(`${visit.base}${path}`, query, { archived: value, offset: undefined })}"${
+      archived === value && html` aria-current="true"`
+    }>${label}</a>`
+  return listPage(visit, {
+    title: "Badges",
+    path,
+    empty:
+      archived === undefined
+        ? "A badge is something that a user earns once, such as for ten lessons or a week without a missed day."
+        : "No badge is archived.",
+    create: "Create badge",
+    page,
+    above: html`<nav class="row" aria-label="State">${link(undefined, "in use")}${link("true", "archived")}</nav>`,
+    heads: ["Badge", "Earned by", "Seen", "Changed", "Actions"],
+    rows: page.badges.map((badge) => [
+      html`${badge.icon !== null && badge.icon.length <= 8 && html`${badge.icon} `}<a href="${visit.base}${path}/${badge.id}">${badge.name}</a>`,
+      criteriaWords(badge.criteria),
+      badge.secret ? "once earned" : "by all",
+      time(Date.parse(badge.updatedAt)),
+      allowed && html`<div class="row">${archiveButton(visit, badge)}</div>`,
+    ]),
+  })
+})
+
+export const badgeRoutes: ReadonlyArray<Route> = [
+  listRoute(path, list),
+  ...editorRoutes(badgeEditor),
+  actionRoute({
+    noun: "badge",
+    verb: "archive",
+    path,
+    change: (visit, id) => visit.ask("badges.delete", { params: { id } }),
+  }),
+  backfillRoute,
+]

@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../../../src/Limits.ts"
+import { cellsOf, fieldsOf, markedIn, unplacedIn } from "../pageForm.ts"
+import { roundTrip } from "./roundTrip.ts"
+import { base, type Json, startWorld, type World } from "./world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+  await world.api("PATCH", "/v1/project", { streaks: [{ key: "daily" }] })
+})
+afterAll(() => world.server.stop())
+
+const badges = `${base}/badges`
+const simple = { name: "Level two", "criteria.kind": "level", "criteria.target": "2" }
+const counted = { ...simple, "criteria.kind": "action_count", "criteria.action": "TAP" }
+const read = async (id: string): Promise<Json> => (await world.api("GET", `/v1/badges/${id}`)).json
+const createdBy = async (fields: Record<string, string>): Promise<Json> => {
+  const { location, text } = await world.owner.post(`${badges}/new`, fields)
+  if (location === null) throw new Error(text)
+  const [, id] = /\/badges\/(bdg_\w+)\?saved$/.exec(location)!
+  return read(id!)
+}
+
+describe("The form of a new badge", () => {
+  it("creates what was typed, for each kind of criteria", async () => {
+    const condition = { path: "a", op: "eq", value: 1 }
+    const typed = {
+      "criteria.where.0.path": "a",
+      "criteria.where.0.op": "eq",
+      "criteria.where.0.value": "1",
+    }
+    const kinds: ReadonlyArray<readonly [fields: Record<string, string>, criteria: Json]> = [
+      [
+        { "criteria.kind": "xp", "criteria.target": "100" },
+        { kind: "xp", target: 100 },
+      ],
+      [
+        { ...counted, ...typed, "criteria.target": "3" },
+        { kind: "action_count", target: 3, action: "TAP", where: [condition] },
+      ],
+      [
+        { "criteria.kind": "streak", "criteria.target": "7", "criteria.streak": "daily" },
+        { kind: "streak", target: 7, streak: "daily" },
+      ],
+      [
+        { "criteria.kind": "streak", "criteria.target": "7", "criteria.streak": "" },
+        { kind: "streak", target: 7, streak: null },
+      ],
+      [{ "criteria.kind": "manual" }, { kind: "manual" }],
+    ]
+    for (const [fields, criteria] of kinds) {
+      const badge = await createdBy({ ...fields, name: "Any", icon: "🏅", secret: "true" })
+      expect(badge).toMatchObject({ name: "Any", icon: "🏅", secret: true, description: null })
+      expect(badge.criteria).toEqual(criteria)
+    }
+  })
+
+  it("shows the fields of the kind that was chosen, and keeps the rest", async () => {
+    const fields = { ...simple, description: "typed", "criteria.kind": "streak", intent: "kind" }
+    const { text } = await world.owner.post(`${badges}/new/draft`, fields)
+    const shown = fieldsOf(text, `${badges}/new`)
+    expect(shown).toMatchObject({
+      description: "typed",
+      "criteria.target": "2",
+      "criteria.streak": "",
+    })
+    expect(shown).not.toHaveProperty("criteria.action")
+  })
+
+  it("marks each wrong value at its field, and keeps all that was typed", async () => {
+    const wrong: ReadonlyArray<readonly [name: string, bad: string, of?: Record<string, string>]> =
+      [
+        ["name", ""],
+        ["icon", "x".repeat(limits.iconCharactersMax + 1)],
+        ["description", "x".repeat(limits.descriptionCharactersMax + 1)],
+        ["criteria.target", ""],
+        ["criteria.target", "0"],
+        ["criteria.target", "ten"],
+        ["criteria.action", "", counted],
+        ["criteria.action", "QUEST_COMPLETE", counted],
+        ["criteria.streak", "none", { "criteria.kind": "streak" }],
+        ["criteria.where.0.path", "a..b", { ...counted, "criteria.where.0.op": "exists" }],
+      ]
+    for (const [name, bad, of] of wrong) {
+      const sent = { ...simple, ...of, [name]: bad }
+      const { status, text } = await world.owner.post(`${badges}/new`, sent)
+      expect({ name, bad, status, marked: markedIn(text) }).toEqual({
+        name,
+        bad,
+        status: 400,
+        marked: [name],
+      })
+      expect(unplacedIn(text)).toEqual([])
+      expect(fieldsOf(text, `${badges}/new`)).toMatchObject(sent)
+    }
+  })
+})
+
+describe("The form of a badge", () => {
+  it("saved as it is shown changes nothing, for badges of every kind", async () => {
+    const known = new Map([["streak", ["daily"]]])
+    await roundTrip(world, { schema: "NewBadge", list: "badges", count: 30, known })
+  })
+
+  it("changes the kind of the criteria, and empties what was emptied", async () => {
+    const badge = await createdBy({ ...counted, name: "Kind", icon: "x", description: "y" })
+    const address = `${badges}/${badge.id}`
+    const fields = fieldsOf((await world.owner.get(address)).text, address)
+    const changed = { ...fields, icon: "", description: "", "criteria.kind": "points" }
+    expect((await world.owner.post(address, changed)).status).toBe(303)
+    expect(await read(badge.id)).toMatchObject({
+      icon: null,
+      description: null,
+      criteria: { kind: "points", target: 2 },
+    })
+  })
+
+  it("tries the badge with an event that earns it", async () => {
+    await world.api("POST", "/v1/events", { userId: "u", action: "TRIED" })
+    const fields = { ...counted, name: "Tried", "criteria.action": "TRIED", "criteria.target": "1" }
+    const event = { "event.userId": "u", "event.action": "TRIED", intent: "try" }
+    const { text } = await world.owner.post(`${badges}/new/draft`, { ...fields, ...event })
+    expect(cellsOf(text, "Badges")).toEqual(["", "Tried"])
+  })
+})
+
+describe("The buttons of a badge", () => {
+  it("archive it, unless a rule gives it", async () => {
+    const badge = await createdBy({ name: "Gone", "criteria.kind": "manual" })
+    const given = { action: "GONE", reward: { badgeId: badge.id } }
+    const rule = (await world.api("POST", "/v1/rules", given)).json
+    const refused = await world.owner.post(`${badges}/${badge.id}/archive`)
+    expect([refused.status, refused.text]).toEqual([409, expect.stringContaining(rule.id)])
+    await world.api("DELETE", `/v1/rules/${rule.id}`)
+    expect((await world.owner.post(`${badges}/${badge.id}/archive`)).location).toBe(badges)
+    expect((await read(badge.id)).archived).toBe(true)
+    expect((await world.owner.get(badges)).text).not.toContain(badge.id)
+    expect((await world.owner.get(`${badges}?archived=true`)).text).toContain(badge.id)
+  })
+
+  it("start a backfill, once however often the form is sent, and tell how far it is", async () => {
+    for (const userId of ["a", "b", "c"]) {
+      await world.api("POST", "/v1/events", { userId, action: "PAST" })
+    }
+    const badge = await createdBy({ ...counted, "criteria.action": "PAST", "criteria.target": "1" })
+    const address = `${badges}/${badge.id}`
+    const page = async () => (await world.owner.get(address)).text
+    expect(await page()).toContain("A backfill awards the badge")
+    const fields = { ...fieldsOf(await page(), `${address}/backfill`), notify: "true" }
+    const sent = await Promise.all(
+      [1, 2].map(() => world.owner.post(`${address}/backfill`, fields)),
+    )
+    expect(sent.map(({ location }) => location)).toEqual([
+      `${address}#backfill`,
+      `${address}#backfill`,
+    ])
+    let backfill: Json
+    do {
+      backfill = (await world.api("GET", `/v1/badges/${badge.id}/backfill`)).json
+    } while (backfill.status !== "finished")
+    expect(backfill).toMatchObject({ notify: true, awarded: 3 })
+    const text = await page()
+    expect(text).toMatch(/<dt>Users awarded<\/dt><dd>3<\/dd>/)
+    expect(text).toMatch(/<dt>Messages<\/dt><dd>sent<\/dd>/)
+    const logged = (await world.server.logged()).map(
+      ({ action, subject }) => `${action} ${subject}`,
+    )
+    expect(logged[0]).toBe(`badge.backfill ${badge.id}`)
+  })
+
+  it("start no backfill of a badge that is given by hand", async () => {
+    const badge = await createdBy({ name: "Hand", "criteria.kind": "manual" })
+    expect((await world.owner.get(`${badges}/${badge.id}`)).text).not.toContain("backfill")
+    const refused = await world.owner.post(`${badges}/${badge.id}/backfill`)
+    expect(refused.status).toBe(409)
+  })
+
+  it("do not exist for a viewer", async () => {
+    const badge = await createdBy({ ...simple, name: "Look" })
+    const { text } = await world.viewer.get(`${badges}/${badge.id}`)
+    expect(text).toContain("Backfill")
+    expect(text).not.toMatch(/Start backfill|Archive|Save badge|Try</)
+  })
+})
