@@ -2,7 +2,8 @@
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { localhostOf, useTabs } from "../dashboard/browser/tabs.ts"
+import { localhostOf } from "../dashboard/browser/localhost.ts"
+import { useTabs } from "../dashboard/browser/tabs.ts"
 import { Browser, password } from "../dashboard/fixture.ts"
 import { patience, run, Server, temporaryFolder } from "./program.ts"
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { findChromium } from "./chromium.ts"
-import { launch } from "./tabs.ts"
+import { findChromium, launch } from "./chromium.ts"
 
 describe("Without a browser", () => {
   it("a run fails with one sentence about what to do", async () => {

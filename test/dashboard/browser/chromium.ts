@@ -4,11 +4,23 @@
  */
 import { access, constants, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import path from "node:path"
+import { type Browser, chromium } from "playwright-core"
 
 /** How to start a browser, or one sentence about why there is none. */
 export type Chromium =
   | { readonly executablePath: string; readonly env: Readonly<Record<string, string>> }
   | { readonly missing: string }
+
+/** Starts the browser; fails with the sentence about why there is none. */
+export const launch = async (found: Chromium): Promise<Browser> => {
+  if ("missing" in found) throw new Error(found.missing)
+  const { env, executablePath } = found
+  return chromium.launch({
+    executablePath,
+    env: { ...(process.env as Record<string, string>), ...env },
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  })
+}
 
 const installedNames = [
   "chromium",
@@ -78,8 +90,8 @@ const extractTo = async (target: string): Promise<void> => {
   try {
     // The package extracts to the folder for temporary files, and to no other.
     process.env.TMPDIR = beside
-    const { default: chromium, inflate } = await import("@sparticuz/chromium")
-    await chromium.executablePath()
+    const { default: bundle, inflate } = await import("@sparticuz/chromium")
+    await bundle.executablePath()
     await inflate(path.resolve(cache, "../@sparticuz/chromium/bin/al2023.tar.br"))
     await writeFile(path.join(beside, "fonts/fonts.conf"), fontSettings)
     await rename(beside, target)

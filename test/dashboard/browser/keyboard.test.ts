@@ -3,7 +3,8 @@ import { Effect } from "effect"
 import type { Locator, Page } from "playwright-core"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { password, startDashboard } from "../fixture.ts"
-import { localhostOf, useTabs } from "./tabs.ts"
+import { localhostOf } from "./localhost.ts"
+import { useTabs } from "./tabs.ts"
 
 const tabs = useTabs()
 

@@ -5,8 +5,9 @@ import { routes } from "../../../src/dashboard/Dashboard.ts"
 import { dashboardPrefix } from "../../../src/dashboard/prefix.ts"
 import type { Route } from "../../../src/dashboard/request/Route.ts"
 import { accessibilityFaults } from "./axe.ts"
+import { localhostOf } from "./localhost.ts"
 import { type Sample, samplePath, startSample } from "./sample.ts"
-import { localhostOf, useTabs } from "./tabs.ts"
+import { useTabs } from "./tabs.ts"
 
 const tabs = useTabs()
 let sample: Sample

@@ -2,9 +2,11 @@
  * Tabs of a real browser. A file of tests has one browser, a tab has a profile of its own. A test fails on everything that
  * its tabs report: errors of scripts, of the console, of the content security policy.
  */
-import { type BrowserContext, type Browser as Chromium, chromium, type Page } from "playwright-core"
+import type { BrowserContext, Browser as Chromium, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, inject, onTestFinished } from "vitest"
 import type { Browser } from "../fixture.ts"
+import { launch } from "./chromium.ts"
+import { localhostOf } from "./localhost.ts"
 
 export interface TabOptions {
   /** The server's address, under the name `localhost`. */
@@ -22,27 +24,14 @@ export interface Tabs {
   readonly open: (options: TabOptions) => Promise<Page>
 }
 
-/** The server's address as a browser should ask for it. */
-export const localhostOf = (url: string): string => url.replace("//127.0.0.1:", "//localhost:")
-
 /** Starts the browser of a file of tests. */
 export const useTabs = (): Tabs => {
   let browser: Chromium | undefined
   beforeAll(async () => {
-    browser = await launch()
+    browser = await launch(inject("chromium"))
   })
   afterAll(() => browser?.close())
   return { open: (options) => openTab(browser!, options) }
-}
-
-export const launch = async (found = inject("chromium")): Promise<Chromium> => {
-  if ("missing" in found) throw new Error(found.missing)
-  const { env, executablePath } = found
-  return chromium.launch({
-    executablePath,
-    env: { ...(process.env as Record<string, string>), ...env },
-    args: ["--no-sandbox", "--disable-dev-shm-usage"],
-  })
 }
 
 const openTab = async (browser: Chromium, options: TabOptions): Promise<Page> => {

@@ -1,0 +1,111 @@
+/**
+ * Writes a PNG of each page of the dashboard, wide and narrow, light and dark, with a school's data:
+ * `npm run screenshots -- FOLDER`, and after it parts of the paths that are wanted.
+ */
+import { mkdir } from "node:fs/promises"
+import path from "node:path"
+import type { Browser as Chromium } from "playwright-core"
+import { routes } from "../../../src/dashboard/Dashboard.ts"
+import { dashboardPrefix } from "../../../src/dashboard/prefix.ts"
+import { Random } from "../../simulation/random.ts"
+import { findChromium, launch } from "./chromium.ts"
+import { localhostOf } from "./localhost.ts"
+import { ask, type Sample, samplePath, startSample } from "./sample.ts"
+
+const windows = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+]
+const names = [
+  "Ada Lovelace",
+  "Grace Hopper",
+  "Alan Turing",
+  "Barbara Liskov",
+  "Edsger Dijkstra",
+  "Frances Allen",
+  "Donald Knuth",
+  "Margaret Hamilton",
+  "Tony Hoare",
+  "Radia Perlman",
+  "Niklaus Wirth",
+  "Karen Spärck Jones",
+  "John Backus",
+  "Adele Goldberg",
+  "Robin Milner",
+  "Mary Shaw",
+]
+
+/** A class of pupils with lessons behind them. */
+const fillSchool = async ({ key, server }: Sample): Promise<void> => {
+  const random = new Random(7)
+  const pupils = names.map((name) => ({ name, userId: name.toLowerCase().replaceAll(" ", "-") }))
+  const events = pupils.flatMap(({ userId }) =>
+    Array.from({ length: random.integer(2, 18) }, () => ({
+      userId,
+      action: random.chance(0.8) ? "LESSON_DONE" : "SHARED",
+      metadata: { score: random.integer(40, 100) },
+    })),
+  )
+  await ask(server.url, key, "POST", "/events/batch", { events })
+  for (const { name, userId } of pupils) {
+    await ask(server.url, key, "PUT", `/users/${userId}`, { displayName: name })
+  }
+}
+
+const fileName = (address: string): string =>
+  address
+    .slice(dashboardPrefix.length + 1)
+    .replace(/\b(?:\w{3}_)[0-9a-z_]+/g, "one")
+    .replaceAll("/", "-") || "home"
+
+const shoot = async (
+  browser: Chromium,
+  sample: Sample,
+  address: string,
+  signedIn: boolean,
+  folder: string,
+): Promise<void> => {
+  const url = localhostOf(sample.server.url)
+  for (const viewport of windows) {
+    for (const colorScheme of ["light", "dark"] as const) {
+      const context = await browser.newContext({ baseURL: url, viewport, colorScheme })
+      if (signedIn) {
+        const cookies = [...sample.owner.cookies].map(([name, value]) => ({ name, value, url }))
+        await context.addCookies(cookies)
+      }
+      const page = await context.newPage()
+      await page.goto(address)
+      if (address.endsWith("/live")) {
+        await page.getByRole("status").filter({ hasText: "Connected." }).waitFor()
+        const event = { userId: "grace-hopper", action: "LESSON_DONE", metadata: { score: 93 } }
+        for (let sent = 0; sent < 3; sent++) {
+          await ask(sample.server.url, sample.key, "POST", "/events", event)
+        }
+        await page.getByText("event.tracked").nth(3).waitFor()
+      }
+      const file = `${fileName(address)}-${viewport.width}-${colorScheme}.png`
+      await page.screenshot({ path: path.join(folder, file), fullPage: true })
+      await context.close()
+    }
+  }
+}
+
+const [folder, ...wanted] = process.argv.slice(2)
+if (folder === undefined) throw new Error("Give a folder: npm run screenshots -- FOLDER")
+await mkdir(folder, { recursive: true })
+const browser = await launch(await findChromium(process.env))
+const sample = await startSample()
+try {
+  await fillSchool(sample)
+  for (const route of routes) {
+    const address = route.method === "GET" ? samplePath(route, sample.params) : undefined
+    if (address === undefined) continue
+    const isWanted = wanted.length === 0 || wanted.some((part) => address.includes(part))
+    const isFile = /\/(stream|export)$/.test(address)
+    if (!isWanted || isFile) continue
+    await shoot(browser, sample, dashboardPrefix + address, route.access !== "anyone", folder)
+  }
+} finally {
+  await browser.close()
+  await sample.server.stop()
+}
