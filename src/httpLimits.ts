@@ -41,12 +41,17 @@ export const httpLimits = {
   decodeStepBytes: 16 * kibibyte,
   /** Pages of the dashboard that are made at once, and a form of one. */
   pagesConcurrentMax: 8,
+  /** Files whose sizes a page reads at once. */
+  pageFilesConcurrentMax: 8,
   pageBodyBytesMax: 64 * kibibyte,
   /** Metadata of events on one page of a history, in all. */
   pageMetadataCharactersMax: 20_000,
   /** How long a secret waits to be shown once, and how many do. */
   secretShownMs: 60_000,
   secretsShownMax: 1_000,
+  /** The numbers of events are kept so often, and so many of them: the newest are compared with the oldest. */
+  recentSampleMs: 10_000,
+  recentSamplesMax: 6,
   // Streams of messages
   streamsMax: 2_000,
   streamsOfEnvironmentMax: 200,

@@ -31,6 +31,7 @@ import { keyRoutes } from "./pages/keys.ts"
 import { leaderboardRoutes } from "./pages/leaderboard.ts"
 import { liveRoutes } from "./pages/live.ts"
 import { logRoutes } from "./pages/log.ts"
+import { operationRoutes } from "./pages/operations.ts"
 import { overviewRoutes } from "./pages/overview.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
@@ -49,6 +50,7 @@ import {
   type Services,
   type Visit,
 } from "./request/Route.ts"
+import type { ServerState } from "./request/ServerState.ts"
 import { Site, type SiteOptions } from "./request/Site.ts"
 import { Assets } from "./view/Assets.ts"
 import { emptyForm, Form } from "./view/Forms.ts"
@@ -81,6 +83,7 @@ export const routes: ReadonlyArray<Route> = [
   ...webhookRoutes,
   ...userRoutes,
   ...leaderboardRoutes,
+  ...operationRoutes,
 ]
 
 export interface DashboardParts extends SiteOptions {
@@ -89,6 +92,7 @@ export interface DashboardParts extends SiteOptions {
   readonly keys: ApiKeys["Service"]
   readonly audit: AuditLog
   readonly projects: Projects["Service"]
+  readonly server: ServerState
 }
 
 const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
@@ -122,7 +126,7 @@ export const makeDashboard = (parts: DashboardParts): MakePages => ({
 })
 
 const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
-  const { audit, engine, keys, people, projects } = parts
+  const { audit, engine, keys, people, projects, server } = parts
   const prefix = dashboardPrefix
   const site = new Site(parts)
   const assets = new Assets(prefix)
@@ -136,6 +140,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     audit,
     actions,
     reads: engine,
+    server,
     now,
     once,
   }

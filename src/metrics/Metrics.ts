@@ -53,6 +53,13 @@ export class Histogram {
     if (value > this.#max) this.#max = value
   }
 
+  /** Adds the count of each bucket to `counts`. */
+  addTo(counts: Float64Array): void {
+    this.#counts.forEach((count, bucket) => {
+      counts[bucket]! += count
+    })
+  }
+
   /** As Effect has it: buckets are cumulative. */
   get state(): Metric.HistogramState {
     let count = 0
@@ -75,6 +82,33 @@ type LabelArguments<Name extends MetricName> = keyof LabelsOf<Name> extends neve
 /** Where they are served, and exported from. */
 export const prometheusContentType = "text/plain; version=0.0.4; charset=utf-8"
 
+type Labels = Readonly<Record<string, string>>
+
+interface Labelled<A> {
+  readonly labels: Labels
+  readonly of: A
+}
+
+const addTo = <A>(
+  all: Map<MetricName, Array<Labelled<A>>>,
+  name: MetricName,
+  labels: Labels = {},
+  of: A,
+): void => {
+  const found = all.get(name)
+  if (found === undefined) all.set(name, [{ labels, of }])
+  else found.push({ labels, of })
+}
+
+const matching = <A>(
+  all: ReadonlyMap<MetricName, ReadonlyArray<Labelled<A>>>,
+  name: MetricName,
+  wanted: Labels,
+): ReadonlyArray<A> =>
+  (all.get(name) ?? [])
+    .filter(({ labels }) => Object.entries(wanted).every(([key, text]) => labels[key] === text))
+    .map(({ of }) => of)
+
 /** A metric that could not be read, and what its `read` threw. */
 export interface ReadFailure {
   readonly metric: MetricName
@@ -88,6 +122,9 @@ export class Metrics {
   readFailures = 0
   readonly #broken = new Set<MetricName>()
   #newlyBroken: Array<ReadFailure> = []
+  /** What each metric has for each set of its labels. */
+  readonly #numbers = new Map<MetricName, Array<Labelled<() => number>>>()
+  readonly #histograms = new Map<MetricName, Array<Labelled<Histogram>>>()
 
   /** A counter of its own, to be counted up where things happen. Made once, kept by who counts. */
   counter<Name extends NameOf<"counter">>(name: Name, ...[labels]: LabelArguments<Name>): Counter {
@@ -111,6 +148,7 @@ export class Metrics {
     read: () => number,
     ...[labels]: LabelArguments<Name>
   ): void {
+    addTo(this.#numbers, name, labels, () => this.#read(name, read))
     const metric = Metric.gauge(name, optionsOf(name, labels))
     Metric.registerUnsafe(
       metric,
@@ -125,6 +163,7 @@ export class Metrics {
   ): Histogram {
     const { bounds } = catalogue[name]
     const histogram = new Histogram(bounds)
+    addTo(this.#histograms, name, labels, histogram)
     const metric = Metric.histogram(name, { ...optionsOf(name, labels), boundaries: bounds })
     Metric.registerUnsafe(
       metric,
@@ -132,6 +171,28 @@ export class Metrics {
       hooksOf(() => histogram.state),
     )
     return histogram
+  }
+
+  /** The number of a counter or gauge now: the sum of those that have these labels; NaN where one cannot be read. */
+  value<Name extends NameOf<"counter" | "gauge">>(
+    name: Name,
+    labels: Partial<LabelsOf<Name>> = {},
+  ): number {
+    let sum = 0
+    for (const read of matching(this.#numbers, name, labels as Labels)) sum += read()
+    return sum
+  }
+
+  /** How many observations each bucket of a histogram has, of all that have these labels; the last one is beyond all bounds. */
+  observations<Name extends NameOf<"histogram">>(
+    name: Name,
+    labels: Partial<LabelsOf<Name>> = {},
+  ): Float64Array {
+    const counts = new Float64Array(catalogue[name].bounds.length + 1)
+    for (const histogram of matching(this.#histograms, name, labels as Labels)) {
+      histogram.addTo(counts)
+    }
+    return counts
   }
 
   /** All of them in Prometheus' text format (`prometheusContentType`). */
@@ -159,7 +220,8 @@ export class Metrics {
     }
   }
 
-  #registerCounter(name: NameOf<"counter">, labels: object | undefined, read: () => number): void {
+  #registerCounter(name: NameOf<"counter">, labels: Labels | undefined, read: () => number): void {
+    addTo(this.#numbers, name, labels, () => this.#read(name, read))
     const metric = Metric.counter(name, { ...optionsOf(name, labels), incremental: true })
     Metric.registerUnsafe(
       metric,

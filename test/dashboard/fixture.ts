@@ -11,6 +11,7 @@ import { Projects } from "../../src/accounts/Projects.ts"
 import { GuessingWatch, type People } from "../../src/accounts/people/People.ts"
 import * as PeopleLive from "../../src/accounts/people/PeopleLive.ts"
 import { makeDashboard } from "../../src/dashboard/Dashboard.ts"
+import type { ServerState } from "../../src/dashboard/request/ServerState.ts"
 import type { SiteOptions } from "../../src/dashboard/request/Site.ts"
 import { Engine } from "../../src/engine/Engine.ts"
 import { Readiness } from "../../src/http/server/Readiness.ts"
@@ -102,7 +103,35 @@ export interface DashboardServer {
   readonly stop: () => Promise<void>
 }
 
+/** A server of no data directory, which has no archives and makes none. */
+export const stillServer: ServerState = {
+  read: Effect.succeed({
+    version: "1.0.0",
+    startedAt: Date.parse("2026-11-22T09:00:00Z"),
+    recent: { seconds: 60, eventsPerSecond: 0, p50Ms: undefined, p99Ms: undefined },
+    usersInMemory: 3,
+    usersOnDisk: 0,
+    memoryBytes: 200 * 1_024 ** 2,
+    isOverloaded: false,
+    isDiskFull: false,
+    snapshotAgeMs: undefined,
+    recordsAfterSnapshot: 12,
+    archiveAgeMs: undefined,
+    isMakingArchive: false,
+    archiveFailure: undefined,
+    journalBytes: undefined,
+    databaseBytes: undefined,
+    dataFreeBytes: undefined,
+    archivesFreeBytes: undefined,
+    limits: [["Users in memory", "at most 1,000,000"]],
+  }),
+  archives: Effect.succeed([]),
+  createArchive: Effect.void,
+  runbook: Effect.succeed("# The data directory\n"),
+}
+
 export interface DashboardTestOptions {
+  readonly server?: ServerState
   /** How webhooks are sent, and where to; by default to no address of this machine. */
   readonly webhooks?: Partial<DispatcherLive.WebhookOptions>
   readonly bounds?: Partial<ServerBounds>
@@ -111,7 +140,7 @@ export interface DashboardTestOptions {
 
 export const startDashboard = async (
   site: Partial<SiteOptions> = {},
-  { bounds = {}, trustedProxies, webhooks = {} }: DashboardTestOptions = {},
+  { bounds = {}, server = stillServer, trustedProxies, webhooks = {} }: DashboardTestOptions = {},
 ): Promise<DashboardServer> => {
   const clock = new RunningClock("2026-11-22T10:00:00Z")
   const scope = Scope.makeUnsafe()
@@ -144,7 +173,7 @@ export const startDashboard = async (
   )
   const projects = Context.get(accounts, Projects)
   const parts = { engine, keys, people, projects, audit }
-  const dashboard = { ...parts, publicUrl: undefined, insecure: false, ...site }
+  const dashboard = { ...parts, server, publicUrl: undefined, insecure: false, ...site }
   const pages = makeDashboard(dashboard)
   const readiness = { phase: "ready", doing: "" } as const
   const { takeOver, url } = await run(

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest"
 import { Metrics } from "../../src/metrics/Metrics.ts"
 import { samplesOf } from "./exposition.ts"
 
+const zeros = (count: number): ReadonlyArray<number> => Array.from({ length: count }, () => 0)
+
 describe("Metrics", () => {
   it("count up, and show their counts", () => {
     const metrics = new Metrics()
@@ -45,6 +47,26 @@ describe("Metrics", () => {
     ])
     expect(samplesOf(text, "laurel_commit_batch_records_sum")[0]?.value).toBe(100_014)
     expect(samplesOf(text, "laurel_commit_batch_records_count")[0]?.value).toBe(5)
+  })
+
+  it("tell a page the numbers of those that have the labels it asks for", () => {
+    const metrics = new Metrics()
+    metrics.counter("laurel_events_total", { outcome: "tracked" }).add(5)
+    metrics.readCounter("laurel_events_total", () => 7, { outcome: "refused" })
+    metrics.gauge("laurel_overloaded", () => {
+      throw new Error("unreadable")
+    })
+    expect(metrics.value("laurel_events_total", { outcome: "tracked" })).toBe(5)
+    expect(metrics.value("laurel_events_total")).toBe(12)
+    expect(metrics.value("laurel_http_connections")).toBe(0)
+    expect(metrics.value("laurel_overloaded")).toBeNaN()
+    const duration = "laurel_http_request_duration_seconds"
+    const ofStatus = (status: string) =>
+      metrics.histogram(duration, { operation: "events.track", class: status })
+    ofStatus("2xx").observe(0.0007)
+    ofStatus("4xx").observe(99)
+    expect([...metrics.observations(duration, { class: "2xx" })]).toEqual([0, 1, ...zeros(13)])
+    expect([...metrics.observations(duration)]).toEqual([0, 1, ...zeros(12), 1])
   })
 
   it("of two servers in one process have nothing to do with each other", () => {

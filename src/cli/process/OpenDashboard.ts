@@ -8,8 +8,10 @@ import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { Projects } from "../../accounts/Projects.ts"
 import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { Archives } from "../../engine/archive/Archives.ts"
 import { Engine } from "../../engine/Engine.ts"
 import type { MakePages } from "../../http/pages/Pages.ts"
+import type { Metrics } from "../../metrics/Metrics.ts"
 import type { CommandFailed } from "../output/ExitCode.ts"
 import { writeNew } from "../output/Welcome.ts"
 
@@ -22,23 +24,40 @@ export interface OpenedDashboard {
   readonly setupToken: string | undefined
 }
 
+/** `archives` and `metrics` are those of the server, for its owners' page. */
 export const openDashboard = Effect.fnUntraced(function* (
   config: Config,
+  archives: Archives["Service"],
+  metrics: Metrics,
 ): Effect.fn.Return<
   OpenedDashboard | undefined,
   LaurelError | CommandFailed,
   Engine | Accounts | ApiKeys | Projects | Scope.Scope
 > {
   if (config.dashboard === "off") return undefined
-  const [{ makeDashboard }, { openAccounts }] = yield* Effect.promise(() =>
-    Promise.all([import("../../dashboard/Dashboard.ts"), import("./OpenAccounts.ts")]),
+  const [{ makeDashboard }, { openAccounts }, { makeServerState }] = yield* Effect.promise(() =>
+    Promise.all([
+      import("../../dashboard/Dashboard.ts"),
+      import("./OpenAccounts.ts"),
+      import("./ServerState.ts"),
+    ]),
   )
   const engine = yield* Engine
   const keys = yield* ApiKeys
   const projects = yield* Projects
   const { admin, audit, keys: operatorKeys, people } = yield* openAccounts(config)
   const { dashboardInsecure: insecure, publicUrl } = config
-  const pages = makeDashboard({ engine, people, keys, projects, audit, publicUrl, insecure })
+  const server = yield* makeServerState({ config, archives, metrics })
+  const pages = makeDashboard({
+    engine,
+    people,
+    keys,
+    projects,
+    audit,
+    server,
+    publicUrl,
+    insecure,
+  })
   return { accounts: admin, keys: operatorKeys, pages, setupToken: yield* people.setUp }
 })
 

@@ -94,7 +94,8 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     yield* logDurability(config)
     readiness.doing = "The data directory is open; the server is almost ready."
 
-    const dashboard = yield* Effect.provide(openDashboard(config), services)
+    const archives = yield* keepArchives(config, host, source, metrics)
+    const dashboard = yield* Effect.provide(openDashboard(config, archives, metrics), services)
     // What the operator does with keys is logged where there is a dashboard.
     const operator =
       dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
@@ -105,7 +106,6 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     const takeOver = api.takeOver({ pages: dashboard?.pages })
     yield* Effect.provide(takeOver, Context.add(services, DeliveryLog, deliveries))
     const token = makeToken()
-    const archives = yield* keepArchives(config, host, source, metrics)
     const admin = yield* Effect.provide(
       serveAdmin({
         host: config.adminHost,

@@ -16,6 +16,7 @@ import type { Content } from "../view/Html.ts"
 import type { Place } from "../view/Page.ts"
 import type { Reply } from "../view/Replies.ts"
 import type { Once } from "./Once.ts"
+import type { ServerState } from "./ServerState.ts"
 import type { RelyingParty } from "./Site.ts"
 
 /** What pages work with. */
@@ -28,6 +29,7 @@ export interface Services {
   readonly actions: ReadonlyArray<string>
   readonly projects: Projects["Service"]
   readonly reads: Pick<Engine["Service"], "feed" | "readActivity" | "readCounts" | "readDirectory">
+  readonly server: ServerState
   readonly once: Once
   readonly now: () => number
 }

@@ -60,6 +60,7 @@ ${
   account?.access.owner === true && [
     link(frame, `${prefix}/team`, "Team"),
     link(frame, `${prefix}/log`, "Audit log"),
+    link(frame, `${prefix}/operations`, "Operations"),
   ]
 }
 ${link(frame, `${prefix}/account`, "Account")}

@@ -24,6 +24,8 @@ export class Archives extends Context.Service<
   {
     /** Makes an archive, then prunes by the retention. Concurrent calls wait. */
     readonly create: (options: CreateOptions) => Effect.Effect<Manifest, JobFailed>
+    /** Whether an archive is being made, or waits for one that is. */
+    readonly isMaking: () => boolean
     /** The end of the durable journal: other readers of the data stop there. */
     readonly position: () => JournalPosition
   }
@@ -101,8 +103,19 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
     return manifest
   })
 
+  let making = 0
   return Archives.of({
-    create: (wish) => Semaphore.withPermit(one, create(wish)),
+    create: (wish) =>
+      Effect.suspend(() => {
+        making++
+        return Effect.ensuring(
+          Semaphore.withPermit(one, create(wish)),
+          Effect.sync(() => {
+            making--
+          }),
+        )
+      }),
+    isMaking: () => making > 0,
     position,
   })
 }

@@ -16,6 +16,7 @@ const token = "the-token"
 
 const noArchives = Archives.of({
   create: () => Effect.die("no archive was asked for"),
+  isMaking: () => false,
   position: () => ({ lastSequence: 7, checksum: 11 }),
 })
 

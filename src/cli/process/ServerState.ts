@@ -1,0 +1,175 @@
+/** The state of this process for the dashboard's owners: metrics, the data directory, archives, settings. */
+import { readFile, stat } from "node:fs/promises"
+import path from "node:path"
+import { Effect, Result, type Scope } from "effect"
+import manifest from "../../../package.json" with { type: "json" }
+import { archivesIn, type Config } from "../../config/Config.ts"
+import type { ArchiveRow, ServerState, StateNow } from "../../dashboard/request/ServerState.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import type { Archives } from "../../engine/archive/Archives.ts"
+import { limits } from "../../Limits.ts"
+import type { Metrics } from "../../metrics/Metrics.ts"
+import { observeRecentEvents } from "../../metrics/RecentEvents.ts"
+import { isGood, type ListedArchive, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+
+export interface ServerStateParts {
+  readonly config: Config
+  readonly archives: Archives["Service"]
+  readonly metrics: Metrics
+}
+
+/** Archives that it begins are made until the scope closes. */
+export const makeServerState = Effect.fnUntraced(function* ({
+  archives,
+  config,
+  metrics,
+}: ServerStateParts): Effect.fn.Return<ServerState, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const recent = yield* observeRecentEvents(metrics)
+  const { dataDirectory } = config
+  const folder = archivesIn(config)
+  let archiveFailure: string | undefined
+
+  const read = Effect.gen(function* () {
+    const [journalBytes, databaseBytes, dataFreeBytes, archivesFreeBytes] = yield* Effect.all(
+      [
+        folderBytes(path.join(dataDirectory, "journal")),
+        fileBytes(path.join(dataDirectory, "live", "data.mdb")),
+        freeBytes(dataDirectory),
+        // Before the first archive its folder may not exist.
+        Effect.flatMap(freeBytes(folder), (free) =>
+          free === undefined ? freeBytes(dataDirectory) : Effect.succeed(free),
+        ),
+      ],
+      { concurrency: "unbounded" },
+    )
+    const state: StateNow = {
+      version: manifest.version,
+      startedAt: performance.timeOrigin,
+      recent: recent.state,
+      usersInMemory: metrics.value("laurel_users", { state: "warm" }),
+      usersOnDisk: metrics.value("laurel_users", { state: "cold" }),
+      memoryBytes: process.memoryUsage.rss(),
+      isOverloaded: metrics.value("laurel_overloaded") > 0,
+      isDiskFull: metrics.value("laurel_storage_stalled") > 0,
+      snapshotAgeMs: ageMs(metrics.value("laurel_snapshot_age_seconds")),
+      recordsAfterSnapshot: metrics.value("laurel_snapshot_pending_records"),
+      archiveAgeMs: ageMs(metrics.value("laurel_archive_age_seconds")),
+      isMakingArchive: archives.isMaking(),
+      archiveFailure,
+      journalBytes,
+      databaseBytes,
+      dataFreeBytes,
+      archivesFreeBytes,
+      limits: settingsInForce(config),
+    }
+    return state
+  })
+
+  const create = archives.create({ reason: "request" }).pipe(
+    Effect.tap(() =>
+      Effect.sync(() => {
+        archiveFailure = undefined
+      }),
+    ),
+    Effect.catch((failed) =>
+      Effect.sync(() => {
+        archiveFailure = failed.detail
+      }),
+    ),
+    Effect.tapDefect((defect) => Effect.logError("An archive crashed", defect)),
+  )
+
+  return {
+    read,
+    archives: listArchives(nodeDisk, folder).pipe(
+      Effect.map((all) => all.map(rowOf).reverse()),
+      Effect.mapError(
+        (error): LaurelError =>
+          laurelError("storage_unavailable", `The archives cannot be listed (${error.code}).`),
+      ),
+    ),
+    createArchive: Effect.suspend(() =>
+      archives.isMaking()
+        ? Effect.fail(oneIsMade)
+        : // It counts as being made before anybody can ask for another.
+          Effect.asVoid(Effect.forkIn(create, scope, { startImmediately: true })),
+    ),
+    runbook: Effect.promise(() => readFile(runbook, "utf8").catch(() => undefined)),
+  }
+})
+
+const runbook = path.resolve(import.meta.dirname, "../../../snapshots/README.md")
+
+const oneIsMade = laurelError(
+  "conflict",
+  "An archive is being made already. Wait until it is listed.",
+)
+
+/** The gauges say 0 where there is none. */
+const ageMs = (seconds: number): number | undefined => (seconds > 0 ? 1_000 * seconds : undefined)
+
+const rowOf = (archive: ListedArchive): ArchiveRow => {
+  const { at, id, manifest: found, sequence } = archive
+  const known = Result.isSuccess(found) ? found.success : undefined
+  return {
+    id,
+    at,
+    sequence,
+    isGood: isGood(archive),
+    reason: known?.reason,
+    users: known?.counts.users,
+    bytes: known?.files.reduce((sum, { bytes }) => sum + bytes, 0),
+  }
+}
+
+const orUnknown = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A | undefined> =>
+  Effect.orElseSucceed(effect, () => undefined)
+
+const freeBytes = (where: string) => orUnknown(nodeDisk.freeBytes(where))
+
+const fileBytes = (file: string) =>
+  orUnknown(
+    Effect.map(
+      Effect.tryPromise(() => stat(file)),
+      ({ size }) => size,
+    ),
+  )
+
+/** The sizes of the files in a folder; files that go meanwhile count as empty. */
+const folderBytes = (folder: string) =>
+  orUnknown(
+    Effect.gen(function* () {
+      const names = yield* nodeDisk.list(folder)
+      const sizes = yield* Effect.forEach(names, (name) => fileBytes(path.join(folder, name)), {
+        concurrency: limits.pageFilesConcurrentMax,
+      })
+      return sizes.reduce<number>((sum, size = 0) => sum + size, 0)
+    }),
+  )
+
+const seconds = (ms: number): string => `${ms / 1_000} s`
+const number = (value: number): string => value.toLocaleString("en")
+const gibibyte = 1_024 ** 3
+const day = 86_400_000
+
+const settingsInForce = (config: Config): StateNow["limits"] => [
+  ["Durability", config.durability === "fsync" ? "fsync: replies after the flush" : "relaxed"],
+  ["Users in memory", `at most ${number(config.residentUsersMax)}`],
+  ["Snapshots", `every ${seconds(config.snapshotIntervalMs)}`],
+  [
+    "Archives",
+    config.archiveIntervalMs === null ? "on demand" : `every ${seconds(config.archiveIntervalMs)}`,
+  ],
+  ["Archives kept", `${config.archivesHourly} hourly, ${config.archivesDaily} daily`],
+  [
+    "Journal kept",
+    `${limits.journalRetentionMs / day} days, ${limits.journalRetentionBytesMax / gibibyte} GiB`,
+  ],
+  ["Events in a batch", `at most ${number(limits.batchEventsMax)}`],
+  ["Pending deliveries of a webhook", `at most ${number(config.webhookPendingMax)}`],
+  ["Deliveries kept", `${config.webhookRetentionMs / day} days`],
+  ["Webhooks of an environment", `at most ${number(limits.webhooksMax)}`],
+  ["Streams", `at most ${number(limits.streamsMax)}`],
+]

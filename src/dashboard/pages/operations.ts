@@ -1,0 +1,154 @@
+/** The running server, for its owners: load, data on disk, archives, the settings in force. */
+import { Effect } from "effect"
+import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
+import { limits } from "../../Limits.ts"
+import { noticeOf, redirectWithNotice } from "../request/notice.ts"
+import type { MemberVisit, Route } from "../request/Route.ts"
+import type { ArchiveRow, StateNow } from "../request/ServerState.ts"
+import { refusal } from "../view/Forms.ts"
+import { type Content, type Html, html } from "../view/Html.ts"
+import { properties, table } from "../view/Lists.ts"
+import { alert, time } from "../view/Page.ts"
+import { bytes, count, duration, rough } from "../view/Quantities.ts"
+import type { Reply } from "../view/Replies.ts"
+
+const unknown = "unknown"
+const size = (value: number | undefined): string => (value === undefined ? unknown : bytes(value))
+const age = (ms: number | undefined): string =>
+  ms === undefined ? "none yet" : `${duration(ms)} old`
+
+const within = (ms: number | undefined): string => {
+  if (ms === undefined) return "none came"
+  return Number.isFinite(ms) ? `${rough(ms)} ms` : "over 10 s"
+}
+
+const loadSection = ({ recent, ...state }: StateNow): Html => html`<h2>Load</h2>
+${state.isOverloaded && alert("The server is overloaded: it refuses a part of the requests.")}
+${state.isDiskFull && alert("The disk is full: writes are refused until there is space, reads continue.")}
+<p class="hint">Events of the last ${duration(1_000 * Math.round(recent.seconds))}. The times are those of single events that were accepted, from their head to the reply, estimated from the buckets of <code>laurel_http_request_duration_seconds</code>.</p>
+${properties([
+  ["Events a second", rough(recent.eventsPerSecond)],
+  ["p50 of events", within(recent.p50Ms)],
+  ["p99 of events", within(recent.p99Ms)],
+  ["Users in memory", count(state.usersInMemory)],
+  ["Users on disk alone", count(state.usersOnDisk)],
+  ["Memory", bytes(state.memoryBytes)],
+])}`
+
+const dataSection = (state: StateNow): Html => html`<h2>Data</h2>
+${properties([
+  ["Newest snapshot", age(state.snapshotAgeMs)],
+  ["Records after it", count(state.recordsAfterSnapshot)],
+  ["Newest good archive", age(state.archiveAgeMs)],
+  ["Journal", size(state.journalBytes)],
+  ["Database", size(state.databaseBytes)],
+  ["Free for data", size(state.dataFreeBytes)],
+  ["Free for archives", size(state.archivesFreeBytes)],
+])}`
+
+const archiveRow = (archive: ArchiveRow): ReadonlyArray<Content> => [
+  html`<code>${archive.id}</code>`,
+  time(archive.at),
+  count(archive.sequence),
+  archive.reason === "request" ? "by hand" : archive.reason,
+  archive.users !== undefined && count(archive.users),
+  archive.bytes !== undefined && bytes(archive.bytes),
+  archive.isGood ? "good" : "damaged: do not restore it",
+]
+
+const archivesSection = (
+  { prefix }: MemberVisit,
+  state: StateNow,
+  archives: ReadonlyArray<ArchiveRow> | LaurelError,
+): Html => {
+  const shown = Array.isArray(archives) ? archives.slice(0, limits.pageMax) : []
+  return html`<h2>Archives</h2>
+<p>An archive is a complete copy of the data as of one record, checked when it was made.</p>
+${state.archiveFailure !== undefined && alert(`The last archive could not be made: ${state.archiveFailure}`)}
+${"detail" in archives && alert(archives.detail)}
+${
+  shown.length > 0 &&
+  table(
+    "Archives",
+    ["Archive", "Made", "Last record", "Reason", "Users", "Size", "Check"],
+    shown.map(archiveRow),
+  )
+}
+${
+  Array.isArray(archives) &&
+  shown.length < archives.length &&
+  html`<p class="hint">The newest ${shown.length} of ${archives.length} are shown.</p>`
+}
+${
+  state.isMakingArchive
+    ? html`<p role="status">An archive is being made. Reload to see it when it is done.</p>`
+    : html`<form method="post" action="${prefix}/operations/archives"><p><button class="main">Create archive now</button></p></form>`
+}
+<h3>Restore</h3>
+<p>A restore replaces the data of every project, so it is done in a shell on the server's machine, while the server is stopped:</p>
+<pre tabindex="0" role="region" aria-label="Command to restore">npx laurel snapshots restore ${shown.find(({ isGood }) => isGood)?.id ?? "ARCHIVE"}</pre>
+<p>The runbook has the steps, also for one project and for a moment between archives: <a href="${prefix}/runbook">read <code>snapshots/README.md</code></a>.</p>`
+}
+
+const operationsPage = Effect.fnUntraced(function* (
+  visit: MemberVisit,
+  error?: LaurelError,
+): Effect.fn.Return<Reply> {
+  const { server, show } = visit
+  const state = yield* server.read
+  const archives = yield* Effect.catch(server.archives, (failed) => Effect.succeed(failed))
+  return show(
+    "Operations",
+    html`${noticeOf(visit)}${refusal(error, [])}
+${properties([
+  ["Version", state.version],
+  ["Started", time(state.startedAt)],
+])}
+${loadSection(state)}
+${dataSection(state)}
+${archivesSection(visit, state, archives)}
+<h2>Settings and limits in force</h2>
+${properties(state.limits)}`,
+    error === undefined ? 200 : errorKinds[error.code].status,
+  )
+})
+
+export const operationRoutes: ReadonlyArray<Route> = [
+  {
+    method: "GET",
+    path: "/operations",
+    access: "owner",
+    answer: (visit) => operationsPage(visit),
+  },
+  {
+    method: "POST",
+    action: "archive.create",
+    path: "/operations/archives",
+    access: "owner",
+    answer: (visit) =>
+      visit.server.createArchive.pipe(
+        Effect.map(() =>
+          redirectWithNotice(
+            visit,
+            `${visit.prefix}/operations`,
+            "An archive is being made. It is listed below once it is checked.",
+          ),
+        ),
+        Effect.catch((error) => operationsPage(visit, error)),
+      ),
+  },
+  {
+    method: "GET",
+    path: "/runbook",
+    access: "owner",
+    answer: ({ server, show }) =>
+      Effect.map(server.runbook, (text) =>
+        show(
+          "Runbook",
+          text === undefined
+            ? html`<p>This installation has no file <code>snapshots/README.md</code>: read the one of the same version of Laurel.</p>`
+            : html`<pre tabindex="0" role="region" aria-label="Runbook">${text}</pre>`,
+        ),
+      ),
+  },
+]

@@ -1,0 +1,32 @@
+/** Numbers with their units, short enough to read at a glance. */
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 })
+
+/** 1,250. */
+export const count = (value: number): string => whole.format(value)
+
+/** 12.3, 0.0417: three digits. */
+export const rough = (value: number): string =>
+  value >= 1_000 ? whole.format(value) : short.format(value)
+
+/** 1.5 GiB. */
+export const bytes = (value: number): string => {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"]
+  const power = Math.min(value < 1 ? 0 : Math.floor(Math.log2(value) / 10), units.length - 1)
+  return `${rough(value / 1_024 ** power)} ${units[power]}`
+}
+
+/** 3 min; the largest unit of which there are two at least. */
+export const duration = (ms: number): string => {
+  const units = [
+    ["days", 86_400_000],
+    ["h", 3_600_000],
+    ["min", 60_000],
+    ["s", 1_000],
+  ] as const
+  for (const [unit, length] of units) {
+    if (ms >= 2 * length) return `${Math.floor(ms / length)} ${unit}`
+  }
+  return `${Math.round(ms)} ms`
+}

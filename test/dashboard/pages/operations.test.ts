@@ -1,0 +1,139 @@
+/** The page of the running server, for its owners. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { ServerState, StateNow } from "../../../src/dashboard/request/ServerState.ts"
+import { laurelError } from "../../../src/domain/values/Errors.ts"
+import { type Browser, type DashboardServer, startDashboard, stillServer } from "../fixture.ts"
+
+const path = "/dashboard/operations"
+const base = await Effect.runPromise(stillServer.read)
+
+let now: StateNow = base
+let archives: ServerState["archives"] = stillServer.archives
+let createArchive: ServerState["createArchive"] = stillServer.createArchive
+let server: DashboardServer
+let owner: Browser
+
+beforeAll(async () => {
+  const state: ServerState = {
+    ...stillServer,
+    read: Effect.sync(() => now),
+    archives: Effect.suspend(() => archives),
+    createArchive: Effect.suspend(() => createArchive),
+  }
+  server = await startDashboard({}, { server: state })
+  owner = await server.owner()
+})
+afterAll(() => server.stop())
+
+const textOf = async (state: Partial<StateNow> = {}): Promise<string> => {
+  now = { ...base, ...state }
+  return (await owner.get(path)).text
+}
+const valueIn = (text: string, name: string): string | undefined =>
+  new RegExp(`<dt>${name}</dt><dd>(.*?)</dd>`, "s").exec(text)?.[1]
+
+describe("Operations", () => {
+  it("show load, data and limits with their units", async () => {
+    const text = await textOf({
+      recent: { seconds: 50.2, eventsPerSecond: 1_234.4, p50Ms: 0.42, p99Ms: 7.53 },
+      usersInMemory: 12_345,
+      snapshotAgeMs: 29_000,
+      archiveAgeMs: 3 * 3_600_000,
+      journalBytes: 3 * 1_024 ** 3,
+      dataFreeBytes: 1_536 * 1_024,
+    })
+    expect(text).toContain("Events of the last 50 s.")
+    const values = [
+      ["Events a second", "1,234"],
+      ["p50 of events", "0.42 ms"],
+      ["p99 of events", "7.53 ms"],
+      ["Users in memory", "12,345"],
+      ["Newest snapshot", "29 s old"],
+      ["Newest good archive", "3 h old"],
+      ["Journal", "3 GiB"],
+      ["Free for data", "1.5 MiB"],
+      ["Database", "unknown"],
+      ["Version", "1.0.0"],
+    ] as const
+    for (const [name, value] of values) expect([name, valueIn(text, name)]).toEqual([name, value])
+    expect(text).toContain("at most 1,000,000")
+  })
+
+  it("say so where there is nothing to measure, and where it is beyond the buckets", async () => {
+    const quiet = await textOf()
+    expect(valueIn(quiet, "p99 of events")).toBe("none came")
+    expect(valueIn(quiet, "Newest good archive")).toBe("none yet")
+    const slow = { seconds: 60, eventsPerSecond: 1, p50Ms: 3, p99Ms: Number.POSITIVE_INFINITY }
+    expect(valueIn(await textOf({ recent: slow }), "p99 of events")).toBe("over 10 s")
+  })
+
+  it("warn of an overload, a full disk and a failed archive", async () => {
+    const calm = await textOf()
+    expect(calm).not.toContain('role="alert"')
+    const text = await textOf({
+      isOverloaded: true,
+      isDiskFull: true,
+      archiveFailure: "no <space> left",
+    })
+    expect(text).toContain("The server is overloaded")
+    expect(text).toContain("The disk is full: writes are refused")
+    expect(text).toContain("could not be made: no &lt;space&gt; left")
+  })
+
+  it("list archives newest first, at most 100, and say how to restore one, without a button", async () => {
+    const row = { sequence: 1_234, reason: "schedule", users: 20, bytes: 2_048 } as const
+    archives = Effect.succeed(
+      Array.from({ length: 101 }, (_, index) => ({
+        ...row,
+        id: `archive-${index}`,
+        at: 0,
+        isGood: index > 0,
+      })),
+    )
+    const text = await textOf()
+    expect(text.match(/<tr><td><code>archive-/g)).toHaveLength(100)
+    expect(text).toContain("The newest 100 of 101 are shown.")
+    expect(text).toContain("damaged: do not restore it")
+    expect(text).toContain("npx laurel snapshots restore archive-1<")
+    expect(text).toContain("2 KiB")
+    expect(text).not.toMatch(/<button[^>]*>[^<]*restore/i)
+    expect((await owner.get("/dashboard/runbook")).text).toContain("# The data directory")
+    archives = Effect.fail(
+      laurelError("storage_unavailable", "The archives cannot be listed (EIO)."),
+    )
+    expect(await textOf()).toContain("cannot be listed (EIO)")
+    archives = stillServer.archives
+  })
+
+  it("begin an archive at the push of a button, once, and log who did", async () => {
+    let begun = 0
+    createArchive = Effect.sync(() => {
+      begun++
+    })
+    const { location } = await owner.post(`${path}/archives`)
+    expect(begun).toBe(1)
+    expect((await owner.get(location!)).text).toContain("An archive is being made.")
+    expect((await server.logged())[0]).toMatchObject({ action: "archive.create" })
+    expect(await textOf({ isMakingArchive: true })).not.toContain("Create archive now")
+    createArchive = Effect.fail(laurelError("conflict", "An archive is being made already."))
+    const refused = await owner.post(`${path}/archives`)
+    expect(refused.status).toBe(409)
+    expect(refused.text).toContain("An archive is being made already.")
+    createArchive = stillServer.createArchive
+  })
+
+  it("are for owners alone: others have no link to the page, and do not find it", async () => {
+    expect(await textOf()).toContain(`<a href="${path}" aria-current="page">Operations</a>`)
+    await Effect.runPromise(
+      server.keys.create({ project: "shop", environment: "sandbox", scope: "full", tier: "free" }),
+    )
+    const { projects } = await Effect.runPromise(server.engine.readDirectory)
+    const admin = await server.joined(owner, "grace", `admin ${[...projects.keys()][0]}`)
+    expect((await admin.get("/dashboard/account")).text).not.toContain(path)
+    for (const page of [path, "/dashboard/runbook"]) {
+      expect((await admin.get(page)).status).toBe(404)
+    }
+    expect((await admin.post(`${path}/archives`)).status).toBe(404)
+  })
+})

@@ -1,0 +1,32 @@
+/** The page of operations of the real process. */
+import { readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { Browser, password } from "../dashboard/fixture.ts"
+import { until } from "../http/webhooks.ts"
+import { patience, Server, temporaryFolder } from "./program.ts"
+
+describe("The page of operations", () => {
+  it("has the sizes of the data directory, and makes an archive", patience, async () => {
+    const folder = await temporaryFolder()
+    const server = await Server.start(folder)
+    const token = (await readFile(join(folder, "setup-link"), "utf8")).trim().split("#")[1]!
+    const browser = new Browser(server.url)
+    await browser.post("/dashboard/setup", {
+      email: "ada@example.com",
+      name: "Ada",
+      password,
+      token,
+    })
+    const read = async () => (await browser.get("/dashboard/operations")).text
+    const before = await read()
+    for (const name of ["Journal", "Database", "Free for data", "Free for archives"]) {
+      expect(before).toMatch(new RegExp(`<dt>${name}</dt><dd>[\\d.,]+ [KMGT]iB</dd>`))
+    }
+    expect((await browser.post("/dashboard/operations/archives")).status).toBe(303)
+    const after = await until(read, (text) => text.includes("<td>good</td>"))
+    const [id] = (await readdir(join(folder, "archive"))).filter((name) => !name.endsWith(".draft"))
+    expect(after).toContain(`npx laurel snapshots restore ${id}`)
+    expect(await server.stop()).toBe(0)
+  })
+})
