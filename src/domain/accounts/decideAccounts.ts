@@ -88,7 +88,9 @@ export const decideAccounts = (
         const faults = profileFaults(state, command, account.id)
         if (faults.length > 0) return Result.fail(invalidRequest(faults))
         const change = { email: normalEmail(command.email), name: command.name }
-        return Result.succeed([updated(account.id, change)])
+        // The address is half of what signs in: a stolen session must not change it.
+        const needed = change.email === account.email ? asks : confirmed
+        return Result.map(needed(state, command.by, now), () => [updated(account.id, change)])
       })
     case "changePassword":
       return Result.flatMap(confirmed(state, command.by, now), ({ account }) =>

@@ -247,6 +247,21 @@ describe("A session", () => {
     expect(fold(confirmed, command, at).invitations.size).toBe(1)
   })
 
+  it("changes the name at any time, and the address of the account for ten minutes", () => {
+    const at = 1 + limits.sessionConfirmedMs
+    const change = (email: string): AccountCommand => ({
+      kind: "changeAccount",
+      by: ada,
+      email,
+      name: "Augusta",
+    })
+    const renamed = fold(setUp(), change(" ADA@example.com"), at).accounts.get("acc_ada")!
+    expect(renamed).toMatchObject({ name: "Augusta", email: "ada@example.com" })
+    expect(refusal(setUp(), change("eve@example.com"), at).code).toBe("confirmation_required")
+    const moved = fold(setUp(), change("eve@example.com"), at - 1).accounts.get("acc_ada")!
+    expect(moved.email).toBe("eve@example.com")
+  })
+
   it("of an account that is no owner manages no accounts", () => {
     const state = joined("bob", viewer)
     const bob = { sessionId: "ses_bob" }
