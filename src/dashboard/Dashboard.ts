@@ -62,6 +62,7 @@ import {
   type Reply,
   redirect,
   refusedReply,
+  secured,
   withCookies,
   withRetryAfter,
 } from "./view/Replies.ts"
@@ -204,13 +205,14 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
         withCookies(reply, [site.setCookie("browser", browser, limits.passkeyChallengeMs / 1_000)]),
       signedOut: (reply) => withCookies(reply, [site.setCookie("session", "", 0)]),
     }
-    return yield* Effect.catch(dispatch(route, visit, member, place), (error) =>
+    const reply = yield* Effect.catch(dispatch(route, visit, member, place), (error) =>
       Effect.succeed(
         error.code === "confirmation_required"
           ? redirect(`${prefix}/confirm?next=${encodeURIComponent(cameFrom(request))}`)
           : errorPage(error, frame),
       ),
     )
+    return "stream" in reply ? secured(reply) : reply
   })
 
   /** Answers where the visitor may ask for the route. */

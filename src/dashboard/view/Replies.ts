@@ -2,6 +2,7 @@
 
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import type { PlainReply } from "../../http/contract/Interpreter.ts"
+import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
 import type { Html } from "./Html.ts"
 
 const contentSecurityPolicy = [
@@ -88,6 +89,12 @@ export const refusedReply = (error: LaurelError, page: Html): Reply => {
   const status = error.retryAfterSeconds === undefined ? 400 : errorKinds[error.code].status
   return withRetryAfter(pageReply(status, page), error)
 }
+
+/** A stream or a file whose length is not known before: the same headers as a page. */
+export const secured = (reply: StreamedReply): StreamedReply => ({
+  ...reply,
+  headers: [...securityHeaders, ...(reply.headers ?? [])],
+})
 
 /** Says when to try again, where the error says it. */
 export const withRetryAfter = (reply: Reply, error: LaurelError | undefined): Reply => {

@@ -14,7 +14,7 @@ import type { ClientAddress } from "../request/ClientAddress.ts"
 import type { Exchange, RunForRequest } from "../request/Exchange.ts"
 import type { StreamedReply, Streams } from "../stream/StreamedReply.ts"
 
-const streamHeaders = ["Cache-Control", "no-store", "X-Content-Type-Options", "nosniff"]
+const streamHeaders = ["Cache-Control", "no-store"]
 
 /** A request for a page. `path` is as it was sent, without its query. */
 export interface PageRequest {

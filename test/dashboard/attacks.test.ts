@@ -1,0 +1,296 @@
+/** What somebody may try who has a link, a stolen cookie, or another site. */
+import { request } from "node:http"
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { routes } from "../../src/dashboard/Dashboard.ts"
+import { dashboardPrefix } from "../../src/dashboard/prefix.ts"
+import { limits } from "../../src/Limits.ts"
+import { Browser, type DashboardServer, password, type Reply, startDashboard } from "./fixture.ts"
+
+let server: DashboardServer
+let owner: Browser
+
+const run = <A, E>(effect: Effect.Effect<A, E>) => Effect.runPromise(effect)
+
+beforeAll(async () => {
+  server = await startDashboard()
+  owner = await server.owner()
+  for (const project of ["shop", "bank"]) {
+    await run(
+      server.keys.create({ project, environment: "sandbox", scope: "full", tier: "enterprise" }),
+    )
+  }
+})
+afterAll(() => server.stop())
+
+const invite = () =>
+  run(server.people.invite("operator", { email: null, access: { owner: true, projects: [] } }))
+
+const join = async (name: string): Promise<Browser> => {
+  const browser = server.browser()
+  const fields = { token: await invite(), email: `${name}@example.com`, name, password }
+  expect((await browser.post("/dashboard/join", fields)).status).toBe(303)
+  return browser
+}
+
+/** A thief's browser with all cookies of `browser`. */
+const stolenFrom = ({ cookies }: Browser): Browser => {
+  const thief = server.browser()
+  for (const [name, text] of cookies) thief.cookies.set(name, text)
+  return thief
+}
+
+const isSignedIn = async (browser: Browser): Promise<boolean> =>
+  (await browser.get("/dashboard/account")).status === 200
+
+const accountOf = async (name: string) =>
+  (await run(server.people.accounts)).find((account) => account.name === name)!
+
+describe("A setup link", () => {
+  it("makes one owner of two who send it at once, and nobody of those who guess", async () => {
+    const fresh = await startDashboard()
+    try {
+      const send = (token: string, name: string) =>
+        fresh.browser().post("/dashboard/setup", { token, email: `${name}@x`, name, password })
+      const guesses = ["", "x", "0".repeat(43), `${fresh.setupToken}x`, fresh.setupToken.slice(1)]
+      for (const guess of guesses) {
+        const { status, text } = await send(guess, "eve")
+        expect({ guess, status }).toEqual({ guess, status: 400 })
+        expect(text).toContain("The link was used, revoked or has expired.")
+      }
+      const names = ["ada", "bob", "eve"]
+      const both = await Promise.all(names.map((name) => send(fresh.setupToken, name)))
+      expect(both.map(({ status }) => status).sort()).toEqual([303, 400, 400])
+      expect(await run(fresh.people.accounts)).toHaveLength(1)
+      const lost = both.find(({ status }) => status === 400)!
+      expect(lost.text).toContain("The link was used, revoked or has expired.")
+      expect(lost.headers.getSetCookie()).toEqual([])
+    } finally {
+      await fresh.stop()
+    }
+  })
+})
+
+describe("A stolen session", () => {
+  it("ends with the sign-out of its owner, who may also end it from another browser", async () => {
+    const browser = await join("ann")
+    const thief = stolenFrom(browser)
+    expect(await isSignedIn(thief)).toBe(true)
+    await browser.post("/dashboard/sign-out")
+    expect(await isSignedIn(thief)).toBe(false)
+    const account = { email: "ann@example.com", password }
+    const first = server.browser()
+    await first.post("/dashboard/sign-in", account)
+    const second = server.browser()
+    await second.post("/dashboard/sign-in", account)
+    await second.post("/dashboard/account/sessions/end-others")
+    expect([await isSignedIn(first), await isSignedIn(second)]).toEqual([false, true])
+  })
+
+  it("ends with a change of the password, and the owner goes on in a new one", async () => {
+    const browser = await join("ben")
+    const thief = stolenFrom(browser)
+    const before = browser.cookies.get("laurel")
+    await browser.post("/dashboard/account/password", { password: "a phrase of other words" })
+    expect(browser.cookies.get("laurel")).not.toBe(before)
+    expect([await isSignedIn(thief), await isSignedIn(browser)]).toEqual([false, true])
+  })
+
+  it("ends with a reset, a change of the role, and the removal of the account", async () => {
+    const ends = [
+      async (id: string) => {
+        const token = await run(server.people.reset("operator", id))
+        const fields = { token, password: "a phrase of other words" }
+        expect((await server.browser().post("/dashboard/reset", fields)).status).toBe(303)
+      },
+      async (id: string) => {
+        const reply = await owner.post(`/dashboard/team/${id}/access`, { access: "owner" })
+        expect(reply.status).toBe(303)
+      },
+      async (id: string) => {
+        expect((await owner.post(`/dashboard/team/${id}/remove`)).status).toBe(303)
+      },
+    ]
+    for (const [index, end] of ends.entries()) {
+      const name = `cleo${index}`
+      const thief = stolenFrom(await join(name))
+      expect(await isSignedIn(thief)).toBe(true)
+      await end((await accountOf(name)).id)
+      expect(await isSignedIn(thief)).toBe(false)
+      expect((await thief.post("/dashboard/team/invite", { access: "owner" })).location).toContain(
+        "/dashboard/sign-in",
+      )
+    }
+  })
+
+  it("takes no account over: what keeps the owner out needs the password", async () => {
+    const browser = await join("dan")
+    const thief = stolenFrom(browser)
+    server.clock.set(new Date(server.engine.now() + limits.sessionConfirmedMs).toISOString())
+    const { id } = await accountOf("ada")
+    const attempts: ReadonlyArray<readonly [string, Record<string, string>]> = [
+      ["/account/password", { password: "the thief's own phrase" }],
+      ["/account/passkeys", { with: "passkey", passkeyName: "x" }],
+      ["/team/invite", { access: "owner" }],
+      [`/team/${id}/reset`, {}],
+      [`/team/${id}/remove`, {}],
+      [`/team/${id}/access`, { access: "owner" }],
+    ]
+    for (const [path, fields] of attempts) {
+      const localhost = new Browser(server.url.replace("127.0.0.1", "localhost"))
+      for (const [name, text] of thief.cookies) localhost.cookies.set(name, text)
+      const { location } = await localhost.post(`/dashboard${path}`, fields)
+      expect({ path, location }).toEqual({
+        path,
+        location: expect.stringContaining("/dashboard/confirm?next="),
+      })
+    }
+    const renamed = { name: "dan", email: "thief@example.com" }
+    expect((await thief.post("/dashboard/account/profile", renamed)).location).toContain(
+      "/dashboard/confirm?next=",
+    )
+  })
+})
+
+describe("A session that somebody chose", () => {
+  it("is never that of an account: each way in makes a new one", async () => {
+    const chosen = "A".repeat(43)
+    const fixed = () => {
+      const browser = server.browser()
+      browser.cookies.set("laurel", chosen)
+      return browser
+    }
+    const fields = { token: await invite(), email: "fay@example.com", name: "fay", password }
+    const joined = fixed()
+    await joined.post("/dashboard/join", fields)
+    const signedIn = fixed()
+    await signedIn.post("/dashboard/sign-in", fields)
+    const reset = fixed()
+    const token = await run(server.people.reset("operator", (await accountOf("fay")).id))
+    await reset.post("/dashboard/reset", { token, password: "a phrase of other words" })
+    for (const browser of [joined, signedIn, reset]) {
+      expect(browser.cookies.get("laurel")).toMatch(/^[\w-]{43}$/)
+      expect(browser.cookies.get("laurel")).not.toBe(chosen)
+    }
+    expect(await isSignedIn(fixed())).toBe(false)
+  })
+})
+
+describe("Every reply", () => {
+  const securityHeaders = {
+    "content-security-policy": expect.stringMatching(
+      /^default-src 'none'; script-src 'self'; .*base-uri 'none'; frame-ancestors 'none'; .*trusted-types 'none'$/,
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+  }
+
+  const pathOf = (path: string) =>
+    dashboardPrefix +
+    path
+      .replace(":project", "shop")
+      .replace(":environment", "sandbox")
+      .replace(/:(\w+)/g, "unknown")
+
+  it("of a page, a form, an error, a file or a refusal forbids framing, foreign code and guesses of its type", async () => {
+    const replies: Array<readonly [string, Reply]> = []
+    const keep = async (name: string, reply: Promise<Reply>) => replies.push([name, await reply])
+    for (const { method, path } of routes.filter(({ path }) => path !== "/sign-out")) {
+      for (const browser of [owner, server.browser()]) {
+        const address = pathOf(path)
+        await keep(
+          `${method} ${path}`,
+          method === "GET" ? browser.get(address) : browser.post(address),
+        )
+      }
+    }
+    const { text } = await owner.get("/dashboard/account")
+    const files = [...text.matchAll(/(?:href|src)="(\/dashboard\/assets\/[^"]+)"/g)]
+    expect(files.length).toBeGreaterThanOrEqual(3)
+    for (const [, file] of files) await keep(file!, owner.get(file!))
+    await keep("not found", owner.get("/dashboard/nothing"))
+    await keep("of another site", owner.post("/dashboard/team/invite", {}, { origin: "https://e" }))
+    const tooLong = { email: "x".repeat(limits.pageBodyBytesMax) }
+    await keep("too long", owner.post("/dashboard/sign-in", tooLong))
+    for (const [name, { headers, status }] of replies) {
+      const shown = Object.fromEntries(
+        Object.keys(securityHeaders).map((header) => [header, headers.get(header)]),
+      )
+      expect({ name, status, ...shown }).toEqual({ name, status, ...securityHeaders })
+    }
+  })
+
+  it("leads nowhere but into the dashboard, whatever address or page it was asked from", async () => {
+    const elsewhere = [
+      "https://evil.example",
+      "//evil.example",
+      "/\\evil.example",
+      "/dashboard//evil.example",
+      "/dashboard/..//evil.example",
+      "/dashboard%2f..%2f..",
+      "javascript:alert(1)",
+    ]
+    const own = { "sec-fetch-site": "same-origin" }
+    for (const next of elsewhere) {
+      const query = `?next=${encodeURIComponent(next)}`
+      const browser = server.browser()
+      const account = { email: "ada@example.com", password }
+      const replies = [
+        await browser.post(`/dashboard/sign-in${query}`, account),
+        await browser.post(`/dashboard/confirm${query}`, { password }),
+        await server.browser().get("/dashboard/account", { ...own, referer: next }),
+        await server.browser().post("/dashboard/account/profile", {}, { ...own, referer: next }),
+        await server
+          .browser()
+          .post("/dashboard/account/profile", {}, { ...own, referer: `https://x${next}` }),
+      ]
+      for (const { location, status } of replies) {
+        expect({ next, status }).toEqual({ next, status: 303 })
+        const url = new URL(location!, "http://localhost:1")
+        expect(url.host).toBe("localhost:1")
+        expect(url.pathname).toMatch(/^\/dashboard(\/[a-z-]+)*$/)
+        const after = url.searchParams.get("next")
+        if (after !== null) {
+          const form = await browser.post(`${url.pathname}${url.search}`, account)
+          expect(form.location).toMatch(/^\/dashboard(\/[a-z-]+)*$/)
+        }
+      }
+    }
+  })
+
+  it("takes a session from a cookie alone, and from no cookie of another name", async () => {
+    const session = (await join("gus")).cookies.get("laurel")!
+    const { port } = new URL(server.url)
+    const statusWith = (headers: Record<string, string>, path = "/dashboard/account") =>
+      new Promise<number>((resolve, reject) => {
+        request({
+          host: "127.0.0.1",
+          port,
+          path,
+          headers: { host: `localhost:${port}`, ...headers },
+        })
+          .on("response", (reply) => {
+            reply.resume()
+            resolve(reply.statusCode!)
+          })
+          .on("error", reject)
+          .end()
+      })
+    expect(await statusWith({ cookie: `a=b; laurel=${session}` })).toBe(200)
+    for (const headers of [
+      { authorization: `Bearer ${session}` },
+      { cookie: `__Host-laurel=${session}` },
+      { cookie: `laurel-device=${session}` },
+      { cookie: `Laurel=${session}` },
+      { cookie: `laurel=x; laurel=${session}` },
+    ]) {
+      expect({ headers, status: await statusWith(headers as never) }).toEqual({
+        headers,
+        status: 303,
+      })
+    }
+    expect(await statusWith({}, `/dashboard/account?laurel=${session}`)).toBe(303)
+  })
+})
