@@ -58,6 +58,9 @@ describe("The dashboard", () => {
     expect((await browser.get("/dashboard/account")).status).toBe(200)
     const made = await run(["snapshots", "create", "--json"], folder)
     expect(made.code).toBe(0)
+    const archived = await everyByteOf(join(folder, "archive"))
+    expect(archived.includes("ada@example.com")).toBe(true)
+    expect(archived.includes('"action":"account.create"')).toBe(false)
     const renamed = { email: account.email, name: "Ada L." }
     expect((await browser.post("/dashboard/account/profile", renamed)).status).toBe(303)
     await server.stop()
