@@ -36,7 +36,8 @@ import { overviewRoutes } from "./pages/overview.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
 import { startRoutes } from "./pages/start.ts"
-import { teamRoutes } from "./pages/team.ts"
+import { teamRoutes } from "./pages/team/team.ts"
+import { teamAccountRoutes } from "./pages/team/teamAccount.ts"
 import { userRoutes } from "./pages/users/routes.ts"
 import { webhookRoutes } from "./pages/webhooks/routes.ts"
 import { dashboardPrefix } from "./prefix.ts"
@@ -72,6 +73,7 @@ export const routes: ReadonlyArray<Route> = [
   ...accountRoutes,
   ...passkeyRoutes,
   ...teamRoutes,
+  ...teamAccountRoutes,
   ...keyRoutes,
   ...ruleRoutes,
   ...questRoutes,

@@ -328,7 +328,7 @@ describe("With a public URL over https", () => {
     try {
       const browser = await fresh.owner()
       expect([...browser.cookies.keys()]).toEqual(["__Host-laurel", "__Host-laurel-device"])
-      const { location } = await browser.post("/dashboard/team/invite", { access: "owner" })
+      const { location } = await browser.post("/dashboard/team/invite", { role: "owner" })
       const { text } = await browser.get(location!)
       expect(text).toMatch(/https:\/\/laurel\.example\.com\/dashboard\/join#[\w-]{43}/)
     } finally {

@@ -167,7 +167,7 @@ describe("The audit log", () => {
   it("has no entry of what a page refused", async () => {
     const before = await server.logged()
     const refused = await owner.post("/dashboard/team/acc_unknown/remove")
-    expect(refused.status).toBe(400)
+    expect(refused.status).toBe(404)
     const browser = server.browser()
     expect((await browser.post("/dashboard/sign-out")).location).toContain("/sign-in")
     expect(await since(before)).toEqual([])

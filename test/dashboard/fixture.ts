@@ -207,7 +207,10 @@ export const startDashboard = async (
     browser,
     owner: () => accept("setup", setupToken, "ada"),
     joined: async (owner, name, access) => {
-      const { location } = await owner.post("/dashboard/team/invite", { access })
+      const [role = "", id = ""] = access.split(" ")
+      const { projects } = await run(engine.readDirectory)
+      const project = projects.get(id)?.name ?? ""
+      const { location } = await owner.post("/dashboard/team/invite", { role, project })
       const { text } = await owner.get(location!)
       const [, token] = /join#([\w-]+)/.exec(text)!
       return accept("join", token!, name)

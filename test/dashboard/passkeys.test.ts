@@ -98,7 +98,7 @@ describe("A passkey in place of a password", () => {
       const { location } = await use(other, "/sign-in", "?next=/dashboard/team")
       expect(location).toBe("/dashboard/team")
       fresh.clock.set("2026-11-22T10:15:00Z")
-      const invitation = { access: "owner" }
+      const invitation = { role: "owner" }
       expect((await other.post("/dashboard/team/invite", invitation)).location).toContain(
         "/confirm",
       )

@@ -1,4 +1,5 @@
 /** Lists: a table that scrolls by itself, and links to the pages beside the one that is shown. */
+import { limits } from "../../Limits.ts"
 import { type Content, type Html, html } from "./Html.ts"
 
 /** A table. `label` names it for screen readers; a cell may be anything, `null` is empty. */
@@ -53,6 +54,22 @@ export const pager = (path: string, query: URLSearchParams, page: ListPage): Htm
 ${offset > 0 && html`<a rel="prev" href="${withQuery(path, query, { offset: before || undefined })}">Previous</a>`}
 <span>${offset < total ? `${offset + 1}–${last} of ${total}` : `none of ${total}`}</span>
 ${hasMore && html`<a rel="next" href="${withQuery(path, query, { offset: offset + limit })}">Next</a>`}</nav>`
+}
+
+/** The rows of a list in memory that the `offset` of an address asks for, and the links beside them. */
+export const offsetPage = <A>(
+  path: string,
+  query: URLSearchParams,
+  all: ReadonlyArray<A>,
+): { readonly items: ReadonlyArray<A>; readonly pager: Html | undefined } => {
+  const limit = limits.pageMax
+  const asked = Number(query.get("offset") ?? 0)
+  const offset = Number.isInteger(asked) && asked > 0 ? asked : 0
+  const hasMore = offset + limit < all.length
+  return {
+    items: all.slice(offset, offset + limit),
+    pager: pager(path, query, { limit, offset, hasMore, total: all.length }),
+  }
 }
 
 /** The pages of a list that has cursors instead of numbers. */

@@ -44,7 +44,7 @@ export const startSample = async (): Promise<Sample> => {
   const directory = await Effect.runPromise(server.engine.readDirectory)
   const [project] = directory.projects.keys()
   await server.joined(owner, "grace", `viewer ${project}`)
-  await owner.post("/dashboard/team/invite", { email: "alan@example.com", access: "owner" })
+  await owner.post("/dashboard/team/invite", { email: "alan@example.com", role: "owner" })
   const made = await fill(server.url, key)
   const full = await Effect.runPromise(server.engine.readDirectory)
   const [account] = full.accounts.keys()

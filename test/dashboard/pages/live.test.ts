@@ -53,7 +53,7 @@ describe("The stream of a page", () => {
     const { owner, server, viewer } = await start({ streamHeartbeatMs: 50 })
     const { text } = await open(server, viewer)
     const account = await accountNamed(server, "viewer")
-    await owner.post(`/dashboard/team/${account}/access`, { access: "owner" })
+    await owner.post(`/dashboard/team/${account}/access`, { role: "owner" })
     await text
     const again = server.browser()
     const password = "correct horse battery"

@@ -1,0 +1,138 @@
+/** One account, for owners: its roles in projects, a reset link, removal. */
+import { Effect } from "effect"
+import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
+import type { Access, Account } from "../../../domain/accounts/Account.ts"
+import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
+import { type MemberVisit, orPage, type Route } from "../../request/Route.ts"
+import { confirmButton } from "../../view/Dialogs.ts"
+import { refusal } from "../../view/Forms.ts"
+import { html } from "../../view/Html.ts"
+import { offsetPage, properties, table } from "../../view/Lists.ts"
+import { time } from "../../view/Page.ts"
+import { about, type Reply, redirect } from "../../view/Replies.ts"
+import { accessFieldNames, accessFields, accessLabel, accessOf } from "./access.ts"
+import { asker, secretLink, withLink } from "./links.ts"
+
+const path = "/team/:account"
+const pageOf = ({ params, prefix }: MemberVisit): string => `${prefix}/team/${params.account}`
+
+const accountPage = Effect.fnUntraced(function* (
+  visit: MemberVisit,
+  error?: LaurelError,
+): Effect.fn.Return<Reply, LaurelError> {
+  const { directory, form, params, request, show } = visit
+  const account = directory.accounts.get(params.account!)
+  if (account === undefined) return yield* Effect.fail(error ?? accountNotFound)
+  const { access, createdAt, email, id, name, passkeys, password } = account
+  const action = pageOf(visit)
+  const roles = offsetPage(action, request.query, access.projects)
+  return show(
+    name,
+    html`${secretLink(visit)}
+${refusal(error, accessFieldNames)}
+${properties([
+  ["E-mail address", email],
+  ["Created", time(createdAt)],
+  ["Password", password === null ? "none" : "set"],
+  ["Passkeys", passkeys.length],
+])}
+<h2>Access</h2>
+${
+  access.owner
+    ? html`<p>Owner: everything in every project, and all accounts.</p>`
+    : [
+        access.projects.length === 0
+          ? html`<p>None yet.</p>`
+          : table(
+              `Roles of ${name}`,
+              ["Project", "Role", "Actions"],
+              roles.items.map(({ projectId, role }) => {
+                const project = directory.projects.get(projectId)?.name ?? projectId
+                return [
+                  project,
+                  role,
+                  html`<form method="post" action="${action}/roles/${projectId}/remove"><button aria-label="Remove from ${project}">Remove</button></form>`,
+                ]
+              }),
+            ),
+        roles.pager,
+      ]
+}
+<h3>Give a role</h3>
+<p class="hint">All sessions of the account end, so that no page shows what it may no longer see. A role in a project replaces the one that it had there.${access.owner && " An owner who gets a role in a project is no owner any more."}</p>
+<form method="post" action="${action}/access">
+${accessFields(directory, form, error)}
+<button class="main">Give role</button></form>
+<h2>Locked out</h2>
+<p>A reset link works once and for one hour. It lets the person choose a new way to sign in.</p>
+<form method="post" action="${action}/reset"><button>Make reset link</button></form>
+<h2>Remove</h2>
+${confirmButton({
+  id: `remove-${id}`,
+  action: `${action}/remove`,
+  button: "Remove account",
+  keep: "Keep it",
+  title: `Remove ${name}?`,
+  detail: "The account is deleted and all its sessions end. API keys that it made stay in force.",
+})}`,
+    error === undefined ? 200 : 400,
+  )
+})
+
+/** A form of the page: its answer, or the page with the reason of a refusal. */
+const formRoute = (
+  below: string,
+  action: AuditAction,
+  change: (visit: MemberVisit, account: Account) => Effect.Effect<Reply, LaurelError>,
+): Route => ({
+  method: "POST",
+  action,
+  path: `${path}/${below}`,
+  access: "owner",
+  answer: (visit) => {
+    const account = visit.directory.accounts.get(visit.params.account!)
+    if (account === undefined) return Effect.fail(accountNotFound)
+    return orPage(
+      Effect.map(change(visit, account), (reply) =>
+        about(reply, { subject: account.id, detail: reply.audit?.detail ?? account.email }),
+      ),
+      (error) => accountPage(visit, error),
+    )
+  },
+})
+
+/** Sets the access; the log says what it is now. */
+const changeAccess = (visit: MemberVisit, { email, id }: Account, access: Access) =>
+  Effect.as(
+    visit.people.changeAccess(asker(visit), id, access),
+    about(redirect(pageOf(visit)), { detail: `${email}: ${accessLabel(access, visit.directory)}` }),
+  )
+
+export const teamAccountRoutes: ReadonlyArray<Route> = [
+  { method: "GET", path, access: "owner", answer: (visit) => accountPage(visit) },
+  formRoute("access", "account.change_access", (visit, account) => {
+    const wish = accessOf(visit.directory, visit.form)
+    if ("_tag" in wish) return Effect.fail(wish)
+    const [given] = wish.projects
+    const kept = account.access.projects.filter(({ projectId }) => projectId !== given?.projectId)
+    return changeAccess(visit, account, {
+      owner: wish.owner,
+      projects: wish.owner ? [] : [...kept, ...wish.projects],
+    })
+  }),
+  formRoute("roles/:role/remove", "account.change_access", (visit, account) => {
+    const { owner, projects } = account.access
+    const kept = projects.filter(({ projectId }) => projectId !== visit.params.role)
+    return changeAccess(visit, account, { owner, projects: kept })
+  }),
+  formRoute("reset", "account.create_reset_link", (visit, account) =>
+    Effect.map(visit.people.reset(asker(visit), account.id), (token) =>
+      withLink(visit, "reset", token, pageOf(visit)),
+    ),
+  ),
+  formRoute("remove", "account.remove", (visit, account) =>
+    Effect.as(visit.people.remove(asker(visit), account.id), redirect(`${visit.prefix}/team`)),
+  ),
+]
+
+const accountNotFound = laurelError("account_not_found", "No account has this id.")
