@@ -179,7 +179,9 @@ describe("A disk that is full", () => {
     try {
       const refused = await owner.post("/dashboard/shop/sandbox/keys", wish)
       expect(refused.status).toBe(503)
-      expect(refused.text).toContain("The audit log cannot be written, so nothing was changed.")
+      expect(refused.text).toContain(
+        "The disk has no space for the audit log, so nothing was changed.",
+      )
       expect(await run(server.keys.list)).toHaveLength(before)
       expect((await owner.get("/dashboard/log")).status).toBe(200)
     } finally {

@@ -77,7 +77,12 @@ describe("The dashboard", () => {
     expect(restoredAccount.text).not.toContain("Ada L.")
     // What the restore has undone was done all the same.
     const { text } = await moved.get("/dashboard/log")
-    expect(actionsOf(text).slice(0, 2)).toEqual(["session.sign_in", "account.change_profile"])
+    expect(actionsOf(text).slice(0, 3)).toEqual([
+      "session.sign_in",
+      "data.restore",
+      "account.change_profile",
+    ])
+    expect(text).toMatch(/up to record \d+/)
     await again.stop("SIGKILL")
     // The restore is over: what began after it stays.
     const third = await Server.start(folder)

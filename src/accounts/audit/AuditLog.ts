@@ -10,7 +10,11 @@ import type { LaurelError } from "../../domain/values/Errors.ts"
 export type AuditAction = `${Lowercase<string>}.${Lowercase<string>}`
 
 /** Actions of no form. */
-export const otherActions: ReadonlyArray<AuditAction> = ["log.replace", "session.fail_sign_in"]
+export const otherActions: ReadonlyArray<AuditAction> = [
+  "data.restore",
+  "log.replace",
+  "session.fail_sign_in",
+]
 
 /** An account as it was then; the command line; the server by itself; somebody who is not signed in. */
 export type AuditActor =

@@ -41,11 +41,14 @@ export interface AuditStoreOptions {
 
 const folderName = "audit"
 
-/** The log is full or broken: nothing was done yet. */
-const unavailable = laurelError(
+const full = laurelError(
   "storage_unavailable",
-  "The audit log cannot be written, so nothing was changed. The server's log has the reason.",
+  "The disk has no space for the audit log, so nothing was changed. Free some space and try again.",
   { retryAfterSeconds: 5 },
+)
+const failed = laurelError(
+  "storage_unavailable",
+  "The audit log failed, so nothing was changed. The server's log has the reason; restart the server.",
 )
 const notWritten = laurelError(
   "storage_unavailable",
@@ -132,17 +135,17 @@ class AuditStore implements AuditLog {
     this.#actions = new HourlyCounts(limits.auditAccountActionsPerHourMax, options.now)
   }
 
-  readonly begin: Effect.Effect<void, StorageError> = Effect.suspend(() => {
-    return Effect.flatMap(this.#timeOf(this.#journal.lastSequence), (at = 0) => {
+  readonly begin: Effect.Effect<void, StorageError> = Effect.suspend(() =>
+    Effect.flatMap(this.#timeOf(this.#journal.lastSequence), (at = 0) => {
       this.#lastAt = at
       return this.#prune
-    })
-  })
+    }),
+  )
 
   readonly admit = (accountId?: string): Effect.Effect<void, LaurelError> =>
     Effect.suspend((): Effect.Effect<void, LaurelError> => {
       if (accountId !== undefined && this.#actions.isFull(accountId)) return Effect.fail(tooMany)
-      if (this.#broken) return Effect.fail(unavailable)
+      if (this.#broken) return Effect.fail(failed)
       const { disk, freeSpaceBytesMin, segmentBytes } = this.#options
       // The journal takes a segment at a time, and prepares another.
       const needed =
@@ -150,7 +153,7 @@ class AuditStore implements AuditLog {
         2 * (segmentBytes ?? limits.auditSegmentBytes)
       return Effect.flatMap(
         Effect.orElseSucceed(disk.freeBytes(this.#folder), () => Number.POSITIVE_INFINITY),
-        (free) => (free < needed ? Effect.fail(unavailable) : Effect.void),
+        (free) => (free < needed ? Effect.fail(full) : Effect.void),
       )
     })
 

@@ -2,12 +2,29 @@
 import path from "node:path"
 import { Effect } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import type { AuditLog } from "../../accounts/audit/AuditLog.ts"
 import { openAuditStore } from "../../accounts/audit/AuditStore.ts"
 import { auditedKeys } from "../../accounts/audit/operatorAudit.ts"
 import type { Config } from "../../config/Config.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { RestoredTo } from "./Restored.ts"
+
+/** What the log says of the time before is true, though the data may not have it. A failure is in the server's log. */
+const tellOfRestore = (audit: AuditLog, lastSequence: number): Effect.Effect<void> =>
+  Effect.ignore(
+    audit.write({
+      action: "data.restore",
+      by: "operator",
+      subject: "",
+      detail: `up to record ${lastSequence}`,
+      projectId: null,
+      environment: null,
+      address: "",
+      requestId: "",
+    }),
+  )
 
 /** `keys` logs as the operator what is done with it. */
 export const openAudit = Effect.fnUntraced(function* ({ dataDirectory }: Config) {
@@ -22,5 +39,7 @@ export const openAudit = Effect.fnUntraced(function* ({ dataDirectory }: Config)
         "Repair or move the folder, or start with LAUREL_DASHBOARD=off.",
       ),
   )
+  const restoredTo = yield* RestoredTo
+  if (restoredTo !== undefined) yield* tellOfRestore(audit, restoredTo)
   return { audit, keys: auditedKeys(yield* ApiKeys, audit, readDirectory) }
 })

@@ -28,6 +28,7 @@ import { DamagedValue } from "../../storage/Values.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
+import { RestoredTo } from "./Restored.ts"
 
 export interface Opened {
   readonly services: Context.Context<Engine | Accounts | ApiKeys | Projects>
@@ -94,7 +95,11 @@ export const openEngine = (
       onBroken,
     }).pipe(Effect.provideService(Storage, storage))
     yield* Effect.addFinalizer(() => engine.drain)
-    yield* takeRestored(nodeDisk, config.dataDirectory, endSessions(engine)).pipe(
+    let restoredTo: number | undefined
+    const ended = Effect.map(endSessions(engine), () => {
+      restoredTo = storage.lastSequence
+    })
+    yield* takeRestored(nodeDisk, config.dataDirectory, ended).pipe(
       Effect.mapError((error) =>
         error._tag === "LaurelError"
           ? refused(error)
@@ -102,7 +107,7 @@ export const openEngine = (
       ),
     )
     const accounts = yield* Effect.provideService(AccountsLive.make, Engine, engine)
-    const services = Context.add(accounts, Engine, engine)
+    const services = Context.add(accounts, Engine, engine).pipe(Context.add(RestoredTo, restoredTo))
     const deliver = DispatcherLive.make({
       allowed: config.webhookAllowedRanges,
       schedule: config.webhookRetrySchedule,

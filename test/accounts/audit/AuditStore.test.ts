@@ -292,7 +292,10 @@ describe("Trouble with the disk", () => {
       const disk = new SimulatedDisk()
       const log = yield* logOn(disk)
       yield* log.write(entry("before"))
-      disk.capacityBytes = 0
+      const used = [...disk.files(folder).values()].reduce((sum, file) => sum + file.length, 0)
+      disk.capacityBytes = used + 2 * limits.auditSegmentBytes
+      yield* log.admit()
+      disk.capacityBytes--
       expect(yield* Effect.flip(log.admit())).toMatchObject({ code: "storage_unavailable" })
       expect(subjects(yield* log.read({}))).toEqual(["before"])
       disk.capacityBytes = Number.POSITIVE_INFINITY
