@@ -122,9 +122,13 @@ describe("A window of the leaderboard", () => {
         link = shown.linkOf("prev", "Window before")
       }
       expect(steps).toBe(kept)
+      let link: string | undefined
       for (let step = 0; step < steps; step++) {
-        shown = await follow(shown.linkOf("next", "Window after"))
+        link = shown.linkOf("next", "Window after")
+        shown = await follow(link)
       }
+      // The address of the open window stays that of the open window.
+      expect(link).toBe(`${base}?window=${kind}`)
       expect(shown.text).toContain(`<span>${days}</span>`)
       expect(shown.rows).toEqual(open.rows)
     },

@@ -252,7 +252,7 @@ export const profilePage = (visit: PlaceVisit, user: User, error?: LaurelError):
 /** Sends only what was changed in the form, so that it takes back no change made meanwhile. */
 export const saveProfile = (visit: PlaceVisit, user: User): Answer => {
   const { ask, form } = visit
-  const changed = (name: string) => lines(form.text(name)) !== lines(form.text(`before.${name}`))
+  const changed = (name: string) => form.text(name) !== form.text(`before.${name}`)
   const payload = {
     ...(changed("displayName") && { displayName: form.optional("displayName") ?? null }),
     ...(changed("timezone") && { timezone: form.optional("timezone") ?? null }),
@@ -263,6 +263,3 @@ export const saveProfile = (visit: PlaceVisit, user: User): Answer => {
     Effect.catch((error) => profilePage(visit, user, error)),
   )
 }
-
-/** A browser sends each line break as CR LF. */
-const lines = (text: string): string => text.replace(/\r\n?/g, "\n")

@@ -253,6 +253,17 @@ describe("A profile", () => {
     })
   })
 
+  it("keeps a time zone and a name that were changed while the form was open", async () => {
+    const fields = fieldsOf((await places.admin.get(path)).text)
+    await sandbox("PUT", "/users/profiled", { displayName: "Ada B", timezone: "Asia/Tokyo" })
+    await send(path, { ...fields, attributes: '{"plan": "team"}' })
+    expect((await readUser("profiled"))!.profile).toMatchObject({
+      displayName: "Ada B",
+      timezone: "Asia/Tokyo",
+      attributes: { plan: "team" },
+    })
+  })
+
   it("is emptied by empty fields", async () => {
     const fields = fieldsOf((await places.admin.get(path)).text)
     await send(path, { ...fields, displayName: "", timezone: "", attributes: "" })

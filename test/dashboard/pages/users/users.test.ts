@@ -70,6 +70,13 @@ describe("The list of users", () => {
     expect(none.text).toContain("No user has <bdi>&lt;i&gt;</bdi> in the id or name.")
   })
 
+  it("that opened nobody goes on as a search", async () => {
+    const { text } = await page(`${base}/users?query=list-&open=id`)
+    expect(text).toContain("No user has the id <bdi>list-</bdi>.")
+    const [, next] = /rel="next" href="([^"]+)"/.exec(text)!
+    expect(next).toBe(`${base}/users?query=list-&amp;offset=20`)
+  })
+
   it("opens a user by the exact id alone", async () => {
     const open = (id: string) =>
       places.viewer.get(`${base}/users?query=${encodeURIComponent(id)}&open=id`)
@@ -259,6 +266,9 @@ describe("The history of a user", () => {
     expect(text).toContain("Event undone: xp -120 (0), points -3 (20), level 2 → 1")
     expect(text).toContain("User created")
     expect(text).toContain("<td>undone</td>")
+    const order = ["Event counted: xp +120", "Xp +120 (120)", "Level 1 → 2"]
+    const places = order.map((part) => text.indexOf(part))
+    expect(places).toEqual(places.toSorted((one, other) => one - other))
   })
 
   it("goes back to the first fact by its cursor, with each fact once, whatever the size of a page", async () => {
