@@ -90,6 +90,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "view",
     "request",
     "pages/definitions",
+    "pages/settings",
     "pages/team",
     "pages/users",
     "pages/webhooks",

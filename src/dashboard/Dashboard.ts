@@ -35,6 +35,7 @@ import { operationRoutes } from "./pages/operations.ts"
 import { overviewRoutes } from "./pages/overview.ts"
 import { passkeyRoutes } from "./pages/passkeys.ts"
 import { projectRoutes } from "./pages/projects.ts"
+import { settingsRoutes } from "./pages/settings/routes.ts"
 import { startRoutes } from "./pages/start.ts"
 import { teamRoutes } from "./pages/team/team.ts"
 import { teamAccountRoutes } from "./pages/team/teamAccount.ts"
@@ -78,6 +79,7 @@ export const routes: ReadonlyArray<Route> = [
   ...ruleRoutes,
   ...questRoutes,
   ...badgeRoutes,
+  ...settingsRoutes,
   ...logRoutes,
   ...projectRoutes,
   ...overviewRoutes,

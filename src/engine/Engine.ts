@@ -140,6 +140,11 @@ export interface EngineReads {
   ) => Effect.Effect<BoardPage, LaurelError<BoardCode>>
   /** A user's all-time rank, `null` when it is not on the board. */
   readonly readRank: (environment: string, userId: string) => Effect.Effect<number | null>
+  /** For each xp (≥ 1) how many users have at least as much, O(log n) each. Hidden users are not counted. */
+  readonly readCountsAtLeast: (
+    environment: string,
+    xps: ReadonlyArray<number>,
+  ) => Effect.Effect<ReadonlyArray<number>>
 }
 
 export class Engine extends Context.Service<

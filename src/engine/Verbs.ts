@@ -112,6 +112,8 @@ const readsOf = (
       Effect.suspend(() => boardReader.read(environments.of(environment), query)),
     readRank: (environment, userId) =>
       Effect.sync(() => environments.of(environment).boards.allTime.rankOf(userId)),
+    readCountsAtLeast: (environment, xps) =>
+      Effect.sync(() => xps.map((xp) => environments.of(environment).boards.allTime.countFrom(xp))),
   }
 }
 

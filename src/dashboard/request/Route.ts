@@ -28,7 +28,10 @@ export interface Services {
   /** The actions that the audit log may have, by name. */
   readonly actions: ReadonlyArray<string>
   readonly projects: Projects["Service"]
-  readonly reads: Pick<Engine["Service"], "feed" | "readActivity" | "readCounts" | "readDirectory">
+  readonly reads: Pick<
+    Engine["Service"],
+    "feed" | "readActivity" | "readCounts" | "readCountsAtLeast" | "readDirectory"
+  >
   readonly server: ServerState
   readonly once: Once
   readonly now: () => number

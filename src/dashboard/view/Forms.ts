@@ -129,15 +129,25 @@ export const textField = (
     readonly autocomplete?: string
     readonly required?: boolean
     readonly charactersMax?: number
+    /** The id of a `<datalist>`. */
+    readonly list?: string
   },
 ): Html => {
-  const { autocomplete = "off", charactersMax, name, required, type = "text", value = "" } = field
+  const {
+    autocomplete = "off",
+    charactersMax,
+    list,
+    name,
+    required,
+    type = "text",
+    value = "",
+  } = field
   return around(
     field,
     (attributes) =>
       html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${
         charactersMax !== undefined && html` maxlength="${charactersMax}"`
-      }${required === true && html` required`}${attributes}>`,
+      }${list !== undefined && html` list="${list}"`}${required === true && html` required`}${attributes}>`,
   )
 }
 

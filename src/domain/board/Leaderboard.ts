@@ -108,6 +108,11 @@ export class Leaderboard {
     return 1 + this.#order.countAbove(score)
   }
 
+  /** The number of members with at least `score` (≥ 1). */
+  countFrom(score: number): number {
+    return this.#order.countAbove(score - 1)
+  }
+
   /** How many members stand before `member`; `undefined` when it is not listed. */
   positionOf(member: number): number | undefined {
     return this.#order.scoreOf(member) === 0 ? undefined : this.#order.positionOf(member)

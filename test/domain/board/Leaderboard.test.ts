@@ -61,6 +61,13 @@ describe("Order and ranks", () => {
     const board = boardOf(["a", 10], ["b", 30], ["c", 30])
     expect([31, 30, 29, 10, 1].map((score) => board.rankOfScore(score))).toEqual([1, 1, 3, 3, 4])
   })
+
+  it("counts the members with at least a score, the largest and infinity included", () => {
+    const board = boardOf(["a", 10], ["b", 30], ["c", 30])
+    const scores = [1, 10, 11, 30, 31, limits.balanceMax, Number.POSITIVE_INFINITY]
+    expect(scores.map((score) => board.countFrom(score))).toEqual([3, 3, 2, 2, 0, 0, 0])
+    expect(new Leaderboard().countFrom(1)).toBe(0)
+  })
 })
 
 describe("Who is listed", () => {

@@ -94,21 +94,22 @@ interface Try {
 export const mayChange = ({ member, place }: PlaceVisit): boolean =>
   includesRole(roleIn(member.account, place.project.id), "admin")
 
-const changedTime = "updatedAt"
+/** The field that says which state of a definition a form was made from. */
+export const versionField = "version"
 const idempotency = "idempotencyKey"
 
 /** The main button of a form, which names the environment. */
-const saveRow = ({ place }: PlaceVisit, label: string): Html =>
+export const saveRow = ({ place }: PlaceVisit, label: string): Html =>
   html`<p class="row"><button class="main" name="intent" value="save">${label}</button> <span>in ${badge(place.environment)}</span></p>`
 
 /** Pressing Enter in a field presses the first button of a form: this one, which saves. */
-const firstButton = html`<button class="first" name="intent" value="save" tabindex="-1" aria-hidden="true">Save</button>`
+export const firstButton = html`<button class="first" name="intent" value="save" tabindex="-1" aria-hidden="true">Save</button>`
 
 /** Whether a field of the form belongs to no definition. */
 const isOurs = (name: string): boolean =>
-  name === changedTime || name === "intent" || name.startsWith("event.")
+  name === versionField || name === "intent" || name.startsWith("event.")
 
-const differences = (form: Form, now: Texts): Html => {
+export const differences = (form: Form, now: Texts): Html => {
   const sent = form.texts()
   const names = [...new Set([...now.keys(), ...sent.keys()])].filter(
     (name) => !isOurs(name) && (now.get(name) ?? "") !== (sent.get(name) ?? ""),
@@ -131,7 +132,7 @@ const statusOf = ({ changed, error }: Try): number =>
 const withPlainLines = (text: string | undefined) => text?.replaceAll(/\r\n?/g, "\n")
 
 /** The form without spaces around its texts. A text that is saved otherwise, and unchanged, stays as it is. */
-const trimmed = (form: Form, saved: Texts): Form =>
+export const trimmed = (form: Form, saved: Texts): Form =>
   formOf(
     [...form.texts()].map(([name, text]) => {
       const plain = withPlainLines(text)!
@@ -166,7 +167,7 @@ export const editorRoutes = <Definition extends Shown, Choices>(
       definition === undefined ? undefined : yield* editor.above(visit, definition, allowed)
     const address = addressOf(visit, definition?.id)
     const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
-    const version = (changed === undefined && form.text(changedTime)) || definition?.updatedAt
+    const current = (changed === undefined && form.text(versionField)) || definition?.updatedAt
     return show(
       definition === undefined ? `New ${noun}` : editor.titleOf(definition),
       html`${request.query.has("saved") && html`<p role="status" class="done">Saved.</p>`}
@@ -179,7 +180,7 @@ ${firstButton}
 ${
   definition === undefined
     ? html`<input type="hidden" name="${idempotency}" value="${randomUUID()}">`
-    : html`<input type="hidden" name="${changedTime}" value="${version}">`
+    : html`<input type="hidden" name="${versionField}" value="${current}">`
 }
 <fieldset class="bare"${!editable && html` disabled`}>
 ${editor.fields(draft, choices, definition === undefined)}
@@ -280,7 +281,7 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
         const definition = yield* found(visit)
         const now = editor.textsOf(definition)
         const form = trimmed(visit.form, now)
-        const before = form.text(changedTime)
+        const before = form.text(versionField)
         if (before !== "" && before !== definition.updatedAt) {
           return yield* formPage(visit, { form, changed: now }, definition)
         }

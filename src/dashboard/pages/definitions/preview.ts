@@ -40,10 +40,11 @@ export const tryOut = (
       Effect.succeed(error),
     )
     return { now, then }
-  }).pipe(Effect.mapError((error) => ofForm(error, noun)))
+  }).pipe(Effect.mapError((error) => draftRefusal(error, noun)))
 }
 
-const ofForm = (error: LaurelError, noun: string): LaurelError => {
+/** A refused preview with the pointers of the form of its draft `noun`. */
+export const draftRefusal = (error: LaurelError, noun: string): LaurelError => {
   const start = `/${noun}/`
   const own = (fault: Fault): Fault =>
     fault.pointer.startsWith(start)
