@@ -170,6 +170,30 @@ describe("Signing in", () => {
     }),
   )
 
+  it.effect("pauses a /64 of IPv6 as one address, and an IPv4 address in either notation", () =>
+    Effect.gen(function* () {
+      const { people } = yield* startOwned()
+      const from = (address: string): Visitor => ({ ...visitor, address })
+      const right = (address: string) => people.signIn("ada@example.com", password, from(address))
+      const cases = [
+        [
+          (count: number) => `2001:db8:0:1::${count.toString(16)}`,
+          "2001:db8:0:1:f::1",
+          "2001:db8:0:2::1",
+        ],
+        [() => "::ffff:192.0.2.9", "192.0.2.9", "::ffff:192.0.2.10"],
+      ] as const
+      for (const [addressOf, same, other] of cases) {
+        for (let count = 0; count < limits.signInFailuresFreePerAddress; count++) {
+          const email = `${addressOf(count)}${count}@example.com`
+          yield* Effect.flip(people.signIn(email, "wrong", from(addressOf(count))))
+        }
+        expect((yield* Effect.flip(right(same))).code).toBe("rate_limited")
+        yield* right(other)
+      }
+    }),
+  )
+
   it.effect("counts wrong passwords that are tried at the same time", () =>
     Effect.gen(function* () {
       const { people } = yield* startOwned()
