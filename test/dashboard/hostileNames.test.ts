@@ -1,0 +1,149 @@
+/** Every page, by the list of routes, where people, projects, users and definitions have names that mean harm. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { routes } from "../../src/dashboard/Dashboard.ts"
+import { dashboardPrefix } from "../../src/dashboard/prefix.ts"
+import { ask, type Sample, samplePath, startSample } from "./browser/sample.ts"
+import { type Tag, tagsOf } from "./tags.ts"
+
+const names = {
+  markup: `<b>x</b>"'><script>alert(1)</script><img src=x onerror=alert(1)>`,
+  attribute: `" onmouseover="alert(1)" style="x" '`,
+  address: "javascript:alert(1)",
+  direction: "\u202e\u2066gnp.exe\u200f",
+  emoji: "\u{1f600}".repeat(128),
+  template: "{{2}}<!-- ]]> </main></textarea></title>",
+} as const
+
+let sample: Sample
+/** Of each name: a user of this id. */
+let users: ReadonlyArray<string>
+
+beforeAll(async () => {
+  sample = await startSample()
+  const { key, owner, params, server } = sample
+  const api = (method: string, path: string, body: unknown) =>
+    ask(server.url, key, method, path, body)
+  const short = (name: string) => [...name].slice(0, 100).join("")
+  await owner.post("/dashboard/account/profile", {
+    name: short(names.markup),
+    email: "ada@example.com",
+  })
+  for (const name of Object.values(names)) {
+    await owner.post("/dashboard/team/invite", { email: `${name}@x`, access: "owner" })
+    const token = await Effect.runPromise(
+      server.people.invite("operator", { email: null, access: { owner: true, projects: [] } }),
+    )
+    const account = { email: `${params.account}${Math.random()}@x`, name: short(name) }
+    const joined = await server
+      .browser()
+      .post("/dashboard/join", { ...account, token, password: "correct horse battery" })
+    expect(joined.status).toBe(303)
+    await api("POST", "/events", {
+      userId: name,
+      action: "LESSON_DONE",
+      metadata: { [name]: name },
+    })
+    await api("PUT", `/users/${encodeURIComponent(name)}`, { displayName: short(name) })
+    await api("POST", "/rules", {
+      action: "SHARED",
+      where: [{ path: "score", op: "eq", value: name }],
+      reward: { xp: 5 },
+    })
+    await api("POST", "/badges", {
+      name: short(name),
+      description: name,
+      icon: "<b>",
+      criteria: { kind: "action_count", action: "SHARED", target: 3 },
+    })
+    await api("POST", "/quests", {
+      title: short(name),
+      description: name,
+      reward: { xp: 1 },
+      steps: [{ key: "one", action: "LESSON_DONE", target: 2 }],
+    })
+    const url = `https://hooks.example.com/${encodeURIComponent(name)}?<b>`
+    await api("POST", "/webhooks", { url, description: short(name), events: ["*"] })
+    const made = { name: short(name), scope: "ingest", tier: "free", expires: "never" }
+    await owner.post("/dashboard/shop/sandbox/keys", made)
+  }
+  await api("PATCH", "/project", { name: names.markup })
+  users = Object.values(names)
+}, 120_000)
+afterAll(() => sample.server.stop())
+
+/** Every GET route, once for each user where it names one. */
+const paths = (): ReadonlyArray<string> =>
+  routes
+    .filter(({ method, path }) => method === "GET" && !path.endsWith("/stream"))
+    .flatMap((route) =>
+      (route.path.includes(":user") ? users : [sample.params.user!]).map(
+        (user) => dashboardPrefix + samplePath(route, { ...sample.params, user }),
+      ),
+    )
+
+/** What no tag of ours has: code, styles, tags of the names, addresses beyond this server. */
+const wrongParts = ({ attributes, name }: Tag): ReadonlyArray<string> => [
+  ...(/^(b|img|iframe|object|base|style)$/.test(name) ? [`<${name}>`] : []),
+  ...attributes
+    .filter(([attribute, value]) =>
+      /^(href|src|action|formaction)$/.test(attribute)
+        ? !/^(?:\/(?![\\/])|#|\?|https:\/\/www\.standardwebhooks\.com$)/.test(value)
+        : /^on|^style$|^srcdoc$/.test(attribute),
+    )
+    .map(([attribute, value]) => `<${name} ${attribute}="${value}">`),
+]
+
+describe("A page with hostile names", () => {
+  it("has them as text: no tag, no attribute and no address of theirs", async () => {
+    const { owner } = sample
+    let escaped = 0
+    for (const path of new Set(paths())) {
+      for (const query of [
+        "",
+        `?q=${encodeURIComponent(names.markup)}&offset=<b>&cursor=${encodeURIComponent(names.attribute)}`,
+      ]) {
+        const { headers, status, text } = await owner.get(path + query)
+        expect({ path, query, status: status < 500 }).toEqual({ path, query, status: true })
+        if (!headers.get("content-type")!.startsWith("text/html")) continue
+        const { faults, tags } = tagsOf(text)
+        expect({ path, query, faults }).toEqual({ path, query, faults: [] })
+        expect({ path, query, wrong: tags.flatMap(wrongParts) }).toEqual({ path, query, wrong: [] })
+        if (text.includes("&lt;b&gt;")) escaped++
+      }
+    }
+    // They were there.
+    expect(escaped).toBeGreaterThan(10)
+  }, 120_000)
+
+  it("says of a form that was refused what was typed, as text", async () => {
+    const { owner } = sample
+    // What a form acts on is unknown where nothing must end, and where the sample has none.
+    const params = { ...sample.params, session: "unknown" } as Readonly<Record<string, string>>
+    const known = new Proxy(params, { get: (all, name) => all[String(name)] ?? "unknown" })
+    const fields = Object.fromEntries(
+      [
+        "name",
+        "email",
+        "title",
+        "description",
+        "url",
+        "code",
+        "token",
+        "passkeyName",
+        "passkey",
+        "q",
+      ].map((field) => [field, names.markup]),
+    )
+    for (const route of routes) {
+      if (route.method === "GET" || route.path === "/sign-out") continue
+      const path = dashboardPrefix + samplePath(route, known)
+      const { headers, status, text } = await owner.post(path, fields)
+      expect({ path, status: status < 500 }).toEqual({ path, status: true })
+      if (!headers.get("content-type")!.startsWith("text/html")) continue
+      const { faults, tags } = tagsOf(text)
+      expect({ path, faults }).toEqual({ path, faults: [] })
+      expect({ path, wrong: tags.flatMap(wrongParts) }).toEqual({ path, wrong: [] })
+    }
+  }, 120_000)
+})
