@@ -84,8 +84,9 @@ describe("A project that goes back", patience, () => {
     )
     expect(restored.code).toBe(0)
     expect(restored.stderr).toContain(`Project shop is restored to record ${point}`)
+    // The last record says when the keys were last used.
     expect(JSON.parse(restored.stdout)).toMatchObject({
-      sequence: point + 3,
+      sequence: point + 4,
       project: { name: "shop", sequence: point },
       lost: { count: 2, first: point + 1, last: point + 2 },
     })

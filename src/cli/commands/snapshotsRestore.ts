@@ -21,6 +21,7 @@ import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
 import { holdDirectory, requireData } from "../process/DataDirectory.ts"
+import { compareKeys, comparisonWords, type KeyComparison } from "../process/KeyComparison.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { json } from "./SnapshotFlags.ts"
@@ -158,7 +159,9 @@ const restore = Effect.fnUntraced(function* (
   ).pipe(Effect.mapError(jobFailure))
   const at = yield* Clock.currentTimeMillis
   const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at), diskFailure)
-  return { findings, plan, replaced }
+  // One project alone keeps its keys as they are.
+  const keys = project === undefined ? yield* compareKeys(directory, replaced) : undefined
+  return { findings, keys, plan, replaced }
 })
 
 const findProject = Effect.fnUntraced(function* (directory: string, name: string) {
@@ -199,7 +202,7 @@ const takeBack = Effect.fnUntraced(function* (directory: string, name: string, y
   if (!yes) yield* ask
   const at = yield* Clock.currentTimeMillis
   const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at, name), diskFailure)
-  return { findings, replaced }
+  return { findings, keys: yield* compareKeys(directory, replaced), replaced }
 })
 
 /** Asks at the terminal; fails where there is none, and where the answer is no. */
@@ -269,6 +272,9 @@ const restoredWords = (
     replaced === undefined ? "No data was replaced." : `The replaced data is in ${replaced}.`,
   ].join("\n")
 
+const tellKeys = (keys: KeyComparison): Effect.Effect<void> =>
+  Console.error(comparisonWords(keys).join("\n"))
+
 export const restoreSnapshot = Command.make(
   "restore",
   { id, toSequence, toTime, project, yes, json },
@@ -281,12 +287,17 @@ export const restoreSnapshot = Command.make(
         const back = yield* Effect.scoped(takeBack(config.dataDirectory, id, yes))
         const { counts, sequence, sums } = back.findings
         const replaced = back.replaced ?? null
-        if (json) return yield* Console.log(JSON.stringify({ sequence, replaced, counts, sums }))
-        return yield* Console.log(restoredWords(counts.users ?? 0, sequence, back.replaced))
+        const returnedKeys = back.keys
+        if (json) {
+          const all = { sequence, replaced, returnedKeys, counts, sums }
+          return yield* Console.log(JSON.stringify(all))
+        }
+        yield* Console.log(restoredWords(counts.users ?? 0, sequence, back.replaced))
+        return yield* tellKeys(returnedKeys)
       }
       const name = Option.getOrUndefined(given.project)
       const restored = yield* Effect.scoped(restore(config, id, target, name, yes))
-      const { findings, plan, replaced } = restored
+      const { findings, keys, plan, replaced } = restored
       if (json) {
         const { archive, at, lost, project, sequence, unknown } = plan
         return yield* Console.log(
@@ -301,6 +312,7 @@ export const restoreSnapshot = Command.make(
                 ? null
                 : { ...lost, firstAt: isoTime(lost.firstAt), lastAt: isoTime(lost.lastAt) },
             unknown: unknown ?? null,
+            returnedKeys: keys ?? null,
             counts: findings.counts,
             sums: findings.sums,
           }),
@@ -308,6 +320,7 @@ export const restoreSnapshot = Command.make(
       }
       const { project, sequence } = plan
       yield* Console.log(restoredWords(findings.counts.users ?? 0, sequence, replaced, project))
+      if (keys !== undefined) yield* tellKeys(keys)
     },
     (effect) => Effect.provide(effect, loggingLayer()),
   ),

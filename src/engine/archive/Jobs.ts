@@ -36,6 +36,16 @@ export interface Jobs {
     }
     readonly result: Findings
   }
+  /** Finds the keys that a restore has brought back into force; both folders are data directories. */
+  readonly returnedKeys: {
+    readonly input: {
+      readonly restored: string
+      readonly replaced: string
+      /** Epoch milliseconds. */
+      readonly at: number
+    }
+    readonly result: ReturnedKeys
+  }
   /** Finds a project by its name, in a data directory that is whole. */
   readonly project: {
     readonly input: { readonly directory: string; readonly name: string }
@@ -88,6 +98,23 @@ export interface LiveFindings extends Findings {
   readonly watermark: number
   /** The interrupted write after the journal's end, which a start cuts off. */
   readonly interrupted: string | null
+}
+
+/** A key that is in force again, without anything from which its text could be told. */
+export interface ReturnedKey {
+  readonly id: string
+  readonly name: string
+  readonly hint: string
+  readonly project: string
+  readonly environment: string
+  /** What had ended it; `unlisted`: so long ago that it was no longer listed. */
+  readonly was: "archived" | "expired" | "revoked" | "unlisted"
+}
+
+export interface ReturnedKeys {
+  /** The first `restoreToldMax`, and the number of all. */
+  readonly keys: ReadonlyArray<ReturnedKey>
+  readonly count: number
 }
 
 export type JobName = keyof Jobs

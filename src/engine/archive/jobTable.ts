@@ -5,12 +5,14 @@ import { importLines } from "./ImportJob.ts"
 import type { JobCode, JobName } from "./Jobs.ts"
 import { findProject } from "./ProjectJob.ts"
 import { restoreDraft } from "./RestoreJob.ts"
+import { findReturnedKeys } from "./ReturnedKeys.ts"
 import { scanDatabase } from "./ScanJob.ts"
 import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
 
 export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   archive: makeArchive,
   restore: restoreDraft,
+  returnedKeys: findReturnedKeys,
   project: findProject,
   export: exportLines,
   import: importLines,

@@ -1,4 +1,4 @@
-import { appendFile, readdir } from "node:fs/promises"
+import { appendFile, readdir, rm, truncate } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -7,6 +7,55 @@ import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { runCommand } from "../commands.ts"
 
 const keysCreate = ["keys", "create", "--project", "shop", "--environment", "sandbox"]
+
+describe("A restore on the command line", () => {
+  it.live(
+    "names the revoked keys that it brings back, and says where they cannot be compared",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const run = (...args: ReadonlyArray<string>) => runCommand(args, folder)
+        const made = yield* run(...keysCreate, "--name", "Backend", "--json")
+        const { id, key } = JSON.parse(made.stdout)
+        const archive = JSON.parse((yield* run("snapshots", "create", "--json")).stdout).id
+        yield* run("keys", "revoke", id)
+        const words = yield* run("snapshots", "restore", archive, "--yes")
+        const named = `1 key that had ended is in force again. Revoke those that must not be:\n  ${id}  ${key.slice(0, 12)}…  Backend  (shop, sandbox; was revoked)\n`
+        expect(words).toMatchObject({ code: 0, stderr: expect.stringContaining(named) })
+        expect(words.stdout + words.stderr).not.toContain(key)
+        const replaced = /replaced-\S+/.exec(words.stdout)![0].replace(/\.$/, "")
+        const back = yield* run("snapshots", "restore", replaced, "--yes")
+        expect(back.stderr).toContain("No key that had ended is in force again.")
+        const json = yield* run("snapshots", "restore", archive, "--yes", "--json")
+        expect(JSON.parse(json.stdout).returnedKeys).toEqual({
+          keys: [
+            {
+              id,
+              name: "Backend",
+              hint: key.slice(0, 12),
+              project: "shop",
+              environment: "sandbox",
+              was: "revoked",
+            },
+          ],
+          count: 1,
+          unknown: null,
+        })
+        // Data that is gone or spoilt is nothing to compare with, and stops no restore.
+        yield* Effect.promise(() => truncate(join(folder, "live", "data.mdb"), 5_000))
+        const spoilt = yield* run("snapshots", "restore", archive, "--yes")
+        expect(spoilt.code).toBe(0)
+        expect(spoilt.stderr).toContain(
+          "whether revoked keys are in force again could not be compared",
+        )
+        for (const name of ["live", "journal"]) {
+          yield* Effect.promise(() => rm(join(folder, name), { recursive: true }))
+        }
+        const alone = yield* run("snapshots", "restore", archive, "--yes")
+        expect(alone.stderr).toContain("No data was replaced: whether revoked keys")
+      }),
+  )
+})
 
 describe("Archives on the command line", () => {
   it.live("are refused, damaged and removed with words and codes that scripts can tell apart", () =>
