@@ -67,7 +67,7 @@ const settings = {
     "LAUREL_PUBLIC_URL",
     "",
     webAddress,
-    "Address at which people reach this server, such as https://laurel.example.com; none: the dashboard is served under loopback names alone",
+    "Address at which people reach this server, such as https://laurel.example.com; passkeys belong to its host; none: the dashboard is served under loopback names alone",
   ),
   dashboard: setting(
     "LAUREL_DASHBOARD",

@@ -51,7 +51,7 @@ export class Challenges {
 
   /** Uses the challenge: false where it was used before, or where too many others were used to remember one more. */
   use({ expiresAt, id }: Challenge, now: number): boolean {
-    // The order of use is nearly that of expiry: one that stays behind a later one goes with it.
+    // In the order of use, an expired entry waits five minutes at most behind one that expires later.
     for (const [used, expires] of this.#used) {
       if (expires > now) break
       this.#used.delete(used)

@@ -25,7 +25,7 @@ interface Shared {
 }
 
 export interface PasskeyFlows extends PeoplePasskeys {
-  /** Whose the passkey of somebody who follows a link will be; the link and what was typed are checked. */
+  /** Checks a link and the typed fields; the account that the passkey will belong to. */
   readonly ownerToBe: (
     wish: Pick<Acceptance, "email" | "name" | "token">,
   ) => Effect.Effect<PasskeyOwner, LaurelError>
