@@ -104,7 +104,7 @@ describe("A stolen session", () => {
         expect((await server.browser().post("/dashboard/reset", fields)).status).toBe(303)
       },
       async (id: string) => {
-        const reply = await owner.post(`/dashboard/team/${id}/access`, { access: "owner" })
+        const reply = await owner.post(`/dashboard/team/${id}/access`, { role: "owner" })
         expect(reply.status).toBe(303)
       },
       async (id: string) => {
@@ -117,7 +117,7 @@ describe("A stolen session", () => {
       expect(await isSignedIn(thief)).toBe(true)
       await end((await accountOf(name)).id)
       expect(await isSignedIn(thief)).toBe(false)
-      expect((await thief.post("/dashboard/team/invite", { access: "owner" })).location).toContain(
+      expect((await thief.post("/dashboard/team/invite", { role: "owner" })).location).toContain(
         "/dashboard/sign-in",
       )
     }
@@ -131,10 +131,10 @@ describe("A stolen session", () => {
     const attempts: ReadonlyArray<readonly [string, Record<string, string>]> = [
       ["/account/password", { password: "the thief's own phrase" }],
       ["/account/passkeys", { with: "passkey", passkeyName: "x" }],
-      ["/team/invite", { access: "owner" }],
+      ["/team/invite", { role: "owner" }],
       [`/team/${id}/reset`, {}],
       [`/team/${id}/remove`, {}],
-      [`/team/${id}/access`, { access: "owner" }],
+      [`/team/${id}/access`, { role: "owner" }],
     ]
     for (const [path, fields] of attempts) {
       const localhost = new Browser(server.url.replace("127.0.0.1", "localhost"))

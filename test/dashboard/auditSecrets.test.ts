@@ -30,7 +30,7 @@ it("The audit log has no secret after each way to make or use one", async () => 
       secrets.add(own)
       return own
     }
-    const token = await made(owner, "/dashboard/team/invite", { access: "owner" })
+    const token = await made(owner, "/dashboard/team/invite", { role: "owner" })
     const bob = server.browser()
     const account = { email: "bob@example.com", name: "Bob", password }
     expect((await bob.post("/dashboard/join", { ...account, token })).status).toBe(303)

@@ -111,7 +111,7 @@ describe("Passwords, links, sessions, devices, passkeys and keys", patience, () 
     await ada.post("/dashboard/confirm", { password })
 
     // Somebody joins, is reset, changes the password, is removed.
-    const { location } = await ada.post("/dashboard/team/invite", { access: "owner" })
+    const { location } = await ada.post("/dashboard/team/invite", { role: "owner" })
     const join_ = secret("join link", await shownOnce(ada, location!, /join#([\w-]+)/))
     const grace = browser()
     const second = { email: "grace@example.com", name: "Grace" }
