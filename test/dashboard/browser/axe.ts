@@ -11,12 +11,12 @@ const common = { resultTypes: ["violations"], preload: false }
 const rulesOfColour = ["color-contrast", "link-in-text-block"]
 
 /**
- * The violations as `scheme: rule: element` lines, none if all is well. `within` is a selector of the part to look at,
- * such as an open dialog.
+ * The violations as `scheme: rule: element` lines, none if all is well. `part` is what axe calls a context: a selector of
+ * the part to look at, such as an open dialog, or what to leave out.
  */
 export const accessibilityFaults = async (
   page: Page,
-  within = "html",
+  part: string | { readonly exclude: ReadonlyArray<string> } = "html",
 ): Promise<ReadonlyArray<string>> => {
   // The debugger's evaluation is not bound by the content security policy.
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(source)
@@ -25,7 +25,7 @@ export const accessibilityFaults = async (
     await page.emulateMedia({ colorScheme: scheme })
     const options = JSON.stringify({ ...common, runOnly })
     const { violations } = await page.evaluate<AxeResults>(
-      `axe.run(${JSON.stringify(within)}, ${options})`,
+      `axe.run(${JSON.stringify(part)}, ${options})`,
     )
     for (const { id, nodes } of violations) {
       for (const { html, failureSummary = "" } of nodes) {
