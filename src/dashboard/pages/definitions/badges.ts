@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type CriterionKind, criterionKinds } from "../../../domain/project/Badge.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import {
   areaField,
@@ -19,7 +19,7 @@ import { withQuery } from "../../view/Lists.ts"
 import { time } from "../../view/Page.ts"
 import { backfillRoute, backfillSection } from "./backfill.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
-import { type Draft, type Editor, editorRoutes, mayChange, withoutNulls } from "./editor.ts"
+import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
 import { actionRoute, listPage, listQuery, listRoute } from "./list.ts"
 
 type Badge = BodyOf<"badges.get">

@@ -7,14 +7,13 @@
  */
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
-import { includesRole, roleIn } from "../../../domain/accounts/Account.ts"
 import {
   errorKinds,
   type Fault,
   invalidRequest,
   type LaurelError,
 } from "../../../domain/values/Errors.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { type Form, formOf, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
@@ -90,9 +89,6 @@ interface Try {
   readonly changed?: Texts
   readonly outcome?: Outcome
 }
-
-export const mayChange = ({ member, place }: PlaceVisit): boolean =>
-  includesRole(roleIn(member.account, place.project.id), "admin")
 
 /** The field that says which state of a definition a form was made from. */
 export const versionField = "version"

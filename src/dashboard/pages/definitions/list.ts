@@ -2,12 +2,11 @@
 import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { type ListPage, pager, table } from "../../view/Lists.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
-import { mayChange } from "./editor.ts"
 
 /** The members of the address that say which page of a list is asked for. */
 export const listQuery = ({ request: { query } }: PlaceVisit) => ({

@@ -4,7 +4,7 @@ import { questRecurrences, questStatuses } from "../../../domain/project/Quest.t
 import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import {
   areaField,
@@ -21,7 +21,7 @@ import { withQuery } from "../../view/Lists.ts"
 import { time } from "../../view/Page.ts"
 import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
-import { type Draft, type Editor, editorRoutes, mayChange, withoutNulls } from "./editor.ts"
+import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
 import { type Action, actionForm, actionRoute, listPage, listQuery, listRoute } from "./list.ts"
 import { hasNewNull, metadataPatch } from "./metadataPatch.ts"
 import {

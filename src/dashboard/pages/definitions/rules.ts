@@ -4,7 +4,7 @@ import { limitPeriods } from "../../../domain/project/Rule.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import {
   checkField,
@@ -23,7 +23,7 @@ import {
   conditionTexts,
   conditionWords,
 } from "./conditions.ts"
-import { type Draft, type Editor, editorRoutes, mayChange, withoutNulls } from "./editor.ts"
+import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
 import { type Action, actionForm, actionRoute, listPage, listQuery, listRoute } from "./list.ts"
 import {
   type BadgeChoices,

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { canonicalTimeZone } from "../../../domain/values/Calendar.ts"
 import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { type Form, formOf, refusal } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
@@ -10,7 +10,6 @@ import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
 import {
   differences,
   firstButton,
-  mayChange,
   saveRow,
   type Texts,
   trimmed,
