@@ -55,7 +55,7 @@ const filter = (visit: PlaceVisit, webhook: Counted, chosen: string | null): Htm
     html`<a href="${withQuery(address, query, { status, cursor: undefined, done: undefined, secret: undefined })}"${
       (status ?? null) === chosen && html` aria-current="true"`
     }>${label}</a>`
-  return html`<nav class="row" aria-label="Deliveries by status">${link(undefined, "all")}${statuses.map(
+  return html`<nav class="row tabs" aria-label="Deliveries by status">${link(undefined, "all")}${statuses.map(
     (status) => link(status, status),
   )}</nav>`
 }
@@ -86,7 +86,7 @@ ${
     ? html`<p>${emptyText(status)}</p>`
     : table(
         "Deliveries",
-        ["Message", "Of", "Status", "Attempts", "Last reply", "Next attempt"],
+        ["Message", "Created", "Status", "Attempts", "Last reply", "Next attempt"],
         deliveries.map((delivery) => row(visit, webhook, delivery)),
       )
 }
@@ -153,7 +153,7 @@ export const deliveryPage = Effect.fnUntraced(function* (
 ${properties([
   ["Status", standing(delivery)],
   ["Message", html`<code>${delivery.messageId}</code>`],
-  ["Of", timeOf(delivery.createdAt)],
+  ["Created", timeOf(delivery.createdAt)],
   ["Attempts", delivery.attempts],
   ["Next attempt", delivery.nextAttemptAt === null ? "none" : timeOf(delivery.nextAttemptAt)],
 ])}

@@ -27,12 +27,16 @@ const eventsText = ({ events }: Listed): Content => {
     .map((pattern) => html`<code>${pattern}</code> `)}${rest > 0 && `and ${rest} more`}`
 }
 
+const urlCharactersShown = 60
+const shortened = (url: string): string =>
+  url.length <= urlCharactersShown ? url : `${url.slice(0, urlCharactersShown - 1)}…`
+
 const row = (visit: PlaceVisit, webhook: Counted | Listed): ReadonlyArray<Content> => {
   const counted = "deliveries" in webhook ? webhook : undefined
   return [
-    html`<a href="${webhookAddress(visit, webhook.id)}">${isolated(webhook.url.slice(0, 80))}</a>${
+    html`<a href="${webhookAddress(visit, webhook.id)}">${shortened(webhook.url)}</a>${
       webhook.description !== null &&
-      html`<br><span class="quiet">${isolated(webhook.description.slice(0, 80))}</span>`
+      html`<br><span class="quiet">${isolated(webhook.description)}</span>`
     }`,
     statusText(webhook),
     eventsText(webhook),
@@ -54,12 +58,20 @@ const listPage = Effect.fnUntraced(function* (
   const rows = yield* Effect.forEach(
     page.webhooks,
     (webhook) =>
-      Effect.orElseSucceed(ask("webhooks.get", { params: { id: webhook.id } }), () => webhook),
+      Effect.catchIf(
+        ask("webhooks.get", { params: { id: webhook.id } }),
+        ({ code }) => code === "webhook_not_found",
+        () => Effect.succeed(webhook),
+      ),
     { concurrency: "unbounded" },
   )
   return show(
     `Webhooks of ${place.project.name}, ${place.environment}`,
     html`${noticeOf(visit)}
+${
+  mayChange(visit) &&
+  html`<p><a class="button main" href="${listAddress(visit)}/new">Create webhook</a></p>`
+}
 ${
   page.total === 0
     ? html`<p>A webhook sends a signed message to your server when something happens here, such as a level that changed or a badge that was earned. There is none for ${place.environment} yet.</p>`
@@ -68,10 +80,6 @@ ${
         ["Receiver", "Status", "Events", "Last success", "Pending", "Failed"],
         rows.map((webhook) => row(visit, webhook)),
       )}${pager(listAddress(visit), query, page)}`
-}
-${
-  mayChange(visit) &&
-  html`<p><a class="button main" href="${listAddress(visit)}/new">Create webhook</a></p>`
 }`,
   )
 })

@@ -120,7 +120,8 @@ export const webhookPage = Effect.fnUntraced(function* (
   return show(
     `Webhook of ${place.project.name}, ${place.environment}`,
     html`${noticeOf(visit)}${refusal(error, ["since"])}
-<p>${urlOf(webhook)}${webhook.description !== null && html` ${isolated(webhook.description)}`}</p>
+<p>${urlOf(webhook)}</p>
+${webhook.description !== null && html`<p>${isolated(webhook.description)}</p>`}
 ${secret}
 ${properties([
   ["Status", statusText(webhook)],

@@ -1,7 +1,6 @@
 /** What the pages of webhooks share: addresses, statuses in words, the form's fields. */
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
-import { isolated } from "../../view/Foreign.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { time } from "../../view/Page.ts"
 
@@ -46,4 +45,5 @@ export const statusText = ({
 /** The host of the receiver: a URL may hold a secret in its path. */
 export const hostOf = ({ url }: Pick<Listed, "url">): string => new URL(url).host
 
-export const urlOf = ({ url }: Pick<Listed, "url">): Html => html`<code>${isolated(url)}</code>`
+/** A URL as the contract keeps it has ASCII alone. */
+export const urlOf = ({ url }: Pick<Listed, "url">): Html => html`<code class="url">${url}</code>`
