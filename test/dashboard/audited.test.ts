@@ -78,6 +78,17 @@ describe("Every form", () => {
     expect(done).toBe(false)
   })
 
+  it("gives no session to an account that acts too often", async () => {
+    const tooMany = laurelError("rate_limited", "too many")
+    const { entries, log } = logInMemory()
+    const admit = (id?: string) => (id === "acc_1" ? Effect.fail(tooMany) : Effect.void)
+    const form = routes.find(({ method, path }) => method === "POST" && path === "/sign-in")!
+    const answer = () => Effect.succeed(about(redirect("/x"), { account: member.account }))
+    const refused = audited({ ...log, admit }, form, visitOf(form), answer)
+    expect(await run(Effect.flip(refused))).toBe(tooMany)
+    expect(entries).toEqual([])
+  })
+
   it("says that it was done where the entry could not be written", async () => {
     const failed = laurelError("storage_unavailable", "This was done, but …")
     const log = { ...logInMemory().log, write: () => Effect.fail(failed) }

@@ -209,12 +209,10 @@ class AuditStore implements AuditLog {
     while (top > bottom) {
       const lowest = Math.max(bottom, top - count)
       count = Math.min(2 * count, limits.auditReadEntriesMax)
-      const records = yield* this.#records(lowest, top)
-      const isYoung = records.length > 0 && decodeEntry(records[0]!).at >= oldestAt
-      for (const record of records.toReversed()) {
+      for (const record of (yield* this.#records(lowest, top)).toReversed()) {
         const isLast = searched === limits.auditSearchedMax
         searched++
-        if (isYoung && !isLast && !filter.mayMatch(record)) continue
+        if (!isLast && !filter.mayMatch(record)) continue
         const entry = decodeEntry(record)
         if (entry.at < oldestAt) return end
         const next = entry.sequence + 1
