@@ -210,7 +210,7 @@ export const choiceField = (
   const details = faults
     .filter(({ pointer }) => pointer === own || pointer.startsWith(`${own}/`))
     .map(({ detail }) => detail)
-  return html`<fieldset${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${label}</legend>
+  return html`<fieldset id="${name}"${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${label}</legend>
 ${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${details.join("; ")}.</p>`}
 <div class="choices">${options.map(([value, text, hint], index) => {
     const id = `${name}-${index}`
@@ -231,7 +231,7 @@ export const group = (
   fields: Content,
 ): Html => {
   const details = faultsAt({ name, faults })
-  return html`<fieldset${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${legend}</legend>
+  return html`<fieldset id="${name}"${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${legend}</legend>
 ${details.length > 0 && html`<p class="fault" id="${name}-fault">${legend} ${details.join("; ")}.</p>`}
 ${fields}</fieldset>`
 }

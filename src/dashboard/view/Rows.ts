@@ -99,10 +99,10 @@ export const withoutBlankRows = (form: Form, ignored: ReadonlyArray<string> = []
 /** How many rows the form has of a list. */
 export const rowCount = (form: Form, name: string): number => form.indices(name, 10_000).length
 
-/** `address` shows the form again. */
+/** `address` shows the form again; the browser scrolls to the group of the list. */
 export const addButton = (list: string, label: string, address: string): Html =>
-  html`<p><button formaction="${address}" name="intent" value="add:${list}" formnovalidate>${label}</button></p>`
+  html`<p><button formaction="${address}#${list}" name="intent" value="add:${list}" formnovalidate>${label}</button></p>`
 
 /** `label` names the row for screen readers, where several buttons say "Remove". */
 export const removeButton = (row: string, label: string, address: string): Html =>
-  html`<button formaction="${address}" name="intent" value="remove:${row}" formnovalidate aria-label="Remove ${label}">Remove</button>`
+  html`<button formaction="${address}#${row.slice(0, row.lastIndexOf("."))}" name="intent" value="remove:${row}" formnovalidate aria-label="Remove ${label}">Remove</button>`

@@ -252,7 +252,7 @@ export const questEditor: Editor<Quest, BadgeChoices> = {
   canChange: ({ status }) => status !== "archived",
   above: (visit, quest, allowed) =>
     Effect.succeed(
-      html`<div class="row"><span>${quest.status}, ${quest.counts?.inProgress ?? 0} users in progress, ${quest.counts?.completed ?? 0} completed, changed ${time(Date.parse(quest.updatedAt))}</span>${allowed && buttons(visit, quest)}</div>`,
+      html`<div class="row"><span>${quest.status}, changed ${time(Date.parse(quest.updatedAt))}. Users: ${quest.counts?.inProgress ?? 0} in progress, ${quest.counts?.completed ?? 0} completed.</span>${allowed && buttons(visit, quest)}</div>`,
     ),
 }
 

@@ -119,8 +119,8 @@ const fields = (draft: Draft, badges: BadgeChoices): Content => {
     ]),
     number(
       "cooldownSeconds",
-      "Pause in seconds",
-      "The shortest time between two rewards of a user. None, if empty.",
+      "Cooldown in seconds",
+      "The shortest time between two events of a user that the rule rewards. None, if empty.",
     ),
     checkField({
       name: "enabled",
