@@ -26,7 +26,7 @@ describe("The first minute", patience, () => {
 
     // Under the number of the machine, the browser is led to its name, and keeps the code.
     await page.goto(link.replace("//localhost:", "//127.0.0.1:"))
-    expect(page.url()).toBe(link)
+    expect(page.url()).toBe(link.split("#")[0])
     expect(await page.getByLabel("Code").isVisible()).toBe(false)
     await page.getByLabel("E-mail address").fill("ada@example.com")
     await page.getByLabel("Name", { exact: true }).fill("Ada")

@@ -24,6 +24,8 @@ const copyButton = (button: HTMLButtonElement): void => {
     const text = document.getElementById(button.dataset.copy!)?.textContent ?? ""
     await navigator.clipboard.writeText(text)
     button.textContent = "Copied"
+    // The label would hide the change from a screen reader.
+    button.removeAttribute("aria-label")
   })
 }
 
