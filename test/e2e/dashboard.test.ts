@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { exitCodes } from "../../src/cli/output/ExitCode.ts"
 import { Browser, password } from "../dashboard/fixture.ts"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { everyByteOf, patience, run, Server, temporaryFolder } from "./program.ts"
 
 describe("The dashboard", () => {
   it("is set up by the link of the first start, and makes a key that survives a kill", async () => {
@@ -190,11 +190,3 @@ describe("The dashboard", () => {
 /** The actions on a page of the audit log, newest first. */
 const actionsOf = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/<td><code>([a-z_]+\.[a-z_]+)<\/code><\/td>/g)].map(([, action]) => action!)
-
-const everyByteOf = async (folder: string): Promise<Buffer> => {
-  const files = await readdir(folder, { recursive: true, withFileTypes: true })
-  const texts = files
-    .filter((file) => file.isFile())
-    .map((file) => readFile(join(file.parentPath, file.name)))
-  return Buffer.concat(await Promise.all(texts))
-}

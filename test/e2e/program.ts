@@ -1,6 +1,6 @@
 /** The real program in a process of its own: servers that listen on any free port, and commands. */
 import { type ChildProcess, spawn } from "node:child_process"
-import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { beforeAll, onTestFinished } from "vitest"
@@ -206,4 +206,13 @@ export const createKey = async (
   )
   if (code !== 0) throw new Error(`keys create ended with ${code}: ${stderr}`)
   return JSON.parse(stdout)
+}
+
+/** The bytes of all files in a folder and those below. */
+export const everyByteOf = async (folder: string): Promise<Buffer> => {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const texts = files
+    .filter((file) => file.isFile())
+    .map((file) => readFile(join(file.parentPath, file.name)))
+  return Buffer.concat(await Promise.all(texts))
 }

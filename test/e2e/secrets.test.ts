@@ -1,10 +1,10 @@
 /** Every secret of accounts and keys is looked for in every byte that the process leaves or says. */
-import { mkdir, readdir, readFile } from "node:fs/promises"
+import { mkdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { Authenticator } from "../accounts/passkeys/authenticator.ts"
 import { Browser, type Reply } from "../dashboard/fixture.ts"
-import { patience, readServerFile, run, Server, temporaryFolder } from "./program.ts"
+import { everyByteOf, patience, readServerFile, run, Server, temporaryFolder } from "./program.ts"
 
 /** A browser that collects what it was told beyond what it asked for. */
 class Collector extends Browser {
@@ -25,14 +25,6 @@ class Collector extends Browser {
     )
     return reply
   }
-}
-
-const everyByteOf = async (folder: string): Promise<Buffer> => {
-  const files = await readdir(folder, { recursive: true, withFileTypes: true })
-  const texts = files
-    .filter((file) => file.isFile())
-    .map((file) => readFile(join(file.parentPath, file.name)))
-  return Buffer.concat(await Promise.all(texts))
 }
 
 describe("Passwords, links, sessions, devices, passkeys and keys", patience, () => {
