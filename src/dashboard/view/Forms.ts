@@ -207,9 +207,8 @@ export const choiceField = (
 ): Html => {
   const { chosen, faults = [], label, name, options } = field
   const own = `/${name}`
-  const details = faults
-    .filter(({ pointer }) => pointer === own || pointer.startsWith(`${own}/`))
-    .map(({ detail }) => detail)
+  const shown = faults.filter(({ pointer }) => pointer === own || pointer.startsWith(`${own}/`))
+  const details = [...new Set(shown.map(({ detail }) => detail))]
   return html`<fieldset id="${name}"${details.length > 0 && html` aria-describedby="${name}-fault"`}><legend>${label}</legend>
 ${details.length > 0 && html`<p class="fault" id="${name}-fault">${label} ${details.join("; ")}.</p>`}
 <div class="choices">${options.map(([value, text, hint], index) => {

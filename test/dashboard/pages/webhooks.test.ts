@@ -219,7 +219,7 @@ describe("The form of a webhook", () => {
       "Description",
       "Events",
     ])
-    const wrong = newWebhook("https://example.com", ["<b>", "quest.*"])
+    const wrong = newWebhook("https://example.com", ["<b>", "quest.*", "nothing"])
     const refused = await owner.post(`${sandbox}/new`, wrong)
     expect(marked(refused.text)).toEqual([
       "Events must be a known kind, a family such as quest.*, or *.",

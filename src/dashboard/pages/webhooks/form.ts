@@ -103,7 +103,7 @@ ${choiceField({ name: "events", label: "Events", options: choices, chosen: draft
 const statusOf = (error: LaurelError | undefined): number =>
   error === undefined ? 200 : errorKinds[error.code].status
 
-const names = ["url", "description", "events", "events.0"]
+const names = ["url", "description", "events"]
 
 const formPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,

@@ -38,7 +38,6 @@ const fieldTime = (at: number): string => new Date(at).toISOString().slice(0, 16
 
 const recoverForm = (visit: PlaceVisit, webhook: Counted, error: LaurelError | undefined): Html => {
   const { form, now } = visit
-  const { faults = [] } = { faults: error?.errors }
   return html`<h2>Recover missed messages</h2>
 <p>Sends in the background what failed, was dropped, or happened while the webhook was disabled. What the receiver got is not sent again.</p>
 <form method="post" action="${webhookAddress(visit, webhook.id)}/recover">${idempotencyField()}
@@ -51,7 +50,7 @@ ${textField({
   hint: `Messages are made again from the journal. It reaches back about ${
     limits.journalRetentionMs / day
   } days, less on a server with very many events; older messages are gone.`,
-  faults,
+  faults: error?.errors,
 })}
 <button${webhook.status === "disabled" && html` disabled`}>Recover messages of ${visit.place.environment}</button></form>`
 }
