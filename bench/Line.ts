@@ -8,6 +8,24 @@ export interface BenchLine {
   readonly ratio?: number
   /** The goal, as text. */
   readonly goal?: string
+  /** The same of other programs, in the same unit. */
+  readonly others?: ReadonlyArray<{ readonly name: string; readonly value: number }>
+  /** The values of all rounds, of which `value` is the median. */
+  readonly rounds?: ReadonlyArray<number>
+  /** Pairs of an upper bound and the number of replies, for each program. */
+  readonly histograms?: Readonly<Record<string, Histogram>>
+  /** What a chart of the page shows. */
+  readonly points?: ReadonlyArray<Point>
+}
+
+export type Histogram = ReadonlyArray<readonly [microseconds: number, count: number]>
+
+/** A point of a line of a chart. */
+export interface Point {
+  readonly chart: string
+  readonly line: string
+  readonly x: number
+  readonly y: number
 }
 
 /** Makes the lines of a bench: a value beside that of the reference `name`, in the same unit. */
@@ -23,7 +41,7 @@ export const comparing =
   })
 
 /** A number as a person reads it: grouped thousands, at least three significant digits. */
-const formatNumber = (value: number): string =>
+export const formatNumber = (value: number): string =>
   value.toLocaleString(
     "en-US",
     value < 100 ? { maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 },
@@ -45,5 +63,6 @@ export const formatLine = (line: BenchLine): string => {
     )
   }
   if (line.goal !== undefined) columns.push(`goal ${line.goal}`)
+  for (const { name, value } of line.others ?? []) columns.push(`${formatNumber(value)} (${name})`)
   return columns.join("  ").trimEnd()
 }

@@ -4,10 +4,9 @@
  */
 import fs from "node:fs/promises"
 import path from "node:path"
-import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import { readServerFile } from "../src/cli/process/ServerFile.ts"
-import { lessonDone, userIdAt } from "./events.ts"
+import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { type Laurel, type LaurelOptions, startLaurel } from "./laurel.ts"
 import { closedLoop, openLoop } from "./loads.ts"
@@ -18,7 +17,6 @@ const share = 0.25
 const quietSeconds = 15
 /** Longer than an archive takes. */
 const busySecondsMax = 240
-const together = 1_000
 
 /** Until `over`, when it is there, is settled. */
 const open = ({ answer }: Laurel, perSecond: number, over?: Promise<unknown>) => {
@@ -29,34 +27,8 @@ const open = ({ answer }: Laurel, perSecond: number, over?: Promise<unknown>) =>
 
 /** A server that has just started compiles its code, and every user of the load has yet to be read from disk. */
 const warm = async ({ answer }: Laurel): Promise<number> => {
-  await closedLoop(answer, 8_000)
-  const { durationMs, events } = await closedLoop(answer, 0)
-  return (events * 1_000) / durationMs
-}
-
-/** One event of each of the users; again, where users come faster than snapshots make room for them. */
-const fill = async ({ answer: { key, port } }: Laurel): Promise<void> => {
-  let next = 0
-  const send = async (first: number): Promise<void> => {
-    const events = Array.from({ length: together }, (_, n) => ({
-      id: "first",
-      ...lessonDone(userIdAt(first + n)),
-    }))
-    const reply = await fetch(`http://127.0.0.1:${port}/v1/events/batch`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ events }),
-    })
-    const text = await reply.text()
-    if (reply.status === 200 && text.includes('"rejected":0,')) return
-    if (!text.includes('"overloaded"')) throw new Error(`${reply.status}: ${text.slice(0, 500)}`)
-    await sleep(1_000)
-    await send(first)
-  }
-  const sendOthers = async (): Promise<void> => {
-    for (; next < users; await send(next - together)) next += together
-  }
-  await Promise.all(Array.from({ length: 4 }, sendOthers))
+  await closedLoop(answer, 8)
+  return (await closedLoop(answer, 4)).perSecond
 }
 
 interface Made {
@@ -113,7 +85,7 @@ const writing = { LAUREL_SNAPSHOT_INTERVAL: "2 seconds", LAUREL_ARCHIVE_INTERVAL
 export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
     // Who has filled it holds all users, and has written none: nothing to compare the others with.
-    await withLaurel({ directory, settings: calm }, fill)
+    await withLaurel({ directory, settings: calm }, ({ answer }) => fill(answer, users))
     const { before, perSecond } = await withLaurel({ directory, settings: calm }, async (quiet) => {
       const perSecond = Math.round(share * (await warm(quiet)))
       return { perSecond, before: await open(quiet, perSecond) }

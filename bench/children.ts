@@ -15,11 +15,15 @@ const firstMessage = async <Answer>(name: string, child: ChildProcess): Promise<
   return answer
 }
 
-const start = (name: string, input: unknown): ChildProcess =>
-  fork(processFile(name), [JSON.stringify(input)], {
+/** The input goes as a message, since arguments of a process have a bound. */
+const start = (name: string, input: unknown): ChildProcess => {
+  const child = fork(processFile(name), [], {
     execArgv: ["--expose-gc"],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   })
+  child.send({ input })
+  return child
+}
 
 /** Runs a file of `processes/` to its end; resolves with its answer. Settling `over` sends it the message to end (`onEnd`). */
 export const inProcess = async <Answer>(
@@ -62,13 +66,18 @@ export const controls = (child: ChildProcess): Omit<Running<never>, "answer"> =>
 export const startProcess = async <Answer>(
   name: string,
   input: unknown = null,
-): Promise<Running<Answer> & { readonly ask: () => Promise<unknown> }> => {
+): Promise<Running<Answer> & { readonly ask: () => Promise<unknown>; readonly pid: number }> => {
   const child = start(name, input)
   const ask = async () => {
     child.send("ask")
     return (await once(child, "message"))[0]
   }
-  return { answer: await firstMessage<Answer>(name, child), ask, ...controls(child) }
+  return {
+    answer: await firstMessage<Answer>(name, child),
+    ask,
+    pid: child.pid!,
+    ...controls(child),
+  }
 }
 
 /** In the process: calls back at the message to end. */
@@ -80,6 +89,7 @@ export const onEnd = (callback: () => void): void => {
 export const answer = async <Input>(
   compute: (input: Input) => unknown | Promise<unknown>,
 ): Promise<void> => {
-  const computed = await compute(JSON.parse(process.argv[2] ?? "null"))
+  const [input] = await once(process, "message")
+  const computed = await compute(input.input)
   process.send!(computed)
 }

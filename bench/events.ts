@@ -31,8 +31,25 @@ export const newEventId = randomUUIDv7
 
 const any = (below: number): number => Math.floor(Math.random() * below)
 
-/** The id of the `n`-th user. */
-export const userIdAt = (n: number): string => `user_${(n * 7_919 + 1_000_003).toString(36)}_${n}`
+/** The id of the `n`-th user, always as long; neighbours are far apart. `load/requests.lua` makes the same. */
+export const userIdAt = (n: number): string =>
+  `user_${(Math.imul(n, 1_103_515_245) >>> 0).toString(16).padStart(8, "0")}`
+
+/** Draws numbers of users: all equally often, or by Zipf's law with exponent 0.99 (Gray's method, as YCSB does). */
+export const userChooser = (users: number, choice: "uniform" | "zipf"): (() => number) => {
+  if (choice === "uniform") return () => any(users)
+  const theta = 0.99
+  let zeta = 0
+  for (let rank = 1; rank <= users; rank++) zeta += rank ** -theta
+  const second = 1 + 0.5 ** theta
+  const eta = (1 - (2 / users) ** (1 - theta)) / (1 - second / zeta)
+  return () => {
+    const share = Math.random()
+    if (share * zeta < 1) return 0
+    if (share * zeta < second) return 1
+    return Math.floor(users * (eta * share - eta + 1) ** (1 / (1 - theta)))
+  }
+}
 
 export const lessonDone = (userId: string) => ({
   userId,

@@ -12,7 +12,7 @@ import { limits } from "../src/Limits.ts"
 import { inProcess } from "./children.ts"
 import { type BenchLine, comparing, formatLine } from "./Line.ts"
 import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
-import { closedLoop, openLoop } from "./loads.ts"
+import { closedLoop, closedLoopConnections, openLoop } from "./loads.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { HostileCaller, HostileOptions, HostileReport } from "./processes/hostile.ts"
 
@@ -134,7 +134,7 @@ export const hostile = (): Promise<ReadonlyArray<BenchLine>> =>
     try {
       const { answer } = laurel
       const callers = await hostileCallers(path.join(directory, "data"), answer.port)
-      const warm = await closedLoop(answer, 5_000)
+      const warm = await closedLoop(answer, 9)
       await longestTurn(laurel, file)
       const quiet = await openLoop(answer, load)
       const quietTurn = await longestTurn(laurel, file)
@@ -145,7 +145,8 @@ export const hostile = (): Promise<ReadonlyArray<BenchLine>> =>
       const turn = await longestTurn(laurel, file)
       console.error(describe(report))
       if (quiet.broken + beside.broken === 0) {
-        await checkTotal(laurel, warm.eventsInAll + quiet.acceptedInAll + beside.acceptedInAll)
+        const accepted = quiet.acceptedInAll + beside.acceptedInAll
+        await checkTotal(laurel, warm.answered + accepted, closedLoopConnections)
       }
       const line = comparing("1 % hostile", "none of them")
       const lost = ({ accepted, offered }: typeof quiet) => (1 - accepted / offered) * 100

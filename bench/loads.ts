@@ -1,27 +1,39 @@
-/** Single events to a running server, from a process of their own. */
+/** Single events to a running server: closed loops by wrk, open loops from a process of our own. */
 import { inProcess } from "./children.ts"
-import type { LoadOptions, LoadReport } from "./processes/load.ts"
+import { userCount } from "./events.ts"
+import { type Target, type WrkOptions, wrk } from "./load/wrk.ts"
 import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
-import type { RequestShape } from "./wire.ts"
+import type { Address } from "./wire.ts"
 
-type Target = Pick<LoadOptions, "key" | "port">
+export const closedLoopConnections = 64
 
-const shape = { path: "/v1/events", eventsPerRequest: 1, withIds: true }
+export interface ClosedLoopReport {
+  readonly perSecond: number
+  /** All that were answered. As many more as there are connections may have been applied: wrk leaves them unread. */
+  readonly answered: number
+}
 
-/** For four seconds after `warmUpMs`, each of 64 connections sends an event, waits for its reply, and sends the next. */
-export const closedLoop = (target: Target, warmUpMs: number): Promise<LoadReport> =>
-  inProcess("load", {
+/** For `seconds`, each of 64 connections sends an event, waits for its reply, and sends the next. */
+export const closedLoop = async (
+  target: Target,
+  seconds: number,
+  more: Partial<WrkOptions> = {},
+): Promise<ClosedLoopReport> => {
+  const { durationUs, requests } = await wrk({
     ...target,
-    ...shape,
-    connections: 64,
-    warmUpMs,
-    measureMs: 4_000,
-  } satisfies LoadOptions)
+    kind: "event",
+    users: userCount,
+    connections: closedLoopConnections,
+    seconds,
+    ...more,
+  })
+  return { perSecond: (requests * 1e6) / durationUs, answered: requests }
+}
 
 /** Events at a steady rate, whether or not those before them were answered; no longer than until `over` is settled. */
 export const openLoop = (
   target: Target,
-  rate: Omit<OpenLoadOptions, keyof RequestShape>,
+  rate: Omit<OpenLoadOptions, keyof Address>,
   over?: Promise<unknown>,
 ): Promise<OpenLoadReport> =>
-  inProcess("openLoad", { ...target, ...shape, ...rate } satisfies OpenLoadOptions, over)
+  inProcess("openLoad", { ...target, ...rate } satisfies OpenLoadOptions, over)

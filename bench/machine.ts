@@ -1,12 +1,16 @@
 /** Where and on what a bench ran, so that its numbers can be compared. */
 import { execFileSync } from "node:child_process"
-import { availableParallelism, cpus, totalmem } from "node:os"
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
+import { availableParallelism, cpus, tmpdir, totalmem } from "node:os"
+import path from "node:path"
 
 export interface Machine {
   readonly cpu: string
   readonly cores: number
   readonly memoryGiB: number
   readonly node: string
+  /** Time to append 4 KiB to a file of the temporary folder and flush them, in microseconds. */
+  readonly flushUs: { readonly p50: number; readonly p99: number }
   /** Abbreviated; `+` after it: the working tree differs from it. */
   readonly commit: string
 }
@@ -27,14 +31,37 @@ const commit = (): string => {
   }
 }
 
+const flushes = 300
+
+const measureFlush = (): Machine["flushUs"] => {
+  const folder = mkdtempSync(path.join(tmpdir(), "laurel-flush-"))
+  try {
+    const file = openSync(path.join(folder, "file"), "w")
+    const bytes = Buffer.alloc(4_096, 0x61)
+    const times = Float64Array.from({ length: flushes }, () => {
+      const startedAt = performance.now()
+      writeSync(file, bytes)
+      fdatasyncSync(file)
+      return (performance.now() - startedAt) * 1_000
+    }).sort()
+    closeSync(file)
+    const at = (share: number) => Math.round(times[Math.floor(flushes * share)]!)
+    return { p50: at(0.5), p99: at(0.99) }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 export const describeMachine = (): Machine => ({
   cpu: cpus()[0]?.model.trim() ?? "unknown",
   cores: availableParallelism(),
   memoryGiB: Math.round(totalmem() / 2 ** 30),
   node: process.version,
+  flushUs: measureFlush(),
   commit: commit(),
 })
 
 export const formatMachine = (machine: Machine): string =>
   `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB; ` +
+  `write and fdatasync ${machine.flushUs.p50} µs (99 %: ${machine.flushUs.p99}); ` +
   `Node ${machine.node}; commit ${machine.commit}`

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { type BenchLine, comparing, formatLine } from "./Line.ts"
 import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
-import { closedLoop, openLoop } from "./loads.ts"
+import { closedLoop, closedLoopConnections, openLoop } from "./loads.ts"
 
 /** Of what it can take in a closed loop: well below, and far beyond. */
 const unsaturatedShare = 0.4
@@ -43,13 +43,18 @@ const withPeak = async <A>(laurel: Laurel, use: () => Promise<A>): Promise<[A, n
 export const overload = async (): Promise<ReadonlyArray<BenchLine>> => {
   const laurel = await startLaurel()
   try {
-    const first = await closedLoop(laurel.answer, 3_000)
-    const capacity = (first.events * 1_000) / first.durationMs
+    const warm = await closedLoop(laurel.answer, 3)
+    const first = await closedLoop(laurel.answer, 4)
+    const capacity = first.perSecond
     const [calm, calmPeak] = await withPeak(laurel, () => open(laurel, capacity * unsaturatedShare))
     const [flood, floodPeak] = await withPeak(laurel, () => open(laurel, capacity * overloadFactor))
     // Where a connection broke under way, whether its event counts is unknown.
     if (calm.broken + flood.broken === 0) {
-      await checkTotal(laurel, first.eventsInAll + calm.acceptedInAll + flood.acceptedInAll)
+      await checkTotal(
+        laurel,
+        warm.answered + first.answered + calm.acceptedInAll + flood.acceptedInAll,
+        2 * closedLoopConnections,
+      )
     }
     const unsaturated = `at ${unsaturatedShare}× of capacity`
     const line = comparing("3× overload", unsaturated)

@@ -1,100 +1,71 @@
-/** Single events over HTTP, each durable before its reply, beside a server that only parses and answers. */
-import { type Running, startProcess } from "./children.ts"
+/** Single events over HTTP, each durable before its reply, beside a server that only parses and answers, and the peers. */
+import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
-import { checkTotal, startLaurel } from "./laurel.ts"
-import { closedLoop } from "./loads.ts"
-import type { LoadReport } from "./processes/load.ts"
+import type { Choice } from "./load/wrk.ts"
+import { closedLoopConnections } from "./loads.ts"
+import type { BenchOptions } from "./options.ts"
+import { answeredBy, closedLines, closedRounds, openLines, openRounds } from "./rounds.ts"
 import { median } from "./statistics.ts"
+import { withSubjects } from "./subjects.ts"
 
-const rounds = 9
-/** Until all that an event goes through is compiled. */
-const warmUpRounds = 3
+/** Of what Laurel reaches in a closed loop. */
+const shares = [0.1, 0.5, 0.8]
+const quickShares = [0.5]
+const openConnections = 300
 
-const load = (target: Parameters<typeof closedLoop>[0]) => closedLoop(target, 1_000)
-
-/** Loads one of two servers while the other stands still, so that no work of it falls into this round. */
-const alone = async <A>(
-  running: Running<unknown>,
-  other: Running<unknown>,
-  use: () => Promise<A>,
-): Promise<A> => {
-  other.pause()
-  try {
-    return await use()
-  } finally {
-    other.resume()
-    running.resume()
-  }
-}
-
-const busyPercent = ({ utilization }: LoadReport): number => utilization * 100
-
-/** Measures all lines; about two and a half minutes. */
-export const singleEvents = async (): Promise<ReadonlyArray<BenchLine>> => {
-  const laurel = await startLaurel()
-  try {
-    // The first round gives the reply that the bare server answers.
-    const first = await load(laurel.answer)
-    const bare = await startProcess<{ readonly port: number }>("httpServer", {
-      kind: "bare",
-      reply: first.reply,
-    })
-    try {
-      const bareTarget = { ...bare.answer, key: "none" }
-      const warmUps: Array<LoadReport> = []
-      for (let round = 0; round < warmUpRounds; round++) {
-        warmUps.push(await alone(laurel, bare, () => load(laurel.answer)))
-        await alone(bare, laurel, () => load(bareTarget))
-      }
-      const ours: Array<LoadReport> = []
-      const reference: Array<LoadReport> = []
-      for (let round = 0; round < rounds; round++) {
-        ours.push(await alone(laurel, bare, () => load(laurel.answer)))
-        reference.push(await alone(bare, laurel, () => load(bareTarget)))
-      }
-      await checkTotal(
-        laurel,
-        [first, ...warmUps, ...ours].reduce((sum, { eventsInAll }) => sum + eventsInAll, 0),
-      )
-      const of = (reports: ReadonlyArray<LoadReport>, pick: (report: LoadReport) => number) =>
-        median(reports.map(pick))
-      const line = (
-        question: string,
-        unit: string,
-        pick: (report: LoadReport) => number,
-        goal?: string,
-      ): BenchLine => ({
-        question,
-        value: of(ours, pick),
-        unit,
-        reference: { name: "bare node:http", value: of(reference, pick), unit },
-        // Of what came one after the other: the machine's speed changes from minute to minute.
-        ratio: median(ours.map((report, round) => pick(report) / pick(reference[round]!))),
-        ...(goal !== undefined && { goal }),
+const measure = async (
+  bench: string,
+  choice: Exclude<Choice, "next">,
+  options: BenchOptions,
+): Promise<ReadonlyArray<BenchLine>> => {
+  const { connections = closedLoopConnections, quick = false } = options
+  const rounds = quick ? 1 : 3
+  const seconds = options.seconds ?? (quick ? 1 : 8)
+  const users = quick ? 10_000 : 100_000
+  const work = { kind: "event", users, choice, connections, seconds } as const
+  const example = { path: "/v1/events", body: randomEvent(), events: 1 }
+  return withSubjects({ ...options, users, example }, async (subjects, filled) => {
+    const warm = await closedRounds(subjects, 1, { ...work, seconds: quick ? 1 : 5 })
+    const closed = await closedRounds(subjects, rounds, work)
+    const saturation = median(closed[0]!.rounds.map(({ perSecond }) => perSecond))
+    const rates = options.rate
+      ? [options.rate]
+      : (quick ? quickShares : shares).map((share) => share * saturation)
+    const lines = [...closedLines(bench, "event", closed)]
+    const opened = new Map(subjects.map((subject) => [subject, 0]))
+    let broken = 0
+    for (const perSecond of rates) {
+      const open = await openRounds(subjects, rounds, {
+        perSecond,
+        users,
+        choice,
+        connections: openConnections,
+        warmUpSeconds: 1,
+        measureSeconds: seconds,
       })
-      return [
-        line(
-          "single events: durable, 64 connections",
-          "/s",
-          ({ durationMs, events }) => (events * 1_000) / durationMs,
-          "≥ 0.5×, aim 0.7×",
-        ),
-        line("single events: median latency", "ms", ({ p50Ms }) => p50Ms),
-        line("single events: 99 % answered within", "ms", ({ p99Ms }) => p99Ms),
-        {
-          question: "single events: share of time the load was busy",
-          value: of(ours, busyPercent),
-          unit: "%",
-          reference: { name: "bare node:http", value: of(reference, busyPercent), unit: "%" },
-          goal: "< 90 %, else it is the limit",
-        },
-      ]
-    } finally {
-      await bare.stop()
+      lines.push(...openLines(bench, perSecond, open))
+      for (const { rounds, subject } of open) {
+        for (const report of rounds) {
+          opened.set(subject, opened.get(subject)! + report.acceptedInAll)
+          broken += report.broken
+        }
+      }
     }
-  } finally {
-    await laurel.stop()
-  }
+    for (const subject of subjects) {
+      const { answered, unread } = answeredBy(subject, work, warm, closed)
+      // Where a connection broke under way, whether its event counts is unknown.
+      await subject.check(filled(subject) + answered + opened.get(subject)!, unread + broken)
+    }
+    return lines
+  })
 }
+
+/** Each user as often as the others; ten minutes with all peers. */
+export const singleEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
+  measure("single events", "uniform", options)
+
+/** Users by Zipf's law; ten minutes with all peers. */
+export const zipfEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
+  measure("single events, zipf", "zipf", options)
 
 if (import.meta.main) for (const line of await singleEvents()) console.log(formatLine(line))

@@ -1,44 +1,38 @@
 /** What the loads over HTTP share: requests made beforehand, replies read off bare sockets, latencies. */
 import type { Socket } from "node:net"
-import { newEventId, randomEvent } from "./events.ts"
+import { newEventId, randomEvent, userIdAt } from "./events.ts"
 
-/** Where a request goes, and what it carries. */
-export interface RequestShape {
+/** Where events go. */
+export interface Address {
+  readonly host?: string
   readonly port: number
-  readonly path: string
   readonly key: string
-  /** 1: the body is the event itself; more: a batch. */
-  readonly eventsPerRequest: number
-  readonly withIds: boolean
 }
 
-const idLength = newEventId().length
-
+/** The request of a single event. */
 export class PreparedRequest {
-  readonly bytes: Buffer
-  readonly #idOffsets: ReadonlyArray<number>
+  readonly #bytes: Buffer
+  readonly #idOffset: number
+  readonly #userOffset: number
+  readonly #chooseUser: () => number
 
-  constructor({ eventsPerRequest, key, path, port, withIds }: RequestShape) {
-    const events = Array.from({ length: eventsPerRequest }, () => randomEvent(withIds))
-    const body = JSON.stringify(eventsPerRequest === 1 ? events[0] : { events })
+  constructor({ host = "127.0.0.1", key, port }: Address, chooseUser: () => number) {
+    const body = JSON.stringify(randomEvent())
     const head =
-      `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${key}\r\n` +
+      `POST /v1/events HTTP/1.1\r\nHost: ${host}:${port}\r\nAuthorization: Bearer ${key}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`
-    this.bytes = Buffer.from(head + body)
-    const offsets: Array<number> = []
-    const before = '"id":"'
-    let at = this.bytes.indexOf(before, head.length)
-    while (at >= 0) {
-      offsets.push(at + before.length)
-      at = this.bytes.indexOf(before, at + before.length + idLength)
-    }
-    this.#idOffsets = offsets
+    this.#bytes = Buffer.from(head + body)
+    const after = (text: string) => this.#bytes.indexOf(text, head.length) + text.length
+    this.#idOffset = after('"id":"')
+    this.#userOffset = after('"userId":"')
+    this.#chooseUser = chooseUser
   }
 
-  /** Gives every event an id that was never used. Only when the last reply is in: the socket may hold the bytes until then. */
+  /** An event with an id that was never used. Only when the last reply is in: the socket may hold the bytes until then. */
   renew(): Buffer {
-    for (const offset of this.#idOffsets) this.bytes.write(newEventId(), offset, "latin1")
-    return this.bytes
+    this.#bytes.write(newEventId(), this.#idOffset, "latin1")
+    this.#bytes.write(userIdAt(this.#chooseUser()), this.#userOffset, "latin1")
+    return this.#bytes
   }
 }
 
@@ -46,10 +40,25 @@ export class Latencies {
   /** Microseconds, the last place for everything longer. */
   readonly #counts = new Uint32Array(2_000_001)
   total = 0
+  maxMs = 0
 
   add(ms: number): void {
     this.total++
+    if (ms > this.maxMs) this.maxMs = ms
     this.#counts[Math.min(this.#counts.length - 1, Math.round(ms * 1_000))]!++
+  }
+
+  /** Pairs of an upper bound, each 1.1 times the one before it, and the number of latencies. */
+  histogram(): ReadonlyArray<readonly [microseconds: number, count: number]> {
+    const buckets: Array<[number, number]> = []
+    for (const [microseconds, count] of this.#counts.entries()) {
+      if (count === 0) continue
+      const bound = Math.floor(1.1 ** (Math.floor(Math.log(microseconds + 1) / Math.log(1.1)) + 1))
+      const last = buckets.at(-1)
+      if (last?.[0] === bound) last[1] += count
+      else buckets.push([bound, count])
+    }
+    return buckets
   }
 
   quantileMs(share: number): number {

@@ -53,7 +53,7 @@ const bare = (reply: string): Server => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
-      JSON.parse(Buffer.concat(chunks).toString())
+      if (chunks.length > 0) JSON.parse(Buffer.concat(chunks).toString())
       response.writeHead(200, headers)
       response.end(bytes)
     })

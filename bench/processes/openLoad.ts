@@ -3,16 +3,23 @@
  * from many callers who know nothing of each other. Latency counts from the moment at which an event was due. An event
  * that finds no free connection is not sent, as behind a proxy whose pool is used up.
  *
- * Latencies are taken second by second, and the median of the seconds is told: on a machine that now and then stands
- * still for a second, the 99th percentile of the whole time would be that of the machine.
+ * The report has the quantiles of the whole time, and medians of those of each second: on a machine that now and then
+ * stands still for a second, the 99th percentile of the whole time is that of the machine.
+ *
+ * wrk has no open loop, and the generators of Debian and npm that have a rate either measure from the moment of sending (hey,
+ * h2load) or cost more than this one (autocannon). The report has the processor time of the load for each event.
  */
 import { connect, type Socket } from "node:net"
 import { answer, onEnd } from "../children.ts"
+import { userChooser, userCount } from "../events.ts"
 import { median } from "../statistics.ts"
-import { Latencies, PreparedRequest, type RequestShape, readReplies } from "../wire.ts"
+import { type Address, Latencies, PreparedRequest, readReplies } from "../wire.ts"
 
-export interface OpenLoadOptions extends RequestShape {
+export interface OpenLoadOptions extends Address {
   readonly perSecond: number
+  /** Events are of that many users; `userCount` by default. */
+  readonly users?: number
+  readonly choice?: "uniform" | "zipf"
   /** How many requests can be under way. */
   readonly connections: number
   readonly warmUpSeconds: number
@@ -41,6 +48,21 @@ export interface OpenLoadReport {
   readonly longestPauseMs: number
   /** The share of the time in which the load itself was busy, 0 to 1. */
   readonly utilization: number
+  /** Of all accepted events of the measured time. */
+  readonly whole: WholeTime
+  /** The longest latency of each second. */
+  readonly longestMs: ReadonlyArray<number>
+  /** Processor time of the load for each event sent, in microseconds. */
+  readonly loadUs: number
+}
+
+export interface WholeTime {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  readonly maxMs: number
+  /** Pairs of an upper bound and the number of events. */
+  readonly histogram: ReadonlyArray<readonly [microseconds: number, count: number]>
 }
 
 interface Connection {
@@ -75,8 +97,12 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
     let sent = 0
     let open = 0
     let loop = performance.eventLoopUtilization()
+    let processor = process.cpuUsage()
     let utilization = 0
+    let loadUs = 0
     let ending = false
+    const whole = new Latencies()
+    const chooseUser = userChooser(options.users ?? userCount, options.choice ?? "uniform")
 
     const secondOf = (dueAt: number): Second | undefined =>
       seconds[Math.floor((dueAt - startedAt) / 1_000) - options.warmUpSeconds]
@@ -102,7 +128,10 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       const second = secondOf(dueAt)
       if (status === 200) {
         acceptedInAll++
-        second?.accepted.add(tookMs)
+        if (second !== undefined) {
+          second.accepted.add(tookMs)
+          whole.add(tookMs)
+        }
       } else if (status === 503 && text.includes("\r\nRetry-After: ")) {
         second?.refused.add(tookMs)
       } else if (status !== 408) {
@@ -136,6 +165,8 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
         return
       }
       utilization = performance.eventLoopUtilization(loop).utilization
+      const { system, user } = process.cpuUsage(processor)
+      loadUs = (system + user) / sent
       ending = true
       for (const { socket } of idle) socket.end()
     }
@@ -144,6 +175,7 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
       startedAt = performance.now()
       tickedAt = startedAt
       loop = performance.eventLoopUtilization()
+      processor = process.cpuUsage()
       tick()
     }
 
@@ -168,12 +200,22 @@ const run = (options: OpenLoadOptions): Promise<OpenLoadReport> =>
         broken,
         longestPauseMs,
         utilization,
+        whole: {
+          p50Ms: whole.quantileMs(0.5),
+          p99Ms: whole.quantileMs(0.99),
+          p999Ms: whole.quantileMs(0.999),
+          maxMs: whole.maxMs,
+          histogram: whole.histogram(),
+        },
+        longestMs: seconds.map((second) => accepted(second).maxMs),
+        loadUs,
       }
     }
 
     const converse = (): void => {
-      const socket = connect({ port: options.port, host: "127.0.0.1", noDelay: true })
-      const request = new PreparedRequest(options)
+      const { host = "127.0.0.1", port } = options
+      const socket = connect({ port, host, noDelay: true })
+      const request = new PreparedRequest(options, chooseUser)
       const connection: Connection = { socket, request, dueAt: undefined }
       readReplies(socket, (status, start, head) => answered(connection, status, head + start))
       socket.on("error", () => {})

@@ -1,0 +1,14 @@
+/** What a bench may be asked for on the command line. */
+import type { Target } from "./load/wrk.ts"
+
+export interface BenchOptions {
+  /** Short rounds and few users, to try the suite: the numbers mean little. */
+  readonly quick?: boolean
+  /** A server that runs already, instead of one of the suite's and its peers. */
+  readonly target?: Target
+  readonly connections?: number
+  /** Of the open loop, for each second; instead of shares of saturation. */
+  readonly rate?: number
+  /** Of each round. */
+  readonly seconds?: number
+}

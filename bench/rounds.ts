@@ -1,0 +1,162 @@
+/** Closed and open loops on several servers in turn, and the lines that they make. */
+import type { BenchLine, Point } from "./Line.ts"
+import { processorUs } from "./load/processorTime.ts"
+import { type WrkOptions, type WrkReport, wrk } from "./load/wrk.ts"
+import { openLoop } from "./loads.ts"
+import type { OpenLoadOptions, OpenLoadReport } from "./processes/openLoad.ts"
+import { median } from "./statistics.ts"
+import { alone, type Subject } from "./subjects.ts"
+
+export type Work = Omit<WrkOptions, "key" | "port" | "host">
+
+/** A closed loop of one round. */
+export interface ClosedRound {
+  /** Processor time of all of the server's threads and processes for each event, page or user. */
+  readonly costUs: number
+  readonly perSecond: number
+  readonly report: WrkReport
+}
+
+/** What one server did. */
+export interface Measured<Round> {
+  readonly subject: Subject
+  readonly rounds: ReadonlyArray<Round>
+}
+
+const inTurn = async <Round>(
+  subjects: ReadonlyArray<Subject>,
+  rounds: number,
+  use: (subject: Subject) => Promise<Round>,
+): Promise<ReadonlyArray<Measured<Round>>> => {
+  const all = subjects.map((subject) => ({ subject, rounds: [] as Array<Round> }))
+  for (let round = 0; round < rounds; round++) {
+    for (const { rounds, subject } of all) {
+      rounds.push(await alone(subject, subjects, () => use(subject)))
+    }
+  }
+  return all
+}
+
+/** Each subject in its turn, round after round, while the others stand still. */
+export const closedRounds = (
+  subjects: ReadonlyArray<Subject>,
+  rounds: number,
+  work: Work,
+): Promise<ReadonlyArray<Measured<ClosedRound>>> =>
+  inTurn(subjects, rounds, async ({ answer, name, roots }) => {
+    const before = processorUs(roots)
+    const report = await wrk({ ...work, ...answer }).catch((cause) => {
+      throw new Error(`${name} failed`, { cause })
+    })
+    const done = report.requests * (work.events ?? 1)
+    return {
+      costUs: (processorUs(roots) - before) / done,
+      perSecond: (done * 1e6) / report.durationUs,
+      report,
+    }
+  })
+
+/** Events that were answered to a subject, and at most as many more as were under way when a round ended. */
+export const answeredBy = (
+  subject: Subject,
+  work: Work,
+  ...loops: ReadonlyArray<ReadonlyArray<Measured<ClosedRound>>>
+): { readonly answered: number; readonly unread: number } => {
+  const rounds = loops.flat().flatMap((each) => (each.subject === subject ? each.rounds : []))
+  const requests = rounds.reduce((sum, { report }) => sum + report.requests, 0)
+  const events = work.events ?? 1
+  return { answered: requests * events, unread: rounds.length * work.connections * events }
+}
+
+export const openRounds = (
+  subjects: ReadonlyArray<Subject>,
+  rounds: number,
+  rate: Omit<OpenLoadOptions, "key" | "port" | "host">,
+): Promise<ReadonlyArray<Measured<OpenLoadReport>>> =>
+  inTurn(subjects, rounds, ({ answer }) => openLoop(answer, rate))
+
+/** A line of the first subject's median, beside the second's as reference and the others'. */
+export const lineOf = <Round>(
+  question: string,
+  unit: string,
+  measured: ReadonlyArray<Measured<Round>>,
+  pick: (round: Round) => number,
+  more: { readonly goal?: string; readonly points?: ReadonlyArray<Point> } = {},
+): BenchLine => {
+  const [first, ...beside] = measured.map(({ rounds, subject }) => {
+    return { name: subject.name, rounds: rounds.map(pick), value: median(rounds.map(pick)) }
+  })
+  const [reference, ...others] = beside
+  return {
+    question,
+    value: first!.value,
+    unit,
+    rounds: first!.rounds,
+    ...(reference !== undefined && {
+      reference: { name: reference.name, value: reference.value, unit },
+      ...(reference.value > 0 && { ratio: first!.value / reference.value }),
+    }),
+    others,
+    ...more,
+  }
+}
+
+/** Cost first, then the rate, then what the load itself took. */
+export const closedLines = (
+  bench: string,
+  one: string,
+  measured: ReadonlyArray<Measured<ClosedRound>>,
+): ReadonlyArray<BenchLine> => [
+  lineOf(`${bench}: processor time, all threads`, `µs/${one}`, measured, ({ costUs }) => costUs),
+  {
+    ...lineOf(`${bench}: closed loop`, "/s", measured, ({ perSecond }) => perSecond),
+    histograms: Object.fromEntries(
+      measured.map(({ rounds, subject }) => [subject.name, rounds.at(-1)!.report.histogram]),
+    ),
+  },
+  lineOf(`${bench}: 99 % within, closed loop`, "ms", measured, ({ report }) => report.p99Us / 1e3),
+  lineOf(
+    `${bench}: the load's own time, wrk`,
+    "µs/request",
+    measured,
+    ({ report }) => report.loadUs,
+  ),
+]
+
+const failedPercent = ({ accepted, offered }: OpenLoadReport): number =>
+  (1 - accepted / offered) * 100
+
+/** Latencies from the moment at which an event was due, and the events that failed, of which some were never sent. */
+export const openLines = (
+  bench: string,
+  perSecond: number,
+  measured: ReadonlyArray<Measured<OpenLoadReport>>,
+): ReadonlyArray<BenchLine> => {
+  const at = `${bench} at ${Math.round(perSecond).toLocaleString("en-US")}/s`
+  const points = measured.flatMap(({ rounds, subject: { name } }): ReadonlyArray<Point> => {
+    const at = { line: name, x: perSecond }
+    const of = (pick: (report: OpenLoadReport) => number) => median(rounds.map(pick))
+    return [
+      { chart: `${bench}: p99, ms, against offered events/s`, ...at, y: of((r) => r.whole.p99Ms) },
+      {
+        chart: `${bench}: accepted against offered events/s`,
+        ...at,
+        y: of(({ accepted, seconds }) => accepted / seconds),
+      },
+    ]
+  })
+  return [
+    lineOf(`${at}: median`, "ms", measured, ({ whole }) => whole.p50Ms),
+    {
+      ...lineOf(`${at}: 99 % within`, "ms", measured, ({ whole }) => whole.p99Ms, { points }),
+      histograms: Object.fromEntries(
+        measured.map(({ rounds, subject }) => [subject.name, rounds.at(-1)!.whole.histogram]),
+      ),
+    },
+    lineOf(`${at}: 99.9 % within`, "ms", measured, ({ whole }) => whole.p999Ms),
+    lineOf(`${at}: longest`, "ms", measured, ({ whole }) => whole.maxMs),
+    lineOf(`${at}: refused, broken or not sent`, "%", measured, failedPercent),
+    lineOf(`${at}: the load's own time`, "µs/event", measured, ({ loadUs }) => loadUs),
+    lineOf(`${at}: longest stop of the load`, "ms", measured, (r) => r.longestPauseMs),
+  ]
+}

@@ -1,0 +1,113 @@
+/** The servers that are measured beside each other: Laurel, bare `node:http`, and the peers. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { type Running, startProcess } from "./children.ts"
+import { fill } from "./fill.ts"
+import { checkTotal, startLaurel } from "./laurel.ts"
+import type { Target } from "./load/wrk.ts"
+import type { BenchOptions } from "./options.ts"
+import { peers } from "./peers.ts"
+import type { HttpServerOptions } from "./processes/httpServer.ts"
+
+export interface Subject extends Running<Target> {
+  readonly name: string
+  /** Processes whose processor time, with that of their descendants, counts. */
+  readonly roots: ReadonlyArray<number>
+  /** Fails unless the events that were answered are there; `unread` more may be. */
+  readonly check: (answered: number, unread: number) => Promise<void>
+}
+
+/** Laurel, or the server that the options name: it costs nothing that could be seen, and its events are not counted. */
+const startLaurelSubject = async (target: Target | undefined): Promise<Subject> => {
+  if (target !== undefined) {
+    const nothing = () => {}
+    const controls = { pause: nothing, resume: nothing, stop: async () => {} }
+    return { ...controls, name: "the server", answer: target, roots: [], check: async () => {} }
+  }
+  const laurel = await startLaurel()
+  return {
+    ...laurel,
+    name: "Laurel",
+    roots: [laurel.pid],
+    check: (answered, unread) => checkTotal(laurel, answered, unread),
+  }
+}
+
+/** Parses each body and answers the bytes of a reply. */
+const bareSubject = async (reply: string): Promise<Subject> => {
+  const options: HttpServerOptions = { kind: "bare", reply }
+  const bare = await startProcess<{ readonly port: number }>("httpServer", options)
+  return {
+    ...bare,
+    name: "bare node:http",
+    answer: { ...bare.answer, key: "none" },
+    roots: [bare.pid],
+    check: async () => {},
+  }
+}
+
+/** Starts the peers that can run here; names the others. */
+const startPeers = async (): Promise<ReadonlyArray<Subject>> => {
+  const started: Array<Subject> = []
+  for (const peer of Object.values(peers)) {
+    if ("missing" in peer) console.error(peer.missing)
+    else started.push(await peer.start())
+  }
+  return started
+}
+
+/** Gives one of `all` the machine: the others stand still, so that no work of theirs falls into its round. */
+export const alone = async <A>(
+  one: Subject,
+  all: ReadonlyArray<Subject>,
+  use: () => Promise<A>,
+): Promise<A> => {
+  for (const each of all) if (each !== one) each.pause()
+  one.resume()
+  // A process that continues first looks at what is late.
+  await sleep(100)
+  try {
+    return await use()
+  } finally {
+    for (const each of all) each.resume()
+  }
+}
+
+/** A reply of Laurel's, which the bare server then gives to everybody. */
+const replyOf = async ({ answer }: Subject, path: string, body: unknown): Promise<string> => {
+  const { host = "127.0.0.1", key, port } = answer
+  const reply = await fetch(`http://${host}:${port}${path}`, {
+    ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+  })
+  if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`)
+  return reply.text()
+}
+
+export interface SubjectOptions extends BenchOptions {
+  /** Each of them has one event at the start. */
+  readonly users: number
+  /** A request whose reply the bare server gives. */
+  readonly example: { readonly path: string; readonly body?: unknown; readonly events: number }
+}
+
+/** Runs `use` with Laurel, bare `node:http` and the peers, in this order. `filled` are the events that Laurel has. */
+export const withSubjects = async <A>(
+  { example, target, users }: SubjectOptions,
+  use: (subjects: ReadonlyArray<Subject>, filled: (subject: Subject) => number) => Promise<A>,
+): Promise<A> => {
+  const laurel = await startLaurelSubject(target)
+  const subjects = [laurel]
+  try {
+    await fill(laurel.answer, users)
+    subjects.push(await bareSubject(await replyOf(laurel, example.path, example.body)))
+    if (target === undefined) {
+      for (const peer of await startPeers()) {
+        subjects.push(peer)
+        await fill(peer.answer, users)
+      }
+    }
+    return await use(subjects, (subject) => users + (subject === laurel ? example.events : 0))
+  } finally {
+    for (const subject of subjects) await subject.stop()
+  }
+}
