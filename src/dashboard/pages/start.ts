@@ -27,11 +27,16 @@ const startPage = Effect.fnUntraced(function* (
   const key = once.take(request.query.get("created"), member.session.id)
   const text = key ?? "$KEY"
   const next = html`<ul>
+<li><a href="${base}/rules">Say what earns xp: rules</a></li>
 <li><a href="${base}/live">Watch messages live</a></li>
 <li><a href="${base}/keys">API keys</a></li></ul>`
   return show(
     "Get started",
-    html`<p>Project <strong>${place.project.name}</strong> is ready. Its ${place.environment} is for trying out; <strong>production</strong> shares nothing with it.</p>
+    html`<p>Project <strong>${place.project.name}</strong> is ready. ${
+      place.environment === "sandbox"
+        ? "This is its sandbox, for trying out: production shares nothing with it."
+        : "This is its production: try out in its sandbox first, which shares nothing with it."
+    }</p>
 <h2>1. Key</h2>
 ${keyPart(base, key)}
 <h2>2. Say what earns xp</h2>
