@@ -23,6 +23,8 @@ const copyButton = (button: HTMLButtonElement): void => {
   button.addEventListener("click", async () => {
     const text = document.getElementById(button.dataset.copy!)?.textContent ?? ""
     await navigator.clipboard.writeText(text)
+    // A label of its own would go on saying "Copy".
+    button.removeAttribute("aria-label")
     button.textContent = "Copied"
     // The label would hide the change from a screen reader.
     button.removeAttribute("aria-label")

@@ -106,15 +106,14 @@ ${confirmButton({
 })}</div>`
 }
 
-const heads = ["Name", "Key", "Scope", "Rate limit", "May be used from", "Created by"]
+const heads = ["Key", "Scope", "Rate limit", "May be used from", "Created by"]
 
 const keyRow = (visit: PlaceVisit, key: KeyDetails, mayChange: boolean): ReadonlyArray<Content> => [
-  key.name === "" ? html`<span class="hint">no name</span>` : key.name,
-  html`<code>${key.hint}…</code>`,
+  html`${key.name !== "" && html`${key.name}<br>`}<code>${key.hint}…</code>`,
   key.scope,
   key.rateLimit === null ? "no limit" : `${key.rateLimit} a minute`,
   usedFrom(key),
-  html`${key.createdBy === "operator" ? "command line" : key.createdBy} ${isoTime(key.createdAt)}`,
+  html`${key.createdBy === "operator" ? "command line" : key.createdBy}<br>${isoTime(key.createdAt)}`,
   isoTime(key.lastUsedAt),
   isoTime(key.expiresAt),
   html`${statusLabels[key.status]}${key.replacedBy !== null && ", rotated"}`,

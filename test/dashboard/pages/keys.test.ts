@@ -51,7 +51,7 @@ describe("A key's whole life", () => {
     const old = await textAfter(owner, keys, { ...wish, name: "Backend" })
     const { id } = await listed()
     expect(await statusWith(old.key)).toBe(200)
-    expect(rowWith((await owner.get(keys)).text, "Backend")).toMatch(/<td>ada .*2026-11-22 10/s)
+    expect(rowWith((await owner.get(keys)).text, "Backend")).toMatch(/<td>ada<br>.*2026-11-22 10/s)
     const page = await owner.get(keys)
     expect(fieldsOf(page.text, `${keys}/${id}/rotate`)).toEqual({ overlap: "24h" })
     const next = await textAfter(owner, `${keys}/${id}/rotate`, { overlap: "1h" })
