@@ -7,18 +7,20 @@ import { batchEvents } from "./batchEvents.ts"
 import { compare, formatCompared } from "./compare.ts"
 import { dashboard } from "./dashboard.ts"
 import { definitions } from "./definitions.ts"
+import { growth } from "./growth.ts"
 import { hostile } from "./hostile.ts"
 import { journal } from "./journal.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { leaderboard } from "./leaderboard.ts"
-import { describeMachine, formatMachine, type Machine } from "./machine.ts"
+import { describeMachine, formatMachine } from "./machine.ts"
 import type { BenchOptions } from "./options.ts"
 import { overload } from "./overload.ts"
+import { pageOf, type Results } from "./page.ts"
 import { peerTrials } from "./peerTrials.ts"
 import { pipeline } from "./pipeline.ts"
 import { reads } from "./reads.ts"
 import { rollover } from "./rollover.ts"
-import { singleEvents, zipfEvents } from "./singleEvents.ts"
+import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
 import { millionUsers } from "./users.ts"
 import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
 
@@ -28,12 +30,14 @@ type Bench = (options: BenchOptions) => Promise<ReadonlyArray<BenchLine>>
 const overHttp: Readonly<Record<string, Bench>> = {
   single: singleEvents,
   zipf: zipfEvents,
+  core: oneCoreEvents,
   batch: batchEvents,
   reads,
 }
 
 const benches: Readonly<Record<string, Bench>> = {
   ...overHttp,
+  growth,
   pipeline,
   overload,
   hostile,
@@ -54,13 +58,6 @@ const benches: Readonly<Record<string, Bench>> = {
 const trials: Readonly<Record<string, Bench>> = { peers: peerTrials }
 const byName = { ...benches, ...trials }
 
-export interface Results {
-  readonly startedAt: string
-  readonly machine: Machine
-  readonly options: BenchOptions
-  readonly lines: ReadonlyArray<BenchLine>
-}
-
 const help = `npm run bench -- [NAME…] [OPTIONS]
 
 Names: ${Object.keys(benches).join(", ")}; all without any.
@@ -75,6 +72,7 @@ Those over HTTP (${Object.keys(overHttp).join(", ")}) heed these options:
   --duration S       seconds of each round
 
   --json FILE        writes all rounds, histograms, machine and commit
+  --html FILE        writes charts and lines as one page (later: node bench/page.ts RESULTS.json PAGE.html)
   --compare FILE     says what moved against such a file beyond the spread of the rounds
   --help`
 
@@ -98,6 +96,7 @@ const readArguments = () => {
         rate: text,
         duration: text,
         json: text,
+        html: text,
         compare: text,
       },
     })
@@ -160,11 +159,10 @@ for (const name of names) {
   const measured = await byName[name]!(options)
   lines.push(...measured)
   for (const line of measured) console.log(formatLine(line))
-  if (values.json !== undefined) {
-    // After each: a failure of the next loses nothing.
-    const { target: _key, ...given } = options
-    const results: Results = { startedAt, machine, options: given, lines }
-    writeFileSync(values.json, JSON.stringify(results))
-  }
+  // After each: a failure of the next loses nothing.
+  const { target: _key, ...given } = options
+  const results: Results = { startedAt, machine, options: given, lines }
+  if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(results))
+  if (values.html !== undefined) writeFileSync(values.html, pageOf(results))
 }
 if (earlier !== undefined) console.log(`\n${formatCompared(compare(earlier.lines, lines))}`)

@@ -1,6 +1,7 @@
 /** Single events over HTTP, each durable before its reply, beside a server that only parses and answers, and the peers. */
 import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
+import { pinToOneCore } from "./load/processorTime.ts"
 import type { Choice } from "./load/wrk.ts"
 import { closedLoopConnections } from "./loads.ts"
 import type { BenchOptions } from "./options.ts"
@@ -16,7 +17,7 @@ const openConnections = 300
 const measure = async (
   bench: string,
   choice: Exclude<Choice, "next">,
-  options: BenchOptions,
+  options: BenchOptions & { readonly oneCore?: boolean },
 ): Promise<ReadonlyArray<BenchLine>> => {
   const { connections = closedLoopConnections, quick = false } = options
   const rounds = quick ? 1 : 3
@@ -25,6 +26,7 @@ const measure = async (
   const work = { kind: "event", users, choice, connections, seconds } as const
   const example = { path: "/v1/events", body: randomEvent(), events: 1 }
   return withSubjects({ ...options, users, example }, async (subjects, filled) => {
+    if (options.oneCore) for (const { roots } of subjects) pinToOneCore(roots)
     const warm = await closedRounds(subjects, 1, { ...work, seconds: quick ? 1 : 5 })
     const closed = await closedRounds(subjects, rounds, work)
     const saturation = median(closed[0]!.rounds.map(({ perSecond }) => perSecond))
@@ -67,5 +69,9 @@ export const singleEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<
 /** Users by Zipf's law; ten minutes with all peers. */
 export const zipfEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   measure("single events, zipf", "zipf", options)
+
+/** Each server has one core, with all its threads and processes; ten minutes with all peers. */
+export const oneCoreEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
+  measure("single events, one core", "uniform", { ...options, oneCore: true })
 
 if (import.meta.main) for (const line of await singleEvents()) console.log(formatLine(line))

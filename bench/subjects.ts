@@ -17,7 +17,7 @@ export interface Subject extends Running<Target> {
 }
 
 /** Laurel, or the server that the options name: it costs nothing that could be seen, and its events are not counted. */
-const startLaurelSubject = async (target: Target | undefined): Promise<Subject> => {
+export const startLaurelSubject = async (target: Target | undefined): Promise<Subject> => {
   if (target !== undefined) {
     const nothing = () => {}
     const controls = { pause: nothing, resume: nothing, stop: async () => {} }

@@ -1,4 +1,5 @@
 /** Processor time and memory of processes, with all their threads and children, from Linux's /proc. */
+import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 
 /** Clock ticks are hundredths of a second on every Linux that Node runs on. */
@@ -56,9 +57,14 @@ export const processorUs = (roots: ReadonlyArray<number>): number => {
   return ticks.reduce((sum, each) => sum + each, 0) * microsecondsPerTick
 }
 
-/** Processor time of children of this process that ended, in microseconds. */
-export const endedChildrenUs = (): number =>
-  (statOf(process.pid)?.endedTicks ?? Number.NaN) * microsecondsPerTick
+/** Binds all threads of the processes and their descendants to the first core; so are those that they start later. */
+export const pinToOneCore = (roots: ReadonlyArray<number>): void => {
+  for (const pid of roots.flatMap(familyOf)) {
+    execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", "0", String(pid)], {
+      stdio: "ignore",
+    })
+  }
+}
 
 /** Private memory of the processes and their descendants, in bytes: pages of files, as LMDB maps them, do not count. */
 export const anonymousBytes = (roots: ReadonlyArray<number>): number => {

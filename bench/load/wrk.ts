@@ -1,11 +1,10 @@
 /**
- * Closed loops by wrk: each connection sends a request, waits for its reply and sends the next. wrk costs about 2 µs per
- * request, so that almost all of the machine is left to the server.
+ * Closed loops by wrk: each connection sends a request, waits for its reply and sends the next. wrk costs a
+ * fraction of any server's processor time, most of it in the kernel, so that almost all of the machine is left to the server.
  */
 import { spawn } from "node:child_process"
 import { randomUUIDv7 } from "node:crypto"
 import { fileURLToPath } from "node:url"
-import { endedChildrenUs } from "./processorTime.ts"
 
 export interface Target {
   readonly host?: string
@@ -95,7 +94,6 @@ export const wrk = (options: WrkOptions): Promise<WrkReport> =>
       if (error.code !== "ENOENT") return reject(error)
       reject(new Error("wrk is missing; install it: apt-get install wrk"))
     })
-    const before = endedChildrenUs()
     child.once("close", (code) => {
       const line = /^REPORT (.*)$/m.exec(printed)
       if (code !== 0 || line === null) return reject(new Error(`wrk failed: ${printed}`))
@@ -108,7 +106,6 @@ export const wrk = (options: WrkOptions): Promise<WrkReport> =>
           ),
         )
       }
-      // The only child that ends meanwhile.
-      resolve({ ...report, loadUs: (endedChildrenUs() - before) / requests })
+      resolve(report)
     })
   })
