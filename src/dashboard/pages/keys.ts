@@ -1,11 +1,11 @@
 /** The API keys of one environment: create and rotate (the text is shown once), list, revoke. */
 import { Effect } from "effect"
 import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
-import { includesRole, isConfirmed, roleIn } from "../../domain/accounts/Account.ts"
+import { isConfirmed } from "../../domain/accounts/Account.ts"
 import { rotationOverlaps, scopes, tiers } from "../../domain/project/Directory.ts"
 import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { orPage, type PlaceVisit, type Route } from "../request/Route.ts"
+import { asker, mayChange, orPage, type PlaceVisit, type Route } from "../request/Route.ts"
 import { boardRequest, commandsOf, commandTabs, eventRequest, newKey } from "../view/Commands.ts"
 import { confirmButton } from "../view/Dialogs.ts"
 import {
@@ -108,7 +108,7 @@ ${confirmButton({
 
 const heads = ["Key", "Scope", "Rate limit", "May be used from", "Created by"]
 
-const keyRow = (visit: PlaceVisit, key: KeyDetails, mayChange: boolean): ReadonlyArray<Content> => [
+const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyArray<Content> => [
   html`${key.name !== "" && html`${key.name}<br>`}<code>${key.hint}…</code>`,
   key.scope,
   key.rateLimit === null ? "no limit" : `${key.rateLimit} a minute`,
@@ -117,7 +117,7 @@ const keyRow = (visit: PlaceVisit, key: KeyDetails, mayChange: boolean): Readonl
   isoTime(key.lastUsedAt),
   isoTime(key.expiresAt),
   html`${statusLabels[key.status]}${key.replacedBy !== null && ", rotated"}`,
-  ...(mayChange ? [key.status === "in_force" && actions(visit, key)] : []),
+  ...(allowed ? [key.status === "in_force" && actions(visit, key)] : []),
 ]
 
 /** The text of a key that was just created, and what can be done with it. */
@@ -130,11 +130,11 @@ ${newKey(text)}
 ${commandTabs(commandsOf(origin, text, reads ? boardRequest : eventRequest))}</section>`
 }
 
-const listSection = (visit: PlaceVisit, list: ReadonlyArray<KeyDetails>, mayChange: boolean) => {
+const listSection = (visit: PlaceVisit, list: ReadonlyArray<KeyDetails>, allowed: boolean) => {
   const { place, request } = visit
   if (list.length === 0) {
     return html`<p>A key lets an app send events and read what they earned. There is none for ${place.environment} yet${
-      mayChange ? ": create the first one below." : "; an admin of the project can create one."
+      allowed ? ": create the first one below." : "; an admin of the project can create one."
     }</p>`
   }
   const asked = request.query.get("status") ?? ""
@@ -154,8 +154,8 @@ ${
     ? html`<p>No key is ${filters[status]}${offset > 0 && " on this page"}.</p>`
     : table(
         "API keys",
-        [...heads, "Last used", "Expires", "Status", ...(mayChange ? ["Actions"] : [])],
-        shown.map((key) => keyRow(visit, key, mayChange)),
+        [...heads, "Last used", "Expires", "Status", ...(allowed ? ["Actions"] : [])],
+        shown.map((key) => keyRow(visit, key, allowed)),
       )
 }
 ${pager(request.path, request.query, page)}`
@@ -208,14 +208,14 @@ const keysPage = Effect.fnUntraced(function* (
   const { member, once, origin, place, request, show } = visit
   const list = yield* keysOf(visit)
   const created = once.take(request.query.get("created"), member.session.id)
-  const mayChange = includesRole(roleIn(member.account, place.project.id), "admin")
+  const allowed = mayChange(visit)
   return show(
     `API keys of ${place.project.name}, ${place.environment}`,
     html`${created !== undefined && createdSection(origin, list, created)}
 ${refusal(error, fields)}
-${listSection(visit, list, mayChange)}
-${mayChange && createForm(visit, error)}`,
-    error === undefined ? 200 : 400,
+${listSection(visit, list, allowed)}
+${allowed && createForm(visit, error)}`,
+    error,
   )
 })
 
@@ -223,7 +223,7 @@ const chosen = <A extends string>(text: string, allowed: ReadonlyArray<A>): A | 
   allowed.find((one) => one === text)
 
 const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
-  const { form, keys, member, now, place } = visit
+  const { form, keys, now, place } = visit
   const scope = chosen(form.text("scope"), scopes)
   const tier = chosen(form.text("tier"), tiers)
   const expiry = expiries.find(([value]) => value === form.text("expires"))?.[0]
@@ -246,7 +246,7 @@ const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
       expiresAt: new Date(now() + Number(expiry) * 86_400_000).toISOString(),
     }),
   }
-  return keys.create(wish, { sessionId: member.session.id })
+  return keys.create(wish, asker(visit))
 }
 
 /** Back to the page, which shows the text once. */
@@ -284,13 +284,12 @@ export const keyRoutes: ReadonlyArray<Route> = [
     role: "admin",
     answer: (visit) => {
       const overlap = chosen(visit.form.text("overlap"), rotationOverlaps)
-      const by = { sessionId: visit.member.session.id }
       return orKeysPage(
         { ...visit, form: emptyForm },
         Effect.gen(function* () {
           const { id } = yield* ownKey(visit)
           if (overlap === undefined) return yield* Effect.fail(chooseOption)
-          const created = yield* visit.keys.rotate(id, overlap, by)
+          const created = yield* visit.keys.rotate(id, overlap, asker(visit))
           const detail = `in place of ${id}, ${created.scope}, ${created.tier}`
           return about(withText(visit, created), { subject: created.id, detail })
         }),
@@ -307,9 +306,9 @@ export const keyRoutes: ReadonlyArray<Route> = [
       orKeysPage(
         { ...visit, form: emptyForm },
         Effect.gen(function* () {
-          const { base, keys, member } = visit
+          const { base, keys } = visit
           const key = yield* ownKey(visit)
-          yield* keys.revoke(key.id, { sessionId: member.session.id })
+          yield* keys.revoke(key.id, asker(visit))
           return about(redirect(`${base}/keys`), { detail: key.scope })
         }),
       ),

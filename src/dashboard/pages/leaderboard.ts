@@ -7,7 +7,7 @@ import {
   windowKinds,
   zoneOf,
 } from "../../domain/values/Calendar.ts"
-import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { limits } from "../../Limits.ts"
 import type { PlaceVisit, Route } from "../request/Route.ts"
@@ -59,7 +59,7 @@ const leaderboardPage = Effect.fnUntraced(function* (
 ${error !== undefined && faultsOf(error)}
 ${choice(path, query, asked, error)}
 ${"board" in found && boardView(visit, found.board, timezone)}`,
-    error === undefined ? 200 : errorKinds[error.code].status,
+    error,
   )
 })
 

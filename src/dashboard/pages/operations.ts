@@ -1,6 +1,6 @@
 /** The running server, for its owners: load, data on disk, archives, the settings in force. */
 import { Effect } from "effect"
-import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../request/notice.ts"
 import type { MemberVisit, Route } from "../request/Route.ts"
@@ -109,7 +109,7 @@ ${dataSection(state)}
 ${archivesSection(visit, state, archives)}
 <h2>Settings and limits in force</h2>
 ${properties(state.limits)}`,
-    error === undefined ? 200 : errorKinds[error.code].status,
+    error,
   )
 })
 

@@ -2,10 +2,9 @@
 import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import { roleIn } from "../../domain/accounts/Account.ts"
-import type { Asker } from "../../domain/accounts/AccountCommand.ts"
 import { environmentId, environmentNames, type Project } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { type MemberVisit, orPage, type Route } from "../request/Route.ts"
+import { asker, type MemberVisit, orPage, type Route } from "../request/Route.ts"
 import { confirmButton } from "../view/Dialogs.ts"
 import { refusal, textField } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
@@ -68,7 +67,7 @@ ${table(
   ]),
 )}`
 }`,
-    error === undefined ? 200 : 400,
+    error,
   )
 })
 
@@ -95,8 +94,6 @@ const actions = ({ prefix }: MemberVisit, { id, name }: Project): Html => {
   })
   return html`<div class="row">${rename}${archive}</div>`
 }
-
-const askerOf = ({ member }: MemberVisit): Asker => ({ sessionId: member.session.id })
 
 /** A form of the page: back to it, or the page with the reason of a refusal. */
 const formRoute = (
@@ -125,18 +122,18 @@ const notTyped = laurelError(
 export const projectRoutes: ReadonlyArray<Route> = [
   { method: "GET", path: "", access: "member", answer: (visit) => projectsPage(visit) },
   formRoute("", "project.create", (visit) =>
-    visit.projects.create(askerOf(visit), visit.form.text("name").trim()),
+    visit.projects.create(asker(visit), visit.form.text("name").trim()),
   ),
   formRoute("/:id/rename", "project.rename", (visit) => {
     const { form, params, projects } = visit
-    return projects.rename(askerOf(visit), params.id!, form.text("name").trim())
+    return projects.rename(asker(visit), params.id!, form.text("name").trim())
   }),
   formRoute("/:id/archive", "project.archive", (visit) => {
     const { directory, form, params, projects } = visit
     const typed = form.text("typed").trim() === directory.projects.get(params.id!)?.name
-    return typed ? projects.archive(askerOf(visit), params.id!) : Effect.fail(notTyped)
+    return typed ? projects.archive(asker(visit), params.id!) : Effect.fail(notTyped)
   }),
   formRoute("/:id/unarchive", "project.unarchive", (visit) =>
-    visit.projects.unarchive(askerOf(visit), visit.params.id!),
+    visit.projects.unarchive(asker(visit), visit.params.id!),
   ),
 ]

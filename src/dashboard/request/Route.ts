@@ -5,6 +5,7 @@ import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
 import type { Projects } from "../../accounts/Projects.ts"
 import type { Member, People, SignedIn, Visitor } from "../../accounts/people/People.ts"
 import { includesRole, isConfirmed, type Role, roleIn } from "../../domain/accounts/Account.ts"
+import type { Asker } from "../../domain/accounts/AccountCommand.ts"
 import type { DirectoryState } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
@@ -54,9 +55,9 @@ export interface Visit extends Services {
   readonly asset: (name: string) => string
   /**
    * A page with this title and content, in the frame of the account. `outcome` is its status, or the error for which a form
-   * was refused: 400, or the error's own status where it passes by itself.
+   * was refused.
    */
-  readonly show: (title: string, main: Content, outcome?: number | LaurelError) => Reply
+  readonly show: (title: string, main: Content, outcome?: number | LaurelError | undefined) => Reply
   /** Sets the cookies of somebody who signed in; the audit log names the account. */
   readonly signedIn: (reply: Reply, signedIn: SignedIn) => Reply
   readonly signedOut: (reply: Reply) => Reply
@@ -95,6 +96,9 @@ export const orPage = (
   Effect.catch(answer, (error) =>
     error.code === "confirmation_required" ? Effect.fail(error) : page(error),
   )
+
+/** Who asks for a change of accounts, projects or keys. */
+export const asker = ({ member }: MemberVisit): Asker => ({ sessionId: member.session.id })
 
 /** Whether the account may change things in the project. */
 export const mayChange = ({ member, place }: PlaceVisit): boolean =>

@@ -84,10 +84,10 @@ export const assetReply = (contentType: string, body: Buffer): Reply => ({
   headers: [...securityHeaders, "Cache-Control", "public, max-age=31536000, immutable"],
 })
 
-/** The page of a form that was refused: 400, or the error's own status where it passes by itself. */
+/** The page of a form that was refused. A 401 would ask for credentials in a header, which pages do not take: it is a 400. */
 export const refusedReply = (error: LaurelError, page: Html): Reply => {
-  const status = error.retryAfterSeconds === undefined ? 400 : errorKinds[error.code].status
-  return withRetryAfter(pageReply(status, page), error)
+  const { status } = errorKinds[error.code]
+  return withRetryAfter(pageReply(status === 401 ? 400 : status, page), error)
 }
 
 /** A stream or a file whose length is not known before: the same headers as a page. */

@@ -1,11 +1,10 @@
 /** The backfill of a badge: its state, and the button that starts it. */
-import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
-import { checkField } from "../../view/Forms.ts"
+import { checkField, idempotencyField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { properties } from "../../view/Lists.ts"
 import { time } from "../../view/Page.ts"
@@ -60,7 +59,7 @@ ${
     detail: "Every user who qualifies gets the badge, in the background. It cannot be stopped.",
     action: `${address}/backfill`,
     fields: [
-      html`<input type="hidden" name="idempotencyKey" value="${randomUUID()}">`,
+      idempotencyField(),
       checkField({
         name: "notify",
         label: "Tell webhooks and streams",
@@ -81,7 +80,7 @@ export const backfillRoute: Route = actionRoute({
     visit.ask("badges.startBackfill", {
       params: { id },
       payload: { notify: visit.form.checked("notify") },
-      idempotencyKey: visit.form.text("idempotencyKey") || randomUUID(),
+      idempotencyKey: visit.form.optional("idempotencyKey"),
     }),
   next: ({ base }, id) => `${base}${path}/${encodeURIComponent(id)}#backfill`,
 })

@@ -5,22 +5,15 @@
  * The form has the time of the change that it was made from. Where the definition has changed since, nothing is saved:
  * the page shows both, and the form gets the new time, so that saving again is a decision.
  */
-import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
-import {
-  errorKinds,
-  type Fault,
-  invalidRequest,
-  type LaurelError,
-} from "../../../domain/values/Errors.ts"
+import { type Fault, invalidRequest, type LaurelError } from "../../../domain/values/Errors.ts"
 import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
-import { type Form, formOf, refusal } from "../../view/Forms.ts"
+import { type Form, formOf, idempotencyField, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
 import { badge } from "../../view/Page.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
-
 import { eventNames, type Outcome, outcomeTable, tryFields, tryOut } from "./preview.ts"
 
 export type Texts = ReadonlyMap<string, string>
@@ -40,7 +33,7 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly create: (
     visit: PlaceVisit,
     payload: unknown,
-    idempotencyKey: string,
+    idempotencyKey: string | undefined,
   ) => Effect.Effect<Definition, LaurelError>
   readonly update: (
     visit: PlaceVisit,
@@ -92,7 +85,6 @@ interface Try {
 
 /** The field that says which state of a definition a form was made from. */
 export const versionField = "version"
-const idempotency = "idempotencyKey"
 
 /** The main button of a form, which names the environment. */
 export const saveRow = ({ place }: PlaceVisit, label: string): Html =>
@@ -121,9 +113,6 @@ ${
       )
 }</div>`
 }
-
-const statusOf = ({ changed, error }: Try): number =>
-  error !== undefined ? errorKinds[error.code].status : changed === undefined ? 200 : 409
 
 const withPlainLines = (text: string | undefined) => text?.replaceAll(/\r\n?/g, "\n")
 
@@ -175,7 +164,7 @@ ${refusal(error, [...editor.names(form), ...eventNames])}
 ${firstButton}
 ${
   definition === undefined
-    ? html`<input type="hidden" name="${idempotency}" value="${randomUUID()}">`
+    ? idempotencyField()
     : html`<input type="hidden" name="${versionField}" value="${current}">`
 }
 <fieldset class="bare"${!editable && html` disabled`}>
@@ -184,7 +173,7 @@ ${editable && tryFields(withEvent(form), error?.errors, draft.address)}
 </fieldset>
 ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save ${noun}`)}
 </form>`,
-      statusOf(tried),
+      error ?? (changed === undefined ? 200 : 409),
     )
   })
 
@@ -245,7 +234,7 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
       role: "admin",
       answer: (visit) => {
         const form = trimmed(visit.form, new Map())
-        const key = form.text(idempotency) || randomUUID()
+        const key = form.optional("idempotencyKey")
         return saved(visit, form, (whole) => editor.create(visit, editor.draftOf(whole), key))
       },
     },

@@ -1,7 +1,7 @@
 /** A list of definitions: a table, its pages, and the way to the form of a new one. */
 import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
-import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
@@ -72,7 +72,7 @@ export const actionRoute = ({ change, next, noun, path, verb }: Action): Route =
           visit.show(
             "Nothing was changed",
             html`${refusal(error, [])}<p><a href="${list}">Back to the list</a></p>`,
-            errorKinds[error.code].status,
+            error,
           ),
         ),
       ),

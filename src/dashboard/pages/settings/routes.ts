@@ -1,7 +1,7 @@
 /** The settings of an environment, with a preview of what a change does. */
 import { Effect } from "effect"
 import { canonicalTimeZone } from "../../../domain/values/Calendar.ts"
-import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { type Form, formOf, refusal } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
@@ -35,7 +35,6 @@ const settingsPage = (visit: PlaceVisit, settings: Settings, shown: Shown): Repl
   const own = address(visit)
   const draft = { form, faults: error?.errors, address: `${own}/draft` }
   const version = (changed === undefined && form.text(versionField)) || versionOf(settings)
-  const failed = error === undefined ? 200 : errorKinds[error.code].status
   return visit.show(
     "Settings",
     html`${visit.request.query.has("saved") && html`<p role="status" class="done">Saved.</p>`}
@@ -55,7 +54,7 @@ ${
   ]
 }
 </form>`,
-    changed === undefined ? failed : 409,
+    error ?? (changed === undefined ? 200 : 409),
   )
 }
 

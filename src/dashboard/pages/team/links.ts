@@ -3,8 +3,6 @@ import type { MemberVisit } from "../../request/Route.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
 
-export const asker = ({ member }: MemberVisit) => ({ sessionId: member.session.id })
-
 /** Back to the page at `path`, which shows the link once. */
 export const withLink = (
   { member, once, origin, prefix }: MemberVisit,

@@ -3,14 +3,14 @@ import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { Account, Invitation } from "../../../domain/accounts/Account.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
-import { type MemberVisit, orPage, type Route } from "../../request/Route.ts"
+import { asker, type MemberVisit, orPage, type Route } from "../../request/Route.ts"
 import { emptyForm, refusal, textField } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { offsetPage, table } from "../../view/Lists.ts"
 import { time } from "../../view/Page.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { accessFieldNames, accessFields, accessLabel, accessOf } from "./access.ts"
-import { asker, secretLink, withLink } from "./links.ts"
+import { secretLink, withLink } from "./links.ts"
 
 const accountRow = (
   { directory, member, prefix }: MemberVisit,
@@ -70,7 +70,7 @@ ${table(
 ${textField({ name: "email", label: "E-mail address (optional)", type: "email", hint: "To tell links apart. Laurel sends no mail: you send the link.", value: form.text("email"), faults: error?.errors })}
 ${accessFields(directory, form, error)}
 <button class="main">Make link</button></form>`,
-    error === undefined ? 200 : 400,
+    error,
   )
 })
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { Access, Account } from "../../../domain/accounts/Account.ts"
 import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
-import { type MemberVisit, orPage, type Route } from "../../request/Route.ts"
+import { asker, type MemberVisit, orPage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import { refusal } from "../../view/Forms.ts"
 import { html } from "../../view/Html.ts"
@@ -11,7 +11,7 @@ import { offsetPage, properties, table } from "../../view/Lists.ts"
 import { time } from "../../view/Page.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { accessFieldNames, accessFields, accessLabel, accessOf } from "./access.ts"
-import { asker, secretLink, withLink } from "./links.ts"
+import { secretLink, withLink } from "./links.ts"
 
 const path = "/team/:account"
 const pageOf = ({ params, prefix }: MemberVisit): string => `${prefix}/team/${params.account}`
@@ -75,7 +75,7 @@ ${confirmButton({
   title: `Remove ${name}?`,
   detail: "The account is deleted and all its sessions end. API keys that it made stay in force.",
 })}`,
-    error === undefined ? 200 : 400,
+    error,
   )
 })
 

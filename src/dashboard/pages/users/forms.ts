@@ -1,6 +1,6 @@
 /** Forms about one user, each with a page of its own: grant a reward, send an event, edit the profile. */
 import { Effect } from "effect"
-import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { redirectWithNotice } from "../../request/notice.ts"
@@ -44,7 +44,7 @@ ${refusal(error, names)}
 ${idempotencyField()}
 ${fields}
 <button class="main">${button}${production}</button></form>`,
-    error === undefined ? 200 : errorKinds[error.code].status,
+    error,
   )
 }
 

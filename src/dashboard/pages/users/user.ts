@@ -1,7 +1,7 @@
 /** One user: profile, balances, progress, and the history with what can be done about it. */
 import { Effect } from "effect"
 import { windowKinds } from "../../../domain/values/Calendar.ts"
-import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { noticeOf } from "../../request/notice.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
@@ -56,7 +56,7 @@ ${badgesSection(progress, base)}
 ${questsSection(progress, base)}
 ${streaksSection(progress)}
 ${historySection({ visit, path, page })}`,
-    error === undefined ? 200 : errorKinds[error.code].status,
+    error,
   )
 })
 

@@ -1,6 +1,6 @@
 /** The deliveries of a webhook: a page of them, and one with its request and its replies. */
 import { Effect } from "effect"
-import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { noticeOf } from "../../request/notice.ts"
@@ -163,6 +163,6 @@ ${
 }
 ${attemptsSection(delivery)}
 ${requestSection(webhook, delivery)}`,
-    error === undefined ? 200 : errorKinds[error.code].status,
+    error,
   )
 })

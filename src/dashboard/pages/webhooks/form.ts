@@ -1,6 +1,6 @@
 /** The form of a webhook: create, change. */
 import { Effect } from "effect"
-import { errorKinds, type Fault, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { Fault, LaurelError } from "../../../domain/values/Errors.ts"
 import { limits } from "../../../Limits.ts"
 import { confirmed, orPage, type PlaceVisit, type Route } from "../../request/Route.ts"
 import { choiceField, type Form, idempotencyField, refusal, textField } from "../../view/Forms.ts"
@@ -100,9 +100,6 @@ ${textField({
 })}
 ${choiceField({ name: "events", label: "Events", options: choices, chosen: draft.events, faults })}`
 
-const statusOf = (error: LaurelError | undefined): number =>
-  error === undefined ? 200 : errorKinds[error.code].status
-
 const names = ["url", "description", "events"]
 
 const formPage = Effect.fnUntraced(function* (
@@ -130,7 +127,7 @@ const formPage = Effect.fnUntraced(function* (
 <form method="post" action="${action}">${extra}
 ${fields(visit, draft, choices, error?.errors)}
 <p class="row"><button class="main">${submit}</button> <a href="${listAddress(visit)}">Back to webhooks</a></p></form>`,
-    statusOf(error),
+    error,
   )
 })
 

@@ -1,6 +1,6 @@
 /** One webhook: its status and numbers, what may be done with it, its deliveries. */
 import { Effect } from "effect"
-import { errorKinds, type LaurelError } from "../../../domain/values/Errors.ts"
+import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { limits } from "../../../Limits.ts"
 import { noticeOf } from "../../request/notice.ts"
 import { mayChange, type PlaceVisit } from "../../request/Route.ts"
@@ -137,6 +137,6 @@ ${deliveries}
 ${allowed && recoverForm(visit, webhook, error)}
 <h2>Receiver</h2>
 ${verificationSection()}`,
-    error === undefined ? 200 : errorKinds[error.code].status,
+    error,
   )
 })
