@@ -163,6 +163,11 @@ export const catalogue = {
     "Delay of a 20 ms timer: the time that the event loop keeps requests waiting.",
     stepSeconds,
   ),
+  nodejs_gc_duration_seconds: histogram(
+    "Pauses of the event loop by garbage collection, by `kind`: `minor` of new objects, `major` of all, `other`.",
+    stepSeconds,
+    "kind",
+  ),
   laurel_event_loop_busy_seconds_total: counter("Time that the event loop was busy."),
   process_cpu_seconds_total: counter("CPU time of the process, in user and kernel mode."),
   process_resident_memory_bytes: gauge("Resident memory."),

@@ -1,4 +1,5 @@
 /** Metrics of the process: memory, CPU, delay of the event loop. */
+import { constants, PerformanceObserver } from "node:perf_hooks"
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
 import type { Metrics } from "./Metrics.ts"
@@ -18,8 +19,34 @@ export const observeProcess = (metrics: Metrics): Effect.Effect<void, never, Sco
     "laurel_event_loop_busy_seconds_total",
     () => performance.eventLoopUtilization().active / 1_000,
   )
-  return observeEventLoop(metrics)
+  return Effect.andThen(observeEventLoop(metrics), observeCollections(metrics))
 }
+
+const observeCollections = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const of = (kind: string) => metrics.histogram("nodejs_gc_duration_seconds", { kind })
+        const other = of("other")
+        const byKind = new Map([
+          [constants.NODE_PERFORMANCE_GC_MINOR, of("minor")],
+          [constants.NODE_PERFORMANCE_GC_MAJOR, of("major")],
+        ])
+        const observer = new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) {
+            const { detail, duration } = entry as typeof entry & {
+              readonly detail: { readonly kind: number }
+            }
+            const histogram = byKind.get(detail.kind) ?? other
+            histogram.observe(duration / 1_000)
+          }
+        })
+        observer.observe({ entryTypes: ["gc"] })
+        return observer
+      }),
+      (observer) => Effect.sync(() => observer.disconnect()),
+    ),
+  )
 
 const observeEventLoop = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(

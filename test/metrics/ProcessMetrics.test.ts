@@ -17,6 +17,13 @@ it("report the event loop's delay, and the memory and CPU time of the process", 
   const until = performance.now() + 120
   while (performance.now() < until);
   await expect.poll(longerThan50Ms).toBeGreaterThan(before)
+  const collections = () => value("nodejs_gc_duration_seconds_count", { kind: "minor" })
+  await expect
+    .poll(() => {
+      for (let count = 0; count < 1_000; count++) new Array(1_000).fill(count)
+      return collections()
+    })
+    .toBeGreaterThan(0)
   expect(value("laurel_event_loop_busy_seconds_total")).toBeGreaterThan(0.1)
   expect(value("process_cpu_seconds_total")).toBeGreaterThan(0.1)
   expect(value("process_resident_memory_bytes")).toBeGreaterThan(value("nodejs_heap_used_bytes"))
