@@ -6,8 +6,8 @@
  * The report has the quantiles of the whole time, and medians of those of each second: on a machine that now and then
  * stands still for a second, the 99th percentile of the whole time is that of the machine.
  *
- * wrk has no open loop, and the generators of Debian and npm that have a rate either measure from the moment of sending (hey,
- * h2load) or cost more than this one (autocannon). The report has the processor time of the load for each event.
+ * wrk has no open loop; hey and h2load measure from the moment of sending. The report has the processor time of the load for
+ * each event.
  */
 import { connect, type Socket } from "node:net"
 import { answer, onEnd } from "../children.ts"
