@@ -86,7 +86,7 @@ export class Passwords {
         )
       }
       this.#waiting++
-      const message = Buffer.from(password.normalize("NFKC"))
+      const message = messageOf(password)
       const derived = Effect.callback<Buffer>((resume) => {
         argon2("argon2id", { message, nonce, tagLength: tagBytes, ...parameters }, (error, tag) =>
           resume(error === null ? Effect.succeed(tag) : Effect.die(error)),
@@ -104,6 +104,16 @@ const phcOf = ({ memory, parallelism, passes }: Cost, salt: Buffer, tag: Buffer)
   `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(salt)}$${unpadded(tag)}`
 
 const unpadded = (bytes: Buffer): string => bytes.toString("base64").replaceAll("=", "")
+
+/** UTF-16 units of a password in any canonical form: one character decomposes to four, or to three of two units. */
+const passwordUnitsMax = 8 * limits.passwordCharactersMax
+
+/**
+ * The bytes to hash. Normalization takes time in the square of a run of combining marks: a second for a form full of
+ * them, a millisecond up to the bound. No account has a longer password, so its bytes stay as they are and match none.
+ */
+const messageOf = (password: string): Buffer =>
+  Buffer.from(password.length > passwordUnitsMax ? password : password.normalize("NFKC"))
 
 /** What is wrong with a password that somebody chooses; compared without regard to case. */
 export const passwordFaults = (

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { vi } from "vitest"
 import { Passwords, passwordFaults } from "../../../src/accounts/people/Passwords.ts"
 import { limits } from "../../../src/Limits.ts"
 
@@ -21,6 +22,26 @@ describe("A password", () => {
       expect(yield* passwords.check("cafe\u0301 au lait noir", accented, "stranger")).toEqual({
         matches: true,
       })
+    }),
+  )
+
+  it.live("is normalized no longer than an account can have one, and in each of its forms", () =>
+    Effect.gen(function* () {
+      const passwords = new Passwords()
+      const longest = "\u1f82".repeat(limits.passwordCharactersMax)
+      const phc = yield* passwords.hash(longest)
+      const normalize = vi.spyOn(String.prototype, "normalize")
+      try {
+        const decomposed = "\u03b1\u0313\u0300\u0345".repeat(limits.passwordCharactersMax)
+        expect(yield* passwords.check(decomposed, phc, "stranger")).toEqual({ matches: true })
+        // Normalizing this takes a second.
+        const marks = "\u0301".repeat(16_000) + "\u0327".repeat(16_000)
+        expect(yield* passwords.check(marks, phc, "stranger")).toEqual({ matches: false })
+        const lengths = normalize.mock.contexts.map((text) => String(text).length)
+        expect(lengths).toEqual([4 * limits.passwordCharactersMax])
+      } finally {
+        normalize.mockRestore()
+      }
     }),
   )
 
