@@ -55,6 +55,8 @@ export const httpLimits = {
   // Streams of messages
   streamsMax: 2_000,
   streamsOfEnvironmentMax: 200,
+  /** Of one account in the dashboard, in all environments: it leaves places for API clients. */
+  streamsOfAccountMax: 20,
   /** Records per step: live (their messages fit a stream's queue), and from the journal. */
   streamHubTakeRecordsMax: 16,
   streamTakeRecordsMax: 1_000,

@@ -16,6 +16,8 @@ export interface KeyRestrictions {
 /** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). Of a page, `keyId` is an account's id. */
 export interface Caller {
   readonly keyId: string
+  /** The account behind a request of the dashboard; absent for an API key. */
+  readonly accountId?: string
   readonly projectId: string
   readonly environmentName: EnvironmentName
   readonly environment: string

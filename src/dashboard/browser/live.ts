@@ -23,8 +23,10 @@ const stateText = (state: StreamState): string => {
     case "gap":
       return "Some messages are no longer available. Messages continue from now."
     case "refused":
-      return state.status === 0
-        ? "You are signed out, or your role has changed. Reload the page."
+      if (state.status === 0)
+        return "You are signed out, or your role has changed. Reload the page."
+      return state.status === 409
+        ? "Too many live pages are open. Close some, then reload this one."
         : `The server refuses the stream (${state.status}). Reload the page.`
   }
 }

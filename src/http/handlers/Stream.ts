@@ -31,7 +31,7 @@ export const streamHandlers = ({
         const { environment } = caller
         const id = headers["last-event-id"]
         const after = id === undefined ? undefined : messageNameOf(id)
-        const place = places.take(environment)
+        const place = places.take(environment, caller.accountId)
         if (!(place instanceof StreamPlace)) return yield* Effect.fail(place)
         if (after !== undefined) {
           const kept = Effect.flatMap(isKept(feed, after), (is) =>

@@ -1,5 +1,6 @@
 /**
- * The places of open streams: at most `streamsMax` in all, `streamsOfEnvironmentMax` in one environment.
+ * The places of open streams: at most `streamsMax` in all, `streamsOfEnvironmentMax` in one environment, and
+ * `streamsOfAccountMax` of one account in the dashboard, so that its pages leave places for API clients.
  *
  * While places are free, an environment takes as many as its cap allows. When none is free, places are shared max-min
  * fairly: an environment that holds at least two fewer than the largest holder takes over a place of it, and the
@@ -11,16 +12,26 @@
  */
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
-export type StreamBounds = Record<"streamsMax" | "streamsOfEnvironmentMax", number>
+export type StreamBounds = Record<
+  "streamsMax" | "streamsOfAccountMax" | "streamsOfEnvironmentMax",
+  number
+>
 
 export class StreamPlace {
   readonly environment: string
+  /** The account of the dashboard that holds it; absent for an API key. */
+  readonly accountId: string | undefined
   readonly #leave: (place: StreamPlace) => void
   #end: (() => void) | undefined
   #state: "held" | "left" | "evicted" = "held"
 
-  constructor(environment: string, leave: (place: StreamPlace) => void) {
+  constructor(
+    environment: string,
+    accountId: string | undefined,
+    leave: (place: StreamPlace) => void,
+  ) {
     this.environment = environment
+    this.accountId = accountId
     this.#leave = leave
   }
 
@@ -49,7 +60,10 @@ export class StreamPlaces {
   readonly #bounds: StreamBounds
   /** Of each environment that holds places, in the order in which they were taken. */
   readonly #held = new Map<string, Array<StreamPlace>>()
+  /** How many places each account of the dashboard holds. */
+  readonly #ofAccount = new Map<string, number>()
   readonly #tooManyHere: LaurelError<"quota_exceeded">
+  readonly #tooManyOfAccount: LaurelError<"quota_exceeded">
   #count = 0
 
   constructor(bounds: StreamBounds) {
@@ -57,6 +71,10 @@ export class StreamPlaces {
     this.#tooManyHere = laurelError(
       "quota_exceeded",
       `An environment has at most ${bounds.streamsOfEnvironmentMax} streams at once.`,
+    )
+    this.#tooManyOfAccount = laurelError(
+      "quota_exceeded",
+      `An account has at most ${bounds.streamsOfAccountMax} live pages open at once. Close one and try again.`,
     )
   }
 
@@ -71,7 +89,12 @@ export class StreamPlaces {
   }
 
   /** A place for one stream, or why there is none: `quota_exceeded` or `overloaded`. */
-  take(environment: string): StreamPlace | LaurelError<"quota_exceeded" | "overloaded"> {
+  take(
+    environment: string,
+    accountId?: string,
+  ): StreamPlace | LaurelError<"quota_exceeded" | "overloaded"> {
+    const ofAccount = accountId === undefined ? 0 : (this.#ofAccount.get(accountId) ?? 0)
+    if (ofAccount >= this.#bounds.streamsOfAccountMax) return this.#tooManyOfAccount
     const held = this.countOf(environment)
     if (held >= this.#bounds.streamsOfEnvironmentMax) return this.#tooManyHere
     if (this.#count >= this.#bounds.streamsMax) {
@@ -79,7 +102,8 @@ export class StreamPlaces {
       if (most === undefined || most.length < held + 2) return tooMany
       most.at(-1)!.evict()
     }
-    const place = new StreamPlace(environment, this.#remove)
+    const place = new StreamPlace(environment, accountId, this.#remove)
+    if (accountId !== undefined) this.#ofAccount.set(accountId, ofAccount + 1)
     const places = this.#held.get(environment)
     if (places === undefined) this.#held.set(environment, [place])
     else places.push(place)
@@ -100,6 +124,10 @@ export class StreamPlaces {
     places.splice(places.indexOf(place), 1)
     if (places.length === 0) this.#held.delete(place.environment)
     this.#count--
+    if (place.accountId === undefined) return
+    const ofAccount = this.#ofAccount.get(place.accountId)! - 1
+    if (ofAccount === 0) this.#ofAccount.delete(place.accountId)
+    else this.#ofAccount.set(place.accountId, ofAccount)
   }
 }
 

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { limits } from "../../../src/Limits.ts"
 import type { Browser, DashboardServer } from "../fixture.ts"
 import { startDashboard } from "../fixture.ts"
 
@@ -23,7 +24,7 @@ const start = async (bounds: { readonly streamHeartbeatMs?: number } = {}) => {
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: '{"userId":"ada","action":"A"}',
     })
-  return { server, owner, viewer, send }
+  return { server, owner, viewer, send, key }
 }
 
 /** The stream as a page of the dashboard opens it, and what it has sent until its end. */
@@ -71,6 +72,23 @@ describe("The stream of a page", () => {
     const text = await before.text
     expect(text).toContain("retry:")
     expect(text).not.toContain("data:")
+  })
+
+  it("takes at most its account's places, and none of the others that API clients need", async () => {
+    const { key, server, viewer } = await start()
+    const streams = []
+    for (let count = 0; count < limits.streamsOfAccountMax; count++) {
+      streams.push(await open(server, viewer))
+    }
+    const { status, text } = await viewer.get("/dashboard/shop/sandbox/stream")
+    expect(status).toBe(409)
+    expect(text).toContain("Close one and try again.")
+    const api = await fetch(`${server.url}/v1/stream`, {
+      headers: { authorization: `Bearer ${key}` },
+    })
+    expect(api.status).toBe(200)
+    await api.body!.cancel()
+    await viewer.post("/dashboard/sign-out")
   })
 
   it("is for pages of this server alone", async () => {

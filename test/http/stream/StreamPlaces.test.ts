@@ -72,7 +72,7 @@ describe("Places of streams", () => {
   })
 
   it("are given to environments one by one until each of them has one", () => {
-    const play = new Play({ streamsMax: 20, streamsOfEnvironmentMax: 20 })
+    const play = new Play({ ...limits, streamsMax: 20, streamsOfEnvironmentMax: 20 })
     play.takeMany(project(0), 20)
     for (let number = 1; number < 20; number++) expect(play.take(project(number))).toBe("open")
     expect(play.counts).toEqual(Array.from({ length: 20 }, () => 1))
@@ -80,15 +80,36 @@ describe("Places of streams", () => {
   })
 
   it("are not taken back and forth by environments that hold about as many", () => {
-    const play = new Play({ streamsMax: 5, streamsOfEnvironmentMax: 5 })
+    const play = new Play({ ...limits, streamsMax: 5, streamsOfEnvironmentMax: 5 })
     play.takeMany(project(0), 3)
     play.takeMany(project(1), 2)
     expect([play.take(project(1)), play.take(project(0))]).toEqual(["overloaded", "overloaded"])
     expect(play.counts).toEqual([3, 2])
   })
 
+  it("of one account have a bound over all environments, and come back to it, evicted ones too", () => {
+    const places = new StreamPlaces({
+      streamsMax: 3,
+      streamsOfEnvironmentMax: 3,
+      streamsOfAccountMax: 2,
+    })
+    const [first, second] = [places.take("a", "acc_1"), places.take("b", "acc_1")]
+    expect(places.take("a", "acc_1")).toMatchObject({ code: "quota_exceeded" })
+    expect(places.take("a", "acc_2")).toBeInstanceOf(StreamPlace)
+    if (!(first instanceof StreamPlace && second instanceof StreamPlace)) throw new Error("refused")
+    first.leave()
+    first.leave()
+    expect(places.take("a", "acc_1")).toBeInstanceOf(StreamPlace)
+    // The newest of "a", which is of the account, is evicted.
+    const other = places.take("c")
+    if (!(other instanceof StreamPlace)) throw new Error("refused")
+    for (const place of [second, other]) place.leave()
+    for (const environment of ["d", "e"]) places.take(environment, "acc_1")
+    expect(places.take("f", "acc_1")).toMatchObject({ code: "quota_exceeded" })
+  })
+
   it("are taken from the newest stream, which ends once, also when it begins later", () => {
-    const places = new StreamPlaces({ streamsMax: 2, streamsOfEnvironmentMax: 2 })
+    const places = new StreamPlaces({ ...limits, streamsMax: 2, streamsOfEnvironmentMax: 2 })
     const [oldest, newest] = [places.take("a"), places.take("a")]
     if (!(oldest instanceof StreamPlace && newest instanceof StreamPlace))
       throw new Error("refused")
@@ -103,7 +124,7 @@ describe("Places of streams", () => {
   })
 
   it("come back once, however often a stream says that it has ended", () => {
-    const places = new StreamPlaces({ streamsMax: 2, streamsOfEnvironmentMax: 2 })
+    const places = new StreamPlaces({ ...limits, streamsMax: 2, streamsOfEnvironmentMax: 2 })
     const place = places.take("a")
     places.take("a")
     if (!(place instanceof StreamPlace)) throw new Error("refused")
@@ -116,7 +137,7 @@ describe("Places of streams", () => {
     "never pass their bounds, and refuse nobody below their share (SEED=%i)",
     (seed) => {
       const random = new Random(seed)
-      const bounds = { streamsMax: random.integer(1, 60), streamsOfEnvironmentMax: 12 }
+      const bounds = { ...limits, streamsMax: random.integer(1, 60), streamsOfEnvironmentMax: 12 }
       const play = new Play(bounds)
       for (let step = 0; step < 2_000; step++) {
         const environment = project(random.integer(0, 15))

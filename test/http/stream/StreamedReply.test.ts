@@ -12,6 +12,7 @@ import { Exchange } from "../../../src/http/request/Exchange.ts"
 import { RequestMetrics } from "../../../src/http/request/RequestMetrics.ts"
 import { type StreamedReply, Streams } from "../../../src/http/stream/StreamedReply.ts"
 import { StreamPlace, StreamPlaces } from "../../../src/http/stream/StreamPlaces.ts"
+import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import { TestAccounts } from "../fixture.ts"
 
@@ -93,7 +94,7 @@ const ask = async (port: number, { method = "GET", paused = false } = {}) => {
 }
 
 const onePlace = () => {
-  const places = new StreamPlaces({ streamsMax: 1, streamsOfEnvironmentMax: 1 })
+  const places = new StreamPlaces({ ...limits, streamsMax: 1, streamsOfEnvironmentMax: 1 })
   const place = places.take("prj_test:sandbox")
   if (!(place instanceof StreamPlace)) throw new Error(place.code)
   return { place, places }
