@@ -100,7 +100,10 @@ export interface DashboardParts extends SiteOptions {
   readonly server: ServerState
 }
 
-const notFound = laurelError("not_found", "No page has this address, or you have no access to it.")
+const notFound = laurelError(
+  "not_found",
+  "No page has this address, or you have no access to it. Choose a page from the dashboard.",
+)
 const day = 86_400
 const environmentPath = "/:project/:environment"
 /** The pages of an environment that a role may see, by what follows its path. */
@@ -295,5 +298,8 @@ const unknownName = laurelError(
   "misdirected_request",
   "The dashboard is not served under this name. Set LAUREL_PUBLIC_URL to the address that people use.",
 )
-const foreignForm = laurelError("insufficient_role", "The form does not come from the dashboard.")
+const foreignForm = laurelError(
+  "insufficient_role",
+  "The form does not come from the dashboard. Send it from a page of the dashboard.",
+)
 const roleTooLow = laurelError("insufficient_role", "Your role in this project may only read.")

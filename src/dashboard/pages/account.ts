@@ -36,7 +36,7 @@ ${alertOf("profile")}
 <form method="post" action="${prefix}/account/profile">
 ${textField({ name: "name", label: "Name", autocomplete: "name", value: typed("name"), required: true, faults: faultsOf("profile") })}
 ${textField({ name: "email", label: "E-mail address", type: "email", autocomplete: "username", value: typed("email"), required: true, faults: faultsOf("profile") })}
-<button>Save</button></form>
+<button>Save profile</button></form>
 <h2>Passkeys</h2>
 <p class="hint">A passkey signs you in with the lock of your device, and confirms what cannot be undone. Nobody can phish or guess it.</p>
 ${alertOf("passkeys")}
@@ -72,20 +72,22 @@ ${textField({ name: "password", label: "New password", type: "password", autocom
 <button>${account.password === null ? "Set password" : "Change password"}</button></form>
 <h2>Sessions</h2>
 ${alertOf("sessions")}
-<div class="scroll" tabindex="0" role="region" aria-label="Sessions"><table>
-<thead><tr><th scope="col">Browser</th><th scope="col">Address</th><th scope="col">Signed in</th><th scope="col">Last used</th><th scope="col">Actions</th></tr></thead>
-<tbody>${sessions.map(
-      ({ address, agent, createdAt, id, usedAt }) =>
-        html`<tr><td>${agent === "" ? "unknown" : agent.slice(0, 60)}</td><td>${address}</td><td>${time(createdAt)}</td><td>${time(usedAt)}</td>
-<td>${
-          id === session.id
-            ? "this one"
-            : html`<form method="post" action="${prefix}/account/sessions/${id}/end"><button>End</button></form>`
-        }</td></tr>`,
-    )}</tbody></table></div>
+${table(
+  "Sessions",
+  ["Browser", "Address", "Signed in", "Last used", "Actions"],
+  sessions.map(({ address, agent, createdAt, id, usedAt }) => [
+    agent === "" ? "unknown" : agent.slice(0, 60),
+    address,
+    time(createdAt),
+    time(usedAt),
+    id === session.id
+      ? "this session"
+      : html`<form method="post" action="${prefix}/account/sessions/${id}/end"><button>End session</button></form>`,
+  ]),
+)}
 ${
   sessions.length > 1 &&
-  html`<form method="post" action="${prefix}/account/sessions/end-others"><p><button>End all others</button></p></form>`
+  html`<form method="post" action="${prefix}/account/sessions/end-others"><p><button>End all other sessions</button></p></form>`
 }`,
     failed?.error,
   )

@@ -54,7 +54,7 @@ const linkPages: ReadonlyArray<LinkPage> = [
     passkeyLabel: "Use a new passkey instead of a password",
     title: "Choose a new password",
     intro:
-      "Your old password stops working, and all your sessions end. Your passkeys stay: the next page lists them, so that you can remove those that you do not know.",
+      "Your old password stops working, and all your sessions end. Your passkeys stay: the next page lists them, so that you can remove those that are not yours.",
     button: "Change password",
   },
 ]
@@ -70,7 +70,7 @@ const linkForm = (
   const where =
     path === "setup"
       ? "The server prints a link with this code when it starts."
-      : "The end of the link that you were sent, after #."
+      : "The part of your link after #."
   return visit.show(
     title,
     html`<p>${intro}</p>
@@ -117,7 +117,7 @@ ${passkeyButton(visit, { kind: "create", label: passkeyLabel, options: `/${path}
   )
 }
 
-/** The audit log says by what somebody came in. */
+/** The audit log says how somebody signed in. */
 const withProof = (visit: Visit, reply: Reply): Reply =>
   about(reply, { detail: isByPasskey(visit) ? "by passkey" : "by password" })
 
@@ -184,7 +184,7 @@ ${textField({ name: "password", label: "Password", type: "password", autocomplet
 <form method="post">
 ${passkeyButton(visit, { kind: "get", label: "Sign in with a passkey", options: "/sign-in/passkey" })}
 </form>
-<p class="hint">Locked out? An owner can make a reset link, and so can the command line: <code>laurel accounts reset-password EMAIL</code></p>`,
+<p class="hint">Locked out? Ask an owner for a reset link, or create one on the server: <code>laurel accounts reset-password EMAIL</code></p>`,
     error,
   )
 }
@@ -193,7 +193,7 @@ const confirmForm = (visit: MemberVisit, error?: LaurelError): Reply => {
   const { passkeys, password } = visit.member.account
   return visit.show(
     "Confirm that it is you",
-    html`<p>What you are about to do cannot be undone by others. A confirmation holds for ten minutes.</p>
+    html`<p>The next step shows a secret or cannot be undone. A confirmation is valid for ten minutes.</p>
 ${error !== undefined && alert(error.detail)}
 ${
   password !== null &&

@@ -19,14 +19,15 @@ import {
 import { type Content, type Html, html } from "../view/Html.ts"
 import { pager, table } from "../view/Lists.ts"
 import { time } from "../view/Page.ts"
+import { count } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const path = "/:project/:environment/keys"
 
 const scopeLabels = {
-  full: "full: everything",
+  full: "full: read and change everything",
   ingest: "ingest: send events",
-  read: "read: look, change nothing",
+  read: "read: read everything, change nothing",
 } as const
 const tierLabels = {
   free: "free: 100 requests a minute",
@@ -106,12 +107,12 @@ ${confirmButton({
 })}</div>`
 }
 
-const heads = ["Key", "Scope", "Rate limit", "May be used from", "Created by"]
+const heads = ["Key", "Scope", "Rate limit", "Allowed from", "Created by"]
 
 const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyArray<Content> => [
   html`${key.name !== "" && html`${key.name}<br>`}<code>${key.hint}…</code>`,
   key.scope,
-  key.rateLimit === null ? "no limit" : `${key.rateLimit} a minute`,
+  key.rateLimit === null ? "no limit" : `${count(key.rateLimit)} requests a minute`,
   usedFrom(key),
   html`${key.createdBy === "operator" ? "command line" : key.createdBy}<br>${isoTime(key.createdAt)}`,
   isoTime(key.lastUsedAt),
@@ -133,7 +134,7 @@ ${commandTabs(commandsOf(origin, text, reads ? boardRequest : eventRequest))}</s
 const listSection = (visit: PlaceVisit, list: ReadonlyArray<KeyDetails>, allowed: boolean) => {
   const { place, request } = visit
   if (list.length === 0) {
-    return html`<p>A key lets an app send events and read what they earned. There is none for ${place.environment} yet${
+    return html`<p>A key lets an app send events and read what users earned. ${place.environment} has no key yet${
       allowed ? ": create the first one below." : "; an admin of the project can create one."
     }</p>`
   }
@@ -188,16 +189,16 @@ const createForm = (visit: PlaceVisit, error: LaurelError | undefined): Html => 
   return html`<h2>Create key</h2>
 ${
   mustConfirm &&
-  html`<p class="hint">A key of production needs your password or a passkey: <a href="${prefix}/confirm?next=${encodeURIComponent(request.path)}">confirm that it is you</a> first.</p>`
+  html`<p class="hint">A production key needs your password or a passkey: <a href="${prefix}/confirm?next=${encodeURIComponent(request.path)}">confirm that it is you</a> first.</p>`
 }
 <form method="post" action="${base}/keys">
-${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "What it is for, such as Backend. Without a name it is called after its scope.", faults })}
+${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "What the key is for, such as Backend. If empty, the key is named after its scope.", faults })}
 ${selectField({ name: "scope", label: "Scope", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults })}
 ${selectField({ name: "tier", label: "Tier", options: tiers.map((one) => [one, tierLabels[one]]), value: form.text("tier") || "enterprise", faults })}
-${numberField({ name: "rateLimit", label: "Requests a minute", value: form.text("rateLimit"), hint: "For the enterprise tier only; empty for no limit.", faults })}
+${numberField({ name: "rateLimit", label: "Requests a minute", value: form.text("rateLimit"), hint: "Only for the enterprise tier. No limit, if empty.", faults })}
 ${selectField({ name: "expires", label: "Expires", options: expiries, value: form.text("expires") || "never", faults })}
-${areaField({ name: "allowedOrigins", label: "Web pages that may use it", value: form.text("allowedOrigins"), hint: "Origins such as https://app.example:8443, one a line; empty for all.", code: true, below: true, faults })}
-${areaField({ name: "allowedCidrs", label: "Addresses that may use it", value: form.text("allowedCidrs"), hint: "Addresses or ranges such as 203.0.113.0/24, one a line; empty for all.", code: true, below: true, faults })}
+${areaField({ name: "allowedOrigins", label: "Allowed origins of web pages", value: form.text("allowedOrigins"), hint: "Origins such as https://app.example:8443, one a line. All, if empty.", code: true, below: true, faults })}
+${areaField({ name: "allowedCidrs", label: "Allowed IP addresses", value: form.text("allowedCidrs"), hint: "Addresses or ranges such as 203.0.113.0/24, one a line. All, if empty.", code: true, below: true, faults })}
 <button class="main">Create key</button></form>`
 }
 
@@ -205,12 +206,12 @@ const keysPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   error?: LaurelError,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { member, once, origin, place, request, show } = visit
+  const { member, once, origin, request, show } = visit
   const list = yield* keysOf(visit)
   const created = once.take(request.query.get("created"), member.session.id)
   const allowed = mayChange(visit)
   return show(
-    `API keys of ${place.project.name}, ${place.environment}`,
+    "API keys",
     html`${created !== undefined && createdSection(origin, list, created)}
 ${refusal(error, fields)}
 ${listSection(visit, list, allowed)}
@@ -316,4 +317,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
 ]
 
 const keyNotFound = laurelError("key_not_found", "No key in force has this id.")
-const chooseOption = laurelError("invalid_request", "Choose one of the options.")
+const chooseOption = laurelError(
+  "invalid_request",
+  "Choose one of the listed options in each field.",
+)

@@ -32,7 +32,7 @@ const kindLabels: ReadonlyArray<readonly [BoardKind, string]> = [
 const leaderboardPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { ask, base, place, request, show } = visit
+  const { ask, base, request, show } = visit
   const { timezone } = yield* ask("project.get")
   const { query } = request
   const part = (name: string) => query.get(name) || undefined
@@ -52,9 +52,8 @@ const leaderboardPage = Effect.fnUntraced(function* (
   )
   const error = "error" in found ? found.error : undefined
   const path = `${base}/leaderboard`
-  const title = `Leaderboard of ${place.project.name}, ${place.environment}`
   return show(
-    title,
+    "Leaderboard",
     html`${kindLinks(path, asked)}
 ${error !== undefined && faultsOf(error)}
 ${choice(path, query, asked, error)}
@@ -102,7 +101,7 @@ ${
   asked !== "all_time" &&
   textField({
     name: "at",
-    label: "Window of the day",
+    label: "Day in the window",
     type: "date",
     value: query.get("at") ?? "",
     faults,
@@ -110,7 +109,7 @@ ${
 }
 ${textField({
   name: "around",
-  label: "Around the user with id",
+  label: "Around the user with the id",
   value: query.get("around") ?? "",
   faults,
 })}
@@ -133,12 +132,12 @@ const boardView = (visit: PlaceVisit, board: Board, timezone: string): Html => {
       ...(past ? [previousRank === null ? "–" : count(previousRank)] : []),
     ]
   })
-  const heads = ["Rank", "User", "Xp", "Level", ...(past ? ["Rank before"] : [])]
+  const heads = ["Rank", "User", "Xp", "Level", ...(past ? ["Rank in previous window"] : [])]
   return html`${past && windowLine(visit, board, timezone)}
 ${me === null && html`<p>${isolated(around)} is not listed here.</p>`}
 ${rows.length === 0 ? emptyBoard(visit, total) : table("Leaderboard", heads, rows)}
 ${pager(path, withoutAround(request.query), board)}
-${total > 0 && html`<p class="hint">Equal xp share a rank. Hidden users and users without xp here are not listed.</p>`}`
+${total > 0 && html`<p class="hint">Users with equal xp share a rank. Hidden users and users without xp are not listed.</p>`}`
 }
 
 const withoutAround = (query: URLSearchParams): URLSearchParams => {
@@ -149,8 +148,8 @@ const withoutAround = (query: URLSearchParams): URLSearchParams => {
 
 const emptyBoard = ({ base }: PlaceVisit, total: number): Html =>
   total > 0
-    ? html`<p>The board ends before this page.</p>`
-    : html`<p>Nobody earned xp here yet. The board ranks users by xp: <a href="${base}/rules">Rules</a> say which events earn some.</p>`
+    ? html`<p>The leaderboard ends before this page.</p>`
+    : html`<p>The leaderboard ranks users by xp. Nobody has earned xp here yet: <a href="${base}/rules">create a rule</a> that gives xp for an event.</p>`
 
 const windowsKept: Readonly<Record<WindowKind, number>> = {
   daily: limits.boardDailyWindowsKept,
@@ -177,8 +176,8 @@ const windowLine = (
       at: other >= open ? undefined : dateOf(firstDayOf(kind, other)),
       offset: undefined,
     })
-  return html`<nav class="pager row" aria-label="Windows before and after">
-${index > open - windowsKept[kind] && html`<a rel="prev" href="${addressOf(index - 1)}">Window before</a>`}
+  return html`<nav class="pager row" aria-label="Previous and next window">
+${index > open - windowsKept[kind] && html`<a rel="prev" href="${addressOf(index - 1)}">Previous window</a>`}
 <span>${dateOf(first)}${last > first && html` to ${dateOf(last)}`}, ${timezone}${index < open && ", closed"}</span>
-${index < open && html`<a rel="next" href="${addressOf(index + 1)}">Window after</a>`}</nav>`
+${index < open && html`<a rel="next" href="${addressOf(index + 1)}">Next window</a>`}</nav>`
 }

@@ -31,10 +31,10 @@ ${content}</section>`
 
 const livePage = (visit: PlaceVisit) =>
   Effect.map(positionNow(visit), (after) => {
-    const { place, show } = visit
+    const { show } = visit
     return show(
-      `Live: ${place.project.name}, ${place.environment}`,
-      html`<p>Messages as they happen: what users do, and what they earn with it.</p>
+      "Live",
+      html`<p>Messages as they happen: what users do, and what they earn.</p>
 <noscript><p class="alert">This page needs JavaScript. The command line can follow the messages, too: <code>curl -N -H "Authorization: Bearer KEY" ${visit.origin}/v1/stream</code></p></noscript>
 ${liveSection(
   visit,

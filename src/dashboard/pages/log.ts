@@ -83,7 +83,7 @@ ${isOfAll && selectField({ name: "project", label: "Project", value: value("proj
 ${textField({ name: "from", label: "From", type: "date", value: value("from"), faults })}
 ${textField({ name: "to", label: "To", type: "date", value: value("to"), faults })}
 <div class="field"><button>Filter</button></div></form>
-<p class="hint">Who: a part of an e-mail address. Days are of UTC.</p>`
+<p class="hint">Who: a part of an e-mail address. Days begin at 00:00 UTC.</p>`
 }
 
 const logPage = Effect.fnUntraced(function* (
@@ -107,15 +107,15 @@ const logPage = Effect.fnUntraced(function* (
     entry.requestId !== "" && html`<code>${entry.requestId}</code>`,
   ])
   return show(
-    isOfAll ? "Log" : `Log of ${place.project.name}, ${place.environment}`,
+    "Audit log",
     html`<p>Who changed what, when and from where. Entries are kept for ${daysKept} days${
       isOfAll && `, the newest ${limits.auditEntriesMax.toLocaleString("en")} of them`
     }.</p>
 ${filters(visit, isOfAll, faults)}
-${entries.length > 0 && table("Log", heads, rows)}
+${entries.length > 0 && table("Audit log", heads, rows)}
 ${
   searchedBackTo !== undefined &&
-  html`<p class="hint">${limits.auditSearchedMax.toLocaleString("en")} entries were searched, back to ${time(searchedBackTo)}. “Older” searches on.</p>`
+  html`<p class="hint">${limits.auditSearchedMax.toLocaleString("en")} entries were searched, back to ${time(searchedBackTo)}. Choose Older to search the ones before.</p>`
 }
 ${
   entries.length === 0 &&
@@ -123,7 +123,7 @@ ${
   html`<p>${
     hasFilter || query.before !== undefined
       ? "No entry matches."
-      : "There is no entry yet: the first form that is sent makes one."
+      : "The log is empty: the first change in the dashboard makes an entry."
   }</p>`
 }
 ${cursorPager(path, asked, next === undefined ? null : String(next))}`,

@@ -18,20 +18,20 @@ const age = (ms: number | undefined): string =>
   ms === undefined ? "none yet" : `${duration(ms)} old`
 
 const within = (ms: number | undefined): string => {
-  if (ms === undefined) return "none came"
+  if (ms === undefined) return "no events"
   return Number.isFinite(ms) ? `${rough(ms)} ms` : "over 10 s"
 }
 
 const loadSection = ({ recent, ...state }: StateNow): Html => html`<h2>Load</h2>
 ${state.isOverloaded && alert("The server is overloaded: it refuses a part of the requests.")}
 ${state.isDiskFull && alert("The disk is full: writes are refused until there is space, reads continue.")}
-<p class="hint">Events of the last ${duration(1_000 * Math.round(recent.seconds))}. The times are those of single events that were accepted, from their head to the reply, estimated from the buckets of <code>laurel_http_request_duration_seconds</code>.</p>
+<p class="hint">Events of the last ${duration(1_000 * Math.round(recent.seconds))}. Latency is that of accepted single events, from the request's head to the reply, estimated from the buckets of <code>laurel_http_request_duration_seconds</code>.</p>
 ${properties([
   ["Events a second", rough(recent.eventsPerSecond)],
-  ["p50 of events", within(recent.p50Ms)],
-  ["p99 of events", within(recent.p99Ms)],
+  ["Event latency, p50", within(recent.p50Ms)],
+  ["Event latency, p99", within(recent.p99Ms)],
   ["Users in memory", count(state.usersInMemory)],
-  ["Users on disk alone", count(state.usersOnDisk)],
+  ["Users only on disk", count(state.usersOnDisk)],
   ["Memory", bytes(state.memoryBytes)],
 ])}`
 
@@ -70,7 +70,7 @@ ${
   shown.length > 0 &&
   table(
     "Archives",
-    ["Archive", "Made", "Last record", "Reason", "Users", "Size", "Check"],
+    ["Archive", "Created", "Last record", "Reason", "Users", "Size", "Check"],
     shown.map(archiveRow),
   )
 }
@@ -82,7 +82,7 @@ ${
 ${
   state.isMakingArchive
     ? html`<p role="status">An archive is being made. Reload to see it when it is done.</p>`
-    : html`<form method="post" action="${prefix}/operations/archives"><p><button class="main">Create archive now</button></p></form>`
+    : html`<form method="post" action="${prefix}/operations/archives"><p><button class="main">Create archive</button></p></form>`
 }
 <h3>Restore</h3>
 <p>A restore replaces the data of every project, so it is done in a shell on the server's machine, while the server is stopped:</p>

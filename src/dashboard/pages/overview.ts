@@ -1,4 +1,4 @@
-/** How an environment does: events a minute, users, the week's best, webhooks that fail, and what to set up next. */
+/** The state of an environment: events a minute, users, the week's best, webhooks that fail, and what to set up next. */
 import { Effect } from "effect"
 import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -6,6 +6,7 @@ import type { PlaceVisit, Route } from "../request/Route.ts"
 import { bars } from "../view/Charts.ts"
 import { type Html, html } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
+import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
 
@@ -29,7 +30,7 @@ const overviewPage = Effect.fnUntraced(function* (
     ["failing", "gone"].includes(disabledReason ?? ""),
   )
   return show(
-    `${place.project.name}, ${place.environment}`,
+    "Overview",
     html`${stopped.map(
       ({ disabledReason, id, url }) =>
         html`<p class="alert">The webhook <a href="${base}/webhooks/${id}">${url}</a> is disabled: ${
@@ -37,11 +38,11 @@ const overviewPage = Effect.fnUntraced(function* (
         }.</p>`,
     )}
 ${figures([
-  ["Users", users],
-  ["Users with xp today", today.total],
-  ["Users with xp this week", week.total],
-  ["Events in the last hour", lastHour],
-  ["Events in the last full minute", perMinute.at(-2)],
+  ["Users", count(users)],
+  ["Users with xp today", count(today.total)],
+  ["Users with xp this week", count(week.total)],
+  ["Events in the last hour", count(lastHour)],
+  ["Events in the last full minute", count(perMinute.at(-2) ?? 0)],
 ])}
 <h2>Events a minute</h2>
 ${
@@ -58,10 +59,10 @@ ${table(
   "Most xp this week",
   ["Rank", "User", "Xp", "Level"],
   week.entries.map(({ displayName, level, rank, userId, xp }) => [
-    rank,
+    count(rank),
     userLink(base, userId, displayName),
-    xp,
-    level,
+    count(xp),
+    count(level),
   ]),
 )}
 <p><a href="${base}/leaderboard?window=weekly">To the leaderboard</a></p>`
@@ -71,7 +72,7 @@ ${table(
 
 const nextSteps = (base: string, hasUsers: boolean, hasRules: boolean): Html =>
   html`<h2>What to do next</h2><ul>
-${!hasRules && html`<li><a href="${base}/rules">Create a rule</a>, to say which action earns xp.</li>`}
+${!hasRules && html`<li><a href="${base}/rules">Create a rule</a> that gives xp for an action.</li>`}
 ${!hasUsers && html`<li><a href="${base}/start">Get started</a>: create an API key, and send the first event with it.</li>`}
 ${!hasUsers && html`<li><a href="${base}/live">Watch</a> events as they arrive.</li>`}</ul>`
 

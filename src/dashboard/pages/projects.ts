@@ -12,7 +12,8 @@ import { table } from "../view/Lists.ts"
 import { badge, placePath, time } from "../view/Page.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
-const nameHint = "Lower-case letters, digits and dashes, such as my-app. It is part of addresses."
+const nameHint =
+  "Lower-case letters, digits and dashes, such as my-app. Addresses of pages contain it."
 
 const projectsPage = Effect.fnUntraced(function* (
   visit: MemberVisit,
@@ -42,7 +43,7 @@ const projectsPage = Effect.fnUntraced(function* (
     html`${refusal(error, ["name"])}
 ${
   inUse.length === 0
-    ? html`<p>A project is one app or product. It has a sandbox to try things in and a production environment, which share nothing.${!owner && " Ask an owner to invite you to one."}</p>`
+    ? html`<p>A project is one app or product. It has a sandbox for trials and a production environment, which share no data.${!owner && " Ask an owner to invite you to one."}</p>`
     : table("Projects", ["Project", "Sandbox", "Production", last], rows)
 }
 ${
@@ -63,7 +64,7 @@ ${table(
   archived.map(({ archivedAt, id, name }) => [
     name,
     time(archivedAt!),
-    html`<form method="post" action="${prefix}/projects/${id}/unarchive"><button>Unarchive</button></form>`,
+    html`<form method="post" action="${prefix}/projects/${id}/unarchive"><button>Unarchive project</button></form>`,
   ]),
 )}`
 }`,
@@ -77,7 +78,8 @@ const actions = ({ prefix }: MemberVisit, { id, name }: Project): Html => {
     button: "Rename",
     danger: false,
     title: `Rename ${name}`,
-    detail: "The addresses of its pages change; links to the old ones end. API keys stay.",
+    detail:
+      "The addresses of its pages change, and links to the old ones stop working. API keys stay.",
     action: `${prefix}/projects/${id}/rename`,
     fields: html`<div class="field"><label for="name-${id}">New name</label><input id="name-${id}" name="name" value="${name}" autocomplete="off" required></div>`,
   })
@@ -116,7 +118,7 @@ const formRoute = (
 
 const notTyped = laurelError(
   "conflict",
-  "The name that you typed is not the project's. Nothing was archived.",
+  "The name that you typed is not the name of the project. Nothing was archived: type it again.",
 )
 
 export const projectRoutes: ReadonlyArray<Route> = [

@@ -13,8 +13,8 @@ const ruleRequest = { path: "rules", body: `{"action":"LESSON_DONE","reward":{"x
 
 const keyPart = (base: string, key: string | undefined): Html =>
   key === undefined
-    ? html`<p>The commands need an API key in place of <code>$KEY</code>. A key is shown only once, when it is created: <a href="${base}/keys">create another one</a>.</p>`
-    : html`<p>Copy this key of the sandbox now: it is not shown again. Whoever has it can change everything in this environment.</p>
+    ? html`<p>The commands need an API key in place of <code>$KEY</code>. A key is shown only once, when it is created: <a href="${base}/keys">create another key</a>.</p>`
+    : html`<p>Copy this key of the sandbox now: it is not shown again. Anyone who has it can change everything in this environment.</p>
 ${newKey(key)}`
 
 const startPage = Effect.fnUntraced(function* (
@@ -27,7 +27,7 @@ const startPage = Effect.fnUntraced(function* (
   const key = once.take(request.query.get("created"), member.session.id)
   const text = key ?? "$KEY"
   const next = html`<ul>
-<li><a href="${base}/rules">Say what earns xp: rules</a></li>
+<li><a href="${base}/rules">Create rules that give xp</a></li>
 <li><a href="${base}/live">Watch messages live</a></li>
 <li><a href="${base}/keys">API keys</a></li></ul>`
   return show(
@@ -37,13 +37,13 @@ const startPage = Effect.fnUntraced(function* (
         ? "This is its sandbox, for trying out: production shares nothing with it."
         : "This is its production: try out in its sandbox first, which shares nothing with it."
     }</p>
-<h2>1. Key</h2>
+<h2>1. Copy your key</h2>
 ${keyPart(base, key)}
-<h2>2. Say what earns xp</h2>
+<h2>2. Create a rule</h2>
 <p>A rule gives users xp for an action.</p>
 ${commandBox({ id: "rule", label: "Create a rule with curl", text: curl(origin, text, ruleRequest) })}
 <h2>3. Send an event</h2>
-<p>Your app says what a user did. Any one of these commands does.</p>
+<p>An event tells Laurel what a user did. Run any one of these commands.</p>
 ${commandsOf(origin, text, eventRequest).map(commandBox)}
 <h2>4. See what it earned</h2>
 ${

@@ -46,7 +46,7 @@ const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["/webhooks", "Webhooks"],
   ["/keys", "API keys"],
   ["/settings", "Settings"],
-  ["/log", "Log"],
+  ["/log", "Audit log"],
 ]
 
 const sideColumn = (frame: Frame): Html => {

@@ -38,7 +38,7 @@ afterAll(() => places.server.stop())
 describe("The leaderboard", () => {
   it("without anybody says what earns a place", async () => {
     const { text } = await board()
-    expect(text).toContain("Nobody earned xp here yet.")
+    expect(text).toContain("Nobody has earned xp here yet")
     expect(text).toContain('/dashboard/shop/sandbox/rules"')
     expect(text).not.toContain("<table>")
   })
@@ -63,7 +63,7 @@ describe("The leaderboard", () => {
     ])
     expect(text).toContain("<bdi>The &lt;first&gt;</bdi>")
     expect(text).toContain('href="/dashboard/shop/sandbox/users/tie%20b"')
-    expect(text).toContain("Hidden users and users without xp here are not listed.")
+    expect(text).toContain("Hidden users and users without xp are not listed.")
   })
 
   it("shows the page around a user, and from there the pages beside it", async () => {
@@ -88,7 +88,7 @@ describe("The leaderboard", () => {
     const more = await board("?limit=101")
     expect(more.status).toBe(400)
     expect(more.text).toContain("/limit")
-    expect((await board("?offset=5000")).text).toContain("The board ends before this page.")
+    expect((await board("?offset=5000")).text).toContain("The leaderboard ends before this page.")
   })
 
   it("says of a user who is not listed or does not exist which of both", async () => {
@@ -112,19 +112,19 @@ describe("A window of the leaderboard", () => {
     async (kind, days, kept) => {
       const open = await board(`?window=${kind}`)
       expect(open.text).toContain(`<span>${days}</span>`)
-      expect(open.linkOf("next", "Window after")).toBe(undefined)
+      expect(open.linkOf("next", "Next window")).toBe(undefined)
       let shown = open
       let steps = 0
-      for (let link = open.linkOf("prev", "Window before"); link !== undefined; steps++) {
+      for (let link = open.linkOf("prev", "Previous window"); link !== undefined; steps++) {
         shown = await follow(link)
         expect(shown.status).toBe(200)
         expect(shown.text).toContain(", closed</span>")
-        link = shown.linkOf("prev", "Window before")
+        link = shown.linkOf("prev", "Previous window")
       }
       expect(steps).toBe(kept)
       let link: string | undefined
       for (let step = 0; step < steps; step++) {
-        link = shown.linkOf("next", "Window after")
+        link = shown.linkOf("next", "Next window")
         shown = await follow(link)
       }
       // The address of the open window stays that of the open window.

@@ -46,8 +46,8 @@ describe("Operations", () => {
     expect(text).toContain("Events of the last 50 s.")
     const values = [
       ["Events a second", "1,234"],
-      ["p50 of events", "0.42 ms"],
-      ["p99 of events", "7.53 ms"],
+      ["Event latency, p50", "0.42 ms"],
+      ["Event latency, p99", "7.53 ms"],
       ["Users in memory", "12,345"],
       ["Newest snapshot", "29 s old"],
       ["Newest good archive", "3 h old"],
@@ -62,10 +62,10 @@ describe("Operations", () => {
 
   it("say so where there is nothing to measure, and where it is beyond the buckets", async () => {
     const quiet = await textOf()
-    expect(valueIn(quiet, "p99 of events")).toBe("none came")
+    expect(valueIn(quiet, "Event latency, p99")).toBe("no events")
     expect(valueIn(quiet, "Newest good archive")).toBe("none yet")
     const slow = { seconds: 60, eventsPerSecond: 1, p50Ms: 3, p99Ms: Number.POSITIVE_INFINITY }
-    expect(valueIn(await textOf({ recent: slow }), "p99 of events")).toBe("over 10 s")
+    expect(valueIn(await textOf({ recent: slow }), "Event latency, p99")).toBe("over 10 s")
   })
 
   it("warn of an overload, a full disk and a failed archive", async () => {
@@ -115,7 +115,7 @@ describe("Operations", () => {
     expect(begun).toBe(1)
     expect((await owner.get(location!)).text).toContain("An archive is being made.")
     expect((await server.logged())[0]).toMatchObject({ action: "archive.create" })
-    expect(await textOf({ isMakingArchive: true })).not.toContain("Create archive now")
+    expect(await textOf({ isMakingArchive: true })).not.toContain("Create archive")
     createArchive = Effect.fail(laurelError("conflict", "An archive is being made already."))
     const refused = await owner.post(`${path}/archives`)
     expect(refused.status).toBe(409)

@@ -59,7 +59,7 @@ describe("Projects", () => {
     const id = await projectId("old")
     const archive = `/dashboard/projects/${id}/archive`
     const mistyped = await owner.post(archive, { typed: "odl" })
-    expect(mistyped.text).toContain("The name that you typed is not the project&#39;s.")
+    expect(mistyped.text).toContain("The name that you typed is not the name of the project.")
     expect(await track(key)).toBe(200)
     expect((await owner.post(archive, { typed: "old" })).status).toBe(303)
     expect(await track(key)).toBe(401)

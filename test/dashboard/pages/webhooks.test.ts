@@ -389,7 +389,7 @@ describe("Production", () => {
   it("has an empty list that says what a webhook is for", async () => {
     const { text } = await owner.get("/dashboard/shop/production/webhooks")
     expect(text).toContain("A webhook sends a signed message to your server")
-    expect(text).toContain("There is none for production yet.")
+    expect(text).toContain("production has no webhook yet.")
   })
 
   it("is named by its dialogs, and asks for a confirmation before secrets and deletion", async () => {

@@ -154,7 +154,7 @@ export const editorRoutes = <Definition extends Shown, Choices>(
     const draft: Draft = { form, faults: error?.errors, address: `${address}/draft` }
     const current = (changed === undefined && form.text(versionField)) || definition?.updatedAt
     return show(
-      definition === undefined ? `New ${noun}` : editor.titleOf(definition),
+      definition === undefined ? `Create ${noun}` : editor.titleOf(definition),
       html`${request.query.has("saved") && html`<p role="status" class="done">Saved.</p>`}
 ${above}
 ${changed !== undefined && differences(form, changed)}

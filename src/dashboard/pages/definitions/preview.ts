@@ -62,7 +62,7 @@ export const tryFields = (
   group({ legend: "Try it before saving", name: "event", faults }, [
     html`<p class="hint">Nothing is saved, and the user earns nothing.</p>`,
     textField({ name: "event.userId", label: "User id", value: form.text("event.userId"), faults }),
-    textField({ name: "event.action", label: "Event", value: form.text("event.action"), faults }),
+    textField({ name: "event.action", label: "Action", value: form.text("event.action"), faults }),
     jsonField({
       name: "event.metadata",
       label: "Metadata",

@@ -8,9 +8,9 @@ import { type Html, html } from "../../view/Html.ts"
 const projectsShown = 3
 
 const roleLabels = {
-  owner: "owner: everything, accounts too",
-  admin: "admin of a project: everything in it, keys too",
-  viewer: "viewer of a project: look, no secrets",
+  owner: "owner: all projects, accounts and the server",
+  admin: "admin of a project: read and change everything in it",
+  viewer: "viewer of a project: read everything in it, but no secrets",
 } as const
 
 /** Access in words; of many projects the first. */
@@ -48,7 +48,7 @@ export const accessFields = (
 ${selectField({
   name: "project",
   label: "Project",
-  ...(roles.includes("owner") && { hint: "Says nothing for an owner." }),
+  ...(roles.includes("owner") && { hint: "Ignored for an owner." }),
   options: names.map((name) => [name, name]),
   value: form.text("project"),
   faults: error?.errors,

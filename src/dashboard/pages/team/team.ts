@@ -61,7 +61,7 @@ ${
   html`<h2>Open links</h2>
 ${table(
   "Open links",
-  ["For", "Who", "Access", "Expires", "Actions"],
+  ["Purpose", "For", "Access", "Expires", "Actions"],
   invitations.slice(0, 100).map((invitation) => invitationRow(visit, invitation)),
 )}`
 }
@@ -69,7 +69,7 @@ ${table(
 <form method="post" action="${prefix}/team/invite">
 ${textField({ name: "email", label: "E-mail address (optional)", type: "email", hint: "To tell links apart. Laurel sends no mail: you send the link.", value: form.text("email"), faults: error?.errors })}
 ${accessFields(directory, form, error)}
-<button class="main">Make link</button></form>`,
+<button class="main">Create link</button></form>`,
     error,
   )
 })

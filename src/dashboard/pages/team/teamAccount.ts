@@ -51,7 +51,7 @@ ${
                 return [
                   project,
                   role,
-                  html`<form method="post" action="${action}/roles/${projectId}/remove"><button aria-label="Remove from ${project}">Remove</button></form>`,
+                  html`<form method="post" action="${action}/roles/${projectId}/remove"><button aria-label="Remove role in ${project}">Remove role</button></form>`,
                 ]
               }),
             ),
@@ -59,21 +59,22 @@ ${
       ]
 }
 <h3>Give a role</h3>
-<p class="hint">All sessions of the account end, so that no page shows what it may no longer see. A role in a project replaces the one that it had there.${access.owner && " An owner who gets a role in a project is no owner any more."}</p>
+<p class="hint">All sessions of the account end. A role in a project replaces the one that it had there.${access.owner && " A role in a project takes the place of being an owner."}</p>
 <form method="post" action="${action}/access">
 ${accessFields(directory, form, error)}
 <button class="main">Give role</button></form>
 <h2>Locked out</h2>
 <p>A reset link works once and for one hour. It lets the person choose a new way to sign in.</p>
-<form method="post" action="${action}/reset"><button>Make reset link</button></form>
-<h2>Remove</h2>
+<form method="post" action="${action}/reset"><button>Create reset link</button></form>
+<h2>Remove account</h2>
 ${confirmButton({
   id: `remove-${id}`,
   action: `${action}/remove`,
   button: "Remove account",
   keep: "Keep it",
   title: `Remove ${name}?`,
-  detail: "The account is deleted and all its sessions end. API keys that it made stay in force.",
+  detail:
+    "The account is deleted and all its sessions end. API keys that it created stay in force.",
 })}`,
     error,
   )

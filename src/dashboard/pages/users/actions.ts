@@ -73,7 +73,7 @@ export const eraseUser = (visit: PlaceVisit, userId: string): Answer => {
     const { headers = [] } = yield* reply("users.erase", { params: { id: userId } })
     const erasedBy = headers[headers.indexOf("Laurel-Erased-By") + 1]!
     const day = erasedBy.slice(0, "2026-11-01".length)
-    const notice = `User ${titled(userId)} is erased. No page, board or reply shows the user any more; the journal and the archives of this server lose the last data by ${day}.`
+    const notice = `User ${titled(userId)} is erased. No page, leaderboard or API reply shows the user any more; the last data leaves the journal and the archives of this server by ${day}.`
     return redirectWithNotice(visit, `${base}/users`, notice)
   })
   return orUserPage(visit, userId, erased)

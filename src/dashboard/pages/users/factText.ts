@@ -87,7 +87,7 @@ export const factText = (fact: Fact, base: string): Content => {
     case "user.updated": {
       const { attributes, displayName, hidden, timezone } = fact.profile
       const name = displayName === null ? "no name" : html`name ${isolated(displayName)}`
-      return html`Profile: ${name}, time zone ${timezone ?? "of the project"}, ${count(Object.keys(attributes).length)} attributes, ${hidden ? "hidden from" : "shown on"} boards`
+      return html`Profile: ${name}, time zone ${timezone ?? "of the project"}, ${count(Object.keys(attributes).length)} attributes, ${hidden ? "hidden from" : "shown on"} leaderboards`
     }
   }
 }

@@ -19,7 +19,7 @@ type User = BodyOf<"users.get">
 export const usersPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { ask, base, place, request, show } = visit
+  const { ask, base, request, show } = visit
   const { query } = request
   const opened = query.has("open") ? (query.get("query") ?? "") : undefined
   const exact = opened === undefined ? undefined : yield* findUser(visit, opened)
@@ -34,7 +34,7 @@ export const usersPage = Effect.fnUntraced(function* (
   })
   const path = `${base}/users`
   return show(
-    `Users of ${place.project.name}, ${place.environment}`,
+    "Users",
     html`${noticeOf(visit)}
 ${opened !== undefined && alert(html`No user has the id ${isolated(opened)}.`)}
 <form method="get" action="${path}" role="search" class="row">
@@ -68,7 +68,7 @@ const withoutOpen = (query: URLSearchParams): URLSearchParams => {
 const userTable = (base: string, users: ReadonlyArray<User>): Html =>
   table(
     "Users",
-    ["User", "Level", "Xp", "Points", "Badges", "Boards", "Last change"],
+    ["User", "Level", "Xp", "Points", "Badges", "Leaderboards", "Last change"],
     users.map(({ badges, displayName, hidden, id, level, points, updatedAt, xp }) => [
       userLink(base, id, displayName),
       count(level),

@@ -48,9 +48,9 @@ export const userPage = Effect.fnUntraced(function* (
     `User ${titled(userId)}`,
     html`${noticeOf(visit)}
 ${refusal(error, ["confirm"])}
-${mayChange(visit) && actions(visit, user, path, error)}
 ${profile(user, progress, base, ranks)}
 ${levelLine(progress)}
+${mayChange(visit) && actions(visit, user, path, error)}
 ${attributesSection(user)}
 ${badgesSection(progress, base)}
 ${questsSection(progress, base)}
@@ -90,9 +90,9 @@ const profile = (
     ["Name", user.displayName === null ? "none" : isolated(user.displayName)],
     ["Xp", count(user.xp)],
     ["Points", count(user.points)],
-    ["Rank of all time", rankLink(base, user.id, "all_time", rank)],
+    ["All-time rank", rankLink(base, user.id, "all_time", rank)],
     ...ranks,
-    ["Boards", user.hidden ? "hidden from every leaderboard" : "shown"],
+    ["Leaderboards", user.hidden ? "hidden" : "shown"],
     ["Time zone", user.timezone ?? "of the project"],
     ["Created", time(Date.parse(user.createdAt))],
     ["Last change", time(Date.parse(user.updatedAt))],
@@ -124,30 +124,31 @@ const actions = (
 ): Html => {
   const production = inProduction(visit)
   return html`<div class="row actions">
-<a href="${path}/reward">Grant reward</a> <a href="${path}/event">Send event</a> <a href="${path}/profile">Edit profile</a>
+<a class="button" href="${path}/reward">Grant reward</a> <a class="button" href="${path}/event">Send event</a> <a class="button" href="${path}/profile">Edit profile</a>
 ${
   hidden
     ? confirmButton({
         id: "show-user",
-        button: "Show on boards",
+        button: "Show on leaderboards",
         title: `Show this user on leaderboards${production}?`,
-        detail: "The user is listed again, at once, in the open windows.",
+        detail: "The user is listed again at once, on the leaderboards of the open windows.",
         action: `${path}/show`,
         danger: false,
       })
     : confirmButton({
         id: "hide-user",
-        button: "Hide from boards",
+        button: "Hide from leaderboards",
         title: `Hide this user from leaderboards${production}?`,
-        detail: "The user keeps everything and is listed on no open leaderboard.",
+        detail:
+          "The user keeps everything, and leaves the leaderboards of the open windows at once.",
         action: `${path}/hide`,
         danger: false,
       })
 }
 ${confirmButton({
   id: "export-user",
-  button: "Export",
-  confirm: "Download",
+  button: "Export user",
+  confirm: `Export user${production}`,
   title: `Export this user${production}?`,
   detail: "A JSON file with all personal data and the whole history of the user.",
   action: `${path}/export`,
@@ -155,7 +156,7 @@ ${confirmButton({
 })}
 ${confirmButton({
   id: "erase-user",
-  button: "Erase",
+  button: "Erase user",
   confirm: `Erase user${production}`,
   keep: "Keep the user",
   title: `Erase this user${production}?`,

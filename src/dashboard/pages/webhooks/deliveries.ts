@@ -108,7 +108,7 @@ const requestSection = (webhook: Counted, { lastResponse, message, messageId }: 
   ]
   return html`<h2>Request</h2>
 ${textBox("Header of the request", head.join("\n"), limits.urlCharactersMax + 1_000)}
-<p class="hint">Every attempt goes to the webhook's present URL and is signed with the secrets of its moment; the signature itself is not kept.</p>
+<p class="hint">Every attempt goes to the webhook's present URL and is signed with the secrets in force at that time. The signature itself is not kept.</p>
 ${
   message === null
     ? html`<p>The body cannot be shown: the journal no longer has the message, or its user was erased.</p>`
@@ -147,7 +147,7 @@ export const deliveryPage = Effect.fnUntraced(function* (
   })
   const address = deliveryAddress(visit, id, delivery.id)
   return show(
-    `Delivery of ${delivery.type}, ${place.environment}`,
+    `Delivery of ${delivery.type}`,
     html`${noticeOf(visit)}${refusal(error, [])}
 <p><a href="${webhookAddress(visit, id)}">To the webhook</a> ${urlOf(webhook)}</p>
 ${properties([

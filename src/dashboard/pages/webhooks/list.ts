@@ -66,7 +66,7 @@ const listPage = Effect.fnUntraced(function* (
     { concurrency: "unbounded" },
   )
   return show(
-    `Webhooks of ${place.project.name}, ${place.environment}`,
+    "Webhooks",
     html`${noticeOf(visit)}
 ${
   mayChange(visit) &&
@@ -74,7 +74,7 @@ ${
 }
 ${
   page.total === 0
-    ? html`<p>A webhook sends a signed message to your server when something happens here, such as a level that changed or a badge that was earned. There is none for ${place.environment} yet.</p>`
+    ? html`<p>A webhook sends a signed message to your server when something happens here, such as a level that changed or a badge that was earned. ${place.environment} has no webhook yet.</p>`
     : html`${table(
         "Webhooks",
         ["Receiver", "Status", "Events", "Last success", "Pending", "Failed"],

@@ -28,9 +28,9 @@ const day = 86_400_000
 /** By seconds. */
 const graces: ReadonlyArray<readonly [string, string]> = [
   ["0", "ends at once"],
-  ["3600", "signs for another hour"],
-  ["86400", "signs for another day"],
-  ["604800", "signs for another week"],
+  ["3600", "keeps signing for another hour"],
+  ["86400", "keeps signing for another day"],
+  ["604800", "keeps signing for another week"],
 ]
 
 /** A time in a field of a form, in UTC. */
@@ -39,7 +39,7 @@ const fieldTime = (at: number): string => new Date(at).toISOString().slice(0, 16
 const recoverForm = (visit: PlaceVisit, webhook: Counted, error: LaurelError | undefined): Html => {
   const { form, now } = visit
   return html`<h2>Recover missed messages</h2>
-<p>Sends in the background what failed, was dropped, or happened while the webhook was disabled. What the receiver got is not sent again.</p>
+<p>Sends in the background what failed, was dropped, or happened while the webhook was disabled. Messages that the receiver accepted are not sent again.</p>
 <form method="post" action="${webhookAddress(visit, webhook.id)}/recover">${idempotencyField()}
 ${textField({
   name: "since",
@@ -75,7 +75,7 @@ ${
         danger: false,
         title: `Pause ${host} of ${environment}?`,
         detail:
-          "Nothing is sent until the webhook is enabled, and new messages are missed: recover them then.",
+          "Nothing is sent until the webhook is enabled again. The webhook then misses what happened in between: recover these messages on this page.",
         action: `${address}/pause`,
       })
     : html`<form method="post" action="${address}/enable"><button class="main">Enable webhook</button></form>`
@@ -85,10 +85,10 @@ ${confirmButton({
   button: "Rotate secret",
   keep: "Keep the secret",
   title: `Rotate the secret of ${host} in ${environment}?`,
-  detail: "Messages are signed with a new secret, which is shown once.",
+  detail: "New messages are signed with a new secret, which is shown once.",
   fields: html`${idempotencyField()}${selectField({
     name: "graceSeconds",
-    label: "The secret that signs now",
+    label: "The present secret",
     options: graces,
     value: String(limits.webhookGraceSeconds),
   })}`,
@@ -110,14 +110,14 @@ export const webhookPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   error?: LaurelError,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { ask, place, show } = visit
+  const { ask, show } = visit
   const webhook = yield* ask("webhooks.get", { params: ofPage(visit) })
   const deliveries = yield* deliveriesSection(visit, webhook)
   const secret = secretSection(visit)
   const allowed = mayChange(visit)
   const { dropped, failed, pending, succeeded } = webhook.deliveries
   return show(
-    `Webhook of ${place.project.name}, ${place.environment}`,
+    `Webhook to ${hostOf(webhook)}`,
     html`${noticeOf(visit)}${refusal(error, ["since"])}
 <p>${urlOf(webhook)}</p>
 ${webhook.description !== null && html`<p>${isolated(webhook.description)}</p>`}

@@ -55,7 +55,7 @@ const sendTest = (visit: PlaceVisit): Answer =>
     redirectWithNotice(
       visit,
       ownAddress(visit),
-      "A test message is on its way. Its delivery is listed below once it was tried; reload to see it.",
+      "A test message is on its way. Reload to see its delivery below.",
     ),
   )
 

@@ -200,7 +200,7 @@ describe("Undoing", () => {
   })
 })
 
-describe("A user on boards", () => {
+describe("A user on leaderboards", () => {
   it("is hidden and shown again", async () => {
     await grantXp("hider", 900)
     const isListed = async () =>
@@ -209,11 +209,11 @@ describe("A user on boards", () => {
       )
     expect(await isListed()).toBe(true)
     const hidden = await send(`${base}/users/hider/hide`)
-    expect(hidden.after).toContain("hidden from every leaderboard")
-    expect(hidden.after).toContain("Show on boards")
+    expect(hidden.after).toContain("<dt>Leaderboards</dt><dd>hidden")
+    expect(hidden.after).toContain("Show on leaderboards")
     expect(await isListed()).toBe(false)
     const shown = await send(`${base}/users/hider/show`)
-    expect(shown.after).toContain("Hide from boards")
+    expect(shown.after).toContain("Hide from leaderboards")
     expect(await isListed()).toBe(true)
   })
 })

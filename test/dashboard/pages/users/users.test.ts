@@ -170,8 +170,8 @@ describe("The page of a user", () => {
     expect(text).toContain("<dt>Points</dt><dd>14</dd>")
     expect(text).toContain("Level 3, 300 xp to level 4")
     expect(text).toMatch(/<progress id="level" max="1" value="0">/)
-    for (const label of ["of all time", "this month", "this week", "today"]) {
-      expect(text).toMatch(new RegExp(`<dt>Rank ${label}</dt><dd><a href="[^"]+around=ada">1</a>`))
+    for (const label of ["All-time rank", "Rank this month", "Rank this week", "Rank today"]) {
+      expect(text).toMatch(new RegExp(`<dt>${label}</dt><dd><a href="[^"]+around=ada">1</a>`))
     }
     expect(text).toContain(`${badge.id}"><bdi>Two &lt;lessons&gt;</bdi></a></td><td>2 of 2</td>`)
     expect(text).toContain(`${quest.id}"><bdi>Three lessons</bdi></a></td><td>in progress</td>`)
@@ -260,7 +260,7 @@ describe("The history of a user", () => {
     expect(text).toContain("Points +20 (23) by the reward")
     expect(text).toContain(reward.rewardId)
     expect(text).toContain(
-      "Profile: name <bdi>Told</bdi>, time zone of the project, 0 attributes, hidden from boards",
+      "Profile: name <bdi>Told</bdi>, time zone of the project, 0 attributes, hidden from leaderboards",
     )
     expect(text).toContain(`Undo of <code>${event.eventId}</code>`)
     expect(text).toContain("Event undone: xp -120 (0), points -3 (20), level 2 → 1")
