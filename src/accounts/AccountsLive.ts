@@ -125,9 +125,9 @@ export const make = Effect.gen(function* () {
 
   const accounts = Accounts.of({
     authenticate: (text) => index.find(text, now()),
-    isInForce: ({ keyId }) => {
-      // Pages ask for an account, and look after its session themselves.
-      if (directory.accounts.has(keyId)) return true
+    isInForce: ({ accountId, keyId }) => {
+      // Pages look after the session and the project of an account themselves.
+      if (accountId !== undefined) return directory.accounts.has(accountId)
       const key = directory.keys.get(keyId)
       return key !== undefined && isKeyInForce(key, now()) && !isArchived(directory, key)
     },

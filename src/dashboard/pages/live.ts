@@ -51,10 +51,12 @@ ${liveSection(
     )
   })
 
-/** Whether the session still is in force, with the role that it had when it asked. */
+/** Whether the project is in use and the session in force, with the role that it had when it asked. */
 const isUnchanged = ({ member, now, place, reads }: PlaceVisit): Effect.Effect<boolean> => {
   const role = roleIn(member.account, place.project.id)
-  return Effect.map(reads.readDirectory, ({ accounts, sessions }) => {
+  return Effect.map(reads.readDirectory, ({ accounts, projects, sessions }) => {
+    const project = projects.get(place.project.id)
+    if (project === undefined || project.archivedAt !== undefined) return false
     const session = sessions.get(member.session.id)
     const account = accounts.get(member.account.id)
     if (session === undefined || account === undefined) return false

@@ -64,6 +64,16 @@ describe("The stream of a page", () => {
     await second.text
   })
 
+  it("ends when the project is archived", async () => {
+    const { owner, server, viewer } = await start({ streamHeartbeatMs: 50 })
+    const { text } = await open(server, viewer)
+    const { projects } = await Effect.runPromise(server.engine.readDirectory)
+    const [shop] = projects.keys()
+    const { status } = await owner.post(`/dashboard/projects/${shop}/archive`, { typed: "shop" })
+    expect(status).toBe(303)
+    expect(await text).toContain("retry:")
+  })
+
   it("sends no message after the session has ended, heartbeat or not", async () => {
     const { send, server, viewer } = await start({ streamHeartbeatMs: 3_600_000 })
     const before = await open(server, viewer)
