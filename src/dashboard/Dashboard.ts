@@ -45,6 +45,7 @@ import { dashboardPrefix } from "./prefix.ts"
 import { audited } from "./request/audited.ts"
 import { Once } from "./request/Once.ts"
 import {
+  environmentPath,
   findRoute,
   type MemberVisit,
   type PlaceVisit,
@@ -105,7 +106,6 @@ const notFound = laurelError(
   "No page has this address, or you have no access to it. Choose a page from the dashboard.",
 )
 const day = 86_400
-const environmentPath = "/:project/:environment"
 /** The pages of an environment that a role may see, by what follows its path. */
 const placePagesFor = (role: Role): ReadonlySet<string> =>
   new Set(

@@ -5,7 +5,15 @@ import { isConfirmed } from "../../domain/accounts/Account.ts"
 import { rotationOverlaps, scopes, tiers } from "../../domain/project/Directory.ts"
 import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { asker, mayChange, orPage, type PlaceVisit, type Route } from "../request/Route.ts"
+import {
+  asker,
+  mayChange,
+  orPage,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../request/Route.ts"
 import { boardRequest, commandsOf, commandTabs, eventRequest, newKey } from "../view/Commands.ts"
 import { confirmButton } from "../view/Dialogs.ts"
 import {
@@ -22,7 +30,7 @@ import { time } from "../view/Page.ts"
 import { count } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
-const path = "/:project/:environment/keys"
+const path = "/keys"
 
 const scopeLabels = {
   full: "full: read and change everything",
@@ -259,61 +267,42 @@ const orKeysPage = (visit: PlaceVisit, answer: Effect.Effect<Reply, LaurelError>
   orPage(answer, (error) => keysPage(visit, error))
 
 export const keyRoutes: ReadonlyArray<Route> = [
-  { method: "GET", path, access: "project", role: "viewer", answer: (visit) => keysPage(visit) },
-  {
-    method: "POST",
-    action: "key.create",
-    path,
-    access: "project",
-    role: "admin",
-    answer: (visit) =>
-      orKeysPage(
-        visit,
-        Effect.map(create(visit), (created) =>
-          about(withText(visit, created), {
-            subject: created.id,
-            detail: `${created.scope}, ${created.tier}`,
-          }),
-        ),
-      ),
-  },
-  {
-    method: "POST",
-    action: "key.rotate",
-    path: `${path}/:key/rotate`,
-    access: "project",
-    role: "admin",
-    answer: (visit) => {
-      const overlap = chosen(visit.form.text("overlap"), rotationOverlaps)
-      return orKeysPage(
-        { ...visit, form: emptyForm },
-        Effect.gen(function* () {
-          const { id } = yield* ownKey(visit)
-          if (overlap === undefined) return yield* Effect.fail(chooseOption)
-          const created = yield* visit.keys.rotate(id, overlap, asker(visit))
-          const detail = `in place of ${id}, ${created.scope}, ${created.tier}`
-          return about(withText(visit, created), { subject: created.id, detail })
-        }),
-      )
-    },
-  },
-  {
-    method: "POST",
-    action: "key.revoke",
-    path: `${path}/:key/revoke`,
-    access: "project",
-    role: "admin",
-    answer: (visit) =>
-      orKeysPage(
-        { ...visit, form: emptyForm },
-        Effect.gen(function* () {
-          const { base, keys } = visit
-          const key = yield* ownKey(visit)
-          yield* keys.revoke(key.id, asker(visit))
-          return about(redirect(`${base}/keys`), { detail: key.scope })
+  placePage(path, (visit) => keysPage(visit)),
+  placeForm(path, "key.create", (visit) =>
+    orKeysPage(
+      visit,
+      Effect.map(create(visit), (created) =>
+        about(withText(visit, created), {
+          subject: created.id,
+          detail: `${created.scope}, ${created.tier}`,
         }),
       ),
-  },
+    ),
+  ),
+  placeForm(`${path}/:key/rotate`, "key.rotate", (visit) => {
+    const overlap = chosen(visit.form.text("overlap"), rotationOverlaps)
+    return orKeysPage(
+      { ...visit, form: emptyForm },
+      Effect.gen(function* () {
+        const { id } = yield* ownKey(visit)
+        if (overlap === undefined) return yield* Effect.fail(chooseOption)
+        const created = yield* visit.keys.rotate(id, overlap, asker(visit))
+        const detail = `in place of ${id}, ${created.scope}, ${created.tier}`
+        return about(withText(visit, created), { subject: created.id, detail })
+      }),
+    )
+  }),
+  placeForm(`${path}/:key/revoke`, "key.revoke", (visit) =>
+    orKeysPage(
+      { ...visit, form: emptyForm },
+      Effect.gen(function* () {
+        const { base, keys } = visit
+        const key = yield* ownKey(visit)
+        yield* keys.revoke(key.id, asker(visit))
+        return about(redirect(`${base}/keys`), { detail: key.scope })
+      }),
+    ),
+  ),
 ]
 
 const keyNotFound = laurelError("key_not_found", "No key in force has this id.")

@@ -10,7 +10,7 @@ import {
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { BodyOf } from "../../http/contract/Operations.ts"
 import { limits } from "../../Limits.ts"
-import type { PlaceVisit, Route } from "../request/Route.ts"
+import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { isolated } from "../view/Foreign.ts"
 import { otherFaults, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
@@ -62,15 +62,7 @@ ${"board" in found && boardView(visit, found.board, timezone)}`,
   )
 })
 
-export const leaderboardRoutes: ReadonlyArray<Route> = [
-  {
-    method: "GET",
-    path: "/:project/:environment/leaderboard",
-    access: "project",
-    role: "viewer",
-    answer: leaderboardPage,
-  },
-]
+export const leaderboardRoutes: ReadonlyArray<Route> = [placePage("/leaderboard", leaderboardPage)]
 
 const kindLinks = (path: string, asked: string): Html =>
   html`<nav class="row tabs" aria-label="Windows">${kindLabels.map(

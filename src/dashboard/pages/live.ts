@@ -5,7 +5,7 @@ import { messageId } from "../../domain/message/Message.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
-import type { PlaceVisit, Route } from "../request/Route.ts"
+import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 
 /** The id behind which a stream begins that misses nothing after now; "" while the journal is empty. */
@@ -88,18 +88,6 @@ const foreignStream = laurelError(
 )
 
 export const liveRoutes: ReadonlyArray<Route> = [
-  {
-    method: "GET",
-    path: "/:project/:environment/live",
-    access: "project",
-    role: "viewer",
-    answer: livePage,
-  },
-  {
-    method: "GET",
-    path: "/:project/:environment/stream",
-    access: "project",
-    role: "viewer",
-    answer: openStream,
-  },
+  placePage("/live", livePage),
+  placePage("/stream", openStream),
 ]

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AuditActor, AuditEntry, AuditQuery } from "../../accounts/audit/AuditLog.ts"
 import type { Fault, LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import type { MemberVisit, PlaceVisit, Route } from "../request/Route.ts"
+import { type MemberVisit, type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { selectField, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { cursorPager, table, withQuery } from "../view/Lists.ts"
@@ -133,11 +133,5 @@ ${cursorPager(path, asked, next === undefined ? null : String(next))}`,
 
 export const logRoutes: ReadonlyArray<Route> = [
   { method: "GET", path: "/log", access: "owner", answer: (visit) => logPage(visit) },
-  {
-    method: "GET",
-    path: "/:project/:environment/log",
-    access: "project",
-    role: "admin",
-    answer: (visit) => logPage(visit, visit.place),
-  },
+  placePage("/log", (visit) => logPage(visit, visit.place), "admin"),
 ]

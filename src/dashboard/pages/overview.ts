@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { environmentId } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import type { PlaceVisit, Route } from "../request/Route.ts"
+import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { bars } from "../view/Charts.ts"
 import { type Html, html } from "../view/Html.ts"
 import { figures, table } from "../view/Lists.ts"
@@ -10,7 +10,6 @@ import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
 
-const path = "/:project/:environment"
 const shownUsers = "5"
 const shownWebhooks = "100"
 
@@ -76,6 +75,4 @@ ${!hasRules && html`<li><a href="${base}/rules">Create a rule</a> that gives xp 
 ${!hasUsers && html`<li><a href="${base}/start">Get started</a>: create an API key, and send the first event with it.</li>`}
 ${!hasUsers && html`<li><a href="${base}/live">Watch</a> events as they arrive.</li>`}</ul>`
 
-export const overviewRoutes: ReadonlyArray<Route> = [
-  { method: "GET", path, access: "project", role: "viewer", answer: overviewPage },
-]
+export const overviewRoutes: ReadonlyArray<Route> = [placePage("", overviewPage)]

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { SignedIn } from "../../accounts/people/People.ts"
 import { firstProjectName, projectNamed } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
-import type { PlaceVisit, Route, Visit } from "../request/Route.ts"
+import { type PlaceVisit, placePage, type Route, type Visit } from "../request/Route.ts"
 import { commandBox, commandsOf, curl, eventRequest, newKey } from "../view/Commands.ts"
 import { type Html, html } from "../view/Html.ts"
 import type { Reply } from "../view/Replies.ts"
@@ -84,12 +84,4 @@ export const startOf = (
     Effect.catch(() => Effect.succeed(prefix)),
   )
 
-export const startRoutes: ReadonlyArray<Route> = [
-  {
-    method: "GET",
-    path: "/:project/:environment/start",
-    access: "project",
-    role: "viewer",
-    answer: startPage,
-  },
-]
+export const startRoutes: ReadonlyArray<Route> = [placePage("/start", startPage)]

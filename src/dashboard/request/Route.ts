@@ -132,6 +132,29 @@ export type Route = (
       }
   )
 
+export const environmentPath = "/:project/:environment"
+
+/** A page of an environment, at `path` below the environment's own; unless `role` says more, viewers may see it. */
+export const placePage = (
+  path: string,
+  answer: (visit: PlaceVisit) => Answer,
+  role: Exclude<Role, "owner"> = "viewer",
+): Route => ({ method: "GET", path: `${environmentPath}${path}`, access: "project", role, answer })
+
+/** A form of an environment, for its admins. */
+export const placeForm = (
+  path: string,
+  action: AuditAction | "none",
+  answer: (visit: PlaceVisit) => Answer,
+): Route => ({
+  method: "POST",
+  action,
+  path: `${environmentPath}${path}`,
+  access: "project",
+  role: "admin",
+  answer,
+})
+
 /** The first route of `method` that matches the parts of a path, with the values of its named parts. */
 export const findRoute = (
   routes: ReadonlyArray<Route>,

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type CriterionKind, criterionKinds } from "../../../domain/project/Badge.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
-import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import {
   areaField,
@@ -20,7 +20,7 @@ import { time } from "../../view/Page.ts"
 import { backfillRoute, backfillSection } from "./backfill.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
 import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { actionRoute, listPage, listQuery, listRoute } from "./list.ts"
+import { actionRoute, listPage, listQuery } from "./list.ts"
 
 type Badge = BodyOf<"badges.get">
 /** The keys of the project's streaks. */
@@ -205,7 +205,7 @@ const above = Effect.fnUntraced(function* (
 ${backfill}`
 })
 
-export const badgeEditor: Editor<Badge, Streaks> = {
+const badgeEditor: Editor<Badge, Streaks> = {
   noun: "badge",
   path,
   titleOf: ({ name }) => name,
@@ -273,7 +273,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
 })
 
 export const badgeRoutes: ReadonlyArray<Route> = [
-  listRoute(path, list),
+  placePage(path, list),
   ...editorRoutes(badgeEditor),
   actionRoute({
     noun: "badge",

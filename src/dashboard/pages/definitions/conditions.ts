@@ -37,13 +37,13 @@ const isList = (value: unknown): boolean =>
  * The value that was typed: a number, `true`, `false`, `null`, a list or a quoted text as in JSON; anything else is a
  * text as it stands. `undefined` for nothing.
  */
-export const typedValue = (text: string): unknown => {
+const typedValue = (text: string): unknown => {
   const value = jsonOf(text)
   return value === undefined || isScalar(value) || isList(value) ? value : text.trim()
 }
 
 /** What to type for a value. */
-export const textOfValue = (value: ConditionValue | undefined): string => {
+const textOfValue = (value: ConditionValue | undefined): string => {
   if (value === undefined) return ""
   const plain = typeof value === "string" && !/[\r\n]/.test(value) && typedValue(value) === value
   return plain ? value : JSON.stringify(value)

@@ -7,7 +7,13 @@
  */
 import { Effect } from "effect"
 import { type Fault, invalidRequest, type LaurelError } from "../../../domain/values/Errors.ts"
-import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
+import {
+  mayChange,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../../request/Route.ts"
 import { type Form, formOf, idempotencyField, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
@@ -134,8 +140,8 @@ export const editorRoutes = <Definition extends Shown, Choices>(
   editor: Editor<Definition, Choices>,
 ): ReadonlyArray<Route> => {
   const { noun, path } = editor
-  const one = `/:project/:environment${path}/:${noun}`
-  const fresh = `/:project/:environment${path}/new`
+  const one = `${path}/:${noun}`
+  const fresh = `${path}/new`
   const addressOf = ({ base }: PlaceVisit, id = "new") => `${base}${path}/${encodeURIComponent(id)}`
 
   const formPage = Effect.fnUntraced(function* (
@@ -219,50 +225,22 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
   }
 
   return [
-    {
-      method: "GET",
-      path: fresh,
-      access: "project",
-      role: "admin",
-      answer: (visit) => formPage(visit, { form: formOf(editor.blank) }),
-    },
-    {
-      method: "POST",
-      path: fresh,
-      action: `${noun}.create`,
-      access: "project",
-      role: "admin",
-      answer: (visit) => {
-        const form = trimmed(visit.form, new Map())
-        const key = form.optional("idempotencyKey")
-        return saved(visit, form, (whole) => editor.create(visit, editor.draftOf(whole), key))
-      },
-    },
-    {
-      method: "POST",
-      path: `${fresh}/draft`,
-      action: "none",
-      access: "project",
-      role: "admin",
-      answer: (visit) => drafted(visit),
-    },
-    {
-      method: "GET",
-      path: one,
-      access: "project",
-      role: "viewer",
-      answer: (visit) =>
-        Effect.flatMap(found(visit), (definition) =>
-          formPage(visit, { form: formOf(editor.textsOf(definition)) }, definition),
-        ),
-    },
-    {
-      method: "POST",
-      path: one,
-      action: `${noun}.update`,
-      access: "project",
-      role: "admin",
-      answer: Effect.fnUntraced(function* (visit) {
+    placePage(fresh, (visit) => formPage(visit, { form: formOf(editor.blank) }), "admin"),
+    placeForm(fresh, `${noun}.create`, (visit) => {
+      const form = trimmed(visit.form, new Map())
+      const key = form.optional("idempotencyKey")
+      return saved(visit, form, (whole) => editor.create(visit, editor.draftOf(whole), key))
+    }),
+    placeForm(`${fresh}/draft`, "none", (visit) => drafted(visit)),
+    placePage(one, (visit) =>
+      Effect.flatMap(found(visit), (definition) =>
+        formPage(visit, { form: formOf(editor.textsOf(definition)) }, definition),
+      ),
+    ),
+    placeForm(
+      one,
+      `${noun}.update`,
+      Effect.fnUntraced(function* (visit) {
         const definition = yield* found(visit)
         const now = editor.textsOf(definition)
         const form = trimmed(visit.form, now)
@@ -278,15 +256,10 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
         }
         return yield* saved(visit, form, change, definition)
       }),
-    },
-    {
-      method: "POST",
-      path: `${one}/draft`,
-      action: "none",
-      access: "project",
-      role: "admin",
-      answer: (visit) => Effect.flatMap(found(visit), (definition) => drafted(visit, definition)),
-    },
+    ),
+    placeForm(`${one}/draft`, "none", (visit) =>
+      Effect.flatMap(found(visit), (definition) => drafted(visit, definition)),
+    ),
   ]
 }
 

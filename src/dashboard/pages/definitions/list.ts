@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
-import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, placeForm, type Route } from "../../request/Route.ts"
 import { refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { type ListPage, pager, table } from "../../view/Lists.ts"
@@ -56,13 +56,8 @@ export interface Action {
 }
 
 /** A button: what it does to a definition, then the next page. */
-export const actionRoute = ({ change, next, noun, path, verb }: Action): Route => ({
-  method: "POST",
-  path: `/:project/:environment${path}/:${noun}/${verb}`,
-  action: `${noun}.${verb}` satisfies AuditAction,
-  access: "project",
-  role: "admin",
-  answer: (visit) => {
+export const actionRoute = ({ change, next, noun, path, verb }: Action): Route =>
+  placeForm(`${path}/:${noun}/${verb}`, `${noun}.${verb}` satisfies AuditAction, (visit) => {
     const id = visit.params[noun]!
     const list = `${visit.base}${path}`
     return change(visit, id).pipe(
@@ -77,17 +72,4 @@ export const actionRoute = ({ change, next, noun, path, verb }: Action): Route =
         ),
       ),
     )
-  },
-})
-
-/** The route of a list. */
-export const listRoute = (
-  path: string,
-  answer: (visit: PlaceVisit) => Effect.Effect<Reply, LaurelError>,
-): Route => ({
-  method: "GET",
-  path: `/:project/:environment${path}`,
-  access: "project",
-  role: "viewer",
-  answer,
-})
+  })

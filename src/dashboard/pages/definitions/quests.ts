@@ -4,7 +4,7 @@ import { questRecurrences, questStatuses } from "../../../domain/project/Quest.t
 import { type Metadata, metadataFault } from "../../../domain/values/Metadata.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import {
   areaField,
@@ -22,7 +22,7 @@ import { time } from "../../view/Page.ts"
 import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
 import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { type Action, actionForm, actionRoute, listPage, listQuery, listRoute } from "./list.ts"
+import { type Action, actionForm, actionRoute, listPage, listQuery } from "./list.ts"
 import { hasNewNull, metadataPatch } from "./metadataPatch.ts"
 import {
   type BadgeChoices,
@@ -231,7 +231,7 @@ const buttons = (visit: PlaceVisit, { id, status, title }: Quest): Content => {
   ]
 }
 
-export const questEditor: Editor<Quest, BadgeChoices> = {
+const questEditor: Editor<Quest, BadgeChoices> = {
   noun: "quest",
   path,
   titleOf: ({ title }) => title,
@@ -305,7 +305,7 @@ const action = (verb: Lowercase<string>, change: Action["change"]) =>
   actionRoute({ noun: "quest", verb, path, change })
 
 export const questRoutes: ReadonlyArray<Route> = [
-  listRoute(path, list),
+  placePage(path, list),
   ...editorRoutes(questEditor),
   action("publish", become("active")),
   action("pause", become("paused")),

@@ -4,7 +4,7 @@ import { limitPeriods } from "../../../domain/project/Rule.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
-import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import {
   checkField,
@@ -24,7 +24,7 @@ import {
   conditionWords,
 } from "./conditions.ts"
 import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { type Action, actionForm, actionRoute, listPage, listQuery, listRoute } from "./list.ts"
+import { type Action, actionForm, actionRoute, listPage, listQuery } from "./list.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -162,7 +162,7 @@ const dialogs = (visit: PlaceVisit, { action, id, enabled }: Rule): Content => {
   ]
 }
 
-export const ruleEditor: Editor<Rule, BadgeChoices> = {
+const ruleEditor: Editor<Rule, BadgeChoices> = {
   noun: "rule",
   path,
   titleOf: ({ action }) => `Rule for ${action}`,
@@ -224,7 +224,7 @@ const action = (verb: Lowercase<string>, change: Action["change"]) =>
   actionRoute({ noun: "rule", verb, path, change })
 
 export const ruleRoutes: ReadonlyArray<Route> = [
-  listRoute(path, list),
+  placePage(path, list),
   ...editorRoutes(ruleEditor),
   action("pause", enable(false)),
   action("enable", enable(true)),

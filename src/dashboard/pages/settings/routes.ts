@@ -2,7 +2,13 @@
 import { Effect } from "effect"
 import { canonicalTimeZone } from "../../../domain/values/Calendar.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
-import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
+import {
+  mayChange,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../../request/Route.ts"
 import { type Form, formOf, refusal } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
@@ -105,26 +111,16 @@ const sent = Effect.fnUntraced(function* (visit: PlaceVisit) {
   return { settings, form: trimmed(visit.form, textsOf(settings)) }
 })
 
-const place = `/:project/:environment${path}`
-
 export const settingsRoutes: ReadonlyArray<Route> = [
-  {
-    method: "GET",
-    path: place,
-    access: "project",
-    role: "viewer",
-    answer: (visit) =>
-      Effect.map(visit.ask("project.get"), (settings) =>
-        settingsPage(visit, settings, { form: formOf(textsOf(settings)) }),
-      ),
-  },
-  {
-    method: "POST",
-    path: place,
-    action: "settings.update",
-    access: "project",
-    role: "admin",
-    answer: Effect.fnUntraced(function* (visit) {
+  placePage(path, (visit) =>
+    Effect.map(visit.ask("project.get"), (settings) =>
+      settingsPage(visit, settings, { form: formOf(textsOf(settings)) }),
+    ),
+  ),
+  placeForm(
+    path,
+    "settings.update",
+    Effect.fnUntraced(function* (visit) {
       const { form, settings } = yield* sent(visit)
       const version = form.text(versionField)
       if (version !== "" && version !== versionOf(settings)) {
@@ -139,14 +135,11 @@ export const settingsRoutes: ReadonlyArray<Route> = [
         ),
       )
     }),
-  },
-  {
-    method: "POST",
-    path: `${place}/draft`,
-    action: "none",
-    access: "project",
-    role: "admin",
-    answer: Effect.fnUntraced(function* (visit) {
+  ),
+  placeForm(
+    `${path}/draft`,
+    "none",
+    Effect.fnUntraced(function* (visit) {
       const { form, settings } = yield* sent(visit)
       const intent = form.text("intent")
       if (intent !== "preview") {
@@ -157,5 +150,5 @@ export const settingsRoutes: ReadonlyArray<Route> = [
         Effect.succeed(settingsPage(visit, settings, { form: whole, error })),
       )
     }),
-  },
+  ),
 ]

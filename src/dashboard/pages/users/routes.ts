@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { StreamedReply } from "../../../http/stream/StreamedReply.ts"
-import type { PlaceVisit, Route } from "../../request/Route.ts"
+import { type PlaceVisit, placeForm, placePage, type Route } from "../../request/Route.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { userIdOf } from "../../view/Users.ts"
 import { eraseUser, exportUser, revokeEvent, revokeReward, setHidden } from "./actions.ts"
@@ -11,7 +11,7 @@ import { eventPage, grantReward, profilePage, rewardPage, saveProfile, sendEvent
 import { usersPage } from "./list.ts"
 import { userPage } from "./user.ts"
 
-const path = "/:project/:environment/users"
+const path = "/users"
 const notFound = laurelError("not_found", "No user can have this address.")
 
 type Answer = Effect.Effect<Reply | StreamedReply, LaurelError>
@@ -27,105 +27,57 @@ const about =
   }
 
 export const userRoutes: ReadonlyArray<Route> = [
-  { method: "GET", path, access: "project", role: "viewer", answer: usersPage },
-  {
-    method: "GET",
-    path: `${path}/:user`,
-    access: "project",
-    role: "viewer",
-    answer: about((visit, { id }) => userPage(visit, id)),
-  },
-  {
-    method: "GET",
-    path: `${path}/:user/reward`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, user) => rewardPage(visit, user)),
-  },
-  {
-    method: "POST",
-    action: "user.reward",
-    path: `${path}/:user/reward`,
-    access: "project",
-    role: "admin",
-    answer: about(grantReward),
-  },
-  {
-    method: "GET",
-    path: `${path}/:user/event`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, user) => eventPage(visit, user)),
-  },
-  {
-    method: "POST",
-    action: "event.send",
-    path: `${path}/:user/event`,
-    access: "project",
-    role: "admin",
-    answer: about(sendEvent),
-  },
-  {
-    method: "GET",
-    path: `${path}/:user/profile`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, user) => profilePage(visit, user)),
-  },
-  {
-    method: "POST",
-    action: "user.update",
-    path: `${path}/:user/profile`,
-    access: "project",
-    role: "admin",
-    answer: about(saveProfile),
-  },
-  {
-    method: "POST",
-    action: "user.hide",
-    path: `${path}/:user/hide`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, { id }) => setHidden(visit, id, true)),
-  },
-  {
-    method: "POST",
-    action: "user.show",
-    path: `${path}/:user/show`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, { id }) => setHidden(visit, id, false)),
-  },
-  {
-    method: "POST",
-    action: "event.revoke",
-    path: `${path}/:user/events/:event/revoke`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, { id }) => revokeEvent(visit, id)),
-  },
-  {
-    method: "POST",
-    action: "reward.revoke",
-    path: `${path}/:user/rewards/:reward/revoke`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, { id }) => revokeReward(visit, id)),
-  },
-  {
-    method: "POST",
-    action: "user.export",
-    path: `${path}/:user/export`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, { id }) => exportUser(visit, id)),
-  },
-  {
-    method: "POST",
-    action: "user.erase",
-    path: `${path}/:user/erase`,
-    access: "project",
-    role: "admin",
-    answer: about((visit, { id }) => eraseUser(visit, id)),
-  },
+  placePage(path, usersPage),
+  placePage(
+    `${path}/:user`,
+    about((visit, { id }) => userPage(visit, id)),
+  ),
+  placePage(
+    `${path}/:user/reward`,
+    about((visit, user) => rewardPage(visit, user)),
+    "admin",
+  ),
+  placeForm(`${path}/:user/reward`, "user.reward", about(grantReward)),
+  placePage(
+    `${path}/:user/event`,
+    about((visit, user) => eventPage(visit, user)),
+    "admin",
+  ),
+  placeForm(`${path}/:user/event`, "event.send", about(sendEvent)),
+  placePage(
+    `${path}/:user/profile`,
+    about((visit, user) => profilePage(visit, user)),
+    "admin",
+  ),
+  placeForm(`${path}/:user/profile`, "user.update", about(saveProfile)),
+  placeForm(
+    `${path}/:user/hide`,
+    "user.hide",
+    about((visit, { id }) => setHidden(visit, id, true)),
+  ),
+  placeForm(
+    `${path}/:user/show`,
+    "user.show",
+    about((visit, { id }) => setHidden(visit, id, false)),
+  ),
+  placeForm(
+    `${path}/:user/events/:event/revoke`,
+    "event.revoke",
+    about((visit, { id }) => revokeEvent(visit, id)),
+  ),
+  placeForm(
+    `${path}/:user/rewards/:reward/revoke`,
+    "reward.revoke",
+    about((visit, { id }) => revokeReward(visit, id)),
+  ),
+  placeForm(
+    `${path}/:user/export`,
+    "user.export",
+    about((visit, { id }) => exportUser(visit, id)),
+  ),
+  placeForm(
+    `${path}/:user/erase`,
+    "user.erase",
+    about((visit, { id }) => eraseUser(visit, id)),
+  ),
 ]

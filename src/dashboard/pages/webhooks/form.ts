@@ -2,7 +2,14 @@
 import { Effect } from "effect"
 import type { Fault, LaurelError } from "../../../domain/values/Errors.ts"
 import { limits } from "../../../Limits.ts"
-import { confirmed, orPage, type PlaceVisit, type Route } from "../../request/Route.ts"
+import {
+  confirmed,
+  orPage,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../../request/Route.ts"
 import { choiceField, type Form, idempotencyField, refusal, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
@@ -188,30 +195,20 @@ const change = (visit: PlaceVisit): Answer =>
     return yield* orPage(changed, (error) => changePage(visit, webhook, draft, error))
   })
 
-const common = { access: "project", role: "admin" } as const
-
 export const formRoutes: ReadonlyArray<Route> = [
-  {
-    ...common,
-    method: "GET",
-    path: `${listPath}/new`,
-    answer: (visit: PlaceVisit) => Effect.andThen(mayCreate(visit), createPage(visit, blank)),
-  },
-  { ...common, method: "POST", action: "webhook.create", path: `${listPath}/new`, answer: create },
-  {
-    ...common,
-    method: "GET",
-    path: `${webhookPath}/change`,
-    answer: (visit: PlaceVisit) =>
+  placePage(
+    `${listPath}/new`,
+    (visit) => Effect.andThen(mayCreate(visit), createPage(visit, blank)),
+    "admin",
+  ),
+  placeForm(`${listPath}/new`, "webhook.create", create),
+  placePage(
+    `${webhookPath}/change`,
+    (visit) =>
       Effect.flatMap(visit.ask("webhooks.get", { params: ofPage(visit) }), (webhook) =>
         changePage(visit, webhook, savedDraft(webhook)),
       ),
-  },
-  {
-    ...common,
-    method: "POST",
-    action: "webhook.change",
-    path: `${webhookPath}/change`,
-    answer: change,
-  },
+    "admin",
+  ),
+  placeForm(`${webhookPath}/change`, "webhook.change", change),
 ]

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { noticeOf } from "../../request/notice.ts"
-import { mayChange, type PlaceVisit, type Route } from "../../request/Route.ts"
+import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { isolated } from "../../view/Foreign.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { pager, table } from "../../view/Lists.ts"
@@ -84,12 +84,4 @@ ${
   )
 })
 
-export const listRoutes: ReadonlyArray<Route> = [
-  {
-    method: "GET",
-    path: listPath,
-    access: "project",
-    role: "viewer",
-    answer: listPage,
-  },
-]
+export const listRoutes: ReadonlyArray<Route> = [placePage(listPath, listPage)]

@@ -3,7 +3,14 @@ import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { redirectWithNotice } from "../../request/notice.ts"
-import { confirmed, orPage, type PlaceVisit, type Route } from "../../request/Route.ts"
+import {
+  confirmed,
+  orPage,
+  type PlaceVisit,
+  placeForm,
+  placePage,
+  type Route,
+} from "../../request/Route.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { deliveryPage } from "./deliveries.ts"
 import { formRoutes } from "./form.ts"
@@ -23,18 +30,10 @@ import {
 type Answer = Effect.Effect<Reply, LaurelError>
 
 /** A button of a webhook's page; refused, the page with the reason. */
-const button = (
-  name: string,
-  action: AuditAction,
-  change: (visit: PlaceVisit) => Answer,
-): Route => ({
-  method: "POST",
-  action,
-  path: `${webhookPath}/${name}`,
-  access: "project",
-  role: "admin",
-  answer: (visit) => orPage(change(visit), (error) => webhookPage(visit, error)),
-})
+const button = (name: string, action: AuditAction, change: (visit: PlaceVisit) => Answer): Route =>
+  placeForm(`${webhookPath}/${name}`, action, (visit) =>
+    orPage(change(visit), (error) => webhookPage(visit, error)),
+  )
 
 const ownAddress = (visit: PlaceVisit): string => webhookAddress(visit, ofPage(visit).id)
 
@@ -107,32 +106,13 @@ const redeliver = (visit: PlaceVisit): Answer => {
 export const webhookRoutes: ReadonlyArray<Route> = [
   ...listRoutes,
   ...formRoutes,
-  {
-    method: "GET",
-    path: webhookPath,
-    access: "project",
-    role: "viewer",
-    answer: (visit) => webhookPage(visit),
-  },
+  placePage(webhookPath, (visit) => webhookPage(visit)),
   button("pause", "webhook.pause", (visit) => setStatus(visit, "disabled")),
   button("enable", "webhook.enable", (visit) => setStatus(visit, "enabled")),
   button("test", "webhook.test", sendTest),
   button("recover", "webhook.recover", recover),
   button("rotate", "webhook.rotate_secret", rotate),
   button("delete", "webhook.delete", remove),
-  {
-    method: "GET",
-    path: deliveryPath,
-    access: "project",
-    role: "viewer",
-    answer: (visit) => deliveryPage(visit),
-  },
-  {
-    method: "POST",
-    action: "webhook.redeliver",
-    path: `${deliveryPath}/redeliver`,
-    access: "project",
-    role: "admin",
-    answer: redeliver,
-  },
+  placePage(deliveryPath, (visit) => deliveryPage(visit)),
+  placeForm(`${deliveryPath}/redeliver`, "webhook.redeliver", redeliver),
 ]

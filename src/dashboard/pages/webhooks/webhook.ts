@@ -8,7 +8,7 @@ import { time } from "../../view/Page.ts"
 export type Counted = BodyOf<"webhooks.get">
 export type Listed = BodyOf<"webhooks.list">["webhooks"][number]
 
-export const listPath = "/:project/:environment/webhooks"
+export const listPath = "/webhooks"
 export const webhookPath = `${listPath}/:webhook`
 export const deliveryPath = `${webhookPath}/deliveries/:delivery`
 
