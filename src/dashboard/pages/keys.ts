@@ -14,7 +14,7 @@ import {
   placePage,
   type Route,
 } from "../request/Route.ts"
-import { boardRequest, commandsOf, commandTabs, eventRequest, newKey } from "../view/Commands.ts"
+import { boardRequest, commandsOf, commandTabs, eventRequest, secretBox } from "../view/Commands.ts"
 import { confirmButton } from "../view/Dialogs.ts"
 import {
   areaField,
@@ -25,9 +25,8 @@ import {
   textField,
 } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
-import { pager, table } from "../view/Lists.ts"
-import { time } from "../view/Page.ts"
-import { count } from "../view/Quantities.ts"
+import { offsetPage, table } from "../view/Lists.ts"
+import { count, isoTime } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const path = "/keys"
@@ -70,8 +69,6 @@ const ownKey = (visit: PlaceVisit): Effect.Effect<KeyDetails, LaurelError> =>
     const found = own.find(({ id }) => id === visit.params.key)
     return found === undefined ? Effect.fail(keyNotFound) : Effect.succeed(found)
   })
-
-const isoTime = (text: string | null): Html => time(text === null ? null : Date.parse(text))
 
 const usedFrom = ({ allowedCidrs, allowedOrigins }: KeyDetails): Content => {
   const all = [...allowedOrigins, ...allowedCidrs]
@@ -134,7 +131,7 @@ const createdSection = (origin: string, list: ReadonlyArray<KeyDetails>, text: s
   const reads = list.find(({ hint }) => text.startsWith(hint))?.scope === "read"
   return html`<section aria-labelledby="created"><h2 id="created">Your new key</h2>
 <p>Copy it now: it is not shown again.</p>
-${newKey(text)}
+${secretBox("key", "the key", text)}
 <p>${reads ? "Read the leaderboard:" : "Send an event:"}</p>
 ${commandTabs(commandsOf(origin, text, reads ? boardRequest : eventRequest))}</section>`
 }
@@ -151,23 +148,20 @@ const listSection = (visit: PlaceVisit, list: ReadonlyArray<KeyDetails>, allowed
   const found = list.filter(
     (key) => status === "all" || (key.status === "in_force") === (status === "in_force"),
   )
-  const offset = Number(/^\d{1,6}$/.exec(request.query.get("offset") ?? "")?.[0] ?? 0)
-  const limit = limits.pageDefault
-  const shown = found.slice(offset, offset + limit)
-  const page = { total: found.length, limit, offset, hasMore: offset + limit < found.length }
+  const shown = offsetPage(request.path, request.query, found, limits.pageDefault)
   return html`<form method="get" class="row">
 ${selectField({ name: "status", label: "Status", value: status, options: Object.entries(filters) })}
 <div class="field"><button>Filter</button></div></form>
 ${
-  shown.length === 0
-    ? html`<p>No key is ${filters[status]}${offset > 0 && " on this page"}.</p>`
+  shown.items.length === 0
+    ? html`<p>No key is ${filters[status]}${found.length > 0 && " on this page"}.</p>`
     : table(
         "API keys",
         [...heads, "Last used", "Expires", "Status", ...(allowed ? ["Actions"] : [])],
-        shown.map((key) => keyRow(visit, key, allowed)),
+        shown.items.map((key) => keyRow(visit, key, allowed)),
       )
 }
-${pager(request.path, request.query, page)}`
+${shown.pager}`
 }
 
 /** Faults of a list's items name the line that was typed. */

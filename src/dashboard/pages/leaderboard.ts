@@ -14,8 +14,9 @@ import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { isolated } from "../view/Foreign.ts"
 import { otherFaults, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
-import { pager, table, withQuery } from "../view/Lists.ts"
-import { alert, count } from "../view/Page.ts"
+import { pager, table, tabs, withQuery } from "../view/Lists.ts"
+import { alert } from "../view/Page.ts"
+import { count } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 import { userLink } from "../view/Users.ts"
 
@@ -65,10 +66,11 @@ ${"board" in found && boardView(visit, found.board, timezone)}`,
 export const leaderboardRoutes: ReadonlyArray<Route> = [placePage("/leaderboard", leaderboardPage)]
 
 const kindLinks = (path: string, asked: string): Html =>
-  html`<nav class="row tabs" aria-label="Windows">${kindLabels.map(
-    ([kind, label]) =>
-      html`<a href="${path}?window=${kind}"${kind === asked && html` aria-current="page"`}>${label}</a> `,
-  )}</nav>`
+  tabs<string>(
+    "Windows",
+    kindLabels.map(([kind, label]) => [kind, label, `${path}?window=${kind}`]),
+    asked,
+  )
 
 /** What is wrong with the address, but for what stands at the fields. */
 const faultsOf = (error: LaurelError): ReadonlyArray<Html> =>

@@ -7,7 +7,8 @@ import { type MemberVisit, type PlaceVisit, placePage, type Route } from "../req
 import { selectField, textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
 import { cursorPager, table, withQuery } from "../view/Lists.ts"
-import { badge, time } from "../view/Page.ts"
+import { badge } from "../view/Page.ts"
+import { time } from "../view/Quantities.ts"
 import type { Reply } from "../view/Replies.ts"
 
 const day = 86_400_000

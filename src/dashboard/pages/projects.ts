@@ -9,7 +9,8 @@ import { confirmButton } from "../view/Dialogs.ts"
 import { refusal, textField } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 import { table } from "../view/Lists.ts"
-import { badge, placePath, time } from "../view/Page.ts"
+import { badge, placePath } from "../view/Page.ts"
+import { time } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const nameHint =

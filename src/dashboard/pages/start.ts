@@ -4,7 +4,7 @@ import type { SignedIn } from "../../accounts/people/People.ts"
 import { firstProjectName, projectNamed } from "../../domain/project/Directory.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { type PlaceVisit, placePage, type Route, type Visit } from "../request/Route.ts"
-import { commandBox, commandsOf, curl, eventRequest, newKey } from "../view/Commands.ts"
+import { commandBox, commandsOf, curl, eventRequest, secretBox } from "../view/Commands.ts"
 import { type Html, html } from "../view/Html.ts"
 import type { Reply } from "../view/Replies.ts"
 import { liveSection, positionNow } from "./live.ts"
@@ -15,7 +15,7 @@ const keyPart = (base: string, key: string | undefined): Html =>
   key === undefined
     ? html`<p>The commands need an API key in place of <code>$KEY</code>. A key is shown only once, when it is created: <a href="${base}/keys">create another key</a>.</p>`
     : html`<p>Copy this key of the sandbox now: it is not shown again. Anyone who has it can change everything in this environment.</p>
-${newKey(key)}`
+${secretBox("key", "the key", key)}`
 
 const startPage = Effect.fnUntraced(function* (
   visit: PlaceVisit,

@@ -1,4 +1,4 @@
-/** Commands for a shell that send a request with an API key: by curl, JavaScript and Python. */
+/** Texts to copy: secrets, and commands for a shell that send a request with an API key: by curl, JavaScript and Python. */
 import { type Html, html } from "./Html.ts"
 
 export interface Command {
@@ -74,7 +74,7 @@ export const commandTabs = (commands: ReadonlyArray<Command>): ReadonlyArray<Htm
 ${copyable(command)}</details>`,
   )
 
-/** The text of a new key, which is shown this once. */
-export const newKey = (text: string): Html =>
-  html`<code class="secret" id="key" tabindex="0">${text}</code>
-<p><button type="button" data-copy="key" aria-label="Copy the key" hidden>Copy</button></p>`
+/** A secret that is shown this once. `what` names it for screen readers, such as "the key"; `id` is unique on its page. */
+export const secretBox = (id: string, what: string, text: string): Html =>
+  html`<code class="secret" id="${id}" tabindex="0">${text}</code>
+<p><button type="button" data-copy="${id}" aria-label="Copy ${what}" hidden>Copy</button></p>`

@@ -22,6 +22,15 @@ export const properties = (pairs: ReadonlyArray<readonly [name: string, value: C
 export const figures = (pairs: ReadonlyArray<readonly [name: string, value: Content]>): Html =>
   html`<div class="figures">${properties(pairs)}</div>`
 
+/** Members of an address that a page answers once: names of secrets and notices, and a user to open. */
+const onceOnly = ["created", "done", "link", "open", "secret"]
+
+/** The members of an address that say which page of a list is asked for. */
+export const listQuery = (query: URLSearchParams) => ({
+  limit: query.get("limit") ?? undefined,
+  offset: query.get("offset") ?? undefined,
+})
+
 /** An address with the query as it is, but for `changes`; a value of `undefined` or "" is left out. */
 export const withQuery = (
   path: string,
@@ -29,6 +38,7 @@ export const withQuery = (
   changes: Readonly<Record<string, string | number | undefined>>,
 ): string => {
   const changed = new URLSearchParams(query)
+  for (const name of onceOnly) changed.delete(name)
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined || value === "") changed.delete(name)
     else changed.set(name, String(value))
@@ -56,13 +66,24 @@ ${offset > 0 && html`<a rel="prev" href="${withQuery(path, query, { offset: befo
 ${hasMore && html`<a rel="next" href="${withQuery(path, query, { offset: offset + limit })}">Next</a>`}</nav>`
 }
 
+/** Links to other choices of the rows; `chosen` marks its own. */
+export const tabs = <Value extends string | undefined>(
+  label: string,
+  links: ReadonlyArray<readonly [value: Value, label: string, address: string]>,
+  chosen: Value,
+): Html =>
+  html`<nav class="row tabs" aria-label="${label}">${links.map(
+    ([value, text, address]) =>
+      html`<a href="${address}"${value === chosen && html` aria-current="true"`}>${text}</a>`,
+  )}</nav>`
+
 /** The rows of a list in memory that the `offset` of an address asks for, and the links beside them. */
 export const offsetPage = <A>(
   path: string,
   query: URLSearchParams,
   all: ReadonlyArray<A>,
+  limit: number = limits.pageMax,
 ): { readonly items: ReadonlyArray<A>; readonly pager: Html | undefined } => {
-  const limit = limits.pageMax
   const asked = Number(query.get("offset") ?? 0)
   const offset = Number.isInteger(asked) && asked > 0 ? asked : 0
   const hasMore = offset + limit < all.length

@@ -115,15 +115,3 @@ ${main}
 
 /** The reason for which a form was refused. */
 export const alert = (text: Content): Html => html`<p class="alert" role="alert">${text}</p>`
-
-const counts = new Intl.NumberFormat("en")
-
-/** A count with its thousands apart: 1,250. */
-export const count = (value: number): string => counts.format(value)
-
-/** A time, in UTC; a script shows it in the reader's zone. `null` is "never". */
-export const time = (at: number | null): Html => {
-  if (at === null) return html`never`
-  const iso = new Date(at).toISOString()
-  return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`
-}

@@ -1,4 +1,5 @@
-/** Numbers with their units, short enough to read at a glance. */
+/** Numbers with their units, short enough to read at a glance, and times. */
+import { type Html, html } from "./Html.ts"
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
 const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 })
@@ -30,3 +31,13 @@ export const duration = (ms: number): string => {
   }
   return `${Math.round(ms)} ms`
 }
+
+/** A time of epoch milliseconds, in UTC; a script shows it in the reader's zone. `null` is "never". */
+export const time = (at: number | null): Html => {
+  if (at === null) return html`never`
+  const iso = new Date(at).toISOString()
+  return html`<time datetime="${iso}">${iso.slice(0, 16).replace("T", " ")} UTC</time>`
+}
+
+/** A time as the contract writes it. */
+export const isoTime = (iso: string | null): Html => time(iso === null ? null : Date.parse(iso))

@@ -7,7 +7,7 @@ import { confirmButton } from "../../view/Dialogs.ts"
 import { checkField, idempotencyField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { properties } from "../../view/Lists.ts"
-import { time } from "../../view/Page.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import { actionRoute } from "./list.ts"
 
 type Backfill = BodyOf<"badges.getBackfill">
@@ -32,8 +32,8 @@ const progress = (address: string, backfill: Backfill): Html => {
     ["Users checked", `${checked} of ${total}`],
     ["Users awarded", awarded],
     ["Messages", notify ? "sent" : "none"],
-    ["Started", time(Date.parse(startedAt))],
-    ["Finished", finishedAt === null ? "not yet" : time(Date.parse(finishedAt))],
+    ["Started", isoTime(startedAt)],
+    ["Finished", finishedAt === null ? "not yet" : isoTime(finishedAt)],
   ])}`
 }
 

@@ -15,12 +15,12 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { withQuery } from "../../view/Lists.ts"
-import { time } from "../../view/Page.ts"
+import { listQuery, tabs, withQuery } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import { backfillRoute, backfillSection } from "./backfill.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
 import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { actionRoute, listPage, listQuery } from "./list.ts"
+import { actionRoute, listPage } from "./list.ts"
 
 type Badge = BodyOf<"badges.get">
 /** The keys of the project's streaks. */
@@ -201,7 +201,7 @@ const above = Effect.fnUntraced(function* (
     archived || criteria.kind === "manual"
       ? undefined
       : yield* backfillSection(visit, badge, allowed)
-  return html`<div class="row"><span>${state}, changed ${time(Date.parse(badge.updatedAt))}</span>${allowed && archiveButton(visit, badge)}</div>
+  return html`<div class="row"><span>${state}, changed ${isoTime(badge.updatedAt)}</span>${allowed && archiveButton(visit, badge)}</div>
 ${backfill}`
 })
 
@@ -246,11 +246,11 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
   const { query } = visit.request
   const archived = query.get("archived") ?? undefined
-  const page = yield* visit.ask("badges.list", { query: { ...listQuery(visit), archived } })
-  const link = (value: string | undefined, label: string) =>
-    html`<a href="${withQuery(`${visit.base}${path}`, query, { archived: value, offset: undefined })}"${
-      archived === value && html` aria-current="true"`
-    }>${label}</a>`
+  const page = yield* visit.ask("badges.list", {
+    query: { ...listQuery(visit.request.query), archived },
+  })
+  const addressOf = (value: string | undefined) =>
+    withQuery(`${visit.base}${path}`, query, { archived: value, offset: undefined })
   return listPage(visit, {
     title: "Badges",
     path,
@@ -260,13 +260,20 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
         : "No badge is archived.",
     create: "Create badge",
     page,
-    above: html`<nav class="row" aria-label="State">${link(undefined, "in use")}${link("true", "archived")}</nav>`,
+    above: tabs(
+      "State",
+      [
+        [undefined, "in use", addressOf(undefined)],
+        ["true", "archived", addressOf("true")],
+      ],
+      archived,
+    ),
     heads: ["Badge", "Earned by", "Seen", "Changed", "Actions"],
     rows: page.badges.map((badge) => [
       html`${badge.icon !== null && badge.icon.length <= 8 && html`${badge.icon} `}<a href="${visit.base}${path}/${badge.id}">${badge.name}</a>`,
       criteriaWords(badge.criteria),
       badge.secret ? "once earned" : "by all",
-      time(Date.parse(badge.updatedAt)),
+      isoTime(badge.updatedAt),
       allowed && html`<div class="row">${archiveButton(visit, badge)}</div>`,
     ]),
   })

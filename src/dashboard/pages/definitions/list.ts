@@ -8,12 +8,6 @@ import { type Content, type Html, html } from "../../view/Html.ts"
 import { type ListPage, pager, table } from "../../view/Lists.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
 
-/** The members of the address that say which page of a list is asked for. */
-export const listQuery = ({ request: { query } }: PlaceVisit) => ({
-  limit: query.get("limit") ?? undefined,
-  offset: query.get("offset") ?? undefined,
-})
-
 export interface DefinitionList {
   readonly title: string
   readonly path: string

@@ -17,12 +17,12 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { withQuery } from "../../view/Lists.ts"
-import { time } from "../../view/Page.ts"
+import { listQuery, tabs, withQuery } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
 import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { type Action, actionForm, actionRoute, listPage, listQuery } from "./list.ts"
+import { type Action, actionForm, actionRoute, listPage } from "./list.ts"
 import { hasNewNull, metadataPatch } from "./metadataPatch.ts"
 import {
   type BadgeChoices,
@@ -252,25 +252,30 @@ const questEditor: Editor<Quest, BadgeChoices> = {
   canChange: ({ status }) => status !== "archived",
   above: (visit, quest, allowed) =>
     Effect.succeed(
-      html`<div class="row"><span>${quest.status}, changed ${time(Date.parse(quest.updatedAt))}. Users: ${quest.counts?.inProgress ?? 0} in progress, ${quest.counts?.completed ?? 0} completed.</span>${allowed && buttons(visit, quest)}</div>`,
+      html`<div class="row"><span>${quest.status}, changed ${isoTime(quest.updatedAt)}. Users: ${quest.counts?.inProgress ?? 0} in progress, ${quest.counts?.completed ?? 0} completed.</span>${allowed && buttons(visit, quest)}</div>`,
     ),
 }
 
 const statusLinks = (visit: PlaceVisit): Html => {
   const { query } = visit.request
   const chosen = query.get("status") ?? ""
-  return html`<nav class="row" aria-label="Status">${["", ...questStatuses].map(
-    (status) =>
-      html`<a href="${withQuery(`${visit.base}${path}`, query, { status, offset: undefined })}"${
-        chosen === status && html` aria-current="true"`
-      }>${status || "not archived"}</a>`,
-  )}</nav>`
+  return tabs(
+    "Status",
+    ["", ...questStatuses].map((status) => [
+      status,
+      status || "not archived",
+      withQuery(`${visit.base}${path}`, query, { status, offset: undefined }),
+    ]),
+    chosen,
+  )
 }
 
 const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
   const status = visit.request.query.get("status") ?? undefined
-  const page = yield* visit.ask("quests.list", { query: { ...listQuery(visit), status } })
+  const page = yield* visit.ask("quests.list", {
+    query: { ...listQuery(visit.request.query), status },
+  })
   const badges = yield* badgeChoices(visit)
   return listPage(visit, {
     title: "Quests",
@@ -289,8 +294,8 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       quest.steps.map(({ action, target }) => `${target} × ${action}`).join(", "),
       rewardWords(quest.reward, badges),
       quest.recurrence === "none" ? "never" : quest.recurrence,
-      quest.startsAt !== null && time(Date.parse(quest.startsAt)),
-      quest.endsAt !== null && time(Date.parse(quest.endsAt)),
+      quest.startsAt !== null && isoTime(quest.startsAt),
+      quest.endsAt !== null && isoTime(quest.endsAt),
       allowed && html`<div class="row">${buttons(visit, quest)}</div>`,
     ]),
   })

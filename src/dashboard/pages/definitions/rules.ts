@@ -15,7 +15,8 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
-import { time } from "../../view/Page.ts"
+import { listQuery } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import {
   conditionFields,
   conditionNames,
@@ -24,7 +25,7 @@ import {
   conditionWords,
 } from "./conditions.ts"
 import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
-import { type Action, actionForm, actionRoute, listPage, listQuery } from "./list.ts"
+import { type Action, actionForm, actionRoute, listPage } from "./list.ts"
 import {
   type BadgeChoices,
   badgeChoices,
@@ -182,13 +183,13 @@ const ruleEditor: Editor<Rule, BadgeChoices> = {
   canChange: () => true,
   above: (visit, rule, allowed) =>
     Effect.succeed(
-      html`<div class="row"><span>${rule.enabled ? "In force" : "Paused"}, changed ${time(Date.parse(rule.updatedAt))}</span>${allowed && dialogs(visit, rule)}</div>`,
+      html`<div class="row"><span>${rule.enabled ? "In force" : "Paused"}, changed ${isoTime(rule.updatedAt)}</span>${allowed && dialogs(visit, rule)}</div>`,
     ),
 }
 
 const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
   const allowed = mayChange(visit)
-  const page = yield* visit.ask("rules.list", { query: listQuery(visit) })
+  const page = yield* visit.ask("rules.list", { query: listQuery(visit.request.query) })
   const badges = yield* badgeChoices(visit)
   return listPage(visit, {
     title: "Rules",
@@ -209,7 +210,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
         ? "none"
         : `${rule.limit.times} ${rule.limit.per === "ever" ? "ever" : `a ${rule.limit.per}`}`,
       rule.enabled ? "in force" : "paused",
-      time(Date.parse(rule.updatedAt)),
+      isoTime(rule.updatedAt),
       allowed && html`<div class="row">${dialogs(visit, rule)}</div>`,
     ]),
   })

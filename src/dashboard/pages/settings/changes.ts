@@ -6,7 +6,7 @@ import { windowKinds, zoneOf } from "../../../domain/values/Calendar.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
-import { time } from "../../view/Page.ts"
+import { time } from "../../view/Quantities.ts"
 
 export interface Changed {
   readonly timezone: string

@@ -1,5 +1,6 @@
 /** Links that let somebody in: made by a form, shown once by the page after it. */
 import type { MemberVisit } from "../../request/Route.ts"
+import { secretBox } from "../../view/Commands.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
 
@@ -20,5 +21,5 @@ export const secretLink = ({ member, once, request }: MemberVisit): Html | undef
   if (link === undefined) return undefined
   return html`<section aria-labelledby="link-title"><h2 id="link-title">The link</h2>
 <p>Send it to the person it is for. It works once, and is not shown again.</p>
-<code class="secret" id="link" tabindex="0">${link}</code><p><button type="button" data-copy="link" hidden>Copy</button></p></section>`
+${secretBox("link", "the link", link)}</section>`
 }

@@ -7,7 +7,7 @@ import { asker, type MemberVisit, orPage, type Route } from "../../request/Route
 import { emptyForm, refusal, textField } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { offsetPage, table } from "../../view/Lists.ts"
-import { time } from "../../view/Page.ts"
+import { time } from "../../view/Quantities.ts"
 import { about, type Reply, redirect } from "../../view/Replies.ts"
 import { accessFieldNames, accessFields, accessLabel, accessOf } from "./access.ts"
 import { secretLink, withLink } from "./links.ts"

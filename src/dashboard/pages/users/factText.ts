@@ -2,7 +2,7 @@
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { isolated } from "../../view/Foreign.ts"
 import { type Content, html } from "../../view/Html.ts"
-import { count, time } from "../../view/Page.ts"
+import { count, isoTime } from "../../view/Quantities.ts"
 
 export type Fact = BodyOf<"users.history">["facts"][number]
 export type Cause = Fact["cause"]
@@ -119,6 +119,6 @@ export const causeDetails = (cause: Cause, at: string): Content => {
   return html`<code>${own}</code>${cause.id !== null && html`, your id ${isolated(cause.id)}`}${
     cause.kind === "event" &&
     cause.occurredAt !== at &&
-    html`, occurred ${time(Date.parse(cause.occurredAt))}`
+    html`, occurred ${isoTime(cause.occurredAt)}`
   }`
 }

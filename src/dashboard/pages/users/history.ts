@@ -8,7 +8,7 @@ import { textBox } from "../../view/Foreign.ts"
 import { selectField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { cursorPager, table } from "../../view/Lists.ts"
-import { time } from "../../view/Page.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import { type Cause, causeDetails, causeText, type Fact, factText } from "./factText.ts"
 import { inProduction } from "./inProduction.ts"
 
@@ -24,8 +24,6 @@ export interface HistoryView {
 export const historySection = ({ page, path, visit }: HistoryView): Html => {
   const { query } = visit.request
   const kind = query.get("kind") ?? ""
-  const kept = new URLSearchParams(query)
-  kept.delete("done")
   return html`<h2 id="history">History</h2>
 <form method="get" action="${path}#history" class="row">
 ${selectField({
@@ -44,7 +42,7 @@ ${
       }</p>`
     : historyTable({ visit, path, page })
 }
-${cursorPager(path, kept, page.nextCursor)}`
+${cursorPager(path, query, page.nextCursor)}`
 }
 
 /** The facts of one record; the page may have only some of them. */
@@ -92,7 +90,7 @@ const historyTable = ({ page, path, visit }: HistoryView): Html => {
     const { at, cause, facts } = group
     const id = idOf(cause)
     return [
-      time(Date.parse(at)),
+      isoTime(at),
       html`${causeText(cause)}<br><span class="quiet">${causeDetails(cause, at)}</span>${
         cause.kind === "event" && metadata.show(cause)
       }`,

@@ -5,11 +5,13 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { noticeOf } from "../../request/notice.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
+import { commandBox, curl, eventRequest } from "../../view/Commands.ts"
 import { isolated } from "../../view/Foreign.ts"
 import { textField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
-import { pager, table } from "../../view/Lists.ts"
-import { alert, count, time } from "../../view/Page.ts"
+import { listQuery, pager, table } from "../../view/Lists.ts"
+import { alert } from "../../view/Page.ts"
+import { count, isoTime } from "../../view/Quantities.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
 import { userLink, userPath } from "../../view/Users.ts"
 
@@ -26,11 +28,7 @@ export const usersPage = Effect.fnUntraced(function* (
   if (exact !== undefined) return redirect(userPath(base, exact.id))
   const search = query.get("query") ?? undefined
   const page = yield* ask("users.list", {
-    query: {
-      query: search,
-      limit: query.get("limit") ?? undefined,
-      offset: query.get("offset") ?? undefined,
-    },
+    query: { query: search, ...listQuery(query) },
   })
   const path = `${base}/users`
   return show(
@@ -47,7 +45,7 @@ ${textField({
 })}
 <div class="field row"><button class="main">Search</button><button name="open" value="id">Open by id</button></div></form>
 ${page.users.length === 0 ? emptyList(visit, search, page.total) : userTable(base, page.users)}
-${pager(path, withoutOpen(query), page)}`,
+${pager(path, query, page)}`,
   )
 })
 
@@ -58,12 +56,6 @@ const findUser = ({ ask }: PlaceVisit, id: string): Effect.Effect<User | undefin
       ? Effect.succeed(undefined)
       : Effect.fail(error),
   )
-
-const withoutOpen = (query: URLSearchParams): URLSearchParams => {
-  const rest = new URLSearchParams(query)
-  for (const name of ["open", "done"]) rest.delete(name)
-  return rest
-}
 
 const userTable = (base: string, users: ReadonlyArray<User>): Html =>
   table(
@@ -76,7 +68,7 @@ const userTable = (base: string, users: ReadonlyArray<User>): Html =>
       count(points),
       count(badges.length),
       hidden ? "hidden" : "shown",
-      time(Date.parse(updatedAt)),
+      isoTime(updatedAt),
     ]),
   )
 
@@ -90,6 +82,5 @@ const emptyList = (
     return html`<p>No user has ${isolated(search)} in the id or name.</p>`
   }
   return html`<p>A user appears here with the first event that names the id. Send one with a key of <a href="${base}/keys">API keys</a>:</p>
-<pre tabindex="0" role="region" aria-label="Command">curl -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
-  -d '{"userId":"ada","action":"LESSON_DONE"}' ${origin}/v1/events</pre>`
+${commandBox({ id: "event", label: "Send an event with curl", text: curl(origin, "$KEY", eventRequest) })}`
 }

@@ -4,11 +4,11 @@ import { limits } from "../../../Limits.ts"
 import { isolated } from "../../view/Foreign.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
-import { count, time } from "../../view/Page.ts"
+import { count, isoTime } from "../../view/Quantities.ts"
 
 type Progress = BodyOf<"users.progress">
 
-const timeOrNone = (at: string | null): Content => (at === null ? "–" : time(Date.parse(at)))
+const timeOrNone = (at: string | null): Content => (at === null ? "–" : isoTime(at))
 
 /** A heading with a table of at most `pageMax` rows; `sorted` has the most telling rows first. */
 const section = <Row>(
@@ -38,7 +38,7 @@ export const badgesSection = ({ badges }: Progress, base: string): Html =>
     ({ current, earnedAt, id, name, target }) => [
       html`<a href="${base}/badges/${id}">${isolated(name)}</a>`,
       `${count(current)} of ${count(target)}`,
-      earnedAt === null ? "not yet" : time(Date.parse(earnedAt)),
+      earnedAt === null ? "not yet" : isoTime(earnedAt),
     ],
   )
 

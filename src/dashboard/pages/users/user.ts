@@ -10,7 +10,7 @@ import { isolated, textOrLink, titled, visible } from "../../view/Foreign.ts"
 import { refusal, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { properties } from "../../view/Lists.ts"
-import { count, time } from "../../view/Page.ts"
+import { count, isoTime } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { userPath } from "../../view/Users.ts"
 import { historySection } from "./history.ts"
@@ -94,8 +94,8 @@ const profile = (
     ...ranks,
     ["Leaderboards", user.hidden ? "hidden" : "shown"],
     ["Time zone", user.timezone ?? "of the project"],
-    ["Created", time(Date.parse(user.createdAt))],
-    ["Last change", time(Date.parse(user.updatedAt))],
+    ["Created", isoTime(user.createdAt)],
+    ["Last change", isoTime(user.updatedAt)],
   ])
 
 const levelLine = ({ level, levelProgress }: Progress): Html => {

@@ -8,10 +8,10 @@ import { mayChange, type PlaceVisit } from "../../request/Route.ts"
 import { textBox } from "../../view/Foreign.ts"
 import { idempotencyField, refusal } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { cursorPager, properties, table, withQuery } from "../../view/Lists.ts"
-import { time } from "../../view/Page.ts"
+import { cursorPager, properties, table, tabs, withQuery } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
-import { type Counted, deliveryAddress, ofPage, timeOf, urlOf, webhookAddress } from "./webhook.ts"
+import { type Counted, deliveryAddress, ofPage, urlOf, webhookAddress } from "./webhook.ts"
 
 type Delivery = BodyOf<"webhooks.deliveries">["deliveries"][number]
 type Details = BodyOf<"webhooks.delivery">
@@ -40,24 +40,26 @@ const outcome = (response: Pick<Attempt, "durationMs" | "error" | "status"> | nu
 
 const row = (visit: PlaceVisit, webhook: Counted, delivery: Delivery): ReadonlyArray<Content> => [
   html`<a href="${deliveryAddress(visit, webhook.id, delivery.id)}"><code>${delivery.type}</code></a>`,
-  timeOf(delivery.createdAt),
+  isoTime(delivery.createdAt),
   standing(delivery),
   delivery.attempts,
   outcome(delivery.lastResponse),
-  delivery.nextAttemptAt !== null && timeOf(delivery.nextAttemptAt),
+  delivery.nextAttemptAt !== null && isoTime(delivery.nextAttemptAt),
 ]
 
 /** Links to the deliveries of each status. */
 const filter = (visit: PlaceVisit, webhook: Counted, chosen: string | null): Html => {
   const { query } = visit.request
   const address = webhookAddress(visit, webhook.id)
-  const link = (status: string | undefined, label: string) =>
-    html`<a href="${withQuery(address, query, { status, cursor: undefined, done: undefined, secret: undefined })}"${
-      (status ?? null) === chosen && html` aria-current="true"`
-    }>${label}</a>`
-  return html`<nav class="row tabs" aria-label="Deliveries by status">${link(undefined, "all")}${statuses.map(
-    (status) => link(status, status),
-  )}</nav>`
+  return tabs(
+    "Deliveries by status",
+    ["", ...statuses].map((status) => [
+      status,
+      status || "all",
+      withQuery(address, query, { status, cursor: undefined }),
+    ]),
+    chosen ?? "",
+  )
 }
 
 const emptyText = (status: string | null): string =>
@@ -117,7 +119,7 @@ ${
 }
 
 const attemptSection = ({ at, body, durationMs, error, status }: Attempt): Html =>
-  html`<li><p>${time(Date.parse(at))}: ${outcome({ durationMs, error, status })}</p>
+  html`<li><p>${isoTime(at)}: ${outcome({ durationMs, error, status })}</p>
 ${body !== "" && textBox("Start of the reply", body, limits.webhookReplyKeptBytesMax)}</li>`
 
 const attemptsSection = ({ responses }: Details): Html => {
@@ -153,9 +155,9 @@ export const deliveryPage = Effect.fnUntraced(function* (
 ${properties([
   ["Status", standing(delivery)],
   ["Message", html`<code>${delivery.messageId}</code>`],
-  ["Created", timeOf(delivery.createdAt)],
+  ["Created", isoTime(delivery.createdAt)],
   ["Attempts", delivery.attempts],
-  ["Next attempt", delivery.nextAttemptAt === null ? "none" : timeOf(delivery.nextAttemptAt)],
+  ["Next attempt", delivery.nextAttemptAt === null ? "none" : isoTime(delivery.nextAttemptAt)],
 ])}
 ${
   mayChange(visit) &&

@@ -5,7 +5,8 @@ import { noticeOf } from "../../request/notice.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { isolated } from "../../view/Foreign.ts"
 import { type Content, html } from "../../view/Html.ts"
-import { pager, table } from "../../view/Lists.ts"
+import { listQuery, pager, table } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import {
   type Counted,
@@ -13,7 +14,6 @@ import {
   listAddress,
   listPath,
   statusText,
-  timeOf,
   webhookAddress,
 } from "./webhook.ts"
 
@@ -40,7 +40,7 @@ const row = (visit: PlaceVisit, webhook: Counted | Listed): ReadonlyArray<Conten
     }`,
     statusText(webhook),
     eventsText(webhook),
-    counted && timeOf(counted.lastSuccessAt),
+    counted && isoTime(counted.lastSuccessAt),
     counted?.deliveries.pending,
     counted?.deliveries.failed,
   ]
@@ -52,7 +52,7 @@ const listPage = Effect.fnUntraced(function* (
   const { ask, place, request, show } = visit
   const { query } = request
   const page = yield* ask("webhooks.list", {
-    query: { limit: query.get("limit") ?? undefined, offset: query.get("offset") ?? undefined },
+    query: listQuery(query),
   })
   // One may be deleted in between; it has no counts then.
   const rows = yield* Effect.forEach(

@@ -9,19 +9,12 @@ import { isolated } from "../../view/Foreign.ts"
 import { idempotencyField, refusal, selectField, textField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { properties } from "../../view/Lists.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { deliveriesSection } from "./deliveries.ts"
 import { secretSection } from "./secret.ts"
 import { verificationSection } from "./verification.ts"
-import {
-  type Counted,
-  hostOf,
-  ofPage,
-  statusText,
-  timeOf,
-  urlOf,
-  webhookAddress,
-} from "./webhook.ts"
+import { type Counted, hostOf, ofPage, statusText, urlOf, webhookAddress } from "./webhook.ts"
 
 const day = 86_400_000
 
@@ -125,12 +118,12 @@ ${secret}
 ${properties([
   ["Status", statusText(webhook)],
   ["Events", webhook.events.map((pattern) => html`<code>${pattern}</code> `)],
-  ["Last success", timeOf(webhook.lastSuccessAt)],
+  ["Last success", isoTime(webhook.lastSuccessAt)],
   ["Pending", pending],
   ["Succeeded", succeeded],
   ["Failed", failed],
   ["Dropped", dropped],
-  ["Created", timeOf(webhook.createdAt)],
+  ["Created", isoTime(webhook.createdAt)],
 ])}
 ${allowed && actions(visit, webhook)}
 ${deliveries}

@@ -1,8 +1,10 @@
 /** A signing secret that was just made: shown once, on the page of its webhook. */
 import type { MemberVisit, PlaceVisit } from "../../request/Route.ts"
+import { secretBox } from "../../view/Commands.ts"
 import { type Html, html } from "../../view/Html.ts"
+import { isoTime } from "../../view/Quantities.ts"
 import { type Reply, redirect } from "../../view/Replies.ts"
-import { timeOf, webhookAddress } from "./webhook.ts"
+import { webhookAddress } from "./webhook.ts"
 
 interface NewSecret {
   readonly secret: string
@@ -22,7 +24,6 @@ export const secretSection = ({ member, once, request }: MemberVisit): Html | un
   const { secret, until }: NewSecret = JSON.parse(text)
   return html`<section aria-labelledby="made"><h2 id="made">New signing secret</h2>
 <p>Copy it now and give it to your receiver: it is not shown again.</p>
-<code class="secret" id="secret" tabindex="0">${secret}</code>
-<p><button type="button" data-copy="secret" hidden>Copy</button></p>
-${until !== null && html`<p>The secret before signs each message, too, until ${timeOf(until)}.</p>`}</section>`
+${secretBox("secret", "the secret", secret)}
+${until !== null && html`<p>The secret before signs each message, too, until ${isoTime(until)}.</p>`}</section>`
 }

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import { limits } from "../../../Limits.ts"
+import { commandBox } from "../../view/Commands.ts"
 import { type Html, html } from "../../view/Html.ts"
 
 const programOf = (file: string): string =>
@@ -15,9 +16,4 @@ const receivers = [
 export const verificationSection = (): Html =>
   html`<details><summary>Verify messages in your receiver</summary>
 <p>Messages follow <a href="https://www.standardwebhooks.com" rel="noreferrer">Standard Webhooks</a>: verify each one before you use it, and answer with a 2xx within ${limits.webhookTimeoutMs / 1_000} seconds.</p>
-${receivers.map(
-  ([label, id, text]) =>
-    html`<h3>${label}</h3>
-<pre id="${id}" tabindex="0" role="region" aria-label="${label}">${text}</pre>
-<p><button type="button" data-copy="${id}" hidden>Copy</button></p>`,
-)}</details>`
+${receivers.map(([label, id, text]) => commandBox({ id, label, text }))}</details>`

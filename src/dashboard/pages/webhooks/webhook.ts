@@ -2,7 +2,7 @@
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
-import { time } from "../../view/Page.ts"
+import { isoTime } from "../../view/Quantities.ts"
 
 /** A webhook with its counts, or as the list has it. */
 export type Counted = BodyOf<"webhooks.get">
@@ -27,9 +27,6 @@ const reasons = {
   manual: "paused by hand",
 } as const
 
-/** A time of the contract. */
-export const timeOf = (iso: string | null): Html => time(iso === null ? null : Date.parse(iso))
-
 /** Whether messages are sent, and why not. */
 export const statusText = ({
   disabledAt,
@@ -39,7 +36,7 @@ export const statusText = ({
 }: Listed & { readonly failing?: boolean }): Content => {
   if (status === "enabled") return failing === true ? "enabled, failing" : "enabled"
   const why = disabledReason === null ? "" : `: ${reasons[disabledReason]}`
-  return html`disabled${why}${disabledAt !== null && html`, ${timeOf(disabledAt)}`}`
+  return html`disabled${why}${disabledAt !== null && html`, ${isoTime(disabledAt)}`}`
 }
 
 /** The host of the receiver: a URL may hold a secret in its path. */
