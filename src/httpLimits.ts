@@ -49,6 +49,9 @@ export const httpLimits = {
   /** How long a secret waits to be shown once, and how many do. */
   secretShownMs: 60_000,
   secretsShownMax: 1_000,
+  /** A form that was sent counts as the same for so long, and how many are remembered. */
+  sentFormMs: 60_000,
+  sentFormsMax: 1_000,
   /** The numbers of events are kept so often, and so many of them: the newest are compared with the oldest. */
   recentSampleMs: 10_000,
   recentSamplesMax: 6,

@@ -53,6 +53,7 @@ import {
   type Services,
   type Visit,
 } from "./request/Route.ts"
+import { SentForms } from "./request/SentForms.ts"
 import type { ServerState } from "./request/ServerState.ts"
 import { Site, type SiteOptions } from "./request/Site.ts"
 import { Assets } from "./view/Assets.ts"
@@ -140,6 +141,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
   const assets = new Assets(prefix)
   const { now } = engine
   const once = new Once(now)
+  const sentForms = new SentForms(now)
   const services: Services = {
     prefix,
     people,
@@ -238,7 +240,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
     if (route.access !== "project") {
       const allowed = route.access === "member" || member.account.access.owner
       if (!allowed) return Effect.fail(notFound)
-      return audited(audit, route, memberVisit, () => route.answer(memberVisit))
+      const answered = audited(audit, route, memberVisit, () => route.answer(memberVisit))
+      return sentForms.once(memberVisit, answered)
     }
     const role = place && roleIn(member.account, place.project.id)
     if (place === undefined || role === undefined) return Effect.fail(notFound)
@@ -252,7 +255,8 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
       open: (name, callParts) => operations.open(caller, name, callParts),
     }
     if (!includesRole(role, route.role)) return Effect.fail(roleTooLow)
-    return audited(audit, route, placeVisit, () => route.answer(placeVisit))
+    const answered = audited(audit, route, placeVisit, () => route.answer(placeVisit))
+    return sentForms.once(placeVisit, answered)
   }
 
   return {

@@ -19,6 +19,7 @@ import { confirmButton } from "../view/Dialogs.ts"
 import {
   areaField,
   emptyForm,
+  idempotencyField,
   numberField,
   refusal,
   selectField,
@@ -193,7 +194,7 @@ ${
   mustConfirm &&
   html`<p class="hint">A production key needs your password or a passkey: <a href="${prefix}/confirm?next=${encodeURIComponent(request.path)}">confirm that it is you</a> first.</p>`
 }
-<form method="post" action="${base}/keys">
+<form method="post" action="${base}/keys">${idempotencyField()}
 ${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "What the key is for, such as Backend. If empty, the key is named after its scope.", faults })}
 ${selectField({ name: "scope", label: "Scope", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults })}
 ${selectField({ name: "tier", label: "Tier", options: tiers.map((one) => [one, tierLabels[one]]), value: form.text("tier") || "enterprise", faults })}

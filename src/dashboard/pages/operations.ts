@@ -5,7 +5,7 @@ import { limits } from "../../Limits.ts"
 import { noticeOf, redirectWithNotice } from "../request/notice.ts"
 import type { MemberVisit, Route } from "../request/Route.ts"
 import type { ArchiveRow, StateNow } from "../request/ServerState.ts"
-import { refusal } from "../view/Forms.ts"
+import { idempotencyField, refusal } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 import { properties, table } from "../view/Lists.ts"
 import { alert } from "../view/Page.ts"
@@ -82,7 +82,7 @@ ${
 ${
   state.isMakingArchive
     ? html`<p role="status">An archive is being made. Reload to see it when it is done.</p>`
-    : html`<form method="post" action="${prefix}/operations/archives"><p><button class="main">Create archive</button></p></form>`
+    : html`<form method="post" action="${prefix}/operations/archives">${idempotencyField()}<p><button class="main">Create archive</button></p></form>`
 }
 <h3>Restore</h3>
 <p>A restore replaces the data of every project, so it is done in a shell on the server's machine, while the server is stopped:</p>

@@ -6,7 +6,7 @@ import { environmentId, environmentNames, type Project } from "../../domain/proj
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { asker, type MemberVisit, orPage, type Route } from "../request/Route.ts"
 import { confirmButton } from "../view/Dialogs.ts"
-import { refusal, textField } from "../view/Forms.ts"
+import { idempotencyField, refusal, textField } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 import { table } from "../view/Lists.ts"
 import { badge, placePath } from "../view/Page.ts"
@@ -50,7 +50,7 @@ ${
 ${
   owner &&
   html`<h2>Create project</h2>
-<form method="post" action="${prefix}/projects">
+<form method="post" action="${prefix}/projects">${idempotencyField()}
 ${textField({ name: "name", label: "Name", hint: nameHint, value: form.text("name"), required: true, faults: error?.errors })}
 <button class="main">Create project</button></form>`
 }

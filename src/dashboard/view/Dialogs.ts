@@ -1,4 +1,5 @@
 /** Dialogs that ask before something is done. They open without a script; Escape closes them. */
+import { idempotencyField } from "./Forms.ts"
 import { type Content, type Html, html } from "./Html.ts"
 
 export interface Question {
@@ -36,7 +37,7 @@ export const confirmButton = ({
   const look = danger ? html` class="danger"` : undefined
   return html`<button type="button"${look} command="show-modal" commandfor="${id}">${button}</button>
 <dialog id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2><p>${detail}</p>
-<form method="post" action="${action}">${fields}
+<form method="post" action="${action}">${idempotencyField()}${fields}
 <div class="row"><button type="button" command="close" commandfor="${id}" autofocus>${keep}</button>
 <button${look ?? html` class="main"`}>${confirm}</button></div></form></dialog>`
 }

@@ -53,7 +53,10 @@ describe("A key's whole life", () => {
     expect(await statusWith(old.key)).toBe(200)
     expect(rowWith((await owner.get(keys)).text, "Backend")).toMatch(/<td>ada<br>.*2026-11-22 10/s)
     const page = await owner.get(keys)
-    expect(fieldsOf(page.text, `${keys}/${id}/rotate`)).toEqual({ overlap: "24h" })
+    expect(fieldsOf(page.text, `${keys}/${id}/rotate`)).toEqual({
+      idempotencyKey: expect.any(String),
+      overlap: "24h",
+    })
     const next = await textAfter(owner, `${keys}/${id}/rotate`, { overlap: "1h" })
     const successor = await listed()
     expect(successor).toMatchObject({ name: "Backend", createdBy: "ada", scope: "full" })

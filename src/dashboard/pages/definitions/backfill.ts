@@ -4,7 +4,7 @@ import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit, Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
-import { checkField, idempotencyField } from "../../view/Forms.ts"
+import { checkField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { properties } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
@@ -58,15 +58,12 @@ ${
     title: `Award ${badge.name} for the past in ${visit.place.environment}?`,
     detail: "Every user who qualifies gets the badge, in the background. It cannot be stopped.",
     action: `${address}/backfill`,
-    fields: [
-      idempotencyField(),
-      checkField({
-        name: "notify",
-        label: "Tell webhooks and streams",
-        checked: false,
-        hint: "One message for each badge that is awarded.",
-      }),
-    ],
+    fields: checkField({
+      name: "notify",
+      label: "Tell webhooks and streams",
+      checked: false,
+      hint: "One message for each badge that is awarded.",
+    }),
     danger: false,
   })
 }</section>`

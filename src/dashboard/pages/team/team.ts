@@ -4,7 +4,7 @@ import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { Account, Invitation } from "../../../domain/accounts/Account.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { asker, type MemberVisit, orPage, type Route } from "../../request/Route.ts"
-import { emptyForm, refusal, textField } from "../../view/Forms.ts"
+import { emptyForm, idempotencyField, refusal, textField } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { offsetPage, table } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
@@ -66,7 +66,7 @@ ${table(
 )}`
 }
 <h2>Invite</h2>
-<form method="post" action="${prefix}/team/invite">
+<form method="post" action="${prefix}/team/invite">${idempotencyField()}
 ${textField({ name: "email", label: "E-mail address (optional)", type: "email", hint: "To tell links apart. Laurel sends no mail: you send the link.", value: form.text("email"), faults: error?.errors })}
 ${accessFields(directory, form, error)}
 <button class="main">Create link</button></form>`,

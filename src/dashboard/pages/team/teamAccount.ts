@@ -5,7 +5,7 @@ import type { Access, Account } from "../../../domain/accounts/Account.ts"
 import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
 import { asker, type MemberVisit, orPage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
-import { refusal } from "../../view/Forms.ts"
+import { idempotencyField, refusal } from "../../view/Forms.ts"
 import { html } from "../../view/Html.ts"
 import { offsetPage, properties, table } from "../../view/Lists.ts"
 import { time } from "../../view/Quantities.ts"
@@ -65,7 +65,7 @@ ${accessFields(directory, form, error)}
 <button class="main">Give role</button></form>
 <h2>Locked out</h2>
 <p>A reset link works once and for one hour. It lets the person choose a new way to sign in.</p>
-<form method="post" action="${action}/reset"><button>Create reset link</button></form>
+<form method="post" action="${action}/reset">${idempotencyField()}<button>Create reset link</button></form>
 <h2>Remove account</h2>
 ${confirmButton({
   id: `remove-${id}`,

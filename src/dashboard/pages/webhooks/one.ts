@@ -79,12 +79,12 @@ ${confirmButton({
   keep: "Keep the secret",
   title: `Rotate the secret of ${host} in ${environment}?`,
   detail: "New messages are signed with a new secret, which is shown once.",
-  fields: html`${idempotencyField()}${selectField({
+  fields: selectField({
     name: "graceSeconds",
     label: "The present secret",
     options: graces,
     value: String(limits.webhookGraceSeconds),
-  })}`,
+  }),
   action: `${address}/rotate`,
 })}
 ${confirmButton({

@@ -1,0 +1,72 @@
+/**
+ * Makes a form that is sent twice one change: a double click, or a page that is sent again. A browser shows the reply of the
+ * last, so that one gets the first one's reply: otherwise a second key were made, or a secret shown to nobody.
+ *
+ * Operations of the contract have this by their idempotency key, over restarts too; this holds for a minute in memory, for
+ * what they do not cover. A form that was refused may be sent again.
+ */
+import { createHash } from "node:crypto"
+import { Deferred, Effect } from "effect"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
+import { limits } from "../../Limits.ts"
+import type { Reply } from "../view/Replies.ts"
+import type { MemberVisit } from "./Route.ts"
+
+type Answer = Reply | StreamedReply
+
+interface Sent {
+  readonly at: number
+  readonly answer: Deferred.Deferred<Answer, LaurelError>
+}
+
+export class SentForms {
+  /** In the order in which they came. */
+  readonly #sent = new Map<string, Sent>()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** How many forms are remembered. */
+  get size(): number {
+    return this.#sent.size
+  }
+
+  /** Does `work` unless the session sent the same form, with the same `idempotencyKey` and texts, a moment ago. */
+  once(
+    { form, member, request }: Pick<MemberVisit, "form" | "member" | "request">,
+    work: Effect.Effect<Answer, LaurelError>,
+  ): Effect.Effect<Answer, LaurelError> {
+    if (form.optional("idempotencyKey") === undefined) return work
+    return Effect.suspend(() => {
+      const at = this.#now()
+      const name = createHash("sha256")
+        .update(`${member.session.id}\n${request.path}\n`)
+        .update(request.body)
+        .digest("base64")
+      const before = this.#sent.get(name)
+      if (before !== undefined && at - before.at < limits.sentFormMs) {
+        return Deferred.await(before.answer)
+      }
+      const sent = { at, answer: Deferred.makeUnsafe<Answer, LaurelError>() }
+      this.#remember(name, sent)
+      return Effect.onExit(work, (exit) => {
+        const isDone =
+          exit._tag === "Success" && "status" in exit.value && exit.value.status === 303
+        if (!isDone && this.#sent.get(name) === sent) this.#sent.delete(name)
+        return Deferred.done(sent.answer, exit)
+      })
+    })
+  }
+
+  #remember(name: string, sent: Sent): void {
+    this.#sent.delete(name)
+    for (const [other, { at }] of this.#sent) {
+      if (sent.at - at < limits.sentFormMs && this.#sent.size < limits.sentFormsMax) break
+      this.#sent.delete(other)
+    }
+    this.#sent.set(name, sent)
+  }
+}
