@@ -55,14 +55,14 @@ describe("A setup link", () => {
       const guesses = ["", "x", "0".repeat(43), `${fresh.setupToken}x`, fresh.setupToken.slice(1)]
       for (const guess of guesses) {
         const { status, text } = await send(guess, "eve")
-        expect({ guess, status }).toEqual({ guess, status: 400 })
+        expect({ guess, status }).toEqual({ guess, status: 404 })
         expect(text).toContain("The link was used, revoked or has expired.")
       }
       const names = ["ada", "bob", "eve"]
       const both = await Promise.all(names.map((name) => send(fresh.setupToken, name)))
-      expect(both.map(({ status }) => status).sort()).toEqual([303, 400, 400])
+      expect(both.map(({ status }) => status).sort()).toEqual([303, 404, 404])
       expect(await run(fresh.people.accounts)).toHaveLength(1)
-      const lost = both.find(({ status }) => status === 400)!
+      const lost = both.find(({ status }) => status === 404)!
       expect(lost.text).toContain("The link was used, revoked or has expired.")
       expect(lost.headers.getSetCookie()).toEqual([])
     } finally {
