@@ -141,14 +141,17 @@ export class Exchange {
   }
 
   refuse(error: LaurelError, more: HeaderList = none): void {
-    const { request } = this
-    if (!request.complete && hasBody(request)) {
-      // Where the caller was not asked for its body, what it sends next is uncertain: Node ends the connection by itself.
-      discardBody(request)
-    }
+    this.dropBody()
     const body = problemBody(error, this.path, this.requestId)
     const headers = [...problemHeaders(error), "Cache-Control", "no-store", ...more]
     this.reply(errorKinds[error.code].status, problemContentType, body, headers)
+  }
+
+  /** For a reply that does not need the request's body. */
+  dropBody(): void {
+    const { request } = this
+    // Where the caller was not asked for its body, what it sends next is uncertain: Node ends the connection by itself.
+    if (!request.complete && hasBody(request)) discardBody(request)
   }
 }
 

@@ -1,12 +1,13 @@
 /**
- * Answers while the data directory is being opened: `/healthz` 200, all else 503 `starting` with the progress. Keys cannot
- * be checked yet, so the replies reveal nothing more.
+ * Answers while the data directory is being opened: `/healthz` 200, all else 503 `starting` with the progress, as a
+ * page where a browser asks. Keys cannot be checked yet, so the replies reveal nothing more.
  */
-import { laurelError } from "../../domain/values/Errors.ts"
+import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { alive } from "../contract/Interpreter.ts"
 import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { notReady, type ReadinessState } from "./Readiness.ts"
+import { asksForPage, refuseWithPage } from "./startingPage.ts"
 
 export class Starting implements RequestHandler {
   readonly draining = false
@@ -30,7 +31,12 @@ export class Starting implements RequestHandler {
     const known = looks && (path === "/healthz" || path === "/readyz")
     exchange.metrics = known ? this.#metrics.of(path) : this.#metrics.none
     if (known && path === "/healthz") exchange.reply(alive.status, alive.contentType, alive.body)
-    else exchange.refuse(notReady(this.#readiness) ?? almost)
+    else if (!known && asksForPage(exchange)) refuseWithPage(exchange, this.#refusal())
+    else exchange.refuse(this.#refusal())
+  }
+
+  #refusal(): LaurelError {
+    return notReady(this.#readiness) ?? almost
   }
 }
 

@@ -101,6 +101,24 @@ describe("Before an engine has taken over", () => {
     expect(sampleValue(metrics.text(), "laurel_http_requests_total", refused)).toBe(4)
   })
 
+  it("a browser gets a page with the progress that reloads, and no form is lost without a word", async () => {
+    const { readiness, url } = await startListening()
+    readiness.doing = "Replaying <b>the journal</b>."
+    const accept = { accept: "text/html,*/*" }
+    const page = await fetch(`${url}/dashboard`, { headers: accept })
+    expect([page.status, page.headers.get("refresh")]).toEqual([503, "1"])
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8")
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'none'")
+    expect(await page.text()).toContain("Replaying &#60;b&#62;the journal&#60;/b&#62;.")
+    const body = new URLSearchParams({ name: "x".repeat(60_000) })
+    const form = await fetch(`${url}/dashboard/projects`, { method: "POST", headers: accept, body })
+    expect([form.status, form.headers.get("refresh")]).toEqual([503, null])
+    expect(await form.text()).toContain("Nothing was changed.")
+    expect((await fetch(`${url}/readyz`, { headers: accept })).headers.get("content-type")).toBe(
+      "application/problem+json",
+    )
+  })
+
   it("a server can end", async () => {
     const { url } = await startListening()
     await Effect.runPromise(Scope.close(scopes.pop()!, Exit.void))
