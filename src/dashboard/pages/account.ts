@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
-import { type MemberVisit, orPage, type Route } from "../request/Route.ts"
+import { type MemberVisit, memberForm, type Route } from "../request/Route.ts"
 import { confirmButton } from "../view/Dialogs.ts"
 import { textField } from "../view/Forms.ts"
 import { type Html, html } from "../view/Html.ts"
@@ -100,13 +100,10 @@ const formRoute = (
   part: Part,
   action: AuditAction,
   change: (visit: MemberVisit) => Effect.Effect<Reply, LaurelError>,
-): Route => ({
-  method: "POST",
-  action,
-  path: `/account/${path}`,
-  access: "member",
-  answer: (visit) => orPage(change(visit), (error) => accountPage(visit, { part, error })),
-})
+): Route =>
+  memberForm("member", `/account/${path}`, action, change, (visit, error) =>
+    accountPage(visit, { part, error }),
+  )
 
 const back = ({ prefix }: MemberVisit): Reply => redirect(`${prefix}/account`)
 

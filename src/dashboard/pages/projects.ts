@@ -4,7 +4,7 @@ import type { AuditAction } from "../../accounts/audit/AuditLog.ts"
 import { roleIn } from "../../domain/accounts/Account.ts"
 import { environmentId, environmentNames, type Project } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { asker, type MemberVisit, orPage, type Route } from "../request/Route.ts"
+import { asker, type MemberVisit, memberForm, type Route } from "../request/Route.ts"
 import { confirmButton } from "../view/Dialogs.ts"
 import { idempotencyField, refusal, textField } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
@@ -103,19 +103,15 @@ const formRoute = (
   path: string,
   action: AuditAction,
   change: (visit: MemberVisit) => Effect.Effect<void, LaurelError>,
-): Route => ({
-  method: "POST",
-  action,
-  path: `/projects${path}`,
-  access: "owner",
-  answer: (visit) => {
+): Route => {
+  const changed = (visit: MemberVisit) => {
     const { directory, form, params, prefix } = visit
     const detail = form.optional("name") ?? directory.projects.get(params.id!)?.name ?? ""
     const note = { detail, ...(params.id !== undefined && { projectId: params.id }) }
-    const changed = Effect.as(change(visit), about(redirect(prefix), note))
-    return orPage(changed, (error) => projectsPage(visit, error))
-  },
-})
+    return Effect.as(change(visit), about(redirect(prefix), note))
+  }
+  return memberForm("owner", `/projects${path}`, action, changed, projectsPage)
+}
 
 const notTyped = laurelError(
   "conflict",

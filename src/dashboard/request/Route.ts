@@ -155,6 +155,21 @@ export const placeForm = (
   answer,
 })
 
+/** A form of an account or of the server: `change` answers; where it is refused, `refused` shows the reason. */
+export const memberForm = (
+  access: "member" | "owner",
+  path: string,
+  action: AuditAction,
+  change: (visit: MemberVisit) => Effect.Effect<Reply, LaurelError>,
+  refused: (visit: MemberVisit, error: LaurelError) => Effect.Effect<Reply, LaurelError>,
+): Route => ({
+  method: "POST",
+  action,
+  path,
+  access,
+  answer: (visit) => orPage(change(visit), (error) => refused(visit, error)),
+})
+
 /** The first route of `method` that matches the parts of a path, with the values of its named parts. */
 export const findRoute = (
   routes: ReadonlyArray<Route>,

@@ -5,6 +5,7 @@ import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
   checkField,
@@ -19,7 +20,7 @@ import { listQuery, tabs, withQuery } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import { backfillRoute, backfillSection } from "./backfill.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
-import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
+import { type Editor, editorRoutes, withoutNulls } from "./editor.ts"
 import { actionRoute, listPage } from "./list.ts"
 
 type Badge = BodyOf<"badges.get">

@@ -6,10 +6,10 @@ import {
   type Scalar,
 } from "../../../domain/project/Condition.ts"
 import { limits } from "../../../Limits.ts"
+import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, jsonOf, selectField, textField } from "../../view/Forms.ts"
 import { type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
-import type { Draft } from "./editor.ts"
 
 const operatorLabels: Readonly<Record<Condition["op"], string>> = {
   eq: "is",

@@ -7,6 +7,7 @@
  */
 import { Effect } from "effect"
 import { type Fault, invalidRequest, type LaurelError } from "../../../domain/values/Errors.ts"
+import { noticeOf, redirectWithNotice } from "../../request/notice.ts"
 import {
   mayChange,
   type PlaceVisit,
@@ -14,15 +15,20 @@ import {
   placePage,
   type Route,
 } from "../../request/Route.ts"
+import {
+  type Draft,
+  differences,
+  firstButton,
+  saveRow,
+  type Texts,
+  trimmed,
+  versionField,
+} from "../../view/Editing.ts"
 import { type Form, formOf, idempotencyField, refusal } from "../../view/Forms.ts"
-import { type Content, type Html, html } from "../../view/Html.ts"
-import { table } from "../../view/Lists.ts"
-import { badge } from "../../view/Page.ts"
-import { about, type Reply, redirect } from "../../view/Replies.ts"
+import { type Content, html } from "../../view/Html.ts"
+import { about, type Reply } from "../../view/Replies.ts"
 import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
 import { eventNames, type Outcome, outcomeTable, tryFields, tryOut } from "./preview.ts"
-
-export type Texts = ReadonlyMap<string, string>
 
 interface Shown {
   readonly id: string
@@ -73,13 +79,6 @@ export interface Editor<Definition extends Shown, Choices> {
   ) => Effect.Effect<Content, LaurelError>
 }
 
-/** A form as it is shown: with the faults of the last try, and the address that shows it with other rows. */
-export interface Draft {
-  readonly form: Form
-  readonly faults: ReadonlyArray<Fault> | undefined
-  readonly address: string
-}
-
 /** What a page of a definition shows beside what is saved. */
 interface Try {
   readonly form: Form
@@ -88,52 +87,6 @@ interface Try {
   readonly changed?: Texts
   readonly outcome?: Outcome
 }
-
-/** The field that says which state of a definition a form was made from. */
-export const versionField = "version"
-
-/** The main button of a form, which names the environment. */
-export const saveRow = ({ place }: PlaceVisit, label: string): Html =>
-  html`<p class="row"><button class="main" name="intent" value="save">${label}</button> <span>in ${badge(place.environment)}</span></p>`
-
-/** Pressing Enter in a field presses the first button of a form: this one, which saves. */
-export const firstButton = html`<button class="first" name="intent" value="save" tabindex="-1" aria-hidden="true">Save</button>`
-
-/** Whether a field of the form belongs to no definition. */
-const isOurs = (name: string): boolean =>
-  name === versionField || name === "intent" || name.startsWith("event.")
-
-export const differences = (form: Form, now: Texts): Html => {
-  const sent = form.texts()
-  const names = [...new Set([...now.keys(), ...sent.keys()])].filter(
-    (name) => !isOurs(name) && (now.get(name) ?? "") !== (sent.get(name) ?? ""),
-  )
-  return html`<div class="alert" role="alert"><p>Nothing was saved: it was changed by somebody else while you edited. Below is your version; saving it replaces the other one.</p>
-${
-  names.length === 0
-    ? html`<p>Both say the same.</p>`
-    : table(
-        "Differences",
-        ["Field", "Saved now", "Yours"],
-        names.map((name) => [html`<code>${name}</code>`, now.get(name), sent.get(name)]),
-      )
-}</div>`
-}
-
-const withPlainLines = (text: string | undefined) => text?.replaceAll(/\r\n?/g, "\n")
-
-/** The form without spaces around its texts. A text that is saved otherwise, and unchanged, stays as it is. */
-export const trimmed = (form: Form, saved: Texts): Form =>
-  formOf(
-    [...form.texts()].map(([name, text]) => {
-      const plain = withPlainLines(text)!
-      const before = saved.get(name)
-      return [
-        name,
-        before !== undefined && withPlainLines(before) === plain ? before : plain.trim(),
-      ]
-    }),
-  )
 
 /** The routes of a kind's pages for one definition: new, shown, changed. */
 export const editorRoutes = <Definition extends Shown, Choices>(
@@ -150,7 +103,7 @@ export const editorRoutes = <Definition extends Shown, Choices>(
     definition?: Definition,
   ): Effect.fn.Return<Reply, LaurelError> {
     const { changed, error, form, outcome } = tried
-    const { request, show } = visit
+    const { show } = visit
     const choices = yield* editor.choices(visit)
     const allowed = mayChange(visit)
     const editable = allowed && (definition === undefined || editor.canChange(definition))
@@ -161,7 +114,7 @@ export const editorRoutes = <Definition extends Shown, Choices>(
     const current = (changed === undefined && form.text(versionField)) || definition?.updatedAt
     return show(
       definition === undefined ? `Create ${noun}` : editor.titleOf(definition),
-      html`${request.query.has("saved") && html`<p role="status" class="done">Saved.</p>`}
+      html`${noticeOf(visit)}
 ${above}
 ${changed !== undefined && differences(form, changed)}
 ${outcome !== undefined && outcomeTable(visit, outcome, noun, definition?.id)}
@@ -177,7 +130,7 @@ ${
 ${editor.fields(draft, choices, definition === undefined)}
 ${editable && tryFields(withEvent(form), error?.errors, draft.address)}
 </fieldset>
-${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save ${noun}`)}
+${editable && saveRow(visit.place, definition === undefined ? `Create ${noun}` : `Save ${noun}`)}
 </form>`,
       error ?? (changed === undefined ? 200 : 409),
     )
@@ -193,7 +146,7 @@ ${editable && saveRow(visit, definition === undefined ? `Create ${noun}` : `Save
     const whole = withoutBlankRows(form, editor.preset)
     return save(whole).pipe(
       Effect.map((now) =>
-        about(redirect(`${addressOf(visit, now.id)}?saved`), {
+        about(redirectWithNotice(visit, addressOf(visit, now.id), "Saved."), {
           subject: now.id,
           detail: editor.titleOf(now),
         }),

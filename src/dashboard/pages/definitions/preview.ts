@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { errorKinds, type Fault, type LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
+import { draftRefusal } from "../../view/Editing.ts"
 import { type Form, group, jsonField, jsonOf, textField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { table } from "../../view/Lists.ts"
@@ -41,16 +42,6 @@ export const tryOut = (
     )
     return { now, then }
   }).pipe(Effect.mapError((error) => draftRefusal(error, noun)))
-}
-
-/** A refused preview with the pointers of the form of its draft `noun`. */
-export const draftRefusal = (error: LaurelError, noun: string): LaurelError => {
-  const start = `/${noun}/`
-  const own = (fault: Fault): Fault =>
-    fault.pointer.startsWith(start)
-      ? { ...fault, pointer: fault.pointer.slice(start.length - 1) }
-      : fault
-  return error.errors === undefined ? error : { ...error, errors: error.errors.map(own) }
 }
 
 /** The fields of the event, and the button that tries it at `address`. */

@@ -6,6 +6,7 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
   type Form,
@@ -21,7 +22,7 @@ import { listQuery, tabs, withQuery } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
 import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
 import { conditionFields, conditionNames, conditionsOf, conditionTexts } from "./conditions.ts"
-import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
+import { type Editor, editorRoutes, withoutNulls } from "./editor.ts"
 import { type Action, actionForm, actionRoute, listPage } from "./list.ts"
 import { hasNewNull, metadataPatch } from "./metadataPatch.ts"
 import {

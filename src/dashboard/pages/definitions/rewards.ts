@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import { limits } from "../../../Limits.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
+import type { Draft } from "../../view/Editing.ts"
 import { type Form, group, numberField, selectField, textField } from "../../view/Forms.ts"
 import type { Html } from "../../view/Html.ts"
-import type { Draft } from "./editor.ts"
 
 /** Badges that a definition may give; `undefined` where there are too many for a list. */
 export type BadgeChoices = ReadonlyArray<readonly [id: string, name: string]> | undefined

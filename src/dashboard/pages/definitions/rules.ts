@@ -6,6 +6,7 @@ import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { mayChange, type PlaceVisit, placePage, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
   checkField,
   type Form,
@@ -24,7 +25,7 @@ import {
   conditionTexts,
   conditionWords,
 } from "./conditions.ts"
-import { type Draft, type Editor, editorRoutes, withoutNulls } from "./editor.ts"
+import { type Editor, editorRoutes, withoutNulls } from "./editor.ts"
 import { type Action, actionForm, actionRoute, listPage } from "./list.ts"
 import {
   type BadgeChoices,

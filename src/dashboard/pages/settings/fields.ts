@@ -3,6 +3,7 @@ import { createHash } from "node:crypto"
 import { type LevelCurve, levelCurveKinds } from "../../../domain/project/Level.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
+import type { Draft } from "../../view/Editing.ts"
 import {
   areaField,
   type Form,
@@ -13,7 +14,6 @@ import {
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { addButton, removeButton, rowCount } from "../../view/Rows.ts"
-import type { Draft } from "../definitions/editor.ts"
 
 export type Settings = BodyOf<"project.get">
 

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { canonicalTimeZone } from "../../../domain/values/Calendar.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
+import { noticeOf, redirectWithNotice } from "../../request/notice.ts"
 import {
   mayChange,
   type PlaceVisit,
@@ -9,19 +10,19 @@ import {
   placePage,
   type Route,
 } from "../../request/Route.ts"
-import { type Form, formOf, refusal } from "../../view/Forms.ts"
-import { type Content, html } from "../../view/Html.ts"
-import { type Reply, redirect } from "../../view/Replies.ts"
-import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
 import {
   differences,
+  draftRefusal,
   firstButton,
   saveRow,
   type Texts,
   trimmed,
   versionField,
-} from "../definitions/editor.ts"
-import { draftRefusal } from "../definitions/preview.ts"
+} from "../../view/Editing.ts"
+import { type Form, formOf, refusal } from "../../view/Forms.ts"
+import { type Content, html } from "../../view/Html.ts"
+import type { Reply } from "../../view/Replies.ts"
+import { rearranged, withoutBlankRows } from "../../view/Rows.ts"
 import { type Changed, changesSection } from "./changes.ts"
 import { fields, names, patchOf, type Settings, textsOf, versionOf } from "./fields.ts"
 
@@ -43,7 +44,7 @@ const settingsPage = (visit: PlaceVisit, settings: Settings, shown: Shown): Repl
   const version = (changed === undefined && form.text(versionField)) || versionOf(settings)
   return visit.show(
     "Settings",
-    html`${visit.request.query.has("saved") && html`<p role="status" class="done">Saved.</p>`}
+    html`${noticeOf(visit)}
 ${changed !== undefined && differences(form, changed)}
 ${preview}
 ${refusal(error, names(form))}
@@ -56,7 +57,7 @@ ${fields(draft)}
 ${
   editable && [
     html`<p><button formaction="${own}/draft#changes" name="intent" value="preview" formnovalidate>Show what would change</button></p>`,
-    saveRow(visit, "Save settings"),
+    saveRow(visit.place, "Save settings"),
   ]
 }
 </form>`,
@@ -129,7 +130,7 @@ export const settingsRoutes: ReadonlyArray<Route> = [
       const whole = withoutBlankRows(form)
       const payload = patchOf(whole, visit.place.project.name)
       return yield* visit.ask("project.update", { payload }).pipe(
-        Effect.as(redirect(`${address(visit)}?saved`)),
+        Effect.as(redirectWithNotice(visit, address(visit), "Saved.")),
         Effect.catch((error) =>
           Effect.succeed(settingsPage(visit, settings, { form: whole, error })),
         ),

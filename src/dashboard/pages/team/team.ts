@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { Account, Invitation } from "../../../domain/accounts/Account.ts"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
-import { asker, type MemberVisit, orPage, type Route } from "../../request/Route.ts"
+import { asker, type MemberVisit, memberForm, type Route } from "../../request/Route.ts"
 import { emptyForm, idempotencyField, refusal, textField } from "../../view/Forms.ts"
 import { type Content, html } from "../../view/Html.ts"
 import { offsetPage, table } from "../../view/Lists.ts"
@@ -79,16 +79,10 @@ const formRoute = (
   path: string,
   action: AuditAction,
   change: (visit: MemberVisit) => Effect.Effect<Reply, LaurelError>,
-): Route => ({
-  method: "POST",
-  action,
-  path: `/team/${path}`,
-  access: "owner",
-  answer: (visit) =>
-    orPage(change(visit), (error) =>
-      teamPage(path === "invite" ? visit : { ...visit, form: emptyForm }, error),
-    ),
-})
+): Route =>
+  memberForm("owner", `/team/${path}`, action, change, (visit, error) =>
+    teamPage(path === "invite" ? visit : { ...visit, form: emptyForm }, error),
+  )
 
 export const teamRoutes: ReadonlyArray<Route> = [
   { method: "GET", path: "/team", access: "owner", answer: (visit) => teamPage(visit) },

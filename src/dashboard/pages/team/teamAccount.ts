@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AuditAction } from "../../../accounts/audit/AuditLog.ts"
 import type { Access, Account } from "../../../domain/accounts/Account.ts"
 import { type LaurelError, laurelError } from "../../../domain/values/Errors.ts"
-import { asker, type MemberVisit, orPage, type Route } from "../../request/Route.ts"
+import { asker, type MemberVisit, memberForm, type Route } from "../../request/Route.ts"
 import { confirmButton } from "../../view/Dialogs.ts"
 import { idempotencyField, refusal } from "../../view/Forms.ts"
 import { html } from "../../view/Html.ts"
@@ -85,22 +85,16 @@ const formRoute = (
   below: string,
   action: AuditAction,
   change: (visit: MemberVisit, account: Account) => Effect.Effect<Reply, LaurelError>,
-): Route => ({
-  method: "POST",
-  action,
-  path: `${path}/${below}`,
-  access: "owner",
-  answer: (visit) => {
+): Route => {
+  const changed = (visit: MemberVisit) => {
     const account = visit.directory.accounts.get(visit.params.account!)
     if (account === undefined) return Effect.fail(accountNotFound)
-    return orPage(
-      Effect.map(change(visit, account), (reply) =>
-        about(reply, { subject: account.id, detail: reply.audit?.detail ?? account.email }),
-      ),
-      (error) => accountPage(visit, error),
+    return Effect.map(change(visit, account), (reply) =>
+      about(reply, { subject: account.id, detail: reply.audit?.detail ?? account.email }),
     )
-  },
-})
+  }
+  return memberForm("owner", `${path}/${below}`, action, changed, accountPage)
+}
 
 /** Sets the access; the log says what it is now. */
 const changeAccess = (visit: MemberVisit, { email, id }: Account, access: Access) =>

@@ -18,7 +18,7 @@ const read = async (id: string): Promise<Json> => (await world.api("GET", `/v1/b
 const createdBy = async (fields: Record<string, string>): Promise<Json> => {
   const { location, text } = await world.owner.post(`${badges}/new`, fields)
   if (location === null) throw new Error(text)
-  const [, id] = /\/badges\/(bdg_\w+)\?saved$/.exec(location)!
+  const [, id] = /\/badges\/(bdg_\w+)\?done=[\w-]+$/.exec(location)!
   return read(id!)
 }
 

@@ -19,7 +19,7 @@ const step = { "steps.0.key": "tap", "steps.0.action": "TAP", "steps.0.target": 
 const createdBy = async (fields: Record<string, string>): Promise<Json> => {
   const { location, text } = await world.owner.post(`${quests}/new`, fields)
   if (location === null) throw new Error(text)
-  const [, id] = /\/quests\/(qst_\w+)\?saved$/.exec(location)!
+  const [, id] = /\/quests\/(qst_\w+)\?done=[\w-]+$/.exec(location)!
   return read(id!)
 }
 const read = async (id: string): Promise<Json> => (await world.api("GET", `/v1/quests/${id}`)).json

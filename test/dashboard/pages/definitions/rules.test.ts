@@ -14,7 +14,7 @@ const newRule = (fields: Record<string, string>) => world.owner.post(`${rules}/n
 const createdBy = async (fields: Record<string, string>): Promise<Json> => {
   const { location, text } = await newRule(fields)
   if (location === null) throw new Error(text)
-  const [, id] = /\/rules\/(rul_\w+)\?saved$/.exec(location)!
+  const [, id] = /\/rules\/(rul_\w+)\?done=[\w-]+$/.exec(location)!
   return (await world.api("GET", `/v1/rules/${id}`)).json
 }
 const simple = { action: "TAP", "reward.xp": "5", enabled: "true" }
@@ -162,7 +162,7 @@ describe("The form of a rule", () => {
       "limit.per": "",
       cooldownSeconds: "",
     })
-    expect(location).toBe(`${address}?saved`)
+    expect(location).toContain(`${address}?done=`)
     expect((await world.owner.get(location!)).text).toContain("Saved.")
     const { json } = await world.api("GET", `/v1/rules/${rule.id}`)
     expect(json).toMatchObject({
@@ -181,7 +181,7 @@ describe("The form of a rule", () => {
     const mine = { ...fields, "reward.xp": "6" }
     const refused = await world.owner.post(address, mine)
     expect(refused.status).toBe(409)
-    expect(refused.text).toContain("changed by somebody else")
+    expect(refused.text).toContain("somebody else saved a change")
     expect(refused.text).toMatch(/<code>reward.points<\/code><\/td><td>9<\/td><td>0</)
     expect((await world.api("GET", `/v1/rules/${rule.id}`)).json.reward).toMatchObject({
       xp: 5,
