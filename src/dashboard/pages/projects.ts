@@ -8,7 +8,7 @@ import { asker, type MemberVisit, memberForm, type Route } from "../request/Rout
 import { confirmButton } from "../view/Dialogs.ts"
 import { idempotencyField, refusal, textField } from "../view/Forms.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
-import { table } from "../view/Lists.ts"
+import { offsetPage, table } from "../view/Lists.ts"
 import { badge, placePath } from "../view/Page.ts"
 import { time } from "../view/Quantities.ts"
 import { about, type Reply, redirect } from "../view/Replies.ts"
@@ -20,13 +20,18 @@ const projectsPage = Effect.fnUntraced(function* (
   visit: MemberVisit,
   error?: LaurelError,
 ): Effect.fn.Return<Reply, LaurelError> {
-  const { directory, form, member, prefix, show } = visit
+  const { directory, form, member, prefix, request, show } = visit
   const own = [...directory.projects.values()]
     .filter(({ id }) => roleIn(member.account, id) !== undefined)
     .sort((one, other) => (one.name < other.name ? -1 : 1))
-  const inUse = own.filter(({ archivedAt }) => archivedAt === undefined)
-  const archived = own.filter(({ archivedAt }) => archivedAt !== undefined)
   const { owner } = member.account.access
+  const isInUse = ({ archivedAt }: Project) => archivedAt === undefined
+  const isArchived = (project: Project) => owner && !isInUse(project)
+  // One list for both tables, archived ones last, so that a page has at most as many rows as any other.
+  const listed = [...own.filter(isInUse), ...own.filter(isArchived)]
+  const shown = offsetPage(prefix, request.query, listed)
+  const inUse = shown.items.filter(isInUse)
+  const archived = shown.items.filter(isArchived)
   const rows: Array<ReadonlyArray<Content>> = []
   for (const project of inUse) {
     const links: Array<Html> = []
@@ -42,10 +47,10 @@ const projectsPage = Effect.fnUntraced(function* (
   return show(
     "Projects",
     html`${refusal(error, ["name"])}
+${inUse.length > 0 && table("Projects", ["Project", "Sandbox", "Production", last], rows)}
 ${
-  inUse.length === 0
-    ? html`<p>A project is one app or product. It has a sandbox for trials and a production environment, which share no data.${!owner && " Ask an owner to invite you to one."}</p>`
-    : table("Projects", ["Project", "Sandbox", "Production", last], rows)
+  !listed.some(isInUse) &&
+  html`<p>A project is one app or product. It has a sandbox for trials and a production environment, which share no data.${!owner && " Ask an owner to invite you to one."}</p>`
 }
 ${
   owner &&
@@ -55,7 +60,6 @@ ${textField({ name: "name", label: "Name", hint: nameHint, value: form.text("nam
 <button class="main">Create project</button></form>`
 }
 ${
-  owner &&
   archived.length > 0 &&
   html`<h2>Archived</h2>
 <p>Keys of these projects are refused. Their data is kept.</p>
@@ -68,7 +72,8 @@ ${table(
     html`<form method="post" action="${prefix}/projects/${id}/unarchive"><button>Unarchive project</button></form>`,
   ]),
 )}`
-}`,
+}
+${shown.pager}`,
     error,
   )
 })

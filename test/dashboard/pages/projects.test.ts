@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../../src/Limits.ts"
 import { type Browser, type DashboardServer, startDashboard } from "../fixture.ts"
 
 let server: DashboardServer
@@ -22,6 +23,38 @@ beforeAll(async () => {
   owner = await server.owner()
 })
 afterAll(() => server.stop())
+
+describe("Many projects", () => {
+  it("are listed a hundred at a time, archived ones last", async () => {
+    const many = await startDashboard()
+    try {
+      const browser = await many.owner()
+      const wish = { environment: "sandbox", scope: "full", tier: "free" } as const
+      const named = (number: number) => `p${String(number).padStart(3, "0")}`
+      for (let number = 0; number <= limits.pageMax; number++) {
+        await run(many.keys.create({ project: named(number), ...wish }))
+      }
+      const { projects } = await run(many.engine.readDirectory)
+      const first = [...projects.values()].find(({ name }) => name === named(0))!
+      const archive = { typed: first.name }
+      await browser.post(`/dashboard/projects/${first.id}/archive`, archive)
+      const linked = async (query: string) => {
+        const { text } = await browser.get(`/dashboard${query}`)
+        const all = [...text.matchAll(/href="\/dashboard\/(p\d+)\/sandbox"/g)]
+        return { text, names: all.map(([, name]) => name) }
+      }
+      const page = await linked("")
+      expect(page.names).toEqual(Array.from({ length: limits.pageMax }, (_, at) => named(at + 1)))
+      expect(page.text).not.toContain("Unarchive")
+      const next = await linked(`?offset=${limits.pageMax}`)
+      expect(next.names).toEqual([])
+      expect(next.text).toContain(`/dashboard/projects/${first.id}/unarchive`)
+      expect(next.text).not.toContain("A project is one app or product.")
+    } finally {
+      await many.stop()
+    }
+  })
+})
 
 describe("Projects", () => {
   it("are explained while there is none, and created by a form that marks a wrong name", async () => {
