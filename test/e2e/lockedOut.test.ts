@@ -18,7 +18,12 @@ describe("An owner", patience, () => {
     const ada = new Browser(first.url)
     const account = { email: "ada@example.com", name: "Ada", password }
     await ada.post("/dashboard/setup", { ...account, token })
-    const page = await tabs.open({ url: first.url, cookiesOf: ada, statuses: [400] })
+    const page = await tabs.open({
+      url: first.url,
+      cookiesOf: ada,
+      statuses: [400],
+      connectionsFail: true,
+    })
     await page.goto("/dashboard/account")
     expect(await first.stop()).toBe(0)
     const second = await Server.start(folder, { LAUREL_PORT: port })

@@ -73,7 +73,7 @@ describe("A passkey in a browser", () => {
   })
 
   it("is refused with a sentence on the page, which then still works", async () => {
-    const { page, setVerified } = await openWithAuthenticator({ statuses: [400, 404] })
+    const { page, setVerified } = await openWithAuthenticator({ statuses: [400, 404, 409] })
     await setUp(page)
     await page.goto("/dashboard/account")
     await page.getByLabel("Name of the new passkey").fill("again")
