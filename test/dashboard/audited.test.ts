@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { AuditEntry } from "../../src/accounts/audit/AuditLog.ts"
 import { routes } from "../../src/dashboard/Dashboard.ts"
@@ -87,6 +87,21 @@ describe("Every form", () => {
     const refused = audited({ ...log, admit }, form, visitOf(form), answer)
     expect(await run(Effect.flip(refused))).toBe(tooMany)
     expect(entries).toEqual([])
+  })
+
+  it("lets an account that acts too often end a session and revoke a key", async () => {
+    const tooMany = laurelError("rate_limited", "too many")
+    const { log } = logInMemory()
+    const admit = (id?: string) => (id === undefined ? Effect.void : Effect.fail(tooMany))
+    const admitted: Array<string> = []
+    for (const route of routes) {
+      if (route.method === "GET" || route.action === "none" || route.access === "anyone") continue
+      const answered = audited({ ...log, admit }, route, visitOf(route), () =>
+        Effect.succeed(redirect("/x")),
+      )
+      if (Exit.isSuccess(await run(Effect.exit(answered)))) admitted.push(route.action)
+    }
+    expect(admitted.sort()).toEqual(["key.revoke", "session.end", "session.sign_out"])
   })
 
   it("says that it was done where the entry could not be written", async () => {

@@ -1,6 +1,6 @@
 /** Writes what forms do to the audit log: the one place for all of them. */
 import { Effect } from "effect"
-import type { AuditLog } from "../../accounts/audit/AuditLog.ts"
+import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
 import { logged } from "../../accounts/audit/logged.ts"
 import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
@@ -22,7 +22,7 @@ export const audited = (
   const { member, params, place, request } = visit
   const { address, requestId } = request
   const answered = logged(
-    log,
+    protective.has(action) ? unlimited(log) : log,
     Effect.suspend(answer),
     (reply) => {
       if ("status" in reply && reply.status >= 400) return undefined
@@ -41,6 +41,18 @@ export const audited = (
   )
   return Effect.provideService(answered, RequestOrigin, { address, requestId })
 }
+
+/**
+ * Forms that stay possible for an account that acted too often: whoever stole one of its sessions could otherwise use up
+ * the hour, and nobody could end that session or revoke the keys. Each of them ends something, so there are few.
+ */
+const protective: ReadonlySet<string> = new Set<AuditAction>([
+  "key.revoke",
+  "session.end",
+  "session.sign_out",
+])
+
+const unlimited = (log: AuditLog): AuditLog => ({ ...log, admit: () => log.admit() })
 
 /** The ids in the path, but for the project and its environment. */
 const subjectOf = ({ environment, project, ...others }: Visit["params"]): string =>
