@@ -269,13 +269,13 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       ],
       archived,
     ),
-    heads: ["Badge", "Earned by", "Seen", "Changed", "Actions"],
+    heads: ["Badge", "Earned by", "Seen", "Changed"],
     rows: page.badges.map((badge) => [
       html`${badge.icon !== null && badge.icon.length <= 8 && html`${badge.icon} `}<a href="${visit.base}${path}/${badge.id}">${badge.name}</a>`,
       criteriaWords(badge.criteria),
       badge.secret ? "once earned" : "by all",
       isoTime(badge.updatedAt),
-      allowed && html`<div class="row">${archiveButton(visit, badge)}</div>`,
+      ...(allowed ? [html`<div class="row">${archiveButton(visit, badge)}</div>`] : []),
     ]),
   })
 })

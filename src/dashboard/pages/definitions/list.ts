@@ -17,6 +17,7 @@ export interface DefinitionList {
   readonly create: string
   readonly page: ListPage
   readonly heads: ReadonlyArray<string>
+  /** For those who may change things, each has one more cell: its actions. */
   readonly rows: ReadonlyArray<ReadonlyArray<Content>>
   /** Stands above the table, such as links to other choices. */
   readonly above?: Content
@@ -25,11 +26,12 @@ export interface DefinitionList {
 export const listPage = (visit: PlaceVisit, list: DefinitionList): Reply => {
   const { base, request, show } = visit
   const { above, create, empty, heads, page, path, rows, title } = list
+  const allowed = mayChange(visit)
   return show(
     title,
-    html`${mayChange(visit) && html`<p><a class="button main" href="${base}${path}/new">${create}</a></p>`}
+    html`${allowed && html`<p><a class="button main" href="${base}${path}/new">${create}</a></p>`}
 ${above}
-${rows.length === 0 ? html`<p>${empty}</p>` : table(title, heads, rows)}
+${rows.length === 0 ? html`<p>${empty}</p>` : table(title, allowed ? [...heads, "Actions"] : heads, rows)}
 ${pager(`${base}${path}`, request.query, page)}`,
   )
 }

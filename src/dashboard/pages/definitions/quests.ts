@@ -288,7 +288,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     create: "Create quest",
     page,
     above: statusLinks(visit),
-    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Start", "End", "Actions"],
+    heads: ["Quest", "Status", "Steps", "Gives", "Repeats", "Start", "End"],
     rows: page.quests.map((quest) => [
       html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a>`,
       quest.status,
@@ -297,7 +297,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       quest.recurrence === "none" ? "never" : quest.recurrence,
       quest.startsAt !== null && isoTime(quest.startsAt),
       quest.endsAt !== null && isoTime(quest.endsAt),
-      allowed && html`<div class="row">${buttons(visit, quest)}</div>`,
+      ...(allowed ? [html`<div class="row">${buttons(visit, quest)}</div>`] : []),
     ]),
   })
 })

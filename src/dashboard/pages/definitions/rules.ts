@@ -199,7 +199,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
       "A rule says what an action earns: xp, points or a badge for each event with this action.",
     create: "Create rule",
     page,
-    heads: ["Action", "Conditions", "Gives", "Limit", "State", "Changed", "Actions"],
+    heads: ["Action", "Conditions", "Gives", "Limit", "State", "Changed"],
     rows: page.rules.map((rule) => [
       html`<a href="${visit.base}${path}/${rule.id}">${rule.action}</a>`,
       conditionWords(rule.where),
@@ -212,7 +212,7 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
         : `${rule.limit.times} ${rule.limit.per === "ever" ? "ever" : `a ${rule.limit.per}`}`,
       rule.enabled ? "in force" : "paused",
       isoTime(rule.updatedAt),
-      allowed && html`<div class="row">${dialogs(visit, rule)}</div>`,
+      ...(allowed ? [html`<div class="row">${dialogs(visit, rule)}</div>`] : []),
     ]),
   })
 })
