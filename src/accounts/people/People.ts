@@ -133,6 +133,8 @@ export class People extends Context.Service<
       by: Asker,
       accountId: string,
       access: Access,
+      /** The access that it was made from: fails with `conflict` where that has changed. */
+      seen?: Access,
     ) => Effect.Effect<void, LaurelError>
     readonly remove: (by: Asker, accountId: string) => Effect.Effect<void, LaurelError>
   }

@@ -245,8 +245,8 @@ export const make = Effect.gen(function* () {
     reset: (asker, accountId) => makeLink(asker, { purpose: "reset", accountId }),
     revokeInvitation: (asker, invitationId) =>
       ask({ kind: "revokeInvitation", by: asker, invitationId }),
-    changeAccess: (asker, accountId, access) =>
-      ask({ kind: "changeAccess", by: asker, accountId, access }),
+    changeAccess: (asker, accountId, access, seen) =>
+      ask({ kind: "changeAccess", by: asker, accountId, access, seen }),
     remove: (asker, accountId) => ask({ kind: "removeAccount", by: asker, accountId }),
   })
 })

@@ -80,5 +80,7 @@ export type AccountCommand =
       readonly by: Asker
       readonly accountId: string
       readonly access: Access
+      /** The access that the new one was made from; refused where it has changed meanwhile. */
+      readonly seen?: Access | undefined
     }
   | { readonly kind: "removeAccount"; readonly by: Asker; readonly accountId: string }

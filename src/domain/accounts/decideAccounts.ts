@@ -6,12 +6,13 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { invalidRequest, refuse } from "../values/Errors.ts"
-import { type Account, type AccountsState, normalEmail, ownersOf } from "./Account.ts"
+import { type Access, type Account, type AccountsState, normalEmail, ownersOf } from "./Account.ts"
 import type { AccountCommand, NewSession } from "./AccountCommand.ts"
 import { normalAccess, surplusSessions } from "./AccountFact.ts"
 import { accessFaults, profileFaults } from "./accountFaults.ts"
 import { accept, invite } from "./decideInvitations.ts"
 import {
+  accessChanged,
   accountNotFound,
   asks,
   begin,
@@ -129,6 +130,9 @@ export const decideAccounts = (
       return Result.flatMap(ownerAsks(state, command.by, now), (): Decision => {
         const account = state.accounts.get(command.accountId)
         if (account === undefined) return accountNotFound
+        const { seen } = command
+        const isOther = (one: Access) => JSON.stringify(one) !== JSON.stringify(account.access)
+        if (seen !== undefined && isOther(seen)) return accessChanged
         const faults = accessFaults(projectIds, command.access)
         if (faults.length > 0) return Result.fail(invalidRequest(faults))
         if (!command.access.owner && isLastOwner(state, account)) return lastOwner

@@ -96,4 +96,8 @@ export const quotaExceeded = (most: number, of: string) =>
   refuse("quota_exceeded", `At most ${most} ${of} are allowed.`)
 export const accountNotFound = refuse("account_not_found", "No account has this id.")
 const passkeyTaken = refuse("conflict", "The passkey belongs to an account already.")
+export const accessChanged = refuse(
+  "conflict",
+  "Somebody changed the access of the account meanwhile. Nothing was saved: look at it and try again.",
+)
 export const lastOwner = refuse("conflict", "The last owner cannot be removed or demoted.")

@@ -49,6 +49,25 @@ describe("The page of an account", () => {
     expect(last.text).toContain("must name at least one project, or make the account an owner")
   })
 
+  it("undoes no change of another owner that comes at the same moment", async () => {
+    for (let round = 0; round < 10; round++) {
+      await post("bob", "access", { role: "admin", project: "shop" })
+      await post("bob", "access", { role: "viewer", project: "bank" })
+      const [given, removed] = await Promise.all([
+        post("bob", "access", { role: "admin", project: "bank" }),
+        post("bob", `roles/${ids.shop}/remove`),
+      ])
+      const { projects } = (await accountNamed("bob")).access
+      const roleIn = (id: string) => projects.find(({ projectId }) => projectId === id)?.role
+      expect([roleIn(ids.bank) === "admin", roleIn(ids.shop) === undefined]).toEqual([
+        given.status === 303,
+        removed.status === 303,
+      ])
+    }
+    await post("bob", "access", { role: "admin", project: "shop" })
+    await post("bob", `roles/${ids.bank}/remove`)
+  })
+
   it("ends the sessions of an account whose role changed", async () => {
     expect((await bob.get("/dashboard/account")).location).toContain("/sign-in")
   })

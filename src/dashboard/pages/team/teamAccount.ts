@@ -97,9 +97,9 @@ const formRoute = (
 }
 
 /** Sets the access; the log says what it is now. */
-const changeAccess = (visit: MemberVisit, { email, id }: Account, access: Access) =>
+const changeAccess = (visit: MemberVisit, { access: seen, email, id }: Account, access: Access) =>
   Effect.as(
-    visit.people.changeAccess(asker(visit), id, access),
+    visit.people.changeAccess(asker(visit), id, access, seen),
     about(redirect(pageOf(visit)), { detail: `${email}: ${accessLabel(access, visit.directory)}` }),
   )
 
