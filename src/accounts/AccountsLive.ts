@@ -153,16 +153,17 @@ export const make = Effect.gen(function* () {
   })
 
   const create = Effect.fnUntraced(function* (
-    request: KeyRequest,
+    request: KeyRequest & { readonly inProject?: string },
     by: Asker,
   ): Effect.fn.Return<CreatedKey, LaurelError> {
-    const { environment, expiresAt, project, rateLimit, ...wish } = request
+    const { environment, expiresAt, inProject, project, rateLimit, ...wish } = request
     const { text, ...made } = yield* newText(environment)
     yield* engine.askDirectory({
       kind: "createKey",
       by,
       projectId: makeId("prj"),
       projectName: project,
+      inProject,
       key: {
         ...made,
         ...wish,

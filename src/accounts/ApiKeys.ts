@@ -72,7 +72,11 @@ export class ApiKeys extends Context.Service<
   ApiKeys,
   {
     /** Creates a key, and its project where no project has this name. Requests may use it at once. `by` absent: the operator. */
-    readonly create: (request: KeyRequest, by?: Asker) => Effect.Effect<CreatedKey, LaurelError>
+    /** Creates the project, too, where there is none of this name; `inProject` is the id of one that exists. */
+    readonly create: (
+      request: KeyRequest & { readonly inProject?: string },
+      by?: Asker,
+    ) => Effect.Effect<CreatedKey, LaurelError>
     /** All keys, oldest first; of those revoked or expired only the latest `endedKeysMax`. */
     readonly list: Effect.Effect<ReadonlyArray<KeyDetails>, LaurelError>
     /** The keys of one environment, oldest first. */

@@ -238,6 +238,7 @@ const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
   const rateLimit = form.number("rateLimit")
   const wish = {
     project: place.project.name,
+    inProject: place.project.id,
     environment: place.environment,
     scope,
     tier,

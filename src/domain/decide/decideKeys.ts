@@ -22,12 +22,13 @@ import { callerIdFault } from "../values/Ids.ts"
 import { newProject, projectNameFaults } from "./decideProjects.ts"
 
 export type KeyCommand =
-  /** Creates the key, and its project if no project has this name. */
+  /** Creates the key in the project `inProject`; without it in the one of this name, which it creates if there is none. */
   | {
       readonly kind: "createKey"
       readonly by: Asker
       readonly projectId: string
       readonly projectName: string
+      readonly inProject?: string | undefined
       readonly key: Omit<
         ApiKey,
         "createdAt" | "createdBy" | "kind" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"
@@ -74,13 +75,18 @@ export const decideKeys = (state: DirectoryState, command: KeyCommand, now: numb
   }
 }
 
+const projectNotFound = refuse("project_not_found", "No project has this id.")
+
 const createKey = (
   state: DirectoryState,
   command: Extract<KeyCommand, { readonly kind: "createKey" }>,
   now: number,
 ): Decision => {
   const { by, projectName } = command
-  const known = projectNamed(state, projectName)
+  const { inProject } = command
+  const known =
+    inProject === undefined ? projectNamed(state, projectName) : state.projects.get(inProject)
+  if (inProject !== undefined && known === undefined) return projectNotFound
   const { allowedCidrs, allowedOrigins, name, ...wish } = command.key
   const asker = creator(state, by, known, wish.environment, now)
   if (Result.isFailure(asker)) return Result.fail(asker.failure)

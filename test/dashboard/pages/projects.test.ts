@@ -71,6 +71,21 @@ describe("Projects", () => {
     expect(again.text).toContain("A project has the name shop already.")
   })
 
+  it("that are renamed while a key is created keep their name, and no other project is made", async () => {
+    const id = await projectId("shop")
+    const wish = { scope: "full", tier: "free", expires: "never" }
+    const names = ["shop", ...Array.from({ length: 10 }, (_, round) => `store${round}`)]
+    for (const [round, name] of names.slice(1).entries()) {
+      await Promise.all([
+        owner.post(`/dashboard/projects/${id}/rename`, { name }),
+        owner.post(`/dashboard/${names[round]}/sandbox/keys`, wish),
+      ])
+      expect(await projectId(names[round]!)).toBeUndefined()
+    }
+    await owner.post(`/dashboard/projects/${id}/rename`, { name: "shop" })
+    expect(await projectId("shop")).toBe(id)
+  })
+
   it("keep keys and data under a new name; only the addresses change", async () => {
     await owner.post("/dashboard/projects", { name: "before" })
     const wish = { project: "before", environment: "sandbox", scope: "full", tier: "free" } as const
