@@ -113,12 +113,12 @@ ${confirmButton({
 })}</div>`
 }
 
-const heads = ["Key", "Scope", "Rate limit", "Allowed from", "Created by"]
+const heads = ["Key", "Scope", "Requests a minute", "Allowed from", "Created by"]
 
 const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyArray<Content> => [
   html`${key.name !== "" && html`${key.name}<br>`}<code>${key.hint}…</code>`,
   key.scope,
-  key.rateLimit === null ? "no limit" : `${count(key.rateLimit)} requests a minute`,
+  key.rateLimit === null ? "no limit" : count(key.rateLimit),
   usedFrom(key),
   html`${key.createdBy === "operator" ? "command line" : key.createdBy}<br>${isoTime(key.createdAt)}`,
   isoTime(key.lastUsedAt),

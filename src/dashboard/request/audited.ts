@@ -43,7 +43,7 @@ export const audited = (
 }
 
 /**
- * Forms that stay possible for an account that acted too often: whoever stole one of its sessions could otherwise use up
+ * Forms that stay possible for an account that acted too often: somebody with a stolen session could otherwise use up
  * the hour, and nobody could end that session or revoke the keys. Each of them ends something, so there are few.
  */
 const protective: ReadonlySet<string> = new Set<AuditAction>([
