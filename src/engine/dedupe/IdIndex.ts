@@ -195,11 +195,20 @@ export class IdIndex {
     this.#next.set(environment, [...runs.slice(0, kept), run])
     yield* group([headEntry(environment, run)])
     const partBits = Math.min(bits, bitsFor(count, limits.snapshotTurnIdsMax))
+    // After a snapshot that did not end, an id that had begun to move is in two of the runs.
+    const twice = merged.some((older) => older.through > watermark)
     for (const [part, list] of ids.parts(partBits).entries()) {
       if (part > 0) yield* yieldToEventLoop
+      const taken = twice ? new Set<number>() : undefined
+      const add = (hash: number, sequence: number) => {
+        if (sequence > watermark || firstBits(hash, partBits) !== part) return
+        if (taken?.has(sequence)) return
+        taken?.add(sequence)
+        list.add(hash, sequence)
+      }
       const gone: Array<Entry> = []
       for (const older of merged) {
-        gone.push(...(yield* this.#take(environment, older, list, part, partBits, watermark)))
+        gone.push(...(yield* this.#take(environment, older, part, partBits, add)))
       }
       yield* group([...bucketEntries(environment, run, list, part, partBits), ...gone])
     }
@@ -208,15 +217,14 @@ export class IdIndex {
     )
   }).bind(this)
 
-  /** Adds to `list`, the ids of one of 2^bits parts, what an older run has of it; answers what removes those buckets that are used up. */
+  /** Calls back for each id in the buckets of one of 2^bits parts of an older run; answers what removes those that are used up. */
   readonly #take = Effect.fnUntraced(function* (
     this: IdIndex,
     environment: string,
     older: IdRun,
-    list: IdList,
     part: number,
     bits: number,
-    watermark: number,
+    add: (hash: number, sequence: number) => void,
   ): Effect.fn.Return<ReadonlyArray<Entry>, Broken> {
     const gone: Array<Entry> = []
     // Buckets of a part, or parts of a bucket.
@@ -231,9 +239,7 @@ export class IdIndex {
       Effect.fnUntraced(function* (entries) {
         for (const [key, value] of entries) {
           const ids = yield* decodeValue(value, { table, key })
-          eachId(ids, (hash, sequence) => {
-            if (sequence <= watermark && firstBits(hash, bits) === part) list.add(hash, sequence)
-          })
+          eachId(ids, add)
           if (isUsedUp) gone.push({ table, key, value: null })
         }
       }),
