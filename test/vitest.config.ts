@@ -3,8 +3,8 @@ import { defineConfig } from "vitest/config"
 
 export default defineConfig({
   test: {
-    // Many tests wait for other processes, and by default one core would be left alone.
-    maxWorkers: "100%",
+    // Many tests wait for other processes: half as many workers again as cores keep these busy.
+    maxWorkers: "150%",
     // Effect and the program are loaded once, not for every file.
     isolate: false,
     // Processes and threads that tests start keep their compiled code, where the program itself does.
