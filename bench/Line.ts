@@ -10,7 +10,7 @@ export interface BenchLine {
   readonly goal?: string
   /** The same of other programs, in the same unit. */
   readonly others?: ReadonlyArray<{ readonly name: string; readonly value: number }>
-  /** The values of all rounds, of which `value` is the median. */
+  /** The values of all rounds; `value` is their median. */
   readonly rounds?: ReadonlyArray<number>
   /** Pairs of an upper bound and the number of replies, for each program. */
   readonly histograms?: Readonly<Record<string, Histogram>>

@@ -126,7 +126,7 @@ export const closedLines = (
 const failedPercent = ({ accepted, offered }: OpenLoadReport): number =>
   (1 - accepted / offered) * 100
 
-/** Latencies from the moment at which an event was due, and the events that failed, of which some were never sent. */
+/** Latencies, counted from the time at which each event was due, and the share of events that failed or were never sent. */
 export const openLines = (
   bench: string,
   perSecond: number,

@@ -107,7 +107,7 @@ const notFound = laurelError(
   "No page has this address, or you have no access to it. Choose a page from the dashboard.",
 )
 const day = 86_400
-/** The pages of an environment that a role may see, by what follows its path. */
+/** Paths of the pages that a role may see, relative to the environment's path. */
 const placePagesFor = (role: Role): ReadonlySet<string> =>
   new Set(
     routes.flatMap((route) =>

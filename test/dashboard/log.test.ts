@@ -190,7 +190,7 @@ describe("A disk that is full", () => {
     expect((await owner.post("/dashboard/shop/sandbox/keys", wish)).status).toBe(303)
   })
 
-  it("or fails after the form was done is told", async () => {
+  it("that fails after the action is reported, in the reply and in the log", async () => {
     const before = (await run(server.keys.list)).length
     // The first call is that of the check before; the second is the write.
     server.auditDisk.failCall(2, "EIO")

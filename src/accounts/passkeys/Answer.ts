@@ -1,4 +1,4 @@
-/** The browser's answer about a passkey: the JSON of a `PublicKeyCredential`, of which only known fields are read. */
+/** The browser's answer about a passkey: the JSON of a `PublicKeyCredential`. Unknown members are ignored. */
 import { Option, Schema } from "effect"
 
 const shared = { clientDataJSON: Schema.String }

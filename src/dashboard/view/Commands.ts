@@ -66,7 +66,7 @@ export const commandBox = (command: Command): Html =>
   html`<h3>${command.label}</h3>
 ${copyable(command)}`
 
-/** Commands of which one is open at a time, at first the first. */
+/** Commands as an accordion: one is open at a time, initially the first. */
 export const commandTabs = (commands: ReadonlyArray<Command>): ReadonlyArray<Html> =>
   commands.map(
     (command, index) =>

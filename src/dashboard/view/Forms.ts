@@ -198,7 +198,7 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</di
 export const idempotencyField = (): Html =>
   html`<input type="hidden" name="idempotencyKey" value="${randomUUID()}">`
 
-/** Check boxes of one name, of which several may be chosen; the faults below `name` are shown here, too. */
+/** A group of check boxes with one name; also shows the faults of members below `name`. */
 export const choiceField = (
   field: Pick<Field, "faults" | "label" | "name"> & {
     readonly chosen: ReadonlyArray<string>

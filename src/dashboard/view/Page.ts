@@ -34,7 +34,7 @@ const link = (frame: Frame, address: string, label: string): Html => {
   return html`<li><a href="${address}"${mark}>${label}</a></li>`
 }
 
-/** The pages of an environment, by what follows its path. */
+/** Pages of an environment in the side column: path relative to the environment's, and label. */
 const placePages: ReadonlyArray<readonly [path: string, label: string]> = [
   ["", "Overview"],
   ["/live", "Live"],

@@ -18,7 +18,7 @@ export const bytes = (value: number): string => {
   return `${rough(value / 1_024 ** power)} ${units[power]}`
 }
 
-/** 3 min; the largest unit of which there are two at least. */
+/** A duration in the largest unit that gives at least 2, rounded down: `3 min`. */
 export const duration = (ms: number): string => {
   const units = [
     ["days", 86_400_000],

@@ -306,7 +306,7 @@ describe("Trouble with the disk", () => {
   )
 
   it.effect(
-    "a flush that failed after the action is told, and the entry is in the server's log",
+    "a flush that fails after the action is reported, and the entry is in the server's log",
     () =>
       Effect.gen(function* () {
         const disk = new SimulatedDisk()

@@ -12,7 +12,7 @@ import { busy, found, running } from "../../engine/archive/fixture.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 
 describe("The state of a server", () => {
-  it.live("has sizes and archives; one archive is made at a time, and a failure is told", () =>
+  it.live("has sizes and archives; one archive is made at a time, and a failure is reported", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
       const host = yield* makeWorkerHost({ background: false })

@@ -47,7 +47,7 @@ export const backfillSection = (
     const address = `${visit.base}${path}/${badge.id}`
     const isOver = backfill === undefined || backfill.status === "finished"
     return html`<section id="backfill" aria-labelledby="backfill-title"><h2 id="backfill-title">Backfill</h2>
-${backfill === undefined ? html`<p>A backfill awards the badge to users who qualify by what they did before.</p>` : progress(address, backfill)}
+${backfill === undefined ? html`<p>A backfill awards the badge to users who qualify already.</p>` : progress(address, backfill)}
 ${
   mayStart &&
   isOver &&
