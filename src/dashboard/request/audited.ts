@@ -4,6 +4,7 @@ import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
 import { logged } from "../../accounts/audit/logged.ts"
 import { RequestOrigin } from "../../accounts/audit/RequestOrigin.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
+import { percentDecode } from "../../http/request/RequestParts.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
 import type { AuditNote, Reply } from "../view/Replies.ts"
 import type { PlaceVisit, Route, Visit } from "./Route.ts"
@@ -56,12 +57,6 @@ const unlimited = (log: AuditLog): AuditLog => ({ ...log, admit: () => log.admit
 
 /** The ids in the path, but for the project and its environment. */
 const subjectOf = ({ environment, project, ...others }: Visit["params"]): string =>
-  Object.values(others).map(decoded).join(" ")
-
-const decoded = (part: string): string => {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
-}
+  Object.values(others)
+    .map((part) => percentDecode(part) ?? part)
+    .join(" ")

@@ -1,4 +1,5 @@
 /** Addresses of users, whose ids may hold any text. */
+import { percentDecode } from "../../http/request/RequestParts.ts"
 import { isolated } from "./Foreign.ts"
 import { type Html, html } from "./Html.ts"
 
@@ -12,11 +13,7 @@ export const userPath = (base: string, userId: string): string =>
 /** The user id of a segment made by `userPath`; `undefined` for one that is not percent-encoded UTF-8. */
 export const userIdOf = (segment: string): string | undefined => {
   if (dotted.test(segment)) return segment.replace(/^~/, "")
-  try {
-    return decodeURIComponent(segment)
-  } catch {
-    return undefined
-  }
+  return percentDecode(segment)
 }
 
 const dotted = /^~*\.\.?$/

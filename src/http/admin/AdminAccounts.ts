@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { type AccountAdmin, LinkRequest } from "../../accounts/AccountAdmin.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import type { Exchange } from "../request/Exchange.ts"
+import { percentDecode } from "../request/RequestParts.ts"
 import { type Answer, jsonBody, notFound } from "./AdminParts.ts"
 
 const linkRequest = jsonBody<LinkRequest>(LinkRequest)
@@ -26,18 +27,10 @@ export const accountRoute = (
         body,
       }))
   }
-  const email = request.method === "DELETE" && name !== undefined ? decodedName(name) : undefined
+  const email = request.method === "DELETE" && name !== undefined ? percentDecode(name) : undefined
   return email === undefined
     ? Effect.fail(notFound)
     : Effect.as(accounts.remove(email), { status: 204 })
-}
-
-const decodedName = (text: string): string | undefined => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return undefined
-  }
 }
 
 const noDashboard = laurelError("not_found", "The server runs with LAUREL_DASHBOARD=off.")

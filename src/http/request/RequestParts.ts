@@ -19,7 +19,8 @@ const fault = (pointer: string, code: FaultCode, detail: string): Fault => ({
   detail,
 })
 
-const percentDecode = (text: string): string | undefined => {
+/** The text of a percent-encoded one; `undefined` unless it is UTF-8. */
+export const percentDecode = (text: string): string | undefined => {
   if (!text.includes("%")) return text
   try {
     return decodeURIComponent(text)
