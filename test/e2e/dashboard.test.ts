@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { exitCodes } from "../../src/cli/output/ExitCode.ts"
 import { Browser, password } from "../dashboard/fixture.ts"
+import { ownerAccount, setUpOwner } from "./owner.ts"
 import { everyByteOf, patience, run, Server, temporaryFolder } from "./program.ts"
 
 describe("The dashboard", () => {
@@ -51,10 +52,8 @@ describe("The dashboard", () => {
   it("knows no session after a restore, and its accounts still", patience, async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
-    const token = (await readFile(join(folder, "setup-link"), "utf8")).trim().split("#")[1]!
-    const browser = new Browser(server.url)
-    const account = { email: "ada@example.com", name: "Ada", password }
-    await browser.post("/dashboard/setup", { ...account, token })
+    const browser = await setUpOwner(server, folder)
+    const account = ownerAccount
     expect((await browser.get("/dashboard/account")).status).toBe(200)
     const made = await run(["snapshots", "create", "--json"], folder)
     expect(made.code).toBe(0)

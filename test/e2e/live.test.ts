@@ -1,9 +1,6 @@
-/** The page Live in a real browser while the real server is killed. */
-import { readFile } from "node:fs/promises"
-import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { useTabs } from "../dashboard/browser/tabs.ts"
-import { Browser, password } from "../dashboard/fixture.ts"
+import { setUpOwner } from "./owner.ts"
 import { patience, Server, temporaryFolder } from "./program.ts"
 
 const tabs = useTabs()
@@ -14,10 +11,7 @@ describe("While Live is open and the server is killed and restarted", patience, 
     const folder = await temporaryFolder()
     const first = await Server.start(folder)
     const { port } = new URL(first.url)
-    const token = (await readFile(join(folder, "setup-link"), "utf8")).trim().split("#")[1]!
-    const ada = new Browser(first.url)
-    const account = { email: "ada@example.com", name: "Ada", password }
-    expect((await ada.post("/dashboard/setup", { ...account, token })).status).toBe(303)
+    const ada = await setUpOwner(first, folder)
     const key = await first.firstKey()
 
     const options = { cookiesOf: ada, connectionsFail: true, statuses: [503] }

@@ -1,10 +1,8 @@
-/** Coming back in a real browser: after a restart, and after the password is lost. */
-import { readFile } from "node:fs/promises"
-import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { localhostOf } from "../dashboard/browser/localhost.ts"
 import { useTabs } from "../dashboard/browser/tabs.ts"
-import { Browser, password } from "../dashboard/fixture.ts"
+import { password } from "../dashboard/fixture.ts"
+import { setUpOwner } from "./owner.ts"
 import { patience, run, Server, temporaryFolder } from "./program.ts"
 
 const tabs = useTabs()
@@ -14,10 +12,7 @@ describe("An owner", patience, () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)
     const { port } = new URL(first.url)
-    const token = (await readFile(join(folder, "setup-link"), "utf8")).trim().split("#")[1]!
-    const ada = new Browser(first.url)
-    const account = { email: "ada@example.com", name: "Ada", password }
-    await ada.post("/dashboard/setup", { ...account, token })
+    const ada = await setUpOwner(first, folder)
     const page = await tabs.open({
       url: first.url,
       cookiesOf: ada,

@@ -1,23 +1,16 @@
 /** The page of operations of the real process. */
-import { readdir, readFile } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { Browser, password } from "../dashboard/fixture.ts"
 import { until } from "../http/webhooks.ts"
+import { setUpOwner } from "./owner.ts"
 import { patience, Server, temporaryFolder } from "./program.ts"
 
 describe("The page of operations", () => {
   it("has the sizes of the data directory, and makes an archive", patience, async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
-    const token = (await readFile(join(folder, "setup-link"), "utf8")).trim().split("#")[1]!
-    const browser = new Browser(server.url)
-    await browser.post("/dashboard/setup", {
-      email: "ada@example.com",
-      name: "Ada",
-      password,
-      token,
-    })
+    const browser = await setUpOwner(server, folder)
     const read = async () => (await browser.get("/dashboard/operations")).text
     const before = await read()
     for (const name of ["Journal", "Database", "Free for data", "Free for archives"]) {
