@@ -1,4 +1,7 @@
 /** Forms as a browser finds them in a page: fields with their values, and the faults beside them. */
+import { expect } from "vitest"
+import type { Reply } from "../fixture.ts"
+
 const unescaped = (text: string): string =>
   text
     .replaceAll("&lt;", "<")
@@ -53,4 +56,19 @@ export const cellsOf = (page: string, label: string): ReadonlyArray<string> => {
 export const unplacedIn = (page: string): ReadonlyArray<string> => {
   const alert = /<div class="alert" role="alert">(.*?)<\/div>/s.exec(page)?.[1] ?? ""
   return [...alert.matchAll(/<li>([^<]*)<\/li>/g)].map(([, text]) => unescaped(text!))
+}
+
+/** Expects a form to be refused for `bad` in the field `name`: marked there, and nowhere else. */
+export const expectMarked = (
+  { status, text }: Pick<Reply, "status" | "text">,
+  name: string,
+  bad: unknown,
+): void => {
+  expect({ name, bad, status, marked: markedIn(text) }).toEqual({
+    name,
+    bad,
+    status: 400,
+    marked: [name],
+  })
+  expect(unplacedIn(text)).toEqual([])
 }

@@ -4,7 +4,7 @@ import { limits } from "../../../../src/Limits.ts"
 import { SchemaValues } from "../../../http/fuzz/SchemaValues.ts"
 import { randomOf } from "../../../http/random.ts"
 import { base, type Json, startWorld, type World } from "../definitions/world.ts"
-import { cellsOf, type Fields, fieldsOf, markedIn, unplacedIn } from "../pageForm.ts"
+import { cellsOf, expectMarked, type Fields, fieldsOf } from "../pageForm.ts"
 
 let world: World
 beforeAll(async () => {
@@ -103,15 +103,8 @@ describe("The form of the settings", () => {
     for (const [name, bad, more] of wrong) {
       const sent = { ...fields, ...more, [name]: bad }
       for (const reply of [await world.owner.post(settings, sent), await draft(sent, "preview")]) {
-        const { status, text } = reply
-        expect({ name, bad, status, marked: markedIn(text) }).toEqual({
-          name,
-          bad,
-          status: 400,
-          marked: [name],
-        })
-        expect(unplacedIn(text)).toEqual([])
-        expect(fieldsOf(text, settings)[name]).toBe(bad)
+        expectMarked(reply, name, bad)
+        expect(fieldsOf(reply.text, settings)[name]).toBe(bad)
       }
     }
     expect(await read()).toMatchObject({ timezone: "UTC", levelCurve: start.levelCurve })
