@@ -119,9 +119,14 @@ export class Answers {
     })
   }
 
-  /** The record is durable. */
-  committed({ actor, envelope, record }: CommitEntry): void {
+  /**
+   * The record is durable. The entry lets go of its caller: an entry in V8's old generation, dead but not yet collected,
+   * would keep the whole request alive through every scavenge, and that request the next ones.
+   */
+  committed(entry: CommitEntry): void {
+    const { actor, envelope, record } = entry
     if (envelope === undefined) return
+    entry.envelope = undefined
     this.#settle(actor)
     if (record.kept?.error === undefined) envelope.answered(record, false)
     else envelope.refused(record.kept.error)
