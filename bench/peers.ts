@@ -17,7 +17,7 @@ import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { controls } from "./children.ts"
 import { checkTotal } from "./laurel.ts"
-import { familyOf, hasProc } from "./load/processorTime.ts"
+import { signalFamily } from "./load/family.ts"
 import type { Subject } from "./subjects.ts"
 
 const isRoot = process.getuid?.() === 0
@@ -173,9 +173,7 @@ const startServer = async (
   const [answer] = await Promise.race([once(child, "message"), failed])
   const server = controls(child)
   // PostgreSQL's processes stop and continue one by one.
-  const signal = (name: NodeJS.Signals) => {
-    for (const pid of hasProc ? familyOf(database.process.pid!) : []) process.kill(pid, name)
-  }
+  const signal = (name: NodeJS.Signals) => signalFamily(database.process.pid!, name)
   return {
     name,
     answer,

@@ -1,7 +1,7 @@
 /** Single events over HTTP, each durable before its reply, beside a server that only parses and answers, and the peers. */
 import { randomEvent } from "./events.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
-import { pinToOneCore } from "./load/processorTime.ts"
+import { pinToOneCore } from "./load/family.ts"
 import type { Choice } from "./load/wrk.ts"
 import { closedLoopConnections } from "./loads.ts"
 import type { BenchOptions } from "./options.ts"
