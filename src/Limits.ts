@@ -344,4 +344,6 @@ export const limits = {
   otlpShutdownMs: 2_000,
   /** Interval of samples of the event loop's delay. */
   eventLoopSampleMs: 20,
+  /** Turns of the event loop that are counted by their cause. */
+  longTurnMs: 5,
 } as const

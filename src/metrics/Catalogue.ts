@@ -12,6 +12,8 @@ const requestSeconds = [
 const stepSeconds = [
   0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30,
 ]
+/** Buckets for a turn of the event loop of at least `longTurnMs`. */
+const longTurnSeconds = [0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 const powersOfFour = (from: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, index) => from * 4 ** index)
 
@@ -162,6 +164,11 @@ export const catalogue = {
   laurel_event_loop_delay_seconds: histogram(
     "Delay of a 20 ms timer: the time that the event loop keeps requests waiting.",
     stepSeconds,
+  ),
+  laurel_event_loop_long_turns_seconds: histogram(
+    "Turns of the event loop of 5 ms and more, without garbage collections, by `cause`: background work by name, collections as `gc_minor` and `gc_major`, and `other`.",
+    longTurnSeconds,
+    "cause",
   ),
   nodejs_gc_duration_seconds: histogram(
     "Pauses of the event loop by garbage collection, by `kind`: `minor` of new objects, `major` of all, `other`.",

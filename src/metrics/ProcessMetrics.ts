@@ -2,7 +2,8 @@
 import { constants, PerformanceObserver } from "node:perf_hooks"
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
-import type { Metrics } from "./Metrics.ts"
+import { LongTurns, observeTurns, type TurnCause, turnCauses } from "./LongTurns.ts"
+import type { Histogram, Metrics } from "./Metrics.ts"
 
 /** Observes this process until the scope closes. */
 export const observeProcess = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> => {
@@ -19,10 +20,29 @@ export const observeProcess = (metrics: Metrics): Effect.Effect<void, never, Sco
     "laurel_event_loop_busy_seconds_total",
     () => performance.eventLoopUtilization().active / 1_000,
   )
-  return Effect.andThen(observeEventLoop(metrics), observeCollections(metrics))
+  return Effect.flatMap(observeLongTurns(metrics), (turns) =>
+    Effect.andThen(observeEventLoop(metrics, turns), observeCollections(metrics, turns)),
+  )
 }
 
-const observeCollections = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> =>
+const observeLongTurns = (metrics: Metrics): Effect.Effect<LongTurns, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const histograms = turnCauses.map((cause) => [
+        cause,
+        metrics.histogram("laurel_event_loop_long_turns_seconds", { cause }),
+      ])
+      const turns = new LongTurns(Object.fromEntries(histograms) as Record<TurnCause, Histogram>)
+      observeTurns(turns)
+      return turns
+    }),
+    () => Effect.sync(() => observeTurns(undefined)),
+  )
+
+const observeCollections = (
+  metrics: Metrics,
+  turns: LongTurns,
+): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.sync(() => {
@@ -34,11 +54,14 @@ const observeCollections = (metrics: Metrics): Effect.Effect<void, never, Scope.
         ])
         const observer = new PerformanceObserver((list) => {
           for (const entry of list.getEntries()) {
-            const { detail, duration } = entry as typeof entry & {
+            const { detail, duration, startTime } = entry as typeof entry & {
               readonly detail: { readonly kind: number }
             }
             const histogram = byKind.get(detail.kind) ?? other
             histogram.observe(duration / 1_000)
+            // Steps of a major collection have kinds of their own.
+            const isMinor = detail.kind === constants.NODE_PERFORMANCE_GC_MINOR
+            turns.collection(isMinor ? "gc_minor" : "gc_major", startTime, startTime + duration)
           }
         })
         observer.observe({ entryTypes: ["gc"] })
@@ -48,7 +71,10 @@ const observeCollections = (metrics: Metrics): Effect.Effect<void, never, Scope.
     ),
   )
 
-const observeEventLoop = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> =>
+const observeEventLoop = (
+  metrics: Metrics,
+  turns: LongTurns,
+): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.sync(() => {
@@ -57,6 +83,8 @@ const observeEventLoop = (metrics: Metrics): Effect.Effect<void, never, Scope.Sc
         const timer = setInterval(() => {
           const now = performance.now()
           delay.observe(Math.max(0, now - due) / 1_000)
+          turns.turn("other", due, now)
+          turns.tick(now)
           due = now + limits.eventLoopSampleMs
         }, limits.eventLoopSampleMs)
         return timer.unref()

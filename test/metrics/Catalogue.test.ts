@@ -7,6 +7,7 @@ import { Collector } from "../../src/cli/process/Collector.ts"
 import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
 import { DatabaseMetrics } from "../../src/engine/archive/DatabaseWatch.ts"
 import { catalogue, type MetricKind } from "../../src/metrics/Catalogue.ts"
+import { turnCauses } from "../../src/metrics/LongTurns.ts"
 import { observeProcess } from "../../src/metrics/ProcessMetrics.ts"
 import { startServer } from "../http/fixture.ts"
 import { documentedMetrics } from "./documentation.ts"
@@ -56,6 +57,8 @@ describe("The catalogue of metrics", () => {
     const lines = readFileSync(join(folder, "README.md"), "utf8").split("\n")
     const table = lines.filter((line) => line.startsWith("| `"))
     expect(table).toEqual(documentedMetrics())
+    const causes = lines.flatMap((line) => /^- ((`\w+`,? ?)+): /.exec(line)?.[1] ?? [])
+    expect(causes.join(", ").match(/\w+/g)?.sort()).toEqual([...turnCauses].sort())
   })
 })
 

@@ -17,6 +17,8 @@ it("report the event loop's delay, and the memory and CPU time of the process", 
   const until = performance.now() + 120
   while (performance.now() < until);
   await expect.poll(longerThan50Ms).toBeGreaterThan(before)
+  const longTurns = "laurel_event_loop_long_turns_seconds_count"
+  await expect.poll(() => value(longTurns, { cause: "other" })).toBeGreaterThan(0)
   const collections = () => value("nodejs_gc_duration_seconds_count", { kind: "minor" })
   await expect
     .poll(() => {

@@ -11,6 +11,7 @@
 import { Effect } from "effect"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
+import { markTurn } from "../../metrics/LongTurns.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { Environment, Environments, UserActor } from "./Environments.ts"
 import { overloaded } from "./refusals.ts"
@@ -123,6 +124,7 @@ export class ActorCache {
   ) {
     while (true) {
       yield* Effect.sleep(intervalMs)
+      markTurn("sweep")
       this.sweep(limits.sweepActorsMax)
       swept()
     }

@@ -18,7 +18,7 @@ import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
 import { rangeOf } from "../../storage/Keys.ts"
 import type { Entry, Storage, StorageError } from "../../storage/Storage.ts"
-import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 import type { FrozenBoard, RankedEnvironment, Windows } from "./Boards.ts"
 import { oldestKept } from "./Retention.ts"
 import {
@@ -81,12 +81,12 @@ export class BoardWriter {
     const pages = new Pages(place, frozen, index)
     for (const [position] of stepsOf(size, limits.boardTurnRowsMax)) {
       yield* slices.add(pages.next(position))
-      yield* yieldToEventLoop
+      yield* nextTurnOf("board")
     }
     yield* slices.add(pages.end())
     for (const [from, end] of stepsOf(index.buckets, limits.boardTurnBucketsMax)) {
       yield* slices.add(index.entries(from, end))
-      yield* yieldToEventLoop
+      yield* nextTurnOf("board")
     }
     for (const gap of [...frozen.gaps]) yield* slices.add([gapEntry(place, gap)])
     const window = { ...frozen, size, buckets: index.buckets }
@@ -111,7 +111,7 @@ export class BoardWriter {
           window.gaps.add(found.position)
         }
         window.removed.delete(userId)
-        yield* yieldToEventLoop
+        yield* nextTurnOf("board")
       }
     }
   })
@@ -139,7 +139,7 @@ export class BoardWriter {
     write: Write,
   ) {
     for (const section of sections) {
-      yield* yieldToEventLoop
+      yield* nextTurnOf("board")
       const range = rangeOf(boardKey(section, place))
       yield* Stream.runForEach(
         this.#options.storage.readEntries({ table: "boards", ...range }),
@@ -189,7 +189,7 @@ class Slices {
   /** Hands transactions over, each in a turn of its own, as long as there are `least` entries. */
   readonly #drain = Effect.fnUntraced(function* (this: Slices, least: number) {
     while (this.#entries.length >= least) {
-      yield* yieldToEventLoop
+      yield* nextTurnOf("board")
       yield* this.#write(this.#entries.splice(0, limits.boardSliceEntriesMax))
     }
   })

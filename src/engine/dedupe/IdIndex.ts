@@ -30,7 +30,7 @@ import {
   valueBodyAt,
   wholeBodyEnd,
 } from "../../storage/Values.ts"
-import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 import type { BloomFilter } from "./BloomFilter.ts"
 import { firstBits, type IdList } from "./IdList.ts"
 import {
@@ -198,7 +198,7 @@ export class IdIndex {
     // After a snapshot that did not end, an id that had begun to move is in two of the runs.
     const twice = merged.some((older) => older.through > watermark)
     for (const [part, list] of ids.parts(partBits).entries()) {
-      if (part > 0) yield* yieldToEventLoop
+      if (part > 0) yield* nextTurnOf("snapshot")
       const taken = twice ? new Set<number>() : undefined
       const add = (hash: number, sequence: number) => {
         if (sequence > watermark || firstBits(hash, partBits) !== part) return

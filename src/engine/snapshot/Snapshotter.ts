@@ -17,9 +17,10 @@
  */
 import { Effect, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
+import { markTurn } from "../../metrics/LongTurns.ts"
 import type { Entry, StorageError } from "../../storage/Storage.ts"
 import { checksumOf, encodeValue } from "../../storage/Values.ts"
-import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
 import { IdList } from "../dedupe/IdList.ts"
@@ -119,7 +120,7 @@ export class Snapshotter {
     this.#one,
     // In a turn of its own: it may have been asked for in the middle of a commit.
     Effect.andThen(
-      yieldToEventLoop,
+      nextTurnOf("snapshot"),
       Effect.suspend(() => this.#take()),
     ),
   )
@@ -152,7 +153,7 @@ export class Snapshotter {
       const newIds = new Map<string, IdList>()
       for (const entry of self.#entries(parts.flat(), { offered, watermark }, newIds)) {
         slice.push(entry)
-        if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* yieldToEventLoop
+        if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurnOf("snapshot")
         if (slice.length >= sliceEntriesMax) yield* add([])
       }
       const through = { through: watermark, watermark: self.#mark.watermark }
@@ -192,6 +193,7 @@ export class Snapshotter {
 
   /** Prunes the journal before the oldest mark, and ends a segment of the greatest age. */
   #prune(): Effect.Effect<void, StorageError> {
+    markTurn("prune")
     const { journal } = this.#mark
     const old = this.#state.now() - limits.journalSegmentMs
     const closeThrough = journal.findLast(({ at }) => at <= old)?.sequence ?? 0
@@ -277,7 +279,9 @@ export class Snapshotter {
 
   /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
   #write(slice: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> {
-    return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice))
+    return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice)).pipe(
+      Effect.andThen(Effect.sync(() => markTurn("snapshot"))),
+    )
   }
 
   /** Drops from memory what the snapshot has. */

@@ -4,7 +4,7 @@ import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
-import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 import { hashText, idSeed } from "../dedupe/BloomFilter.ts"
 import type { IdIndex } from "../dedupe/IdIndex.ts"
 import { eraseKept } from "../dedupe/KeptAnswers.ts"
@@ -37,7 +37,7 @@ export const erasedEntries = (
       Effect.fnUntraced(function* ([key, value]) {
         bytes += value.length
         if (bytes > limits.historyTurnBytesMax) {
-          yield* yieldToEventLoop
+          yield* nextTurnOf("snapshot")
           bytes = 0
         }
         const group: Array<Entry> = []

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 
 interface OfSubject {
   readonly subject: Subject
@@ -36,7 +36,7 @@ export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
       else low = middle + 1
     }
     divided[low]!.push(item)
-    if ((index + 1) % limits.snapshotTurnEntriesMax === 0) yield* yieldToEventLoop
+    if ((index + 1) % limits.snapshotTurnEntriesMax === 0) yield* nextTurnOf("snapshot")
   }
   return divided
 })

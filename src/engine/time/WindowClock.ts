@@ -18,6 +18,7 @@ import type { ProjectState } from "../../domain/project/Project.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { type WindowKind, windowKinds, type Zone, zoneOf } from "../../domain/values/Calendar.ts"
 import { limits } from "../../Limits.ts"
+import { markTurn } from "../../metrics/LongTurns.ts"
 import type { Boards } from "../boards/Boards.ts"
 import type { CommitWaiter } from "../commit/GroupCommit.ts"
 import { sleepUnlessOpened } from "./sleepUnlessOpened.ts"
@@ -111,6 +112,7 @@ export class WindowClock<Environment extends WindowedEnvironment> {
       const { settings } = project.state
       const at = now()
       const closeNow = () => {
+        markTurn("rollover")
         if (project.state.settings !== settings) return resume(this.#close(environment))
         const zone = zoneOf(settings.timezone)
         const windows: Array<{ window: WindowKind; index: number; total: number }> = []

@@ -22,6 +22,7 @@
 import os from "node:os"
 import { Effect, Option, type Scope, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
+import { markTurn } from "../../metrics/LongTurns.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { DiskError } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
@@ -38,7 +39,7 @@ import {
   type Table,
   tables,
 } from "../Storage.ts"
-import { yieldToEventLoop } from "../yieldToEventLoop.ts"
+import { nextTurnOf, yieldToEventLoop } from "../yieldToEventLoop.ts"
 import {
   type CheckedDatabase,
   checkDatabase,
@@ -223,9 +224,10 @@ export class LmdbStore {
     this: LmdbStore,
     entries: ReadonlyArray<Entry>,
   ): Effect.fn.Return<Sums, Broken> {
+    markTurn("database")
     const next = new NextSums(this.#sums, this.#tables, entries)
     while (yield* attempt("read", () => next.take(limits.sumTurnEntriesMax)))
-      yield* yieldToEventLoop
+      yield* nextTurnOf("database")
     return next.sums
   }).bind(this)
 
