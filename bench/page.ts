@@ -17,6 +17,8 @@ const left = 70
 const right = 20
 const top = 16
 const bottom = 40
+/** A line of more points has no dots. */
+const dotsMax = 40
 const colours = ["#0b5fa5", "#777777", "#b3470e", "#2b7a3d", "#8a3ca8"]
 
 const escapeHtml = (text: string): string =>
@@ -24,10 +26,42 @@ const escapeHtml = (text: string): string =>
 
 /** 1, 2 or 5 times a power of ten: about five of them from 0 to `max`. */
 const ticksTo = (max: number): ReadonlyArray<number> => {
-  const rough = max / 5
+  const rough = max / 6
   const power = 10 ** Math.floor(Math.log10(rough))
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough)!
   return Array.from({ length: Math.floor(max / step + 1e-9) + 1 }, (_, n) => n * step)
+}
+
+/** A scale of numbers to 0…1, and its ticks. */
+interface Scale {
+  readonly share: (value: number) => number
+  readonly ticks: ReadonlyArray<number>
+}
+
+const linear = (high: number): Scale => {
+  const max = high > 0 ? high : 1
+  return { share: (value) => value / max, ticks: ticksTo(max) }
+}
+
+/** Powers of ten, and 2 and 5 times them where those are few. */
+const logarithmic = (low: number, high: number): Scale => {
+  const first = Math.floor(Math.log10(low))
+  const powers = Array.from({ length: Math.ceil(Math.log10(high)) - first + 1 }, (_, n) => {
+    return 10 ** (first + n)
+  })
+  const steps = powers.length > 5 ? [1] : [1, 2, 5]
+  const ticks = powers.flatMap((power) => steps.map((step) => step * power))
+  return {
+    share: (value) => Math.log(value / low) / Math.log(high / low),
+    ticks: ticks.filter((tick) => tick >= low && tick <= high),
+  }
+}
+
+/** Logarithmic where all are positive and span more than a factor of 30. */
+const scaleOf = (values: ReadonlyArray<number>): Scale => {
+  const low = Math.min(...values)
+  const high = Math.max(...values)
+  return low > 0 && high / low > 30 ? logarithmic(low / 1.1, high * 1.1) : linear(high * 1.05)
 }
 
 const groupBy = (points: ReadonlyArray<Point>, key: "chart" | "line") => {
@@ -40,27 +74,22 @@ const groupBy = (points: ReadonlyArray<Point>, key: "chart" | "line") => {
   return groups
 }
 
-/** The horizontal axis is logarithmic where it spans more than a factor of 50. */
-const chart = (title: string, points: ReadonlyArray<Point>): string => {
+const chart = (title: string, all: ReadonlyArray<Point>): string => {
+  const points = all.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y))
+  if (points.length === 0) return ""
   const xs = points.map(({ x }) => x)
-  const low = Math.min(...xs)
-  const high = Math.max(...xs)
-  const logarithmic = low > 0 && high / low > 50
-  const maxY = Math.max(...points.map(({ y }) => y)) * 1.05 || 1
-  const share = (x: number) => {
-    if (logarithmic) return Math.log(x / low) / Math.log(high / low)
-    return high === 0 ? 0 : x / high
-  }
-  const atX = (x: number) => (left + share(x) * (width - left - right)).toFixed(1)
-  const atY = (y: number) => (height - bottom - (y / maxY) * (height - top - bottom)).toFixed(1)
-  const ticksX = logarithmic ? [...new Set(xs)].toSorted((a, b) => a - b) : ticksTo(high)
+  const horizontal = / (minutes|seconds)$/.test(title) ? linear(Math.max(...xs)) : scaleOf(xs)
+  const vertical = scaleOf(points.map(({ y }) => y))
+  const atX = (x: number) => (left + horizontal.share(x) * (width - left - right)).toFixed(1)
+  const atY = (y: number) =>
+    (height - bottom - vertical.share(y) * (height - top - bottom)).toFixed(1)
   const marks = [
-    ...ticksTo(maxY).map(
+    ...vertical.ticks.map(
       (y) =>
         `<line class="grid" x1="${left}" x2="${width - right}" y1="${atY(y)}" y2="${atY(y)}"/>` +
         `<text x="${left - 8}" y="${atY(y)}" text-anchor="end" dy=".35em">${formatNumber(y)}</text>`,
     ),
-    ...ticksX.map(
+    ...horizontal.ticks.map(
       (x) =>
         `<text x="${atX(x)}" y="${height - bottom + 20}" text-anchor="middle">${formatNumber(x)}</text>`,
     ),
@@ -70,7 +99,7 @@ const chart = (title: string, points: ReadonlyArray<Point>): string => {
     const colour = colours[index % colours.length]
     const sorted = points.toSorted((a, b) => a.x - b.x)
     const path = sorted.map(({ x, y }) => `${atX(x)},${atY(y)}`).join(" ")
-    const dots = sorted.map(
+    const dots = (sorted.length > dotsMax ? [] : sorted).map(
       ({ x, y }) =>
         `<circle cx="${atX(x)}" cy="${atY(y)}" r="3.5" fill="${colour}">` +
         `<title>${escapeHtml(name)}: ${formatNumber(x)}, ${formatNumber(y)}</title></circle>`,

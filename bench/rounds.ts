@@ -17,9 +17,9 @@ export interface ClosedRound {
   readonly report: WrkReport
 }
 
-/** What one server did. */
-export interface Measured<Round> {
-  readonly subject: Subject
+/** What one server did, or another subject that has a name. */
+export interface Measured<Round, Named = Subject> {
+  readonly subject: Named
   readonly rounds: ReadonlyArray<Round>
 }
 
@@ -79,7 +79,7 @@ export const openRounds = (
 export const lineOf = <Round>(
   question: string,
   unit: string,
-  measured: ReadonlyArray<Measured<Round>>,
+  measured: ReadonlyArray<Measured<Round, { readonly name: string }>>,
   pick: (round: Round) => number,
   more: { readonly goal?: string; readonly points?: ReadonlyArray<Point> } = {},
 ): BenchLine => {
@@ -126,13 +126,31 @@ export const closedLines = (
 const failedPercent = ({ accepted, offered }: OpenLoadReport): number =>
   (1 - accepted / offered) * 100
 
+/** Pauses over time: the longest latency of each second, one round after the other. */
+const pausesOf = (
+  at: string,
+  line: string,
+  rounds: ReadonlyArray<OpenLoadReport>,
+): ReadonlyArray<Point> =>
+  rounds
+    .flatMap(({ longestMs }) => longestMs)
+    .map((y, second) => {
+      return {
+        chart: `${at}: longest latency of each second, ms, against seconds`,
+        line,
+        x: second + 1,
+        y,
+      }
+    })
+
 /** Latencies, counted from the time at which each event was due, and the share of events that failed or were never sent. */
 export const openLines = (
   bench: string,
   perSecond: number,
   measured: ReadonlyArray<Measured<OpenLoadReport>>,
 ): ReadonlyArray<BenchLine> => {
-  const at = `${bench} at ${Math.round(perSecond).toLocaleString("en-US")}/s`
+  const offered = Math.round(perSecond).toLocaleString("en-US")
+  const at = `${bench} at ${offered}/s`
   const points = measured.flatMap(({ rounds, subject: { name } }): ReadonlyArray<Point> => {
     const at = { line: name, x: perSecond }
     const of = (pick: (report: OpenLoadReport) => number) => median(rounds.map(pick))
@@ -143,6 +161,7 @@ export const openLines = (
         ...at,
         y: of(({ accepted, seconds }) => accepted / seconds),
       },
+      ...pausesOf(`${bench} at ${offered}/s`, name, rounds),
     ]
   })
   return [
