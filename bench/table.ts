@@ -1,0 +1,193 @@
+/**
+ * Renews the tables of README.md and bench/README.md from the JSON file of one run, so that all of their figures are of one
+ * commit: node bench/table.ts RESULTS.json
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { type BenchLine, formatLine, formatNumber } from "./Line.ts"
+import { formatMachine, type Machine } from "./machine.ts"
+import type { Results } from "./page.ts"
+
+interface Row {
+  /** Of the question; its groups stand in the title as $1. Each line of the run that it matches is a row. */
+  readonly question: RegExp
+  readonly title: string
+}
+
+/** Beside the same programs: a column for each. The headline first. */
+const besidePeers: ReadonlyArray<Row> = [
+  { question: /^single events: processor time/, title: "**processor time of an event**" },
+  {
+    question: /^single events, zipf: processor time/,
+    title: "processor time of an event, users by Zipf's law",
+  },
+  {
+    question: /^single events, one core: processor time/,
+    title: "processor time of an event, one core",
+  },
+  {
+    question: /^batches of ([\d,]+) with ids: processor time/,
+    title: "processor time of an event in batches of $1",
+  },
+  {
+    question: /^a user of ([\d,]+): processor time/,
+    title: "processor time of a read of one of $1 users",
+  },
+  {
+    question: /^100 members of ([\d,]+): processor time/,
+    title: "processor time of a page of 100, $1 members",
+  },
+  { question: /^single events: closed loop$/, title: "events, 64 connections" },
+  { question: /^single events, one core: closed loop$/, title: "events, 64 connections, one core" },
+  { question: /^batches of ([\d,]+) with ids: closed loop$/, title: "events in batches of $1" },
+  { question: /^single events at ([\d,]+)\/s: 99 % within$/, title: "99 % within, at $1 events/s" },
+  { question: /^loading ([\d,]+) new users: rate$/, title: "loading $1 new users" },
+  { question: /^restart with ([\d,]+) users: first/, title: "restart with $1 users" },
+  { question: /^restart after a kill: first/, title: "restart after a kill" },
+  { question: /^disk: bytes of a further event/, title: "an event at rest on disk" },
+]
+
+/** Beside one reference of their own. */
+const besideReference: ReadonlyArray<Row> = [
+  { question: /^a board of ([\d,]+): (.+)$/, title: "a leaderboard of $1: $2" },
+  {
+    question: /^(\w+)s of ([\d,]+) users, 1 % in memory: processor time/,
+    title: "processor time: $1, 1 % of $2 users in memory",
+  },
+  {
+    question: /^definitions: (1,000 rules.*)$/,
+    title: "processor time of an event among $1",
+  },
+  { question: /^3× overload: (99 % of accepted events within)$/, title: "3× overload: $1" },
+  { question: /^3× overload: (accepted events)$/, title: "3× overload: $1" },
+  {
+    question: /^1 % hostile: (99 % of .+)$/,
+    title: "beside 1 % hostile requests: $1",
+  },
+  {
+    question: /^rollover of ([\d,]+): longest turn, storing, processor/,
+    title: "the longest turn of the event loop while a board of $1 is closed",
+  },
+  { question: /^users: bytes per (warm|cold) user/, title: "memory of a $1 user" },
+  { question: /^archives: (99 % of events answered while one is made)$/, title: "archives: $1" },
+  { question: /^webhooks: (a backlog.*|as it happens.*)$/, title: "webhooks: $1" },
+  { question: /^1,000,000 pending deliveries/, title: "memory of 1,000,000 pending deliveries" },
+]
+
+const matching = (lines: ReadonlyArray<BenchLine>, rows: ReadonlyArray<Row>) =>
+  rows.flatMap(({ question, title }) =>
+    lines
+      .filter((line) => question.test(line.question))
+      .map((line) => {
+        const match = question.exec(line.question)!
+        return { line, title: title.replaceAll(/\$(\d)/g, (_, group) => match[Number(group)]!) }
+      }),
+  )
+
+/** Of a thousand and more, whole numbers; a second and more as seconds. */
+const cellOf = (value: number | undefined, unit: string): string => {
+  if (value === undefined || !Number.isFinite(value)) return "–"
+  if (unit === "ms" && value >= 1_000) return `${formatNumber(value / 1_000)} s`
+  return `${formatNumber(value)} ${unit.replace(/^µs\/.*/, "µs")}`
+}
+
+const rowOf = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
+
+const tableOf = (
+  head: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string>>,
+): ReadonlyArray<string> =>
+  rows.length === 0 ? [] : [rowOf(head), rowOf(head.map(() => "---")), ...rows.map(rowOf)]
+
+const valuesOf = ({ others = [], reference, value }: BenchLine): ReadonlyMap<string, number> =>
+  new Map([
+    ["Laurel", value],
+    ...(reference === undefined ? [] : [[reference.name, reference.value] as const]),
+    ...others.map(({ name, value }) => [name, value] as const),
+  ])
+
+/** All programs that a line names, in the order in which lines name them first. */
+const peerTable = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> => {
+  const rows = matching(lines, besidePeers)
+  const names = [...new Set(rows.flatMap(({ line }) => [...valuesOf(line).keys()]))]
+  return tableOf(
+    ["medians", ...names],
+    rows.map(({ line, title }) => {
+      const values = valuesOf(line)
+      return [title, ...names.map((name) => cellOf(values.get(name), line.unit))]
+    }),
+  )
+}
+
+const referenceTable = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> =>
+  tableOf(
+    ["question", "Laurel", "in the same run"],
+    matching(lines, besideReference).map(({ line, title }) => {
+      const beside = [...valuesOf(line)].slice(1)
+      const cells = beside.map(([name, value]) => `${cellOf(value, line.unit)}: ${name}`)
+      return [title, cellOf(line.value, line.unit), cells.join("; ") || "–"]
+    }),
+  )
+
+const captionOf = (machine: Machine): string => {
+  const { commit, cores, cpu, flushUs, memoryGiB, node } = machine
+  return (
+    `Printed by \`npm run bench\` at commit \`${commit}\` on a virtual, shared machine: ${cpu}, ${cores} cores, ${memoryGiB} GiB, ` +
+    `Node ${node.slice(1)};\na write of 4 KiB is flushed within ${formatNumber(flushUs.p50)} µs (99 %: ${formatNumber(flushUs.p99)}). ` +
+    "Load and server share the cores."
+  )
+}
+
+/** What README.md shows. */
+export const summaryOf = ({ lines, machine }: Results): string =>
+  [
+    captionOf(machine),
+    ...[peerTable(lines), referenceTable(lines)]
+      .filter((table) => table.length > 0)
+      .map((table) => table.join("\n")),
+  ].join("\n\n")
+
+/** What bench/README.md shows: every line. */
+export const listOf = ({ lines, machine }: Results): string =>
+  [`    ${formatMachine(machine)}`, "", ...lines.map((line) => `    ${formatLine(line)}`)].join(
+    "\n",
+  )
+
+const begin = "<!-- printed by bench/table.ts: begin -->"
+const end = "<!-- printed by bench/table.ts: end -->"
+
+/** The page with other text between the two marks. Throws where the page lacks one. */
+export const renewed = (page: string, text: string): string => {
+  const from = page.indexOf(begin)
+  const to = page.indexOf(end, from)
+  if (from < 0 || to < 0) throw new Error(`A page needs ${begin} and, after that, ${end}`)
+  return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`
+}
+
+/** Titles of rows for which the run has no line. */
+export const missingFrom = ({ lines }: Results): ReadonlyArray<string> =>
+  [...besidePeers, ...besideReference]
+    .filter(({ question }) => !lines.some((line) => question.test(line.question)))
+    .map(({ title }) => title.replaceAll(/\$\d/g, "…"))
+
+const main = (file: string | undefined): void => {
+  if (file === undefined) {
+    console.error("node bench/table.ts RESULTS.json")
+    process.exit(64)
+  }
+  const results: Results = JSON.parse(readFileSync(file, "utf8"))
+  for (const title of missingFrom(results)) console.error(`The run has no line for: ${title}`)
+  if (results.machine.commit.endsWith("+")) {
+    console.error(`The working tree differed from the commit: ${results.machine.commit}`)
+  }
+  const root = path.resolve(import.meta.dirname, "..")
+  for (const [name, text] of [
+    ["README.md", summaryOf(results)],
+    ["bench/README.md", listOf(results)],
+  ] as const) {
+    const page = path.join(root, name)
+    writeFileSync(page, renewed(readFileSync(page, "utf8"), text))
+  }
+}
+
+if (import.meta.main) main(process.argv[2])

@@ -1,0 +1,111 @@
+import { readFileSync } from "node:fs"
+import path from "node:path"
+import { describe, expect, it } from "vitest"
+import type { BenchLine } from "../../bench/Line.ts"
+import type { Results } from "../../bench/page.ts"
+import { listOf, missingFrom, renewed, summaryOf } from "../../bench/table.ts"
+
+const resultsOf = (...lines: ReadonlyArray<BenchLine>): Results => ({
+  startedAt: "2026-11-22T10:00:00.000Z",
+  machine: {
+    cpu: "AMD EPYC",
+    cores: 2,
+    memoryGiB: 24,
+    node: "v26.10.0",
+    flushUs: { p50: 232, p99: 666 },
+    commit: "abc1234",
+  },
+  options: {},
+  lines,
+})
+
+const beside = (question: string, unit: string, ...values: ReadonlyArray<number>): BenchLine => ({
+  question,
+  unit,
+  value: values[0]!,
+  reference: { name: "bare node:http", value: values[1]!, unit },
+  others: values.slice(2).map((value, n) => ({ name: ["PostgreSQL", "Redis"][n]!, value })),
+})
+
+describe("summaryOf", () => {
+  it("names commit, machine and disk", () => {
+    const caption = summaryOf(resultsOf())
+    for (const part of ["`abc1234`", "AMD EPYC", "2 cores", "24 GiB", "26.10.0", "232 µs"]) {
+      expect(caption).toContain(part)
+    }
+  })
+
+  it("has a column for each program, a row for each line, the headline first", () => {
+    const text = summaryOf(
+      resultsOf(
+        beside("single events at 1,000/s: 99 % within", "ms", 1_500, 2),
+        beside("single events at 5,000/s: 99 % within", "ms", 12.34, 2, 25),
+        beside("single events: processor time, all threads", "µs/event", 81.26, 15, 320, 105),
+      ),
+    )
+    expect(text.slice(text.indexOf("|"))).toBe(
+      [
+        "| medians | Laurel | bare node:http | PostgreSQL | Redis |",
+        "| --- | --- | --- | --- | --- |",
+        "| **processor time of an event** | 81.3 µs | 15 µs | 320 µs | 105 µs |",
+        "| 99 % within, at 1,000 events/s | 1.5 s | 2 ms | – | – |",
+        "| 99 % within, at 5,000 events/s | 12.3 ms | 2 ms | 25 ms | – |",
+      ].join("\n"),
+    )
+  })
+
+  it("has the others beside their own references", () => {
+    const text = summaryOf(
+      resultsOf(beside("a board of 1,000,000: rank of a user", "µs", 1.9, 5), {
+        question: "1,000,000 pending deliveries: memory beyond none",
+        unit: "MB",
+        value: 48.7,
+      }),
+    )
+    expect(text).toContain(
+      "| a leaderboard of 1,000,000: rank of a user | 1.9 µs | 5 µs: bare node:http |\n" +
+        "| memory of 1,000,000 pending deliveries | 48.7 MB | – |",
+    )
+  })
+
+  it("shows no cost where it could not be measured", () => {
+    // JSON has no NaN.
+    const line = { ...beside("single events: processor time", "µs/event", 1, 15) }
+    const read: BenchLine = JSON.parse(JSON.stringify({ ...line, value: Number.NaN }))
+    expect(summaryOf(resultsOf(read))).toContain("| **processor time of an event** | – | 15 µs |")
+  })
+})
+
+describe("listOf", () => {
+  it("has the machine and every line, indented", () => {
+    const list = listOf(resultsOf(beside("anything", "ms", 1, 2)))
+    expect(list.split("\n")).toEqual([
+      expect.stringMatching(/^ {4}AMD EPYC.*commit abc1234$/),
+      "",
+      expect.stringMatching(/^ {4}anything +1 ms +of 2 ms/),
+    ])
+  })
+})
+
+describe("missingFrom", () => {
+  it("names the rows of which the run has no line", () => {
+    const all = missingFrom(resultsOf())
+    const one = missingFrom(resultsOf(beside("single events: closed loop", "/s", 1, 2)))
+    expect(all.filter((title) => !one.includes(title))).toEqual(["events, 64 connections"])
+  })
+})
+
+describe("renewed", () => {
+  it.each(["README.md", "bench/README.md"])("replaces one block of %s", (name) => {
+    const page = readFileSync(path.resolve(import.meta.dirname, "../..", name), "utf8")
+    const once = renewed(page, "first")
+    expect(once).toMatch(/begin -->\nfirst\n<!--/)
+    expect(renewed(once, "second")).toBe(once.replace("\nfirst\n", "\nsecond\n"))
+    expect(once.split("<!--")[0]).toBe(page.split("<!--")[0])
+    expect(once.split("-->").at(-1)).toBe(page.split("-->").at(-1))
+  })
+
+  it("refuses a page without marks", () => {
+    expect(() => renewed("text", "first")).toThrow("A page needs")
+  })
+})
