@@ -334,9 +334,11 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
   if (kind < 0.93) {
     return {
       kind: "profile",
-      change: random.chance(0.7)
-        ? { timezone: random.pick(zones) }
-        : { hidden: random.chance(0.5) },
+      change: random.pick([
+        { timezone: random.pick(zones) },
+        { hidden: random.chance(0.5) },
+        { displayName: random.pick([null, "Ada", 'ü "🦊"']) },
+      ]),
     }
   }
   if (kind < 0.935) return { kind: "erasure" }

@@ -77,12 +77,17 @@ const compareBoards = Effect.fnUntraced(function* (
 ) {
   const { closed, settings } = oracle.definitions
   const shown = (rows: ReturnType<Oracle["board"]>) =>
-    rows.map(({ rank, userId, xp }) => ({ rank, userId, score: xp }))
+    rows.map(({ rank, userId, xp }) => ({
+      rank,
+      userId,
+      displayName: oracle.model.profile(userId).displayName,
+      score: xp,
+      xp: totals.get(userId) ?? 0,
+    }))
   const all = oracle.board("all_time")
+  const totals = new Map(all.map(({ userId, xp }) => [userId, xp]))
   const page = yield* engine.readBoard(sandbox, { limit: 100, offset: 0 })
-  expect(page.entries.map(({ rank, score, userId }) => ({ rank, userId, score }))).toEqual(
-    shown(all),
-  )
+  expect(page.entries).toMatchObject(shown(all))
   for (const { rank, userId } of all) expect(yield* engine.readRank(sandbox, userId)).toBe(rank)
   for (const kind of windowKinds) {
     // The open window, and one of the past.

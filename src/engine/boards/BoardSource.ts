@@ -13,6 +13,8 @@ export interface BoardRow {
   readonly first: number
   readonly userId: string
   readonly score: number
+  /** The user's member number where the board has it at hand: a lookup by id costs a microsecond. */
+  readonly member?: number
 }
 
 export interface BoardSource {
@@ -23,14 +25,17 @@ export interface BoardSource {
   readonly rows: (position: number, end: number) => Effect.Effect<ReadonlyArray<BoardRow>, Broken>
   /** The row of a user who is listed. */
   readonly find: (userId: string) => Effect.Effect<BoardRow | undefined, Broken>
+  /** The rank here of each user in `rows`, which may be those of another board; null where not listed. */
+  readonly ranks: (
+    rows: ReadonlyArray<BoardRow>,
+  ) => Effect.Effect<ReadonlyArray<number | null>, Broken>
 }
 
 /** How many are listed. */
 export const totalOf = ({ gaps, size }: BoardSource): number => size - gaps.size
 
-/** Ranks are competition ranks: 1, 1, 3. */
-export const rankOf = ({ gaps }: BoardSource, { first }: BoardRow): number =>
-  1 + first - gaps.before(first)
+/** The rank of a row whose score stands first at `first`. Ranks are competition ranks: 1, 1, 3. */
+export const rankAt = (gaps: Gaps, first: number): number => 1 + first - gaps.before(first)
 
 /** Up to `limit` rows after the first `offset`. */
 export const pageOf = (
@@ -52,10 +57,28 @@ export const offsetAround = (source: BoardSource, row: BoardRow, limit: number):
   return Math.max(0, Math.min(start, totalOf(source) - limit))
 }
 
-/** A board in memory; with gaps, it must not change any more. */
+/** `ranks` of a board that can but find one user after the other. */
+export const ranksByFind =
+  (gaps: Gaps, find: BoardSource["find"]): BoardSource["ranks"] =>
+  (rows) =>
+    Effect.forEach(rows, ({ userId }) =>
+      Effect.map(find(userId), (row) => (row === undefined ? null : rankAt(gaps, row.first))),
+    )
+
+/** A board in memory; with gaps, it must not change any more. Boards of one environment share member numbers. */
 export const boardInMemory = (board: Leaderboard, gaps: Gaps): BoardSource => ({
   size: board.total,
   gaps,
+  ranks: (rows) =>
+    Effect.sync(() =>
+      rows.map(({ member, userId }) => {
+        const known = member ?? board.members.find(userId)
+        const score = known === undefined ? 0 : board.score(known)
+        if (score === 0) return null
+        if (gaps.size > 0 && gaps.has(board.positionOf(known!)!)) return null
+        return rankAt(gaps, board.rankOfScore(score) - 1)
+      }),
+    ),
   rows: (position, end) =>
     Effect.sync(() => {
       const rows: Array<BoardRow> = []
@@ -63,7 +86,7 @@ export const boardInMemory = (board: Leaderboard, gaps: Gaps): BoardSource => ({
       board.visit(position, end - position, (member, score, rank) => {
         if (!gaps.has(next)) {
           const userId = board.members.idOf(member)
-          rows.push({ position: next, first: rank - 1, userId, score })
+          rows.push({ position: next, first: rank - 1, userId, score, member })
         }
         next++
       })
@@ -72,9 +95,10 @@ export const boardInMemory = (board: Leaderboard, gaps: Gaps): BoardSource => ({
   find: (userId) =>
     Effect.sync(() => {
       const member = board.members.find(userId)
-      const position = member === undefined ? undefined : board.positionOf(member)
+      if (member === undefined) return undefined
+      const position = board.positionOf(member)
       if (position === undefined || gaps.has(position)) return undefined
-      const score = board.score(member!)
-      return { position, first: board.rankOfScore(score) - 1, userId, score }
+      const score = board.score(member)
+      return { position, first: board.rankOfScore(score) - 1, userId, score, member }
     }),
 })

@@ -16,6 +16,7 @@
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
+import { MemberNames } from "../../domain/board/MemberNames.ts"
 import { Members } from "../../domain/board/Members.ts"
 import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
@@ -132,6 +133,8 @@ export class Windows {
 
 export class Boards {
   readonly members = new Members()
+  /** The display names of users, listed or not. */
+  readonly names = new MemberNames()
   allTime = new Leaderboard(this.members)
   readonly windows: Readonly<Record<WindowKind, Windows>> = {
     daily: new Windows(this.members),
@@ -143,6 +146,7 @@ export class Boards {
   follow(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
     const { cause, sequence } = record
     if (cause.kind === "profile") {
+      if (cause.change.displayName !== undefined) this.#name(actor, user)
       if (cause.change.hidden === true) this.hide(user.id, sequence)
       if (cause.change.hidden === false) this.#show(user)
       return
@@ -154,6 +158,12 @@ export class Boards {
     if (daily.sequence === sequence) this.#credit("daily", daily, actor.member)
     if (weekly.sequence === sequence) this.#credit("weekly", weekly, actor.member)
     if (monthly.sequence === sequence) this.#credit("monthly", monthly, actor.member)
+  }
+
+  #name(actor: { member: number | undefined }, { id, profile }: UserState): void {
+    if (profile.displayName !== null) actor.member ??= this.members.admit(id)
+    const member = actor.member ?? this.members.find(id)
+    if (member !== undefined) this.names.set(member, profile.displayName)
   }
 
   #credit(
@@ -188,9 +198,12 @@ export class Boards {
     if (member !== undefined) this.allTime.remove(member)
   }
 
-  /** `hide`, and nothing is left of the user: the member number is given back. */
+  /** `hide`, and nothing is left of the user: name and member number are gone too. */
   forget(userId: string, sequence: number): void {
     this.hide(userId, sequence)
+    const member = this.members.find(userId)
+    if (member === undefined) return
+    this.names.set(member, null)
     this.members.release(userId)
   }
 

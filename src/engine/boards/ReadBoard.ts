@@ -1,6 +1,7 @@
 /**
  * Reads leaderboards: finds the board of a window, live, frozen or stored, and adds to its rows the users' xp, names and
- * ranks in the window before.
+ * ranks in the window before. All but stored boards are in memory, also of users who are not: the xp of a listed
+ * user is the score on the board of all time, and names stand in `Boards`. So a page reads no user.
  */
 import { Effect } from "effect"
 import { Gaps } from "../../domain/board/Gaps.ts"
@@ -22,7 +23,7 @@ import {
   boardInMemory,
   offsetAround,
   pageOf,
-  rankOf,
+  rankAt,
   totalOf,
 } from "./BoardSource.ts"
 import type { RankedEnvironment } from "./Boards.ts"
@@ -110,42 +111,47 @@ export class BoardReader {
       let { offset } = query
       let me: BoardRow | undefined
       if (around !== undefined) {
-        if ((yield* self.#options.readUser(environment.id, around)) === undefined) {
+        me = yield* self.#safely(board.find(around))
+        // Everybody who is listed is there.
+        if (me === undefined && (yield* self.#isUnknown(environment, around))) {
           return yield* Effect.fail(userNotFound)
         }
-        me = yield* self.#safely(board.find(around))
         offset = me === undefined ? 0 : offsetAround(board, me, limit)
       }
       const rows = yield* self.#safely(pageOf(board, offset, limit))
-      const entries: Array<BoardEntry> = []
-      for (const row of rows) entries.push(yield* self.#entry(environment, found, row))
+      const entries = yield* self.#entries(environment, found, rows)
       const page = { startsAt, endsAt, entries, total: totalOf(board), offset }
       if (around === undefined) return page
       if (me === undefined) return { ...page, me: null }
       const shown = entries.find(({ userId }) => userId === around)
-      return { ...page, me: shown ?? (yield* self.#entry(environment, found, me)) }
+      return { ...page, me: shown ?? (yield* self.#entries(environment, found, [me]))[0]! }
     })
   }
 
-  #entry(
+  #isUnknown(
     environment: RankedEnvironment,
+    userId: string,
+  ): Effect.Effect<boolean, LaurelError<"storage_unavailable">> {
+    return Effect.map(this.#options.readUser(environment.id, userId), (user) => user === undefined)
+  }
+
+  #entries(
+    { boards }: RankedEnvironment,
     { before, board }: Found,
-    row: BoardRow,
-  ): Effect.Effect<BoardEntry, LaurelError<"storage_unavailable">> {
-    const { score, userId } = row
-    return Effect.map(
-      Effect.all([
-        this.#options.readUser(environment.id, userId),
-        before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.find(userId)),
-      ]),
-      ([user, rowBefore]) => ({
-        rank: rankOf(board, row),
+    rows: ReadonlyArray<BoardRow>,
+  ): Effect.Effect<ReadonlyArray<BoardEntry>, LaurelError<"storage_unavailable">> {
+    const { allTime, members, names } = boards
+    const ranksBefore =
+      before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.ranks(rows))
+    return Effect.map(ranksBefore, (ranks) =>
+      rows.map(({ first, score, userId, member = members.find(userId) }, index) => ({
+        rank: rankAt(board.gaps, first),
         userId,
-        displayName: user?.profile.displayName ?? null,
+        displayName: member === undefined ? null : names.get(member),
         score,
-        xp: user?.xp ?? 0,
-        previousRank: rowBefore === undefined ? null : rankOf(before, rowBefore),
-      }),
+        xp: member === undefined ? 0 : allTime.score(member),
+        previousRank: ranks?.[index] ?? null,
+      })),
     )
   }
 

@@ -20,7 +20,7 @@ import type { WindowKind } from "../../domain/values/Calendar.ts"
 import { asBuffer, compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Range, Storage, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
-import type { BoardRow, BoardSource } from "./BoardSource.ts"
+import { type BoardRow, type BoardSource, ranksByFind } from "./BoardSource.ts"
 
 type Store = Storage["Service"]
 
@@ -199,9 +199,17 @@ export const openStoredBoard = Effect.fnUntraced(function* (
     const found = yield* findRow(storage, place, window, userId)
     if (found !== undefined) gaps.add(found.row.position)
   }
+  const find: BoardSource["find"] = (userId) =>
+    Effect.map(findRow(storage, place, window, userId), (found) => {
+      if (found === undefined || gaps.has(found.row.position)) return undefined
+      const { first, position, score } = found.row
+      return { position, first, score, userId }
+    })
   const source: BoardSource = {
     size: window.size,
     gaps,
+    find,
+    ranks: ranksByFind(gaps, find),
     rows: Effect.fnUntraced(function* (position, end) {
       const [begin] = yield* readRange(storage, {
         from: boardKey("r", place),
@@ -221,12 +229,6 @@ export const openStoredBoard = Effect.fnUntraced(function* (
       }
       return rows
     }),
-    find: (userId) =>
-      Effect.map(findRow(storage, place, window, userId), (found) => {
-        if (found === undefined || gaps.has(found.row.position)) return undefined
-        const { first, position, score } = found.row
-        return { position, first, score, userId }
-      }),
   }
   return source
 })

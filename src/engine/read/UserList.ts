@@ -13,11 +13,11 @@ import { compareCodePoints } from "../../domain/values/Ids.ts"
 import { limits } from "../../Limits.ts"
 import { asBuffer, compositeKey, lastTextEnd, lastTextStart, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { decodeValue, isWhole, type Place, wholeBody } from "../../storage/Values.ts"
+import { decodeValue, isWhole, type Place } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { Environment } from "../actor/Environments.ts"
 import { readColdUser } from "../actor/readColdUser.ts"
-import { decodeUser } from "../records/UserCodec.ts"
+import { StoredNames } from "../records/UserCodec.ts"
 import { sortInTurns } from "./sortInTurns.ts"
 
 export interface UserListQuery {
@@ -142,7 +142,9 @@ class Reading {
 
   #isSought(userId: string, user: UserState | Buffer, search: string): boolean {
     if (userId.toLowerCase().includes(search)) return true
-    const name = Buffer.isBuffer(user) ? storedName(user) : user.profile.displayName
+    const name = Buffer.isBuffer(user)
+      ? new StoredNames(user).next(user.length)
+      : user.profile.displayName
     return name?.toLowerCase().includes(search) === true
   }
 
@@ -164,9 +166,3 @@ function* distinct(sorted: ReadonlyArray<string>): Generator<string, undefined> 
 
 /** How many are looked at between looks at the clock. */
 const clockEvery = 64
-
-const named = Buffer.from('"displayName":"')
-
-/** The display name in a stored value, without decoding those that have none. */
-const storedName = (value: Buffer): string | null =>
-  value.includes(named) ? decodeUser(wholeBody(value)).profile.displayName : null

@@ -65,9 +65,9 @@ const maps = ["badges", "badgeCounts", "badgeRecounts", "quests", "streaks", "ru
 /** The members that are not at the head, without empty ones. */
 const restOf = (user: UserState): object => {
   const { createdAt, id, points, profile, questsCompleted, updatedAt } = user
-  const { hidden: _, ...shown } = profile
+  const { attributes, displayName, timezone } = profile
   const rest: Record<string, unknown> = { id, points, questsCompleted, createdAt, updatedAt }
-  if (profile !== emptyProfile) rest.profile = shown
+  if (profile !== emptyProfile) rest.profile = { displayName, timezone, attributes }
   for (const name of maps) if (user[name].size > 0) rest[name] = [...user[name]]
   return rest
 }
@@ -110,6 +110,44 @@ export const visitWindows = (
     next += windowBytes
   }
   return next
+}
+
+/** Begins the profile of a user with a display name, and stands nowhere else in a value. */
+const nameMark = Buffer.from('"profile":{"displayName":"')
+const quote = 0x22
+const backslash = 0x5c
+
+/** Reads the display names in values that stand one behind the other, by one search, without parsing the values. */
+export class StoredNames {
+  readonly #values: Buffer
+  /** Where the next mark is; -1: there is none. */
+  #next: number
+
+  constructor(values: Buffer) {
+    this.#values = values
+    this.#next = values.indexOf(nameMark)
+  }
+
+  /** The name in the next value, which ends at `end`; null: it has none. */
+  next(end: number): string | null {
+    if (this.#next < 0 || this.#next >= end) return null
+    const start = this.#next + nameMark.length
+    this.#next = this.#values.indexOf(nameMark, end)
+    return this.#textAt(start)
+  }
+
+  #textAt(start: number): string {
+    const values = this.#values
+    let escapes = false
+    let end = start
+    for (; values[end] !== quote; end++) {
+      if (values[end] !== backslash) continue
+      escapes = true
+      end++
+    }
+    const text = values.toString("utf8", start, end)
+    return escapes ? JSON.parse(`"${text}"`) : text
+  }
 }
 
 export const decodeUser = (value: Uint8Array): UserState => {

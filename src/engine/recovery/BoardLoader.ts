@@ -1,7 +1,7 @@
 /**
  * Builds the boards of an environment at start, from the numbers at the heads of its users' values: the one
  * of all time, and those of all windows that are not stored yet, also when they are long over. Puts users on
- * the agenda on the way. Nothing is allocated for a user but numbers in typed arrays.
+ * the agenda on the way. Nothing is allocated for a user but numbers in typed arrays, and the display name of one who has it.
  */
 
 import { BoardBuilder } from "../../domain/board/Leaderboard.ts"
@@ -26,14 +26,22 @@ export class BoardLoader {
   }
 
   /** Adds the user whose id (UTF-8) is `key` from `start` to `end`, and whose value has its body at `at` in `values`. */
-  add(key: Uint8Array, start: number, end: number, values: DataView, at: number): void {
+  add(
+    key: Uint8Array,
+    start: number,
+    end: number,
+    values: DataView,
+    at: number,
+    displayName: string | null,
+  ): void {
     const { due, hidden, scoreSequence, sequence, xp } = decodeUserHead(values, at)
     const listed = xp > 0 && !hidden
     // Xp that were taken back since a window ended still stand on its board.
     const inWindows = !hidden && hasWindows(values, at)
-    if (!listed && !inWindows && due === 0) return
+    if (!listed && !inWindows && due === 0 && displayName === null) return
     const { agenda, boards, project } = this.#environment
     const member = boards.members.admitBytes(key, start, end)
+    if (displayName !== null) boards.names.set(member, displayName)
     if (listed) this.#allTime.addMember(member, xp, scoreSequence)
     if (inWindows) {
       visitWindows(values, at, (slot, index, xp, sequence) => {

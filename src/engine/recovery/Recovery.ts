@@ -27,6 +27,7 @@ import { CommitPipeline } from "../commit/CommitPipeline.ts"
 import { hashText } from "../dedupe/BloomFilter.ts"
 import { decodeRecord } from "../records/Codec.ts"
 import { readActorValue } from "../records/SnapshotValues.ts"
+import { StoredNames } from "../records/UserCodec.ts"
 import type { EngineState } from "../state/EngineState.ts"
 import { type DurableRecord, followRecords } from "../state/followRecords.ts"
 import { BoardLoader } from "./BoardLoader.ts"
@@ -157,6 +158,7 @@ const loadBoards = Effect.fnUntraced(function* (
   const add = (block: EntryBlock): void => {
     // So when the first and the last key are of one, all are.
     const isOfOne = isOf(block, 0) && isOf(block, block.count - 1)
+    const names = new StoredNames(block.separated)
     for (let n = 0; n < block.count; n++) {
       const start = block.keyStart(n)
       const end = block.keyEnd(n)
@@ -172,6 +174,7 @@ const loadBoards = Effect.fnUntraced(function* (
         lastTextEnd(end),
         block.valuesView,
         block.valueStart(n) + valueBodyAt,
+        names.next(block.valueEnd(n)),
       )
     }
     users += block.count

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { vi } from "vitest"
 import type { Environment } from "../../../src/engine/actor/Environments.ts"
-import { type BoardRow, pageOf, rankOf } from "../../../src/engine/boards/BoardSource.ts"
+import { type BoardRow, pageOf } from "../../../src/engine/boards/BoardSource.ts"
 import { BoardWriter } from "../../../src/engine/boards/BoardWriter.ts"
 import { bucketOf, openStoredBoard, userHash } from "../../../src/engine/boards/StoredBoard.ts"
 import { limits } from "../../../src/Limits.ts"
@@ -98,7 +98,7 @@ describe("A board that is stored", () => {
       const { environment, slices, storage, visits } = yield* stored(ids)
       const { rows, source } = yield* readBack(environment, storage)
       expect(rows.map(({ userId }) => userId)).toEqual(ids)
-      expect(rows.map((row) => rankOf(source, row))).toEqual(ids.map((_, at) => at + 1))
+      expect(yield* source.ranks(rows)).toEqual(ids.map((_, at) => at + 1))
       const found: Array<BoardRow | undefined> = []
       for (const id of ids) found.push(yield* source.find(id))
       expect(found).toEqual(rows)

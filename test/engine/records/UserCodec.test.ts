@@ -5,6 +5,7 @@ import {
   decodeUserHead,
   encodeUser,
   hasWindows,
+  StoredNames,
   visitWindows,
 } from "../../../src/engine/records/UserCodec.ts"
 import { dataViewOf } from "../../../src/storage/Keys.ts"
@@ -84,5 +85,34 @@ describe("A user's value", () => {
     expect(hasWindows(dataViewOf(encodeUser(hidden, 0)), 0)).toBe(false)
     expect(decodeUser(encodeUser(plain, 0)).windows).toBe(noWindows)
     expect(decodeUser(encodeUser(plain, 0)).profile).toBe(emptyProfile)
+  })
+
+  it("shows its display name in a row of values", () => {
+    const named = (displayName: string | null, profile: Partial<UserState["profile"]> = {}) => ({
+      ...plain,
+      profile: { displayName, timezone: null, attributes: {}, hidden: false, ...profile },
+    })
+    const users = [
+      plain,
+      rich,
+      named(null, { attributes: { displayName: "an attribute" } }),
+      named("ü 🦊"),
+      named('"profile":{"displayName":"no'),
+      named("ends with a backslash \\"),
+      named("line\nbreak and \u0001 and \ud800"),
+      { ...named("x"), id: '"profile":{"displayName":"' },
+      plain,
+      // Its members in another order, as an import may have them.
+      { ...plain, profile: { hidden: false, attributes: {}, timezone: null, displayName: "last" } },
+      plain,
+    ]
+    const values = users.map((user) => Buffer.from(encodeUser(user, 0)))
+    const names = new StoredNames(Buffer.concat(values))
+    let end = 0
+    for (const [place, user] of users.entries()) {
+      end += values[place]!.length
+      expect(names.next(end)).toBe(user.profile.displayName)
+    }
+    expect(names.next(end)).toBeNull()
   })
 })
