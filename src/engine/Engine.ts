@@ -16,7 +16,7 @@ import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
 import type { EnvironmentCounts } from "./actor/Counts.ts"
 import type { Answer, LogAnnotations, UserMessage } from "./actor/Envelope.ts"
-import type { Outcome } from "./actor/Requests.ts"
+import type { Outcome, Tally } from "./actor/Requests.ts"
 import type {
   EngineCode,
   IntakeCode,
@@ -40,6 +40,7 @@ export type {
   Outcome,
   ProjectCode,
   StorageCode,
+  Tally,
   UserMessage,
 }
 
@@ -69,6 +70,11 @@ export interface EngineCommands {
     environment: string,
     messages: ReadonlyArray<UserMessage<Command>>,
   ) => Effect.Effect<ReadonlyArray<Outcome<Command>>, LaurelError<IntakeCode>>
+  /** `askUsers` for those who need no replies: nothing is kept of what was accepted but its number. */
+  readonly tellUsers: (
+    environment: string,
+    messages: ReadonlyArray<UserMessage>,
+  ) => Effect.Effect<Tally, LaurelError<IntakeCode>>
   /** Asks an environment's project actor; answers the record that was written. */
   readonly askProject: <
     Command extends ProjectCommand,

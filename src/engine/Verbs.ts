@@ -65,6 +65,7 @@ const commandsOf = (
     askUser: askUser as EngineCommands["askUser"],
     askUserWithCallback: (...asked) => requests.withCallback(...asked),
     askUsers: (environment, messages) => requests.batch(environment, messages),
+    tellUsers: (environment, messages) => requests.tally(environment, messages),
     askProject: askProject as EngineCommands["askProject"],
     askDirectory: (command) =>
       Effect.map(requests.one(requests.to(directory), command), ({ record }) => record),

@@ -13,11 +13,12 @@ export interface BatchAnswer {
   readonly accepted: number
   readonly duplicates: number
   readonly rejected: number
-  readonly results: ReadonlyArray<Result>
+  /** Absent where the caller asked for counts and refusals alone, which name no user. */
+  readonly results?: ReadonlyArray<Result>
 }
 
 /** The users in an answer. */
-export const usersOfAnswer = ({ results }: BatchAnswer): ReadonlySet<string> => {
+export const usersOfAnswer = ({ results = [] }: BatchAnswer): ReadonlySet<string> => {
   const users = new Set<string>()
   for (const { userId } of results) if (userId !== undefined) users.add(userId)
   return users
@@ -33,11 +34,11 @@ export const withoutErased = (
 ): BatchAnswer => {
   let { accepted, duplicates, rejected } = answer
   let results: Array<Result> | undefined
-  answer.results.forEach(({ duplicate, eventId, userId }, index) => {
+  answer.results?.forEach(({ duplicate, eventId, userId }, index) => {
     if (userId === undefined || eventId === undefined) return
     const sequence = recordNameOf("evt", eventId)?.sequence ?? 0
     if (sequence > erasedThrough(userId)) return
-    results ??= [...answer.results]
+    results ??= [...answer.results!]
     results[index] = erased
     if (duplicate) duplicates--
     else accepted--

@@ -22,6 +22,13 @@ export interface Answered {
 /** The reply or the refusal that a user's command gets. */
 export type Outcome<Command extends UserCommand> = ReplyTo<Command> | LaurelError<UserCode<Command>>
 
+/** What came of many commands, in numbers; each refusal with the place of its command. */
+export interface Tally {
+  readonly accepted: number
+  readonly duplicates: number
+  readonly refusals: ReadonlyArray<{ readonly index: number; readonly error: LaurelError }>
+}
+
 /** Gives a command to its actor. */
 export type HandOn<Command> = (envelope: Envelope<Command>) => void
 
@@ -139,16 +146,60 @@ export class Requests {
     room?: Room,
   ): Effect.Effect<ReadonlyArray<Outcome<Command>>> {
     return Effect.callback((resume) => {
-      const gathered = new Gathered(messages.length, (outcomes) =>
-        resume(Effect.succeed(outcomes as ReadonlyArray<Outcome<Command>>)),
+      const outcomes: Array<UserReply | LaurelError> = new Array(messages.length)
+      const gathered = new Gathered(
+        messages.length,
+        (index, record, duplicate) => {
+          outcomes[index] = replyOf(record, duplicate)
+        },
+        (index, error) => {
+          outcomes[index] = error
+        },
+        () => resume(Effect.succeed(outcomes as ReadonlyArray<Outcome<Command>>)),
       )
-      const annotations = annotationsHere()
-      messages.forEach(({ command, userId }, index) => {
-        const envelope = new OneOfMany(gathered, index, command, annotations)
-        this.#actors.acceptForUser(environment, userId, envelope, room)
-      })
-      room?.leave()
+      this.#send(environment, messages, gathered, room)
     })
+  }
+
+  /** `batch` without replies. */
+  tally(
+    environment: string,
+    messages: ReadonlyArray<UserMessage>,
+  ): Effect.Effect<Tally, LaurelError<IntakeCode>> {
+    return this.#batches.enter(environment, messages, (room) =>
+      Effect.callback<Tally>((resume) => {
+        let accepted = 0
+        let duplicates = 0
+        const refusals: Array<Tally["refusals"][number]> = []
+        const gathered = new Gathered(
+          messages.length,
+          (_index, _record, duplicate) => {
+            if (duplicate) duplicates++
+            else accepted++
+          },
+          (index, error) => refusals.push({ index, error }),
+          () => {
+            refusals.sort((a, b) => a.index - b.index)
+            resume(Effect.succeed({ accepted, duplicates, refusals }))
+          },
+        )
+        this.#send(environment, messages, gathered, room)
+      }),
+    )
+  }
+
+  #send(
+    environment: string,
+    messages: ReadonlyArray<UserMessage>,
+    gathered: Gathered,
+    room: Room | undefined,
+  ): void {
+    const annotations = annotationsHere()
+    messages.forEach(({ command, userId }, index) => {
+      const envelope = new OneOfMany(gathered, index, command, annotations)
+      this.#actors.acceptForUser(environment, userId, envelope, room)
+    })
+    room?.leave()
   }
 
   /** As `Engine.reserve`. */
@@ -177,22 +228,28 @@ export class Requests {
 const annotationsHere = (): LogAnnotations =>
   Fiber.getCurrent()?.getRef(References.CurrentLogAnnotations)
 
-/** The outcomes of many commands, until the last is there. */
+/** Many commands, until the last one is answered. */
 class Gathered {
-  readonly #outcomes: Array<UserReply | LaurelError>
-  readonly #done: (outcomes: ReadonlyArray<UserReply | LaurelError>) => void
+  readonly answered: (index: number, record: JournalRecord, duplicate: boolean) => void
+  readonly refused: (index: number, error: LaurelError) => void
+  readonly #done: () => void
   #open: number
 
-  constructor(count: number, done: (outcomes: ReadonlyArray<UserReply | LaurelError>) => void) {
-    this.#outcomes = new Array(count)
-    this.#open = count
+  constructor(
+    count: number,
+    answered: Gathered["answered"],
+    refused: Gathered["refused"],
+    done: () => void,
+  ) {
+    this.answered = answered
+    this.refused = refused
     this.#done = done
-    if (count === 0) done(this.#outcomes)
+    this.#open = count
+    if (count === 0) done()
   }
 
-  settle(index: number, outcome: UserReply | LaurelError): void {
-    this.#outcomes[index] = outcome
-    if (--this.#open === 0) this.#done(this.#outcomes)
+  settled(): void {
+    if (--this.#open === 0) this.#done()
   }
 }
 
@@ -216,11 +273,13 @@ class OneOfMany implements Envelope<UserCommand> {
   }
 
   answered(record: JournalRecord, duplicate: boolean): void {
-    this.#gathered.settle(this.#index, replyOf(record, duplicate))
+    this.#gathered.answered(this.#index, record, duplicate)
+    this.#gathered.settled()
   }
 
   refused(error: LaurelError): void {
-    this.#gathered.settle(this.#index, error)
+    this.#gathered.refused(this.#index, error)
+    this.#gathered.settled()
   }
 }
 

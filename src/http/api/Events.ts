@@ -19,6 +19,7 @@ import {
 } from "./Common.ts"
 import {
   batchOutcome,
+  batchSummary,
   eventOutcome,
   eventRefusal,
   questOutcome,
@@ -146,6 +147,41 @@ export const BatchOutcome = Schema.Struct({
   examples: [batchOutcome],
 })
 
+export const BatchSummary = Schema.Struct({
+  accepted: BatchOutcome.fields.accepted,
+  duplicates: BatchOutcome.fields.duplicates,
+  rejected: BatchOutcome.fields.rejected,
+  refusals: Schema.Array(
+    Schema.Struct({
+      index: Schema.Int.annotate({
+        description: "Place of the event in the request, from 0.",
+        examples: [1],
+      }),
+      ...EventRefusal.fields,
+    }),
+  ).annotate({ description: "The refused events, in the order of the request." }),
+}).annotate({
+  identifier: "BatchSummary",
+  description: "The durable outcome of a batch with `Prefer: return=minimal`.",
+  examples: [batchSummary],
+})
+
+const BatchReply = Schema.Union([BatchOutcome, BatchSummary]).annotate({
+  identifier: "BatchReply",
+  description: "The outcome of each event, or counts and refusals alone.",
+  examples: [batchOutcome, batchSummary],
+})
+
+const batchHeaders = {
+  ...idempotencyHeaders,
+  prefer: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "`return=minimal` (RFC 7240) asks for counts and refusals without the outcome of each event, which costs less. Other preferences are ignored. A replayed reply has the form of the first one.",
+    }),
+  ),
+}
+
 export const Events = HttpApiGroup.make("events")
   .add(
     HttpApiEndpoint.post("track", "/v1/events", {
@@ -161,12 +197,12 @@ export const Events = HttpApiGroup.make("events")
       }),
     ),
     HttpApiEndpoint.post("trackBatch", "/v1/events/batch", {
-      headers: idempotencyHeaders,
+      headers: batchHeaders,
       payload: [
         Batch,
         HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
       ],
-      success: BatchOutcome,
+      success: BatchReply,
       error: [...writeProblems, BatchConflict],
     })
       .annotate(BodyBytesMax, limits.batchBodyBytesMax)
@@ -180,12 +216,12 @@ export const Events = HttpApiGroup.make("events")
   .annotateEndpoints(OpenTo, ["ingest"])
   .add(
     HttpApiEndpoint.post("importBatch", "/v1/events/import", {
-      headers: idempotencyHeaders,
+      headers: batchHeaders,
       payload: [
         Batch,
         HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
       ],
-      success: BatchOutcome,
+      success: BatchReply,
       error: [...writeProblems, BatchConflict],
     })
       .annotate(OpenTo, [])

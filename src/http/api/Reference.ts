@@ -73,6 +73,10 @@ const headers = {
     "`true`: the reply of an earlier request with the same key.",
     "true",
   ),
+  "Preference-Applied": textHeader(
+    "The preference that the reply follows (RFC 7240).",
+    "return=minimal",
+  ),
   "WWW-Authenticate": textHeader("Authentication scheme.", "Bearer"),
   "Laurel-Erased-By": {
     description: "Time by which the journal and the archives no longer hold the user.",
@@ -133,6 +137,9 @@ export const completeReference = (document: Record<string, Json>): Record<string
       for (const [status, response] of Object.entries<Json>(operation.responses)) {
         const kept = operation.parameters.some(({ name }: Json) => name === "idempotency-key")
         const names = headerNames(Number(status), operation.security.length > 0, kept)
+        if (status === "200" && operation.parameters.some(({ name }: Json) => name === "prefer")) {
+          names.push("Preference-Applied")
+        }
         if (operation.operationId === "users.erase" && status === "204") {
           names.push("Laurel-Erased-By")
         }
@@ -217,6 +224,7 @@ const leftOut: Record<string, Json> = {
   "idempotency-key": {
     default: { value: "5f0c1a52-6f4e-4a0b-9d55-0c5b8e1f7a31", "x-disabled": true },
   },
+  prefer: { default: { value: "return=minimal", "x-disabled": true } },
   "last-event-id": { default: { value: messageId, "x-disabled": true } },
 }
 

@@ -11,9 +11,16 @@ import type {
   Idempotency,
   IdempotencyCode,
   Outcome,
+  Tally,
   UserMessage,
 } from "../../engine/Engine.ts"
-import type { BatchOutcome, EventOutcome, EventRefusal, Events } from "../api/Events.ts"
+import type {
+  BatchOutcome,
+  BatchSummary,
+  EventOutcome,
+  EventRefusal,
+  Events,
+} from "../api/Events.ts"
 import { batchSteps } from "../body/BatchDecoder.ts"
 import { DecodingTurns } from "../body/DecodingTurns.ts"
 import {
@@ -25,6 +32,7 @@ import {
 import { JsonText } from "../body/JsonText.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import type { OperationReply, OperationRequest } from "../contract/Operation.ts"
+import { prefersMinimal } from "../request/Prefer.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { eventText } from "./EventText.ts"
 import { factOf } from "./Shapes.ts"
@@ -32,11 +40,24 @@ import { factOf } from "./Shapes.ts"
 type Shown = typeof EventOutcome.Type
 type Answered = Outcome<TrackedEvent>
 type Refusal = typeof EventRefusal.Type
-type BatchReply = typeof BatchOutcome.Type
+type BatchReply = typeof BatchOutcome.Type | typeof BatchSummary.Type
 type BatchAnswered = Effect.Effect<
   OperationReply<BatchReply>,
   LaurelError<EngineCode | "body_too_large" | IdempotencyCode>
 >
+
+type BatchRequest = OperationRequest<
+  unknown,
+  unknown,
+  BatchInput,
+  { readonly prefer?: string | undefined }
+>
+
+/** How the events of a batch are applied, and whether the reply leaves their outcomes out. */
+interface BatchForm {
+  readonly imported: true | undefined
+  readonly minimal: boolean
+}
 
 interface Inputs {
   readonly track: EventInput
@@ -50,6 +71,13 @@ export const eventHandlers = (
 ): Handlers<typeof Events, Inputs> => {
   const isoTime = makeIsoTime()
   const turns = new DecodingTurns()
+
+  const counted = (accepted: number, duplicates: number, rejected: number): string => {
+    metrics.tracked.add(accepted)
+    metrics.duplicates.add(duplicates)
+    metrics.refusedInBatches += rejected
+    return `"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected}`
+  }
 
   const batchReply = (
     { events, root }: BatchInput,
@@ -70,13 +98,26 @@ export const eventHandlers = (
       else accepted++
       results += eventText(answer, isoTime)
     })
-    const rejected = events.length - accepted - duplicates
-    metrics.tracked.add(accepted)
-    metrics.duplicates.add(duplicates)
-    metrics.refusedInBatches += rejected
-    return new JsonText(
-      `{"accepted":${accepted},"duplicates":${duplicates},"rejected":${rejected},"results":[${results}]}`,
-    )
+    const counts = counted(accepted, duplicates, events.length - accepted - duplicates)
+    return new JsonText(`{${counts},"results":[${results}]}`)
+  }
+
+  const summary = (
+    { events, root }: BatchInput,
+    { accepted, duplicates, refusals }: Tally,
+  ): JsonText<BatchReply> => {
+    const shown: Array<(typeof BatchSummary.Type)["refusals"][number]> = []
+    let sent = 0
+    let refused = 0
+    events.forEach((event, index) => {
+      if (isRefusal(event)) {
+        shown.push({ index, ...refusal(event, "") })
+      } else if (refusals[refused]?.index === sent++) {
+        shown.push({ index, ...refusal(refusals[refused++]!.error, `${root}/${index}`) })
+      }
+    })
+    const counts = counted(accepted, duplicates, shown.length)
+    return new JsonText(`{${counts},"refusals":${JSON.stringify(shown)}}`)
   }
 
   /** Applies the events of a batch; `keyed` gives those without an id of the caller's one of their own. */
@@ -84,7 +125,7 @@ export const eventHandlers = (
     { environment }: Caller,
     batch: BatchInput,
     keyed: string | undefined,
-    imported: true | undefined,
+    { imported, minimal }: BatchForm,
   ) => {
     const messages: Array<UserMessage<TrackedEvent>> = []
     batch.events.forEach((event, index) => {
@@ -92,14 +133,20 @@ export const eventHandlers = (
       const id = keyed === undefined ? undefined : `${keyed}.${index}`
       messages.push(trackMessage(event, id, imported))
     })
+    if (minimal) {
+      return Effect.flatMap(engine.tellUsers(environment, messages), (tally) => {
+        const failure = failureOf(
+          tally.refusals.map(({ error }) => error),
+          messages.length,
+        )
+        return failure === undefined ? Effect.succeed(summary(batch, tally)) : Effect.fail(failure)
+      })
+    }
     return Effect.flatMap(engine.askUsers(environment, messages), (answers) => {
-      const [first] = answers
-      // The caller of a batch whose outcome is unknown must not take 200 for it.
-      const unknown = answers.find(isUnknown)
-      if (unknown !== undefined) return Effect.fail(unknown)
-      return first !== undefined && isOurFailure(first) && answers.every(isOurFailure)
-        ? Effect.fail(first)
-        : Effect.succeed(batchReply(batch, answers))
+      const failure = failureOf(answers.filter(isRefusal), messages.length)
+      return failure === undefined
+        ? Effect.succeed(batchReply(batch, answers))
+        : Effect.fail(failure)
     })
   }
 
@@ -107,20 +154,21 @@ export const eventHandlers = (
     caller: Caller,
     batch: BatchInput,
     idempotency: Idempotency,
-    imported: true | undefined,
+    form: BatchForm,
   ) =>
     Effect.flatMap(
       engine.reserve<never>(caller.environment, idempotency),
       (reservation): BatchAnswered => {
         if (!reservation.fresh) {
           const { results } = factOf(reservation.record, "batch.answered")
-          return Effect.succeed({ body: results as BatchReply, replayed: true })
+          return Effect.succeed(replyWith(results as BatchReply, true))
         }
         return Effect.gen(function* () {
-          const body = yield* apply(caller, batch, derivedId(idempotency), imported)
+          const body = yield* apply(caller, batch, derivedId(idempotency), form)
           const reply = body.parse()
+          const each = "results" in reply ? reply.results : reply.refusals
           // An answer with a failure of the server is not kept: a repeat may succeed.
-          if (!reply.results.some((result) => "status" in result && result.status >= 500)) {
+          if (!each.some((result) => "status" in result && result.status >= 500)) {
             const command = { kind: "keepBatch", results: reply } as const
             const held = { ...idempotency, reserved: true } as const
             // Results too large for a record are not kept: a repeat finds the events by their derived ids.
@@ -130,7 +178,7 @@ export const eventHandlers = (
               () => Effect.void,
             )
           }
-          return { body, replayed: false }
+          return replyWith(body, false, form.minimal)
         }).pipe(Effect.ensuring(Effect.sync(reservation.release)), Effect.uninterruptible)
       },
     )
@@ -138,10 +186,14 @@ export const eventHandlers = (
   const batches = (imported: true | undefined) => ({
     decode: (body: Buffer, mediaType: string) => turns.run(batchSteps(body, mediaType)),
     cost: ({ events }: BatchInput) => events.length,
-    handle: ({ caller, idempotency, payload }: OperationRequest<unknown, unknown, BatchInput>) =>
-      idempotency === undefined
-        ? Effect.map(apply(caller, payload, undefined, imported), (body) => ({ body }))
-        : applyOnce(caller, payload, idempotency, imported),
+    handle: ({ caller, headers, idempotency, payload }: BatchRequest) => {
+      const form = { imported, minimal: prefersMinimal(headers.prefer) }
+      return idempotency === undefined
+        ? Effect.map(apply(caller, payload, undefined, form), (body) =>
+            replyWith(body, false, form.minimal),
+          )
+        : applyOnce(caller, payload, idempotency, form)
+    },
   })
 
   const tracked = (reply: EventReply, replayed: boolean): OperationReply<Shown> => {
@@ -170,6 +222,16 @@ export const eventHandlers = (
   }
 }
 
+/** The reply to a batch; a replayed one has the form of the first, whatever is preferred now. */
+const replyWith = (
+  body: BatchReply | JsonText<BatchReply>,
+  replayed: boolean,
+  minimal = "refusals" in body,
+): OperationReply<BatchReply> =>
+  minimal ? { body, replayed, headers: minimalApplied } : { body, replayed }
+
+const minimalApplied = ["Preference-Applied", "return=minimal"] as const
+
 /** `derivedId` is for an event without an id of the caller's. */
 const trackMessage = (
   event: EventInput,
@@ -195,13 +257,26 @@ const trackMessage = (
 const derivedId = ({ fingerprint, key }: Idempotency): string =>
   `~${createHash("sha256").update(`${key}\n${fingerprint}`).digest("hex").slice(0, 32)}`
 
+/** The failure of a batch as a whole, of whose `count` events these were refused; `undefined`: each has its own outcome. */
+const failureOf = (
+  refusals: ReadonlyArray<LaurelError>,
+  count: number,
+): LaurelError<EngineCode> | undefined => {
+  // The caller of a batch whose outcome is unknown must not take 200 for it.
+  const unknown = refusals.find(isUnknown)
+  if (unknown !== undefined) return unknown
+  const [first] = refusals
+  const isWhole = refusals.length === count && refusals.every(isOurFailure)
+  return isWhole && first !== undefined && isOurFailure(first) ? first : undefined
+}
+
 /** The disk was full for too long; what the event did may become durable later. */
-const isUnknown = (answer: Answered): answer is LaurelError<"storage_unavailable"> =>
-  "_tag" in answer && answer.code === "storage_unavailable"
+const isUnknown = (refusal: LaurelError): refusal is LaurelError<"storage_unavailable"> =>
+  refusal.code === "storage_unavailable"
 
 /** Of an event's codes only the engine's own stand for a failure of the server. */
-const isOurFailure = (answer: Answered): answer is LaurelError<EngineCode> =>
-  "_tag" in answer && errorKinds[answer.code].status >= 500
+const isOurFailure = (refusal: LaurelError): refusal is LaurelError<EngineCode> =>
+  errorKinds[refusal.code].status >= 500
 
 /** `root` goes before the pointers of faults that the domain found in one event. */
 const refusal = ({ code, detail, errors = [] }: LaurelError, root: string): Refusal => ({

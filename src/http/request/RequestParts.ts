@@ -93,7 +93,7 @@ const bearer = /^bearer +([\x21-\x7e]+) *$/i
 export const bearerKey = (header: string | undefined): string | undefined =>
   header === undefined ? undefined : bearer.exec(header)?.[1]
 
-/** The header fields that an operation declares (`names`, in lower case) by name, each at most once. */
+/** The header fields that an operation declares (`names`, in lower case) by name, each at most once but for lists. */
 export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields): Parts => {
   let found: Record<string, string> | undefined
   const faults: Array<Fault> = []
@@ -101,7 +101,7 @@ export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields
     const value = request.headers[name]
     if (value === undefined) continue
     // Node joins the lines of most fields with commas.
-    if (value.includes(",") && request.headersDistinct[name]!.length > 1) {
+    if (name !== listField && value.includes(",") && request.headersDistinct[name]!.length > 1) {
       faults.push(fault(`header/${name}`, "duplicate", "must occur only once"))
     }
     found ??= {}
@@ -110,6 +110,9 @@ export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields
   if (faults.length > 0) return Result.fail(faults)
   return found === undefined ? noParts : Result.succeed(found)
 }
+
+/** A field whose lines are one list (RFC 7240, section 2). */
+const listField = "prefer"
 
 /** The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
 export const idempotencyOf = (

@@ -45,4 +45,10 @@ describe("A batch's answer", () => {
     expect(withoutErased(answer, () => 0)).toBe(answer)
     expect(withoutErased(answer, (userId) => (userId === "c" ? 100 : 0))).toBe(answer)
   })
+
+  it("without outcomes has no users, and stays as it is", () => {
+    const brief = { accepted: 2, duplicates: 0, rejected: 0, refusals: [] }
+    expect([...usersOfAnswer(brief)]).toEqual([])
+    expect(withoutErased(brief, () => 5)).toBe(brief)
+  })
 })

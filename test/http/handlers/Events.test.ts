@@ -39,6 +39,7 @@ const answerTo = (answers: ReadonlyArray<EventReply | LaurelError>) => {
     payload,
     params: undefined,
     query: undefined,
+    headers: {},
     idempotency: undefined,
   } as never)
 }

@@ -45,6 +45,13 @@ export const batchOutcome = {
   results: [eventOutcome, eventRefusal],
 } as const
 
+export const batchSummary = {
+  accepted: 1,
+  duplicates: 0,
+  rejected: 1,
+  refusals: [{ index: 1, ...eventRefusal }],
+} as const
+
 const { badges, eventId: _id, receivedAt: _receivedAt, ...wouldDo } = eventOutcome
 
 export const given = {
