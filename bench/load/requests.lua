@@ -1,6 +1,6 @@
 -- Requests for wrk. All are prepared in `init`; `request` only replaces the digits of ids.
 -- Arguments, as name=value: kind (event, user, page), key, run (the first 24 characters of the ids; none: no ids), users,
--- choice (uniform, zipf, next), events (of a batch; 1: single events), threads.
+-- choice (uniform, zipf, next), events (of a batch; 1: single events), minimal (true: a batch prefers minimal replies), threads.
 local bit = require("bit")
 local floor, random, pow = math.floor, math.random, math.pow
 local format, concat = string.format, table.concat
@@ -80,9 +80,9 @@ local function head(method, path, key, more)
     .. "\r\nAuthorization: Bearer " .. key .. "\r\n" .. (more or "") .. "\r\n"
 end
 
-local function post(path, key, body)
+local function post(path, key, body, more)
   local length = #string.gsub(string.gsub(body, "<id>", string.rep("0", 12)), "<user>", string.rep("0", 8))
-  return head("POST", path, key, "Content-Type: application/json\r\nContent-Length: " .. length .. "\r\n") .. body
+  return head("POST", path, key, "Content-Type: application/json\r\nContent-Length: " .. length .. "\r\n" .. (more or "")) .. body
 end
 
 function init(args)
@@ -120,7 +120,7 @@ function init(args)
     local events = {}
     for each = 1, options.events do events[each] = event(options.run) end
     local text = single and post("/v1/events", key, events[1])
-      or post("/v1/events/batch", key, '{"events":[' .. table.concat(events, ",") .. "]}")
+      or post("/v1/events/batch", key, '{"events":[' .. table.concat(events, ",") .. "]}", options.minimal == "true" and "Prefer: return=minimal\r\n")
     ring[count] = prepared(text)
   end
   -- The thread's number stands above 40 bits of serial numbers.

@@ -23,6 +23,8 @@ export interface WrkOptions extends Target {
   readonly choice?: Choice
   /** 1 by default: the body is the event itself; more: a batch. */
   readonly events?: number
+  /** A batch asks for counts and refusals alone. */
+  readonly minimal?: boolean
   /** Whether events have ids; they do by default. */
   readonly withIds?: boolean
   readonly connections: number
@@ -58,6 +60,7 @@ export const wrk = (options: WrkOptions): Promise<WrkReport> =>
       connections,
       events = 1,
       host = "127.0.0.1",
+      minimal = false,
       seconds,
       withIds = true,
     } = options
@@ -65,7 +68,7 @@ export const wrk = (options: WrkOptions): Promise<WrkReport> =>
     const url = `http://${host}:${port}/`
     // Of a UUIDv7, all but the last 12 digits.
     const run = withIds ? randomUUIDv7().slice(0, 24) : "none"
-    const given = { kind, key, run, users, choice, events, threads: 1 }
+    const given = { kind, key, run, users, choice, events, minimal, threads: 1 }
     const child = spawn(
       "wrk",
       [
