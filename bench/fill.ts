@@ -1,16 +1,16 @@
-/** Users with one event each, sent in batches over HTTP. */
+/** Users with events, sent in batches over HTTP. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { lessonDone, newEventId, userIdAt } from "./events.ts"
 import type { Target } from "./load/wrk.ts"
 
 const together = 1_000
-const callers = 4
 const patienceMs = 1_000
 
 /** One event of each of the first `users` users; again, where the server refuses for lack of room. */
 export const fill = async (
   { host = "127.0.0.1", key, port }: Target,
   users: number,
+  callers = 4,
 ): Promise<void> => {
   let next = 0
   const send = async (first: number): Promise<void> => {

@@ -1,4 +1,6 @@
 /** The real server (`laurel serve` in a process of its own), for benches over HTTP. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import { Effect, Exit, Scope } from "effect"
 import { startServerOn, startThrowawayServer } from "../src/cli/demo/ThrowawayServer.ts"
 import { controls, type Running } from "./children.ts"
@@ -11,6 +13,7 @@ export interface Laurel extends Running<Target> {
   /** The sum of all users' xp. */
   readonly totalXp: () => Promise<number>
   readonly pid: number
+  readonly process: ChildProcess
 }
 
 export interface LaurelOptions {
@@ -41,6 +44,7 @@ export const startLaurel = async ({ directory, settings }: LaurelOptions = {}): 
   return {
     ...controls(process),
     pid: process.pid!,
+    process,
     answer: { key, port: Number(new URL(url).port) },
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void)),
     request,
@@ -61,6 +65,21 @@ export const startLaurel = async ({ directory, settings }: LaurelOptions = {}): 
     },
   }
 }
+
+const program = fileURLToPath(new URL("../src/laurel.js", import.meta.url))
+
+/** The server alone on a data directory, which may have yet to open it: no key is made. */
+export const serve = (directory: string, port: number): ChildProcess =>
+  spawn(process.execPath, [program, "serve"], {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: {
+      PATH: process.env.PATH,
+      LAUREL_DATA_DIR: directory,
+      LAUREL_PORT: String(port),
+      LAUREL_ADMIN_PORT: "0",
+      LAUREL_LOG_LEVEL: "warn",
+    },
+  })
 
 /**
  * Fails unless every event that was answered is on the leaderboard, once. At most `unread` more may be: their replies were

@@ -1,6 +1,9 @@
 /** Events in PostgreSQL: one call of a stored function for each event, or for each batch. */
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
 import pg from "pg"
 import postgres from "postgres"
+import { slicesOf } from "./slices.mjs"
 
 const schema = `
 create table users (user_id text primary key, xp bigint not null, events bigint not null) with (fillfactor = 70);
@@ -69,14 +72,30 @@ const openPostgresJs = async ({ connections, socket }) => {
   return {
     query: (_name, text, values) => sql.unsafe(text, values, { prepare: true }),
     many: (text) => sql.unsafe(text),
+    /** COPY of rows of tables, in one transaction. */
+    copy: (tables) =>
+      sql.begin(async (transaction) => {
+        for (const [table, rows] of Object.entries(tables)) {
+          const target = await transaction.unsafe(`copy ${table} from stdin`).writable()
+          await pipeline(Readable.from(rows), target)
+        }
+      }),
+  }
+}
+
+/** Rows as COPY reads them; nothing in them needs an escape. */
+function* linesOf(commands, rowsOf) {
+  for (const slice of slicesOf(commands)) {
+    const rows = slice.flatMap(rowsOf)
+    yield rows.map((row) => `${row.join("\t")}\n`).join("")
   }
 }
 
 const levelOf = (xp) => 1 + Math.floor(Math.sqrt(xp / 100))
 
 export const openPostgres = async (options) => {
-  const { many, query } = await (options.driver === "pg" ? openPg : openPostgresJs)(options)
-  await many(schema)
+  const { copy, many, query } = await (options.driver === "pg" ? openPg : openPostgresJs)(options)
+  if (!options.again) await many(schema)
   const applied = (row, xp) => {
     const total = Number(row.total)
     return { duplicate: row.duplicate, total, before: levelOf(total - xp), after: levelOf(total) }
@@ -105,6 +124,20 @@ export const openPostgres = async (options) => {
           level: levelOf(Number(xp)),
         }
       })
+    },
+    load: (newUsers) =>
+      copy({
+        users: linesOf(newUsers(), ({ userId, xp }) => [[userId, xp, 1]]),
+        events: linesOf(newUsers(), ({ action, at, id, metadata, userId, xp }) => [
+          [id, userId, at.toISOString(), action, JSON.stringify(metadata), xp, xp],
+        ]),
+        scores: linesOf(newUsers(), ({ at, day, userId, week, xp }) =>
+          ["all", day, week].map((board) => [board, userId, xp, at.toISOString()]),
+        ),
+      }),
+    settle: async () => {
+      await many("vacuum")
+      await many("checkpoint")
     },
     totalXp: async () => Number((await query("sum", sumText, []))[0].sum),
   }

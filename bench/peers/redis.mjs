@@ -1,6 +1,8 @@
 /** Events in Redis: one Lua script for each event, pipelined by the driver; sorted sets are the boards. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { Redis } from "ioredis"
 import { createClient, defineScript } from "redis"
+import { slicesOf } from "./slices.mjs"
 
 /** Keys: event, user, history, boards of all time, the day, the week. Arguments: user, xp, the row of history. */
 const script = `
@@ -37,6 +39,27 @@ const openIoredis = async ({ socket }) => {
       return Array.from({ length: flat.length / 2 }, (_, index) => {
         return { value: flat[2 * index], score: Number(flat[2 * index + 1]) }
       })
+    },
+    /** New users need no script: nothing depends on what is there. */
+    loadSlice: async (commands) => {
+      const pipeline = client.pipeline()
+      pipeline.mset(...commands.flatMap(({ id, xp }) => [`e:${id}`, xp]))
+      for (const command of commands) {
+        pipeline.hset(`u:${command.userId}`, "xp", command.xp)
+        pipeline.rpush(`h:${command.userId}`, argumentsOf(command)[2])
+      }
+      for (const board of keysOf(commands[0]).slice(3)) {
+        pipeline.zadd(board, ...commands.flatMap(({ userId, xp }) => [xp, userId]))
+      }
+      for (const [error] of await pipeline.exec()) if (error) throw error
+    },
+    rewrite: async () => {
+      await client.bgrewriteaof()
+      for (;;) {
+        const text = await client.info("persistence")
+        if (/aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0/.test(text)) return
+        await sleep(50)
+      }
     },
   }
 }
@@ -87,6 +110,11 @@ export const openRedis = async (options) => {
         return { rank: offset + index + 1, userId: value, xp: score, level: levelOf(score) }
       })
     },
+    load: async (newUsers) => {
+      for (const slice of slicesOf(newUsers())) await client.loadSlice(slice)
+    },
+    /** The append-only file as short as it gets. */
+    settle: () => client.rewrite(),
     totalXp: async () => {
       let sum = 0
       for (const { score } of await client.page(0, -1)) sum += score

@@ -1,13 +1,15 @@
 /**
  * What one builds instead of Laurel: a Fastify server over PostgreSQL or Redis that takes the same requests. Each event is applied
  * once by its id, adds xp, moves the boards of the day, the week and all time, leaves a row of history, and has a reply with
- * the members of Laurel's. A message to the process asks for the sum of all xp.
+ * the members of Laurel's. Messages to the process ask for the sum of all xp (`total`), for one event of each of many new users by the
+ * store's best way (`load`), and for everything in its lasting form (`settle`).
  */
+import { randomUUIDv7 } from "node:crypto"
 import fastify from "fastify"
 import { openPostgres } from "./postgres.mjs"
 import { openRedis } from "./redis.mjs"
 
-/** `{ store: "postgres" | "redis", socket, driver, connections, key }` */
+/** `{ store: "postgres" | "redis", socket, driver, connections, key, again }`; again: the store has its data already. */
 const options = JSON.parse(process.argv[2])
 const store = await (options.store === "postgres" ? openPostgres : openRedis)(options)
 
@@ -128,6 +130,37 @@ app.get("/v1/leaderboard", { schema: { response: { 200: page } } }, async ({ que
 }))
 
 await app.listen({ port: 0, host: "127.0.0.1" })
-process.on("message", async () => process.send(await store.totalXp()))
+const courses = ["algebra-1", "spanish-a2", "music-theory", "world-history", "typescript-basics"]
+const devices = ["iphone-15", "pixel-8", "web-chrome", "web-safari", "ipad-air"]
+const any = (below) => Math.floor(Math.random() * below)
+
+/** As `events.ts` makes them. */
+function* newUsers(users, now) {
+  const boards = boardsAt(now)
+  for (let n = 0; n < users; n++) {
+    const userId = `user_${(Math.imul(n, 1_103_515_245) >>> 0).toString(16).padStart(8, "0")}`
+    const metadata = {
+      lessonId: `lesson-${any(2_000)}`,
+      course: courses[any(courses.length)],
+      score: any(101),
+      durationSeconds: 30 + any(1_800),
+      device: devices[any(devices.length)],
+      appVersion: `4.${any(20)}.${any(10)}`,
+    }
+    yield commandOf({ id: randomUUIDv7(), userId, action: "LESSON_DONE", metadata }, now, boards)
+  }
+}
+
+const verbs = {
+  total: () => store.totalXp(),
+  load: ({ users }) => {
+    const now = new Date()
+    return store.load(() => newUsers(users, now))
+  },
+  settle: () => store.settle(),
+}
+process.on("message", async (message) => {
+  process.send((await verbs[message.verb](message)) ?? null)
+})
 process.on("SIGTERM", () => process.exit(0))
 process.send({ port: app.server.address().port, key: options.key })
