@@ -10,26 +10,13 @@ import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { type Laurel, type LaurelOptions, startLaurel } from "./laurel.ts"
 import { closedLoop, openLoop } from "./loads.ts"
-import { users, withTemporaryFolder } from "./millionUsers.ts"
+import { withTemporaryFolder } from "./millionUsers.ts"
+import type { BenchOptions } from "./options.ts"
 
 /** Of what the server takes in a closed loop: it is busy, and no queue stands. */
 const share = 0.25
-const quietSeconds = 15
 /** Longer than an archive takes. */
 const busySecondsMax = 240
-
-/** Until `over`, when it is there, is settled. */
-const open = ({ answer }: Laurel, perSecond: number, over?: Promise<unknown>) => {
-  const measureSeconds = over === undefined ? quietSeconds : busySecondsMax
-  const rate = { connections: 200, perSecond, warmUpSeconds: 2, measureSeconds }
-  return openLoop(answer, rate, over)
-}
-
-/** A server that has just started compiles its code, and every user of the load has yet to be read from disk. */
-const warm = async ({ answer }: Laurel): Promise<number> => {
-  await closedLoop(answer, 8)
-  return (await closedLoop(answer, 4)).perSecond
-}
 
 interface Made {
   readonly durationMs: number
@@ -82,8 +69,22 @@ const calm = { LAUREL_SNAPSHOT_INTERVAL: "1 hour", LAUREL_ARCHIVE_INTERVAL: "off
 const writing = { LAUREL_SNAPSHOT_INTERVAL: "2 seconds", LAUREL_ARCHIVE_INTERVAL: "off" }
 
 /** Measures all lines; about five minutes, 4 GB of temporary disk. */
-export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
+export const archives = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
+    const users = quick ? 20_000 : 1_000_000
+    const count = users.toLocaleString("en-US")
+    /** Until `over`, when it is there, is settled. */
+    const open = ({ answer }: Laurel, perSecond: number, over?: Promise<unknown>) => {
+      const quietSeconds = quick ? 3 : 15
+      const measureSeconds = over === undefined ? quietSeconds : busySecondsMax
+      const rate = { connections: 200, perSecond, warmUpSeconds: 2, measureSeconds }
+      return openLoop(answer, rate, over)
+    }
+    // A server that has just started compiles its code, and every user of the load has yet to be read from disk.
+    const warm = async ({ answer }: Laurel): Promise<number> => {
+      await closedLoop(answer, quick ? 2 : 8)
+      return (await closedLoop(answer, quick ? 2 : 4)).perSecond
+    }
     // Who has filled it holds all users, and has written none: nothing to compare the others with.
     await withLaurel({ directory, settings: calm }, ({ answer }) => fill(answer, users))
     const { before, perSecond } = await withLaurel({ directory, settings: calm }, async (quiet) => {
@@ -135,14 +136,14 @@ export const archives = (): Promise<ReadonlyArray<BenchLine>> =>
         goal: "< 100 ms, else the machine was busy",
       },
       {
-        question: "archives: of 1,000,000 users, made beside that load",
+        question: `archives: of ${count} users, made beside that load`,
         value: archiveMs,
         unit: "ms",
         reference: { name: "the snapshot copied and flushed", value: copyMs, unit: "ms" },
         ratio: archiveMs / copyMs,
       },
       {
-        question: "archives: size of 1,000,000 users",
+        question: `archives: size of ${count} users`,
         value: bytes / 2 ** 20,
         unit: "MiB",
         reference: { name: "the snapshot", value: size / 2 ** 20, unit: "MiB" },

@@ -14,6 +14,7 @@ import { type BenchLine, comparing, formatLine } from "./Line.ts"
 import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
 import { closedLoop, closedLoopConnections, openLoop } from "./loads.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
+import type { BenchOptions } from "./options.ts"
 import type { HostileCaller, HostileOptions, HostileReport } from "./processes/hostile.ts"
 
 const rules = 2_000
@@ -24,7 +25,7 @@ const membersOfBody = 700_000
 const floodTogether = 200
 /** Interval of each of the four callers: 10 requests a second together, and the flood sends 200 per request. */
 const everyMs = 400
-const load = { connections: 300, perSecond: 1_000, warmUpSeconds: 2, measureSeconds: 15 }
+const load = { connections: 300, perSecond: 1_000, warmUpSeconds: 2 }
 
 const createKey = async (directory: string, project: string, more: object): Promise<string> => {
   const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
@@ -126,22 +127,23 @@ const describe = (report: HostileReport): string =>
     .join("; ")
 
 /** Measures all lines; about a minute. */
-export const hostile = (): Promise<ReadonlyArray<BenchLine>> =>
+export const hostile = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
+    const measured = { ...load, measureSeconds: quick ? 4 : 15 }
     const file = path.join(directory, "longest-turn")
     const settings = { NODE_OPTIONS: `--import=${preload}`, LONGEST_TURN_FILE: file }
     const laurel = await startLaurel({ directory: path.join(directory, "data"), settings })
     try {
       const { answer } = laurel
       const callers = await hostileCallers(path.join(directory, "data"), answer.port)
-      const warm = await closedLoop(answer, 9)
+      const warm = await closedLoop(answer, quick ? 2 : 9)
       await longestTurn(laurel, file)
-      const quiet = await openLoop(answer, load)
+      const quiet = await openLoop(answer, measured)
       const quietTurn = await longestTurn(laurel, file)
       const options: HostileOptions = { port: answer.port, everyMs, callers }
-      const measured = openLoop(answer, load)
-      const report = await inProcess<HostileReport>("hostile", options, measured)
-      const beside = await measured
+      const measuring = openLoop(answer, measured)
+      const report = await inProcess<HostileReport>("hostile", options, measuring)
+      const beside = await measuring
       const turn = await longestTurn(laurel, file)
       console.error(describe(report))
       if (quiet.broken + beside.broken === 0) {

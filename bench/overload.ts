@@ -7,15 +7,12 @@ import { promisify } from "node:util"
 import { type BenchLine, comparing, formatLine } from "./Line.ts"
 import { checkTotal, type Laurel, startLaurel } from "./laurel.ts"
 import { closedLoop, closedLoopConnections, openLoop } from "./loads.ts"
+import type { BenchOptions } from "./options.ts"
 
 /** Of what it can take in a closed loop: well below, and far beyond. */
 const unsaturatedShare = 0.4
 const overloadFactor = 3
 const connections = 2_000
-const measureSeconds = 10
-
-const open = ({ answer }: Laurel, perSecond: number) =>
-  openLoop(answer, { connections, perSecond, warmUpSeconds: 3, measureSeconds })
 
 const residentMebibytes = async (pid: number): Promise<number> => {
   const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)])
@@ -40,11 +37,16 @@ const withPeak = async <A>(laurel: Laurel, use: () => Promise<A>): Promise<[A, n
 }
 
 /** Measures all lines; about 45 seconds. */
-export const overload = async (): Promise<ReadonlyArray<BenchLine>> => {
+export const overload = async ({
+  quick = false,
+}: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
+  const measureSeconds = quick ? 3 : 10
+  const open = ({ answer }: Laurel, perSecond: number) =>
+    openLoop(answer, { connections, perSecond, warmUpSeconds: quick ? 1 : 3, measureSeconds })
   const laurel = await startLaurel()
   try {
-    const warm = await closedLoop(laurel.answer, 3)
-    const first = await closedLoop(laurel.answer, 4)
+    const warm = await closedLoop(laurel.answer, quick ? 1 : 3)
+    const first = await closedLoop(laurel.answer, quick ? 2 : 4)
     const capacity = first.perSecond
     const [calm, calmPeak] = await withPeak(laurel, () => open(laurel, capacity * unsaturatedShare))
     const [flood, floodPeak] = await withPeak(laurel, () => open(laurel, capacity * overloadFactor))

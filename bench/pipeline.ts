@@ -5,10 +5,10 @@
 import { startProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { closedLoop } from "./loads.ts"
+import type { BenchOptions } from "./options.ts"
 import type { HttpServerOptions } from "./processes/httpServer.ts"
 import { median } from "./statistics.ts"
 
-const rounds = 5
 const kinds = ["bare", "pipeline", "builder"] as const
 type Kind = (typeof kinds)[number]
 const names = { bare: "bare node:http", pipeline: "Laurel's pipeline", builder: "HttpApiBuilder" }
@@ -29,7 +29,11 @@ const reply = JSON.stringify({
 })
 
 /** Measures all lines; about a minute and a half. */
-export const pipeline = async (): Promise<ReadonlyArray<BenchLine>> => {
+export const pipeline = async ({
+  quick = false,
+}: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
+  const rounds = quick ? 1 : 5
+  const seconds = quick ? 1 : 4
   const servers = await Promise.all(
     kinds.map(async (kind) => {
       const options: HttpServerOptions = { kind, reply }
@@ -41,7 +45,7 @@ export const pipeline = async (): Promise<ReadonlyArray<BenchLine>> => {
     for (let round = 0; round <= rounds; round++) {
       for (const { costs, server } of servers) {
         const before = Number(await server.ask())
-        const { answered } = await closedLoop({ ...server.answer, key: "lk_test_bench" }, 4)
+        const { answered } = await closedLoop({ ...server.answer, key: "lk_test_bench" }, seconds)
         costs.push((Number(await server.ask()) - before) / answered)
       }
     }
