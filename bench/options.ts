@@ -11,4 +11,6 @@ export interface BenchOptions {
   readonly rate?: number
   /** Of each round. */
   readonly seconds?: number
+  /** Of the soak. */
+  readonly minutes?: number
 }

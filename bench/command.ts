@@ -1,0 +1,104 @@
+/** The command line of `npm run bench`. */
+import { parseArgs } from "node:util"
+import type { BenchOptions } from "./options.ts"
+
+/** Names of benches. */
+export interface Names {
+  /** Run when the command line names none. */
+  readonly all: ReadonlyArray<string>
+  /** Of them, those that `--quick` shortens. */
+  readonly short: ReadonlyArray<string>
+  /** Of them, those that can measure a server that runs already. */
+  readonly remote: ReadonlyArray<string>
+  /** Run only when the command line names them. */
+  readonly onlyByName: ReadonlyArray<string>
+}
+
+export interface Command {
+  readonly names: ReadonlyArray<string>
+  readonly options: BenchOptions
+  readonly help: boolean
+  /** Files. */
+  readonly json?: string
+  readonly html?: string
+  readonly compare?: string
+}
+
+/** The command line is wrong. */
+export class Refusal extends Error {}
+
+const text = { type: "string" } as const
+const optionTypes = {
+  quick: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+  url: text,
+  key: text,
+  connections: text,
+  rate: text,
+  duration: text,
+  minutes: text,
+  json: text,
+  html: text,
+  compare: text,
+} as const
+
+const parse = (args: ReadonlyArray<string>) => {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: optionTypes })
+  } catch (error) {
+    throw new Refusal((error as Error).message)
+  }
+}
+
+const numberOf = (name: string, given: string | undefined): number | undefined => {
+  if (given === undefined) return undefined
+  if (!/^[1-9]\d{0,6}$/.test(given)) {
+    throw new Refusal(`--${name} needs a whole number from 1 to 9,999,999, not ${given}.`)
+  }
+  return Number(given)
+}
+
+const targetOf = (url?: string, key?: string): BenchOptions["target"] => {
+  if (url === undefined && key === undefined) return undefined
+  if (url === undefined || key === undefined) throw new Refusal("--url and --key go together.")
+  if (!URL.canParse(url) || new URL(url).protocol !== "http:") {
+    throw new Refusal(`--url needs an address that begins with http://, not ${url}.`)
+  }
+  const { hostname, port } = new URL(url)
+  return { host: hostname, port: Number(port || 80), key }
+}
+
+/** Throws `Refusal`. */
+export const readCommand = (args: ReadonlyArray<string>, known: Names): Command => {
+  const { positionals, values } = parse(args)
+  const connections = numberOf("connections", values.connections)
+  const rate = numberOf("rate", values.rate)
+  const seconds = numberOf("duration", values.duration)
+  const minutes = numberOf("minutes", values.minutes)
+  const target = targetOf(values.url, values.key)
+  const byDefault = target !== undefined ? known.remote : values.quick ? known.short : known.all
+  const names = positionals.length > 0 ? positionals : byDefault
+  const every = [...known.all, ...known.onlyByName]
+  const unknown = names.filter((name) => !every.includes(name))
+  if (unknown.length > 0) throw new Refusal(`No bench is called ${unknown.join(", ")}.`)
+  const local = target === undefined ? [] : names.filter((name) => !known.remote.includes(name))
+  if (local.length > 0) {
+    throw new Refusal(`${local.join(", ")} cannot measure a server that runs already.`)
+  }
+  const { compare, help, html, json } = values
+  return {
+    names,
+    options: {
+      quick: values.quick,
+      ...(target !== undefined && { target }),
+      ...(connections !== undefined && { connections }),
+      ...(rate !== undefined && { rate }),
+      ...(seconds !== undefined && { seconds }),
+      ...(minutes !== undefined && { minutes }),
+    },
+    help,
+    ...(json !== undefined && { json }),
+    ...(html !== undefined && { html }),
+    ...(compare !== undefined && { compare }),
+  }
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest"
+import { type Names, Refusal, readCommand } from "../../bench/command.ts"
+
+const names: Names = {
+  all: ["single", "growth", "journal"],
+  short: ["single", "growth"],
+  remote: ["single"],
+  onlyByName: ["soak"],
+}
+const read = (...args: ReadonlyArray<string>) => readCommand(args, names)
+const url = ["--url", "http://10.0.0.1:8080", "--key", "lk_1"]
+
+describe("The command line of the benches", () => {
+  it("runs all without names, or those that its options allow", () => {
+    expect(read()).toEqual({ names: names.all, options: { quick: false }, help: false })
+    expect(read("--quick").names).toEqual(names.short)
+    expect(read(...url).names).toEqual(names.remote)
+    expect(read(...url, "--quick").names).toEqual(names.remote)
+  })
+
+  it("runs what is named, also what is run by name only", () => {
+    expect(read("journal", "soak").names).toEqual(["journal", "soak"])
+  })
+
+  it("passes numbers, files and the target on", () => {
+    const numbers = ["--connections", "3", "--rate", "500", "--duration", "2", "--minutes", "9"]
+    const files = ["--json", "a", "--html", "b", "--compare", "c"]
+    expect(read("single", ...url, ...numbers, ...files, "--help")).toEqual({
+      names: ["single"],
+      options: {
+        quick: false,
+        target: { host: "10.0.0.1", port: 8080, key: "lk_1" },
+        connections: 3,
+        rate: 500,
+        seconds: 2,
+        minutes: 9,
+      },
+      help: true,
+      json: "a",
+      html: "b",
+      compare: "c",
+    })
+    expect(read("--url", "http://host", "--key", "k").options.target?.port).toBe(80)
+  })
+
+  it.each([
+    [["nothing"], "No bench is called nothing."],
+    [["single", "constructor"], "No bench is called constructor."],
+    [["--wrong"], "Unknown option '--wrong'"],
+    [["--rate", "0"], "--rate needs a whole number"],
+    [["--rate", "1.5"], "--rate needs a whole number"],
+    [["--connections", "10000000"], "--connections needs a whole number"],
+    [["--url", "http://host"], "--url and --key go together."],
+    [["--key", "k"], "--url and --key go together."],
+    [["--url", "https://host", "--key", "k"], "an address that begins with http://"],
+    [["--url", "host", "--key", "k"], "an address that begins with http://"],
+    [[...url, "single", "growth"], "growth cannot measure a server that runs already."],
+  ])("refuses %j", (args, reason) => {
+    expect(() => read(...args)).toThrow(Refusal)
+    expect(() => read(...args)).toThrow(reason)
+  })
+
+  it("takes the largest number", () => {
+    expect(read("--rate", "9999999").options.rate).toBe(9_999_999)
+  })
+})
