@@ -15,17 +15,25 @@ const measure = (options: BenchOptions, withIds: boolean): Promise<ReadonlyArray
   const work = { kind: "event", events, users, withIds, connections, seconds } as const
   const body = { events: Array.from({ length: events }, () => randomEvent(withIds)) }
   const example = { path: "/v1/events/batch", body, events }
-  return withSubjects({ ...options, users, example }, async (all, filled) => {
-    // The peers need ids.
-    const subjects = withIds ? all : all.slice(0, 2)
+  // The peers need ids.
+  const wanted = { ...options, users, example, withPeers: withIds }
+  return withSubjects(wanted, async (subjects, filled) => {
     const warm = await closedRounds(subjects, 1, { ...work, seconds: quick ? 3 : 4 })
-    const closed = await closedRounds(subjects, quick ? 1 : 3, work)
+    const rounds = quick ? 1 : 3
+    const closed = await closedRounds(subjects, rounds, work)
+    // Only Laurel has such replies.
+    const minimal = withIds
+      ? await closedRounds(subjects.slice(0, 1), rounds, { ...work, minimal: true }, subjects)
+      : []
     for (const subject of subjects) {
-      const { answered, unread } = answeredBy(subject, work, warm, closed)
+      const { answered, unread } = answeredBy(subject, work, warm, closed, minimal)
       await subject.check(filled(subject) + answered, unread)
     }
-    const kind = withIds ? "with ids" : "without ids"
-    return closedLines(`batches of ${events.toLocaleString("en-US")} ${kind}`, "event", closed)
+    const bench = `batches of ${events.toLocaleString("en-US")} ${withIds ? "with ids" : "without ids"}`
+    return [
+      ...closedLines(bench, "event", closed),
+      ...(withIds ? closedLines(`${bench}, return=minimal`, "event", minimal) : []),
+    ]
   })
 }
 

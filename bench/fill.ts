@@ -20,7 +20,11 @@ export const fill = async (
     }))
     const reply = await fetch(`http://${host}:${port}/v1/events/batch`, {
       method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        prefer: "return=minimal",
+      },
       body: JSON.stringify({ events }),
     })
     const text = await reply.text()

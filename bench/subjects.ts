@@ -86,13 +86,15 @@ const replyOf = async ({ answer }: Subject, path: string, body: unknown): Promis
 export interface SubjectOptions extends BenchOptions {
   /** Each of them has one event at the start. */
   readonly users: number
+  /** They take part by default. */
+  readonly withPeers?: boolean
   /** A request whose reply the bare server gives. */
   readonly example: { readonly path: string; readonly body?: unknown; readonly events: number }
 }
 
 /** Runs `use` with Laurel, bare `node:http` and the peers, in this order. `filled` are the events that Laurel has. */
 export const withSubjects = async <A>(
-  { example, target, users }: SubjectOptions,
+  { example, target, users, withPeers = true }: SubjectOptions,
   use: (subjects: ReadonlyArray<Subject>, filled: (subject: Subject) => number) => Promise<A>,
 ): Promise<A> => {
   const laurel = await startLaurelSubject(target)
@@ -100,7 +102,7 @@ export const withSubjects = async <A>(
   try {
     await fill(laurel.answer, users)
     subjects.push(await bareSubject(await replyOf(laurel, example.path, example.body)))
-    if (target === undefined) {
+    if (target === undefined && withPeers) {
       for (const peer of await startPeers()) {
         subjects.push(peer)
         await fill(peer.answer, users)
