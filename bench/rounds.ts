@@ -1,5 +1,5 @@
 /** Closed and open loops on several servers in turn, and the lines that they make. */
-import type { BenchLine, Point } from "./Line.ts"
+import { type BenchLine, formatNumber, type Point } from "./Line.ts"
 import { processorUs } from "./load/processorTime.ts"
 import { type WrkOptions, type WrkReport, wrk } from "./load/wrk.ts"
 import { openLoop } from "./loads.ts"
@@ -27,23 +27,25 @@ const inTurn = async <Round>(
   subjects: ReadonlyArray<Subject>,
   rounds: number,
   use: (subject: Subject) => Promise<Round>,
+  still = subjects,
 ): Promise<ReadonlyArray<Measured<Round>>> => {
   const all = subjects.map((subject) => ({ subject, rounds: [] as Array<Round> }))
   for (let round = 0; round < rounds; round++) {
     for (const { rounds, subject } of all) {
-      rounds.push(await alone(subject, subjects, () => use(subject)))
+      rounds.push(await alone(subject, still, () => use(subject)))
     }
   }
   return all
 }
 
-/** Each subject in its turn, round after round, while the others stand still. */
+/** Each subject in its turn, round after round, while the others, or those of `still`, stand still. */
 export const closedRounds = (
   subjects: ReadonlyArray<Subject>,
   rounds: number,
   work: Work,
-): Promise<ReadonlyArray<Measured<ClosedRound>>> =>
-  inTurn(subjects, rounds, async ({ answer, name, roots }) => {
+  still = subjects,
+): Promise<ReadonlyArray<Measured<ClosedRound>>> => {
+  const round = async ({ answer, name, roots }: Subject): Promise<ClosedRound> => {
     const before = processorUs(roots)
     const report = await wrk({ ...work, ...answer }).catch((cause) => {
       throw new Error(`${name} failed`, { cause })
@@ -54,7 +56,9 @@ export const closedRounds = (
       perSecond: (done * 1e6) / report.durationUs,
       report,
     }
-  })
+  }
+  return inTurn(subjects, rounds, round, still)
+}
 
 /** Events that were answered to a subject, and at most as many more as were under way when a round ended. */
 export const answeredBy = (
@@ -101,34 +105,48 @@ export const lineOf = <Round>(
   }
 }
 
-/** Cost first, then the rate, then what the load itself took. */
+/** Cost first, where /proc tells it, then the rate, then what the load itself took. */
 export const closedLines = (
   bench: string,
   one: string,
   measured: ReadonlyArray<Measured<ClosedRound>>,
-): ReadonlyArray<BenchLine> => [
-  lineOf(`${bench}: processor time, all threads`, `µs/${one}`, measured, ({ costUs }) => costUs),
-  {
-    ...lineOf(`${bench}: closed loop`, "/s", measured, ({ perSecond }) => perSecond),
-    histograms: Object.fromEntries(
-      measured.map(({ rounds, subject }) => [subject.name, rounds.at(-1)!.report.histogram]),
+): ReadonlyArray<BenchLine> =>
+  [
+    lineOf(`${bench}: processor time, all threads`, `µs/${one}`, measured, ({ costUs }) => costUs),
+    {
+      ...lineOf(`${bench}: closed loop`, "/s", measured, ({ perSecond }) => perSecond),
+      histograms: Object.fromEntries(
+        measured.map(({ rounds, subject }) => [subject.name, rounds.at(-1)!.report.histogram]),
+      ),
+    },
+    lineOf(
+      `${bench}: 99 % within, closed loop`,
+      "ms",
+      measured,
+      ({ report }) => report.p99Us / 1e3,
     ),
-  },
-  lineOf(`${bench}: 99 % within, closed loop`, "ms", measured, ({ report }) => report.p99Us / 1e3),
-  lineOf(
-    `${bench}: the load's own time, wrk`,
-    "µs/request",
-    measured,
-    ({ report }) => report.loadUs,
-  ),
-]
+    lineOf(
+      `${bench}: the load's own time, wrk`,
+      "µs/request",
+      measured,
+      ({ report }) => report.loadUs,
+    ),
+  ].filter(({ value }) => Number.isFinite(value))
 
 const failedPercent = ({ accepted, offered }: OpenLoadReport): number =>
   (1 - accepted / offered) * 100
 
+/** Of an open loop. */
+export interface Rate {
+  readonly perSecond: number
+  /** Of what Laurel reaches in a closed loop. */
+  readonly share?: number
+}
+
 /** Pauses over time: the longest latency of each second, one round after the other. */
 const pausesOf = (
-  at: string,
+  bench: string,
+  rate: string,
   line: string,
   rounds: ReadonlyArray<OpenLoadReport>,
 ): ReadonlyArray<Point> =>
@@ -136,7 +154,7 @@ const pausesOf = (
     .flatMap(({ longestMs }) => longestMs)
     .map((y, second) => {
       return {
-        chart: `${at}: longest latency of each second, ms, against seconds`,
+        chart: `${bench} at ${rate}: longest latency of each second, ms, against seconds`,
         line,
         x: second + 1,
         y,
@@ -146,11 +164,13 @@ const pausesOf = (
 /** Latencies, counted from the time at which each event was due, and the share of events that failed or were never sent. */
 export const openLines = (
   bench: string,
-  perSecond: number,
+  { perSecond, share }: Rate,
   measured: ReadonlyArray<Measured<OpenLoadReport>>,
 ): ReadonlyArray<BenchLine> => {
-  const offered = Math.round(perSecond).toLocaleString("en-US")
-  const at = `${bench} at ${offered}/s`
+  // By the share: a later run has other rates, and is compared by the question.
+  const rate =
+    share === undefined ? `${formatNumber(perSecond)}/s` : `${share * 100} % of saturation`
+  const at = `${bench} at ${rate}`
   const points = measured.flatMap(({ rounds, subject: { name } }): ReadonlyArray<Point> => {
     const at = { line: name, x: perSecond }
     const of = (pick: (report: OpenLoadReport) => number) => median(rounds.map(pick))
@@ -161,10 +181,11 @@ export const openLines = (
         ...at,
         y: of(({ accepted, seconds }) => accepted / seconds),
       },
-      ...pausesOf(`${bench} at ${offered}/s`, name, rounds),
+      ...pausesOf(bench, rate, name, rounds),
     ]
   })
   return [
+    lineOf(`${at}: offered`, "/s", measured, ({ offered, seconds }) => offered / seconds),
     lineOf(`${at}: median`, "ms", measured, ({ whole }) => whole.p50Ms),
     {
       ...lineOf(`${at}: 99 % within`, "ms", measured, ({ whole }) => whole.p99Ms, { points }),

@@ -5,7 +5,14 @@ import { pinToOneCore } from "./load/family.ts"
 import type { Choice } from "./load/wrk.ts"
 import { closedLoopConnections } from "./loads.ts"
 import type { BenchOptions } from "./options.ts"
-import { answeredBy, closedLines, closedRounds, openLines, openRounds } from "./rounds.ts"
+import {
+  answeredBy,
+  closedLines,
+  closedRounds,
+  openLines,
+  openRounds,
+  type Rate,
+} from "./rounds.ts"
 import { median } from "./statistics.ts"
 import { withSubjects } from "./subjects.ts"
 
@@ -30,22 +37,22 @@ const measure = async (
     const warm = await closedRounds(subjects, 1, { ...work, seconds: quick ? 1 : 5 })
     const closed = await closedRounds(subjects, rounds, work)
     const saturation = median(closed[0]!.rounds.map(({ perSecond }) => perSecond))
-    const rates = options.rate
-      ? [options.rate]
-      : (quick ? quickShares : shares).map((share) => share * saturation)
+    const rates: ReadonlyArray<Rate> = options.rate
+      ? [{ perSecond: options.rate }]
+      : (quick ? quickShares : shares).map((share) => ({ share, perSecond: share * saturation }))
     const lines = [...closedLines(bench, "event", closed)]
     const opened = new Map(subjects.map((subject) => [subject, 0]))
     let broken = 0
-    for (const perSecond of rates) {
+    for (const rate of rates) {
       const open = await openRounds(subjects, rounds, {
-        perSecond,
+        perSecond: rate.perSecond,
         users,
         choice,
         connections: openConnections,
         warmUpSeconds: 1,
         measureSeconds: seconds,
       })
-      lines.push(...openLines(bench, perSecond, open))
+      lines.push(...openLines(bench, rate, open))
       for (const { rounds, subject } of open) {
         for (const report of rounds) {
           opened.set(subject, opened.get(subject)! + report.acceptedInAll)

@@ -56,7 +56,6 @@ export const linesOf = (
   perSecond: number,
   slices: ReadonlyArray<Slice>,
 ): ReadonlyArray<BenchLine> => {
-  const at = `soak at ${Math.round(perSecond).toLocaleString("en-US")}/s`
   const third = Math.max(1, Math.floor(slices.length / 3))
   /** The median of all slices, and how the last third differs from the first. */
   const line = (question: string, unit: string, pick: (slice: Slice) => number): BenchLine => {
@@ -64,7 +63,7 @@ export const linesOf = (
     const first = median(rounds.slice(0, third))
     const last = median(rounds.slice(-third))
     return {
-      question: `${at}: ${question}, the last third`,
+      question: `soak: ${question}, the last third`,
       value: last,
       unit,
       rounds,
@@ -75,26 +74,27 @@ export const linesOf = (
   const offered = slices.reduce((sum, { report }) => sum + report.offered, 0)
   const accepted = slices.reduce((sum, { report }) => sum + report.accepted, 0)
   return [
+    { question: "soak: offered", value: perSecond, unit: "/s" },
     {
       ...line("99.9 % within", "ms", ({ report }) => report.whole.p999Ms),
       points: chartsOf(slices),
     },
     line("99 % within", "ms", ({ report }) => report.whole.p99Ms),
     {
-      question: `${at}: longest of all`,
+      question: "soak: longest of all",
       value: Math.max(...slices.map(({ report }) => report.whole.maxMs)),
       unit: "ms",
     },
     line("private memory", "MiB", ({ memoryMiB }) => memoryMiB),
     line("processor time, all threads", "µs/event", ({ costUs }) => costUs),
     {
-      question: `${at}: refused, broken or not sent`,
+      question: "soak: refused, broken or not sent",
       value: (1 - accepted / offered) * 100,
       unit: "%",
       goal: "0 %",
     },
     {
-      question: `${at}: longest stop of the load`,
+      question: "soak: longest stop of the load",
       value: Math.max(...slices.map(({ report }) => report.longestPauseMs)),
       unit: "ms",
       goal: "< 100 ms, else the machine was busy",

@@ -40,7 +40,7 @@ const besidePeers: ReadonlyArray<Row> = [
   { question: /^single events: closed loop$/, title: "events, 64 connections" },
   { question: /^single events, one core: closed loop$/, title: "events, 64 connections, one core" },
   { question: /^batches of ([\d,]+) with ids: closed loop$/, title: "events in batches of $1" },
-  { question: /^single events at ([\d,]+)\/s: 99 % within$/, title: "99 % within, at $1 events/s" },
+  { question: /^single events at (.+): 99 % within$/, title: "99 % within, at $1" },
   { question: /^loading ([\d,]+) new users: rate$/, title: "loading $1 new users" },
   { question: /^restart with ([\d,]+) users: first/, title: "restart with $1 users" },
   { question: /^restart after a kill: first/, title: "restart after a kill" },

@@ -32,7 +32,8 @@ describe("A soak", () => {
       return { minute: n + 1, report, memoryMiB: 100 + n, costUs: 80 }
     })
     const lines = linesOf(5_000, slices)
-    const [tail] = lines
+    const [offered, tail] = lines
+    expect(offered).toMatchObject({ value: 5_000, unit: "/s" })
     expect(tail).toMatchObject({ value: 9, reference: { value: 2 }, rounds: [1, 2, 3, 7, 8, 9] })
     const lineOf = (part: string) => lines.find(({ question }) => question.includes(part))!
     expect(lineOf("memory")).toMatchObject({ value: 105, reference: { value: 101 } })

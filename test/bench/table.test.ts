@@ -38,8 +38,8 @@ describe("summaryOf", () => {
   it("has a column for each program, a row for each line, the headline first", () => {
     const text = summaryOf(
       resultsOf(
-        beside("single events at 1,000/s: 99 % within", "ms", 1_500, 2),
-        beside("single events at 5,000/s: 99 % within", "ms", 12.34, 2, 25),
+        beside("single events at 10 % of saturation: 99 % within", "ms", 1_500, 2),
+        beside("single events at 50 % of saturation: 99 % within", "ms", 12.34, 2, 25),
         beside("single events: processor time, all threads", "µs/event", 81.26, 15, 320, 105),
       ),
     )
@@ -48,8 +48,8 @@ describe("summaryOf", () => {
         "| medians | Laurel | bare node:http | PostgreSQL | Redis |",
         "| --- | --- | --- | --- | --- |",
         "| **processor time of an event** | 81.3 µs | 15 µs | 320 µs | 105 µs |",
-        "| 99 % within, at 1,000 events/s | 1.5 s | 2 ms | – | – |",
-        "| 99 % within, at 5,000 events/s | 12.3 ms | 2 ms | 25 ms | – |",
+        "| 99 % within, at 10 % of saturation | 1.5 s | 2 ms | – | – |",
+        "| 99 % within, at 50 % of saturation | 12.3 ms | 2 ms | 25 ms | – |",
       ].join("\n"),
     )
   })
