@@ -6,13 +6,14 @@ import type { Target } from "./load/wrk.ts"
 const together = 1_000
 const patienceMs = 1_000
 
-/** One event of each of the first `users` users; again, where the server refuses for lack of room. */
+/** One event of each of the first `users` users; again, where the server refuses for lack of room. Resolves with the refusals. */
 export const fill = async (
   { host = "127.0.0.1", key, port }: Target,
   users: number,
   callers = 4,
-): Promise<void> => {
+): Promise<number> => {
   let next = 0
+  let refused = 0
   const send = async (first: number): Promise<void> => {
     const events = Array.from({ length: Math.min(together, users - first) }, (_, n) => ({
       id: newEventId(),
@@ -30,6 +31,7 @@ export const fill = async (
     const text = await reply.text()
     if (reply.status === 200 && text.includes('"rejected":0,')) return
     if (!text.includes('"overloaded"')) throw new Error(`${reply.status}: ${text.slice(0, 500)}`)
+    refused++
     await sleep(patienceMs)
     await send(first)
   }
@@ -37,4 +39,5 @@ export const fill = async (
     for (; next < users; await send(next - together)) next += together
   }
   await Promise.all(Array.from({ length: callers }, sendOthers))
+  return refused
 }

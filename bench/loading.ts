@@ -16,7 +16,7 @@ export const loading = async ({
   const measured = await withEachStored(async (subject) => {
     const before = processorUs(subject.roots)
     const startedAt = performance.now()
-    await subject.load(users)
+    const refused = await subject.load(users)
     const seconds = (performance.now() - startedAt) / 1_000
     const costUs = (processorUs(subject.roots) - before) / users
     await subject.check(users, 0)
@@ -28,12 +28,18 @@ export const loading = async ({
     // PostgreSQL and Redis `always` lose nothing; `everysec` may lose the last second.
     const lost = subject.name.endsWith("everysec") ? late : 0
     await subject.check(users + late - lost, lost)
-    return { subject, rounds: [{ costUs, perSecond: users / seconds, orderlyMs, killedMs }] }
+    return {
+      subject,
+      rounds: [{ costUs, perSecond: users / seconds, refused, orderlyMs, killedMs }],
+    }
   })
   const count = users.toLocaleString("en-US")
   return [
     lineOf(`loading ${count} new users: processor time`, "µs/user", measured, (r) => r.costUs),
     lineOf(`loading ${count} new users: rate`, "/s", measured, (r) => r.perSecond),
+    lineOf(`loading ${count} new users: batches refused`, "batches", measured, (r) => r.refused, {
+      goal: "0",
+    }),
     lineOf(`restart with ${count} users: first answer after`, "ms", measured, (r) => r.orderlyMs),
     lineOf(`restart after a kill: first answer after`, "ms", measured, (r) => r.killedMs),
   ]

@@ -84,6 +84,7 @@ const startServer = async (
     },
     load: async (users) => {
       await ask({ verb: "load", users })
+      return 0
     },
     settle: async () => {
       await ask({ verb: "settle" })

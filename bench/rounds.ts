@@ -105,7 +105,7 @@ export const lineOf = <Round>(
   }
 }
 
-/** Cost first, where /proc tells it, then the rate, then what the load itself took. */
+/** Cost first, where it can be read, then the rate, then what the load itself took. */
 export const closedLines = (
   bench: string,
   one: string,

@@ -13,8 +13,8 @@ import { peers } from "./peers.ts"
 import type { Subject } from "./subjects.ts"
 
 export interface Stored extends Subject {
-  /** One event of each of so many new users, by its best way. */
-  readonly load: (users: number) => Promise<void>
+  /** One event of each of so many new users, by its best way. Resolves with the number of refusals. */
+  readonly load: (users: number) => Promise<number>
   /** Returns when everything is in its lasting form: what is written later than a reply, or again. */
   readonly settle: () => Promise<void>
   /** Their files are what its events need on disk. */
