@@ -121,14 +121,24 @@ const startedAt = new Date().toISOString()
 const machine = describeMachine()
 console.log(`${formatMachine(machine)}\n`)
 const lines: Array<BenchLine> = []
+const failed: Array<string> = []
 for (const name of command.names) {
-  const measured = await { ...all, ...onlyByName }[name]!(command.options)
+  // A run of all takes more than an hour: one that fails must not end it.
+  const measured = await { ...all, ...onlyByName }[name]!(command.options).catch((error) => {
+    failed.push(name)
+    console.error(`${name} failed:`, error)
+    return []
+  })
   lines.push(...measured)
   for (const line of measured) console.log(formatLine(line))
-  // After each: a failure of the next loses nothing.
+  // After each: an end of this process loses nothing.
   const { target: _key, ...options } = command.options
   const results: Results = { startedAt, machine, options, lines }
   if (command.json !== undefined) writeFileSync(command.json, JSON.stringify(results))
   if (command.html !== undefined) writeFileSync(command.html, pageOf(results))
 }
 if (earlier !== undefined) console.log(`\n${formatCompared(compare(earlier.lines, lines))}`)
+if (failed.length > 0) {
+  console.error(`Failed: ${failed.join(", ")}`)
+  process.exitCode = 1
+}
