@@ -52,7 +52,7 @@ const formatRatio = (ratio: number): string => `${ratio.toPrecision(ratio < 10 ?
 /** One line of text with columns that stand under each other: question, value, ratio and reference, goal. */
 export const formatLine = (line: BenchLine): string => {
   const columns = [
-    line.question.padEnd(58),
+    line.question.padEnd(74),
     `${formatNumber(line.value)} ${line.unit}`.padStart(20),
   ]
   if (line.reference !== undefined) {

@@ -51,7 +51,7 @@ export const formatCompared = ({ moved, unjudged, within }: Compared): string =>
   [
     ...moved.map(({ after, before, question, unit }) => {
       const percent = before === 0 ? "" : `  ${((after / before - 1) * 100).toFixed(0)} %`
-      return `${question.padEnd(58)}  ${formatNumber(before)} → ${formatNumber(after)} ${unit}${percent}`
+      return `${question.padEnd(74)}  ${formatNumber(before)} → ${formatNumber(after)} ${unit}${percent}`
     }),
     `${moved.length} moved beyond the spread of their rounds, ${within} did not, ${unjudged} had fewer than ${roundsMin} rounds.`,
   ].join("\n")

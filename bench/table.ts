@@ -84,10 +84,11 @@ const matching = (lines: ReadonlyArray<BenchLine>, rows: ReadonlyArray<Row>) =>
       }),
   )
 
-/** Of a thousand and more, whole numbers; a second and more as seconds. */
+/** A value in a unit that keeps it short. */
 const cellOf = (value: number | undefined, unit: string): string => {
   if (value === undefined || !Number.isFinite(value)) return "–"
   if (unit === "ms" && value >= 1_000) return `${formatNumber(value / 1_000)} s`
+  if (unit.startsWith("µs") && value >= 1_000) return `${formatNumber(value / 1_000)} ms`
   return `${formatNumber(value)} ${unit.replace(/^µs\/.*/, "µs")}`
 }
 
@@ -111,7 +112,7 @@ const peerTable = (lines: ReadonlyArray<BenchLine>): ReadonlyArray<string> => {
   const rows = matching(lines, besidePeers)
   const names = [...new Set(rows.flatMap(({ line }) => [...valuesOf(line).keys()]))]
   return tableOf(
-    ["medians", ...names],
+    ["question", ...names],
     rows.map(({ line, title }) => {
       const values = valuesOf(line)
       return [title, ...names.map((name) => cellOf(values.get(name), line.unit))]
@@ -134,7 +135,7 @@ const captionOf = (machine: Machine): string => {
   return (
     `Printed by \`npm run bench\` at commit \`${commit}\` on a virtual, shared machine: ${cpu}, ${cores} cores, ${memoryGiB} GiB, ` +
     `Node ${node.slice(1)};\na write of 4 KiB is flushed within ${formatNumber(flushUs.p50)} µs (99 %: ${formatNumber(flushUs.p99)}). ` +
-    "Load and server share the cores."
+    "Load and server share the cores; medians where a question has several rounds."
   )
 }
 
@@ -161,7 +162,7 @@ export const renewed = (page: string, text: string): string => {
   const from = page.indexOf(begin)
   const to = page.indexOf(end, from)
   if (from < 0 || to < 0) throw new Error(`A page needs ${begin} and, after that, ${end}`)
-  return `${page.slice(0, from + begin.length)}\n${text}\n${page.slice(to)}`
+  return `${page.slice(0, from + begin.length)}\n\n${text}\n\n${page.slice(to)}`
 }
 
 /** Titles of rows for which the run has no line. */

@@ -45,7 +45,7 @@ describe("summaryOf", () => {
     )
     expect(text.slice(text.indexOf("|"))).toBe(
       [
-        "| medians | Laurel | bare node:http | PostgreSQL | Redis |",
+        "| question | Laurel | bare node:http | PostgreSQL | Redis |",
         "| --- | --- | --- | --- | --- |",
         "| **processor time of an event** | 81.3 µs | 15 µs | 320 µs | 105 µs |",
         "| 99 % within, at 10 % of saturation | 1.5 s | 2 ms | – | – |",
@@ -56,14 +56,15 @@ describe("summaryOf", () => {
 
   it("has the others beside their own references", () => {
     const text = summaryOf(
-      resultsOf(beside("a board of 1,000,000: rank of a user", "µs", 1.9, 5), {
-        question: "1,000,000 pending deliveries: memory beyond none",
-        unit: "MB",
-        value: 48.7,
-      }),
+      resultsOf(
+        beside("a board of 1,000,000: rank of a user", "µs", 1.9, 5),
+        beside("a board of 1,000,000: page of 100 in the middle", "µs", 999.4, 67_820),
+        { question: "1,000,000 pending deliveries: memory", unit: "MB", value: 48.7 },
+      ),
     )
     expect(text).toContain(
       "| a leaderboard of 1,000,000: rank of a user | 1.9 µs | 5 µs: bare node:http |\n" +
+        "| a leaderboard of 1,000,000: page of 100 in the middle | 999 µs | 67.8 ms: bare node:http |\n" +
         "| memory of 1,000,000 pending deliveries | 48.7 MB | – |",
     )
   })
@@ -99,7 +100,7 @@ describe("renewed", () => {
   it.each(["README.md", "bench/README.md"])("replaces one block of %s", (name) => {
     const page = readFileSync(path.resolve(import.meta.dirname, "../..", name), "utf8")
     const once = renewed(page, "first")
-    expect(once).toMatch(/begin -->\nfirst\n<!--/)
+    expect(once).toMatch(/begin -->\n\nfirst\n\n<!--/)
     expect(renewed(once, "second")).toBe(once.replace("\nfirst\n", "\nsecond\n"))
     expect(once.split("<!--")[0]).toBe(page.split("<!--")[0])
     expect(once.split("-->").at(-1)).toBe(page.split("-->").at(-1))
