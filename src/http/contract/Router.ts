@@ -1,7 +1,7 @@
 /**
  * From method and path to a route. Paths match exactly, segment by segment: no case folding, and no normalisation of `.`,
  * `..`, `//` or a slash at the end. A parameter matches one segment before it is decoded, so `%2F` in an id is part of the
- * id; the operation refuses a segment that is empty or dots. Paths without parameters take one look-up.
+ * id; the operation refuses a segment that is empty or dots.
  */
 
 /** A route as the router sees it: method, and path with parameters as `:id`. */
@@ -28,11 +28,9 @@ class Place<Route> {
 }
 
 const nothing = { kind: "nothing" } as const
-const noParams: ReadonlyArray<string> = []
 
 export class Router<Route extends RouteShape> {
   readonly #root = new Place<Route>()
-  readonly #fixed = new Map<string, Place<Route>>()
 
   constructor(routes: Iterable<Route>) {
     for (const route of routes) this.#add(route)
@@ -57,18 +55,20 @@ export class Router<Route extends RouteShape> {
       throw new Error(`Two routes for ${route.method} ${route.path}`)
     }
     place.routes.set(route.method, route)
-    if (!route.path.includes(":")) this.#fixed.set(route.path, place)
   }
 
   /** The route for a request; `path` is the request's, without the query. A GET route also answers HEAD. */
   find(method: string, path: string): RouteMatch<Route> {
-    const fixed = this.#fixed.get(path)
-    if (fixed !== undefined) return ending(fixed, method, noParams)
     if (!path.startsWith("/")) return nothing
     let place: Place<Route> | undefined = this.#root
     const rawParams: Array<string> = []
-    for (const segment of path.slice(1).split("/")) {
-      const literal: Place<Route> | undefined = place.literals.get(segment)
+    for (let start = 1, end = 0; end < path.length; start = end + 1) {
+      const slash = path.indexOf("/", start)
+      end = slash === -1 ? path.length : slash
+      const segment = path.slice(start, end)
+      // A look-up enters the text into V8's table of strings: done only where a literal may stand.
+      const literal: Place<Route> | undefined =
+        place.literals.size === 0 ? undefined : place.literals.get(segment)
       if (literal !== undefined) {
         place = literal
         continue
