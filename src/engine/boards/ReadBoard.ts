@@ -137,10 +137,11 @@ export class BoardReader {
 
   #entries(
     { boards }: RankedEnvironment,
-    { before, board }: Found,
+    { before, board, startsAt }: Found,
     rows: ReadonlyArray<BoardRow>,
   ): Effect.Effect<ReadonlyArray<BoardEntry>, LaurelError<"storage_unavailable">> {
     const { allTime, members, names } = boards
+    const allXp = (member: number | undefined) => (member === undefined ? 0 : allTime.score(member))
     const ranksBefore =
       before.size === 0 ? Effect.succeed(undefined) : this.#safely(before.ranks(rows))
     return Effect.map(ranksBefore, (ranks) =>
@@ -149,7 +150,8 @@ export class BoardReader {
         userId,
         displayName: member === undefined ? null : names.get(member),
         score,
-        xp: member === undefined ? 0 : allTime.score(member),
+        // The board of all time has them.
+        xp: startsAt === null ? score : allXp(member),
         previousRank: ranks?.[index] ?? null,
       })),
     )
