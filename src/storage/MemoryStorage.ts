@@ -5,7 +5,7 @@
  * Input is copied. A batch becomes visible when `onAppend` succeeds, as after a flush. A write fails whose
  * `replaces` does not match the stored value.
  */
-import { Array as Arr, Effect, Layer, Stream } from "effect"
+import { Array as Arr, Effect, Exit, Layer, Stream } from "effect"
 import { EntryBlock } from "./EntryBlock.ts"
 import { batchRecords } from "./Frames.ts"
 import { asBuffer, keyBytesMax } from "./Keys.ts"
@@ -180,7 +180,7 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
     append,
     readRecords,
     writeEntries,
-    readEntry: (table, key) => Effect.sync(() => state.table(table).get(key)?.slice()),
+    readEntry: (table, key) => Exit.succeed(state.table(table).get(key)?.slice()),
     readEntries: (range) =>
       Stream.suspend(() =>
         Stream.fromIterable(Arr.chunksOf(state.table(range.table).entries(range), chunkLength)),

@@ -125,7 +125,10 @@ export class Storage extends Context.Service<
     readonly readRecords: (sequence: number) => Stream.Stream<ReadonlyArray<StoredRecord>, Broken>
     /** Writes all entries or none, durably. */
     readonly writeEntries: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
-    /** The value of one key. The caller may keep it. */
+    /**
+     * The value of one key, as it is when this is called. The caller may keep it. Where nothing is waited for, what is
+     * returned is the exit itself.
+     */
     readonly readEntry: (
       table: Table,
       key: Uint8Array,

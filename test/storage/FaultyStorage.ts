@@ -105,7 +105,10 @@ export const make = (storage: Storage["Service"], faults: Faults): Storage["Serv
     append: (batch) => guarded("append", storage.append(batch)),
     readRecords: (sequence) => streamed("readRecords", storage.readRecords(sequence)),
     writeEntries: (entries) => guarded("writeEntries", storage.writeEntries(entries)),
-    readEntry: (table, key) => onlyBroken(guarded("readEntry", storage.readEntry(table, key))),
+    readEntry: (table, key) => {
+      const read = Effect.suspend(() => storage.readEntry(table, key))
+      return onlyBroken(guarded("readEntry", read))
+    },
     readEntries: (range) => streamed("readEntries", storage.readEntries(range)),
     readBlocks: (range) => streamed("readBlocks", storage.readBlocks(range)),
     prune: (...bounds) => guarded("prune", storage.prune(...bounds)),

@@ -1,9 +1,9 @@
 /**
  * Runs actors: mailboxes, activation, supervision.
  *
- * `accept` gives an envelope to an actor. One that is warm and idle takes it at once, in the same turn of
- * the event loop: decide, apply, append, with no state in between to be seen. When something has to be
- * waited for (loading a cold actor, looking up an old id, a restart, a later turn because decisions have filled this
+ * `accept` gives an envelope to an actor. One that is warm and idle, or cold with a value that can be read at once, takes
+ * it in the same turn of the event loop: decide, apply, append, with no state in between to be seen. When something has
+ * to be waited for (a value, looking up an old id, a restart, a later turn because decisions have filled this
  * one: `DecisionTurns`) the actor has a fiber until its mailbox is empty again, and whatever arrives meanwhile
  * queues there. `apply` runs before the record is appended: a defect there can not reach the journal. The answer
  * goes out when the record is durable (`committed`).
@@ -135,7 +135,8 @@ export class ActorSystem {
       return
     }
     this.answers.taken(actor)
-    if (actor.running || !actor.loaded || actor.crashed) {
+    const isReady = !actor.running && !actor.crashed && (actor.loaded || this.#loadAtOnce(actor))
+    if (!isReady) {
       actor.mailbox.push(envelope)
       if (!actor.running) {
         this.#fork(actor, Effect.andThen(this.#load(actor), this.#turnOf(actor)))
@@ -301,6 +302,12 @@ export class ActorSystem {
       this.answers.refuse(actor, envelope, internalError)
       return this.#restart(actor, error, envelope.annotations)
     }
+  }
+
+  #loadAtOnce(actor: AnyActor): boolean {
+    const isLoaded = this.#supervisor.loadAtOnce(actor)
+    if (isLoaded) this.#options.metrics.activated()
+    return isLoaded
   }
 
   #load(actor: AnyActor): Effect.Effect<void, Broken> {

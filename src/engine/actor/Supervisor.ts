@@ -11,7 +11,7 @@ import type { Broken } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { LogAnnotations } from "./Envelope.ts"
-import { type LoadParts, loadActor } from "./loadActor.ts"
+import { type LoadParts, loadActor, loadAtOnce } from "./loadActor.ts"
 
 export interface SupervisorOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
@@ -27,6 +27,15 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options
+  }
+
+  /** Loads the actor where nothing has to be waited for; whether it did. What fails here, fails in `load` again and is reported there. */
+  loadAtOnce(actor: AnyActor): boolean {
+    try {
+      return loadAtOnce(this.#options, actor)
+    } catch {
+      return false
+    }
   }
 
   /** Ends when the actor has its state, or takes nothing for a while (`crashed`). */

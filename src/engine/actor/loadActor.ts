@@ -7,11 +7,12 @@
  * Cost: one look-up in the snapshot, and the actor's own records since the last one.
  */
 import { Effect } from "effect"
+import { exitOf } from "../../storage/exitOf.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { Erasures } from "../erasure/Erasures.ts"
 import type { PendingRecords } from "../records/PendingRecords.ts"
 import { readActorValue } from "../records/SnapshotValues.ts"
-import type { Actor } from "./Actor.ts"
+import type { Actor, AnyActor } from "./Actor.ts"
 
 export interface LoadParts {
   readonly storage: Storage["Service"]
@@ -34,6 +35,14 @@ export const loadActor = <State, Command>(
       return Effect.void
     })
   })
+
+/** Loads `actor` unless its value has to be waited for or can not be read; whether it did. Throws as `loadActor`. */
+export const loadAtOnce = ({ erasures, pending, storage }: LoadParts, actor: AnyActor): boolean => {
+  const exit = exitOf(readActorValue(storage, actor.subject))
+  if (exit?._tag !== "Success") return false
+  load(pending, erasures, actor, exit.value)
+  return true
+}
 
 const load = <State, Command>(
   pending: PendingRecords,

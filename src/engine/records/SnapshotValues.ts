@@ -5,9 +5,10 @@
  * first. Pages are cut the same way however often they are written, so a snapshot that was interrupted is
  * simply written again. Large records have a page of their own.
  */
-import { Effect, Stream } from "effect"
+import { Effect, Exit, Stream } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
+import { exitOf } from "../../storage/exitOf.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
@@ -35,15 +36,17 @@ export const actorEntry = (
   replaces: Entry["replaces"],
 ): Entry => ({ ...actorPlace(subject), value, replaces })
 
-/** The body of an actor's value in the snapshot; `undefined`: it has none. */
+/** The body of an actor's value in the snapshot; `undefined`: it has none. An exit as in `Storage.readEntry`. */
 export const readActorValue = (
   storage: Store,
   subject: Subject,
 ): Effect.Effect<Uint8Array | undefined, Broken> => {
   const { table, key } = actorPlace(subject)
-  return Effect.flatMap(storage.readEntry(table, key), (value) =>
-    value === undefined ? Effect.succeed(undefined) : decodeValue(value, { table, key }),
-  )
+  const read = storage.readEntry(table, key)
+  const decoded = (value: Uint8Array | undefined) =>
+    value === undefined ? Exit.succeed(undefined) : decodeValue(value, { table, key })
+  const exit = exitOf(read)
+  return exit?._tag === "Success" ? decoded(exit.value) : Effect.flatMap(read, decoded)
 }
 
 /**

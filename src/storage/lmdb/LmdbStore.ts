@@ -20,7 +20,7 @@
  * per value read in order.
  */
 import os from "node:os"
-import { Effect, Option, type Scope, Semaphore, Stream } from "effect"
+import { Effect, Exit, Option, type Scope, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import { withDeadline } from "../disk/Deadline.ts"
@@ -131,10 +131,14 @@ export class LmdbStore {
       this.#broken ??= expired
     })
 
-  readonly readEntry = (table: Table, key: Bytes): Effect.Effect<Bytes | undefined, Broken> =>
-    attempt("read", () =>
-      key.length === 0 || key.length > keyBytesMax ? undefined : this.#tables[table].get(key),
-    )
+  readonly readEntry = (table: Table, key: Bytes): Exit.Exit<Bytes | undefined, Broken> => {
+    if (key.length === 0 || key.length > keyBytesMax) return Exit.succeed(undefined)
+    try {
+      return Exit.succeed(this.#tables[table].get(key))
+    } catch (cause) {
+      return Exit.fail(new Broken({ operation: "read", cause }))
+    }
+  }
 
   readonly readEntries = (range: Range): Stream.Stream<ReadonlyArray<StoredEntry>, Broken> =>
     inTurns(range, (rest) => {
