@@ -20,7 +20,7 @@ const named = (): string | undefined => {
 }
 
 const calls = fs as unknown as Record<string, Any>
-for (const name of ["fdatasync", "statfs"]) {
+for (const name of ["writev", "statfs"]) {
   const original = calls[name]!
   calls[name] = (...args) => {
     if (named() !== name) return original(...args)

@@ -34,9 +34,9 @@ const standStill = async (server: Server) => {
 describe("A server that stands still for longer than a write may take", patience, () => {
   it("with a commit at the disk answers it, and all that follows", async () => {
     const { held, send, server } = await serverWithHeldDisk()
-    await writeFile(held, "fdatasync")
+    await writeFile(held, "writev")
     const second = send("second")
-    await server.stderr.waitFor(/held fdatasync/)
+    await server.stderr.waitFor(/held writev/)
     await standStill(server)
     await rm(held)
     server.process.kill("SIGCONT")
@@ -59,9 +59,9 @@ describe("A server that stands still for longer than a write may take", patience
 
   it("and whose disk does not answer afterwards either ends with 74", async () => {
     const { held, send, server } = await serverWithHeldDisk()
-    await writeFile(held, "fdatasync")
+    await writeFile(held, "writev")
     const second = send("second").catch(() => "no reply")
-    await server.stderr.waitFor(/held fdatasync/)
+    await server.stderr.waitFor(/held writev/)
     await standStill(server)
     server.process.kill("SIGCONT")
     expect(await server.ended).toBe(74)

@@ -16,6 +16,7 @@ import {
   type DiskFile,
   type OnDisk,
   type OpenMode,
+  type OpenOptions,
 } from "../../src/storage/disk/Disk.ts"
 import { Random } from "./random.ts"
 import { copyTree, Folder, Inode, inodeOf, moveNode, type Node, survivingTree } from "./unsynced.ts"
@@ -88,7 +89,11 @@ export class SimulatedDisk implements Disk {
     return disk
   }
 
-  readonly open = (where: string, mode: OpenMode): OnDisk<DiskFile> =>
+  readonly open = (
+    where: string,
+    mode: OpenMode,
+    { durable = false }: OpenOptions = {},
+  ): OnDisk<DiskFile> =>
     this.#call("open", where, () => {
       const folder = this.#folder(path.dirname(where))
       const name = path.basename(where)
@@ -101,7 +106,7 @@ export class SimulatedDisk implements Disk {
       }
       if (inode === undefined) throw failure("open", where, "ENOENT")
       if (inode instanceof Folder) throw failure("open", where, "EISDIR")
-      return this.#file(where, inode)
+      return this.#file(where, inode, durable)
     })
 
   readonly rename = (from: string, to: string): OnDisk<void> =>
@@ -192,22 +197,25 @@ export class SimulatedDisk implements Disk {
     return [this.#folder(path.dirname(where)), path.basename(where)]
   }
 
-  #file(where: string, inode: Inode): DiskFile {
+  /** A durable write is two calls, so that faults come before, between and after. */
+  #file(where: string, inode: Inode, durable: boolean): DiskFile {
     const write = (position: number, bytes: Buffer) => {
       const room = Math.max(0, this.#freeBytes() + inode.bytes.length - position)
       inode.write(position, bytes.subarray(0, room))
       if (room < bytes.length) throw failure("write", where, "ENOSPC")
     }
+    const sync = this.#call("sync", where, () => inode.sync())
     return {
       path: where,
       write: (position, pieces) => {
         const bytes = Buffer.concat(pieces)
         const part = () => inode.write(position, bytes.subarray(0, bytes.length >> 1))
-        return this.#call("write", where, () => write(position, bytes), part)
+        const written = this.#call("write", where, () => write(position, bytes), part)
+        return durable ? Effect.andThen(written, sync) : written
       },
       read: (position, into) =>
         this.#call("read", where, () => inode.bytes.copy(into, 0, position)),
-      sync: this.#call("sync", where, () => inode.sync()),
+      sync,
       truncate: (size) => this.#call("truncate", where, () => inode.resize(size)),
       size: this.#call("size", where, () => inode.bytes.length),
       close: this.#call("close", where, () => {}),

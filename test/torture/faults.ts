@@ -43,7 +43,7 @@ const kill: Fault["strike"] = async ({ random, server }) => {
 /** Steps of commit, new segments, archives; by path and call. */
 const steps: ReadonlyArray<readonly [Plan["role"], Call, string, number]> = [
   ["server", "writev", "/journal/", 200],
-  ["server", "fdatasync", "/journal/", 200],
+  ["server", "fdatasync", "/journal/", 3],
   ["server", "open", "/journal/", 3],
   ["server", "unlink", "/journal/", 1],
   ["worker", "open", "/archive/", 3],

@@ -73,7 +73,8 @@ const carryOut = (plan: Plan): void => {
         }
       }
       // Only a file that is made needs space.
-      const needsSpace = whenFull && (name !== "open" || args[1] === "w+")
+      const makesFile = (Number(args[1]) & fs.constants.O_CREAT) !== 0
+      const needsSpace = whenFull && (name !== "open" || makesFile)
       if (needsSpace && fullUntil !== undefined && performance.now() < fullUntil) {
         const callback = args.pop() as Callback
         setImmediate(callback, Object.assign(new Error("no space"), { code: "ENOSPC" }))

@@ -2,7 +2,8 @@
  * The disk calls of the journal. `NodeDisk` is the real disk; the tests' simulated disk tears, drops
  * and reorders unflushed writes, fails any call and fills up.
  *
- * Only two calls make anything durable: `sync` the content of a file, `syncFolder` the names in a folder.
+ * Only these make anything durable: `sync` the content of a file, so does each write of a file opened `durable`;
+ * `syncFolder` the names in a folder.
  */
 import path from "node:path"
 import { Data, Effect } from "effect"
@@ -27,6 +28,11 @@ export type OnDisk<A> = Effect.Effect<A, DiskError>
 /** `create` empties an existing file. */
 export type OpenMode = "read" | "write" | "create"
 
+/** `durable`: each write ends when it is durable, as if a `sync` followed. */
+export interface OpenOptions {
+  readonly durable?: boolean
+}
+
 export interface DiskFile {
   readonly path: string
   /** Writes all pieces in order from `position`, if possible in one system call. */
@@ -41,7 +47,7 @@ export interface DiskFile {
 }
 
 export interface Disk {
-  readonly open: (path: string, mode: OpenMode) => OnDisk<DiskFile>
+  readonly open: (path: string, mode: OpenMode, options?: OpenOptions) => OnDisk<DiskFile>
   /** Renames a file or a folder; a file replaces the one that `to` named. */
   readonly rename: (from: string, to: string) => OnDisk<void>
   readonly remove: (path: string) => OnDisk<void>

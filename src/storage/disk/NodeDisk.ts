@@ -2,7 +2,14 @@
 import fs from "node:fs"
 import path from "node:path"
 import { Effect } from "effect"
-import { type Disk, DiskError, type DiskFile, type OnDisk, type OpenMode } from "./Disk.ts"
+import {
+  type Disk,
+  DiskError,
+  type DiskFile,
+  type OnDisk,
+  type OpenMode,
+  type OpenOptions,
+} from "./Disk.ts"
 
 type Callback<A> = (error: NodeJS.ErrnoException | null, value: A) => void
 
@@ -23,18 +30,26 @@ const call = <A>(
     })
   })
 
-const flags = { read: "r", write: "r+", create: "w+" } as const
+const { O_CREAT, O_DSYNC, O_RDONLY, O_RDWR, O_TRUNC } = fs.constants
+
+const flags = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_TRUNC } as const
+
+/** On Linux a write with this flag does what `fdatasync` would do behind it; elsewhere it may promise less. */
+const durableFlag = process.platform === "linux" ? O_DSYNC : undefined
 
 class NodeFile implements DiskFile {
   readonly path: string
   readonly #descriptor: number
+  readonly #syncsWrites: boolean
   readonly sync: OnDisk<void>
   readonly size: OnDisk<number>
   readonly close: OnDisk<void>
 
-  constructor(where: string, descriptor: number) {
+  /** `syncsWrites`: each write is synced. */
+  constructor(where: string, descriptor: number, syncsWrites: boolean) {
     this.path = where
     this.#descriptor = descriptor
+    this.#syncsWrites = syncsWrites
     this.sync = call("sync", where, (callback: Callback<void>) =>
       fs.fdatasync(descriptor, callback as fs.NoParamCallback),
     )
@@ -50,7 +65,10 @@ class NodeFile implements DiskFile {
   write(position: number, pieces: ReadonlyArray<Uint8Array>): OnDisk<void> {
     let total = 0
     for (const piece of pieces) total += piece.length
-    return call("write", this.path, (callback) => this.#writeAll(position, pieces, total, callback))
+    const written = call<void>("write", this.path, (callback) =>
+      this.#writeAll(position, pieces, total, callback),
+    )
+    return this.#syncsWrites ? Effect.andThen(written, this.sync) : written
   }
 
   #writeAll(
@@ -97,11 +115,17 @@ const after = (pieces: ReadonlyArray<Uint8Array>, written: number): ReadonlyArra
   return rest
 }
 
-const open = (where: string, mode: OpenMode): OnDisk<DiskFile> =>
-  Effect.map(
-    call<number>("open", where, (callback) => fs.open(where, flags[mode], callback)),
-    (descriptor) => new NodeFile(where, descriptor),
+const open = (
+  where: string,
+  mode: OpenMode,
+  { durable = false }: OpenOptions = {},
+): OnDisk<DiskFile> => {
+  const how = durable ? flags[mode] | (durableFlag ?? 0) : flags[mode]
+  return Effect.map(
+    call<number>("open", where, (callback) => fs.open(where, how, callback)),
+    (descriptor) => new NodeFile(where, descriptor, durable && durableFlag === undefined),
   )
+}
 
 const syncFolder = (where: string): OnDisk<void> =>
   Effect.acquireUseRelease(

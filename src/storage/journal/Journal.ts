@@ -1,12 +1,14 @@
 /**
  * The journal: append-only segment files of checksummed, chained batches (`SegmentFormat`).
  *
- * - An append is one write and one flush. It succeeds only after the flush.
+ * - An append is one write that ends when it is durable: a write and a flush in one system call, so that a commit wakes
+ *   one thread once. It succeeds only after the flush.
  * - The file grows in steps of `journalAllocationBytes`: the batch that reaches the allocated end writes the zeros of the
  *   next step too, so that all other batches overwrite and their flush has no metadata to write. The next segment is
  *   prepared while the current one fills.
  * - One append at a time. An append completes even if its caller is interrupted.
- * - No space: the file is truncated to the last good batch and the same append can be repeated. Any other
+ * - No space: the file is truncated to the last good batch and the same append can be repeated, also where the flush found
+ *   no space: the truncation drops what the cache has of the batch, and the repeat writes all of it. Any other
  *   error, and an append that takes longer than `commitDeadlineMs` of running time, leaves an unknown outcome: from then
  *   on everything fails with `Broken`. After a failed flush the page cache cannot be trusted, so a flush
  *   is never repeated.
@@ -178,9 +180,8 @@ export class Journal {
 
   readonly #prepared: OnDisk<DiskFile> = Effect.suspend(() => {
     const where = path.join(this.#options.folder, preparedName)
-    return Effect.flatMap(this.#disk.open(where, "create"), (file) =>
+    return Effect.flatMap(this.#disk.open(where, "create", { durable: true }), (file) =>
       file.write(0, [this.#zeros]).pipe(
-        Effect.andThen(file.sync),
         Effect.as(file),
         Effect.onError(() => Effect.ignore(file.close)),
       ),
@@ -241,7 +242,6 @@ export class Journal {
     yield* Effect.catch(file.write(current.end, pieces), (error) =>
       isFull(error) ? this.#repair(current) : this.#break("append", error),
     )
-    yield* this.#settled("append", file.sync)
     if (first) {
       yield* this.#settled("append", this.#disk.syncFolder(this.#options.folder))
       this.#segments.push(segment)

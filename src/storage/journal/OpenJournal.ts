@@ -16,7 +16,7 @@ export const openJournal = Effect.fnUntraced(function* (
   const segment = recovered.segments[recovered.segments.length - 1]
   let current: Current | undefined
   if (segment !== undefined) {
-    const file = yield* Effect.mapError(disk.open(segment.path, "write"), failed)
+    const file = yield* Effect.mapError(disk.open(segment.path, "write", { durable: true }), failed)
     const allocated = yield* Effect.mapError(file.size, failed)
     current = { file, segment, end: segment.end, allocated }
   }

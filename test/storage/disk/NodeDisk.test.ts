@@ -104,4 +104,28 @@ describe("a file", () => {
       yield* file.close
     }),
   )
+
+  it.live("opened durable syncs each write: on Linux in the same call", () =>
+    Effect.gen(function* () {
+      const where = path.join(yield* temporaryFolder, "file")
+      const opens = vi.spyOn(fs, "open")
+      const syncs = vi.spyOn(fs, "fdatasync")
+      yield* Effect.addFinalizer(() => Effect.sync(() => vi.restoreAllMocks()))
+      const isLinux = process.platform === "linux"
+      for (const [durable, mode] of [
+        [false, "create"],
+        [true, "create"],
+        [true, "write"],
+      ] as const) {
+        opens.mockClear()
+        syncs.mockClear()
+        const file = yield* nodeDisk.open(where, mode, { durable })
+        yield* file.write(0, [Buffer.from("01")])
+        const flags = Number(opens.mock.calls[0]![1])
+        expect((flags & fs.constants.O_DSYNC) !== 0).toBe(durable && isLinux)
+        expect(syncs).toHaveBeenCalledTimes(durable && !isLinux ? 1 : 0)
+        yield* file.close
+      }
+    }),
+  )
 })

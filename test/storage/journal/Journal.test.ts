@@ -195,6 +195,25 @@ describe("a full disk", () => {
       yield* journal.append(numbered(journal.lastSequence + 1, 1))
     }),
   )
+
+  it.effect(
+    "found by the flush is no different: the same batch goes through once there is some",
+    () =>
+      Effect.gen(function* () {
+        const disk = new SimulatedDisk()
+        const journal = yield* journalOn(disk)
+        yield* appendBatches(journal, [1])
+        disk.failCall(2, "ENOSPC")
+        const error = yield* Effect.flip(journal.append(numbered(2, 1)))
+        expect(disk.log.at(-2)).toContain("sync")
+        expect(error._tag).toBe("NoSpace")
+        yield* journal.append(numbered(2, 1))
+        for (let seed = 1; seed <= 20; seed++) {
+          const reopened = yield* journalOn(disk.afterPowerCut(seed))
+          yield* expectRecords(reopened, 1, 2)
+        }
+      }),
+  )
 })
 
 describe("an unknown outcome", () => {
