@@ -20,39 +20,80 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
 export const announcedBytes = ({ headers }: IncomingMessage): number =>
   Number(headers["content-length"] ?? 0)
 
+/** A request that can hand each piece of its body to a reader itself, without the events of a stream. */
+export interface BodySource {
+  /** `false`: some of the body has come already, and is in the stream. */
+  readonly readTo: (reader: BodyReader) => boolean
+}
+
+/** Collects the pieces of one body. */
+export class BodyReader {
+  readonly #bytesMax: number
+  readonly #done: (body: Result.Result<Buffer, LaurelError>) => void
+  readonly #room: (bytes: number) => LaurelError | undefined
+  readonly #chunks: Array<Buffer> = []
+  #bytes = 0
+  /** Pieces at the end of `#chunks` that are as they arrived. */
+  #small = 0
+
+  constructor(
+    bytesMax: number,
+    done: (body: Result.Result<Buffer, LaurelError>) => void,
+    room: (bytes: number) => LaurelError | undefined,
+  ) {
+    this.#bytesMax = bytesMax
+    this.#done = done
+    this.#room = room
+  }
+
+  /** Takes the next piece, or returns the refusal: then the caller hands over no more and calls `refuse`. */
+  take(chunk: Buffer): LaurelError | undefined {
+    this.#bytes += chunk.length
+    const refusal =
+      this.#bytes <= this.#bytesMax ? this.#room(chunk.length) : bodyTooLarge(this.#bytesMax)
+    if (refusal !== undefined) return refusal
+    this.#chunks.push(chunk)
+    if (++this.#small === limits.bodyPiecesMax) {
+      this.#chunks.push(Buffer.concat(this.#chunks.splice(-this.#small)))
+      this.#small = 0
+    }
+    return undefined
+  }
+
+  refuse(refusal: LaurelError): void {
+    this.#chunks.length = 0
+    this.#done(Result.fail(refusal))
+  }
+
+  /** The body is complete. */
+  end(): void {
+    const chunks = this.#chunks
+    this.#done(
+      Result.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, this.#bytes)),
+    )
+  }
+}
+
 /**
  * Calls `done` with the whole body, or with `body_too_large` as soon as it has more than `bytesMax`, and never
  * when the caller disconnects before its end. `room` is called with the bytes of each piece and may refuse it.
  */
 export const readBody = (
-  request: IncomingMessage,
+  request: IncomingMessage | (IncomingMessage & BodySource),
   bytesMax: number,
   done: (body: Result.Result<Buffer, LaurelError>) => void,
   room: (bytes: number) => LaurelError | undefined = () => undefined,
 ): void => {
-  const chunks: Array<Buffer> = []
-  let bytes = 0
-  /** Pieces at the end of `chunks` that are as they arrived. */
-  let small = 0
+  const reader = new BodyReader(bytesMax, done, room)
+  if ("readTo" in request && request.readTo(reader)) return
   const take = (chunk: Buffer): void => {
-    bytes += chunk.length
-    const refusal = bytes <= bytesMax ? room(chunk.length) : bodyTooLarge(bytesMax)
-    if (refusal === undefined) {
-      chunks.push(chunk)
-      if (++small === limits.bodyPiecesMax) {
-        chunks.push(Buffer.concat(chunks.splice(-small)))
-        small = 0
-      }
-      return
-    }
+    const refusal = reader.take(chunk)
+    if (refusal === undefined) return
     request.off("data", take)
     request.off("end", end)
-    chunks.length = 0
-    done(Result.fail(refusal))
+    reader.refuse(refusal)
   }
-  const end = (): void => {
-    done(Result.succeed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)))
-  }
+  const end = (): void => reader.end()
   request.on("data", take)
   request.on("end", end)
 }

@@ -9,6 +9,7 @@ import { limits } from "../../Limits.ts"
 import { Exchange, type RequestHandler } from "../request/Exchange.ts"
 import { refuseConnection, refuseTunnel } from "./Malformed.ts"
 import { createServer } from "./nodeHttp.ts"
+import { ServerRequest } from "./ServerRequest.ts"
 
 /** How long peers may take, and how many may be connected. */
 export type ListenerBounds = Record<
@@ -50,6 +51,7 @@ export class Listener {
       keepAliveTimeout: bounds.keepAliveTimeoutMs,
       connectionsCheckingInterval: bounds.connectionsCheckMs,
       maxHeaderSize: limits.headerBytesMax,
+      IncomingMessage: ServerRequest,
       // Answered by the handler, with a body.
       requireHostHeader: false,
     })

@@ -3,4 +3,5 @@
  * what Node loads only when it is read (`WebSocket` with the client behind `fetch`): that takes longer than the rest
  * of `http`, at every start of every command.
  */
-export const { createServer, request, STATUS_CODES } = process.getBuiltinModule("node:http")
+export const { createServer, IncomingMessage, request, STATUS_CODES } =
+  process.getBuiltinModule("node:http")

@@ -1,10 +1,11 @@
-/** A body is the same however its bytes arrive. */
-import { createServer, type IncomingMessage } from "node:http"
+/** A body is the same however its bytes arrive, and whether they pass through a stream. */
+import { createServer, IncomingMessage } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { Result } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import type { LaurelError } from "../../../src/domain/values/Errors.ts"
 import { readBody } from "../../../src/http/body/Body.ts"
+import { ServerRequest } from "../../../src/http/server/ServerRequest.ts"
 
 const bytesMax = 20
 const text = '{"a":"äöü"}'
@@ -15,8 +16,8 @@ type Told =
   | { readonly kind: "piece"; readonly bytes: number }
   | { readonly kind: "done"; readonly body: Result.Result<Buffer, LaurelError> }
 
-/** A server that reads each body at once, and a connection to it. `next` is what the server sees next. */
-const open = async () => {
+/** A server that reads each body after `delay`, and a connection to it. `next` is what the server sees next. */
+const open = async (kind: typeof IncomingMessage, delay = (read: () => void): void => read()) => {
   const seen: Array<Told> = []
   let waiting: ((told: Told) => void) | undefined
   const tell = (told: Told): void => {
@@ -26,16 +27,18 @@ const open = async () => {
       waiting = undefined
     }
   }
-  const server = createServer((request: IncomingMessage, response) => {
+  const server = createServer({ IncomingMessage: kind }, (request, response) => {
     tell({ kind: "head" })
     const done = (body: Result.Result<Buffer, LaurelError>): void => {
       response.end()
       tell({ kind: "done", body })
     }
-    readBody(request, bytesMax, done, (length) => {
-      tell({ kind: "piece", bytes: length })
-      return undefined
-    })
+    delay(() =>
+      readBody(request, bytesMax, done, (length) => {
+        tell({ kind: "piece", bytes: length })
+        return undefined
+      }),
+    )
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
   const socket: Socket = connect((server.address() as AddressInfo).port, "127.0.0.1")
@@ -61,9 +64,12 @@ afterEach(() => stop())
 const head = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes.length}\r\n\r\n`
 const whole = { kind: "done", body: Result.succeed(bytes) }
 
-describe("a body", () => {
+describe.each([
+  ["a stream", IncomingMessage],
+  ["the parser", ServerRequest],
+])("a body from %s", (_, kind) => {
   it("that comes with its head is one piece", async () => {
-    const { next, socket } = await open()
+    const { next, socket } = await open(kind)
     socket.write(Buffer.concat([Buffer.from(head), bytes]))
     expect(await next()).toEqual({ kind: "head" })
     expect(await next()).toEqual({ kind: "piece", bytes: bytes.length })
@@ -72,7 +78,7 @@ describe("a body", () => {
 
   it("may be cut anywhere", async () => {
     for (let cut = 0; cut < bytes.length; cut++) {
-      const { next, socket } = await open()
+      const { next, socket } = await open(kind)
       socket.write(Buffer.concat([Buffer.from(head), bytes.subarray(0, cut)]))
       expect(await next()).toEqual({ kind: "head" })
       // The rest is sent only when the server has what came before.
@@ -92,7 +98,7 @@ describe("a body", () => {
       "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
     )
     const end = Buffer.from("0\r\n\r\n")
-    const { next, socket } = await open()
+    const { next, socket } = await open(kind)
     const untilDone = async (): Promise<Told> => {
       const told = await next()
       return told.kind === "done" ? told : untilDone()
@@ -109,7 +115,7 @@ describe("a body", () => {
   })
 
   it("may be followed by the next request in the same packet", async () => {
-    const { next, socket } = await open()
+    const { next, socket } = await open(kind)
     const request = Buffer.concat([Buffer.from(head), bytes])
     socket.write(Buffer.concat([request, request]))
     const told = [
@@ -127,7 +133,7 @@ describe("a body", () => {
     ["with its head", bytesMax + 1],
     ["after it", 1],
   ])("that is too large is refused once, when it comes %s", async (_, first) => {
-    const { next, socket } = await open()
+    const { next, socket } = await open(kind)
     const chunk = (length: number) => `${length.toString(16)}\r\n${"x".repeat(length)}\r\n`
     socket.write(`POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${chunk(first)}`)
     expect(await next()).toEqual({ kind: "head" })
@@ -140,5 +146,24 @@ describe("a body", () => {
     socket.write(`${chunk(1)}0\r\n\r\n${head}`)
     // Nothing more was told of the first one.
     expect(await next()).toEqual({ kind: "head" })
+  })
+})
+
+describe("a body that is asked for late", () => {
+  const openLate = () => open(ServerRequest, setImmediate)
+
+  it("is read whole, also when all of it has come", async () => {
+    const { next, socket } = await openLate()
+    socket.write(Buffer.concat([Buffer.from(head), bytes]))
+    expect(await next()).toEqual({ kind: "head" })
+    expect(await next()).toEqual({ kind: "piece", bytes: bytes.length })
+    expect(await next()).toEqual(whole)
+  })
+
+  it("is empty when the request has none", async () => {
+    const { next, socket } = await openLate()
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\n\r\n")
+    expect(await next()).toEqual({ kind: "head" })
+    expect(await next()).toEqual({ kind: "done", body: Result.succeed(Buffer.alloc(0)) })
   })
 })
