@@ -48,7 +48,7 @@ export interface Database {
   readonly socket: string
   /** What it has on disk. */
   readonly data: string
-  /** Ends it: in order, or all of its processes at once. */
+  /** Ends it: in order, or by a kill of all its processes. */
   readonly end: (how: "in order" | "killed") => Promise<void>
   /** Starts it on what it has on disk. */
   readonly startAgain: () => Promise<void>
