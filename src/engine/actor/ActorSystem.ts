@@ -135,12 +135,8 @@ export class ActorSystem {
       return
     }
     this.answers.taken(actor)
-    const isReady = !actor.running && !actor.crashed && (actor.loaded || this.#loadAtOnce(actor))
-    if (!isReady) {
+    if (actor.running) {
       actor.mailbox.push(envelope)
-      if (!actor.running) {
-        this.#fork(actor, Effect.andThen(this.#load(actor), this.#turnOf(actor)))
-      }
       return
     }
     const { subject } = actor
@@ -148,6 +144,11 @@ export class ActorSystem {
       actor.mailbox.push(envelope)
       actor.running = true
       this.turns.wait(subject.environment, () => this.#takeInTurn(actor))
+      return
+    }
+    if (!this.#isReady(actor)) {
+      actor.mailbox.push(envelope)
+      this.#forkLoading(actor)
       return
     }
     const wait = this.#take(actor, envelope)
@@ -163,6 +164,10 @@ export class ActorSystem {
 
   /** Takes what has waited for its turn, in most cases one envelope, which needs no fiber. */
   #takeInTurn(actor: AnyActor): void {
+    if (!this.#isReady(actor)) {
+      this.#forkLoading(actor)
+      return
+    }
     const wait = this.#take(actor, actor.take())
     if (wait !== undefined || actor.mailbox.length > 0) {
       this.#fork(actor, Effect.andThen(wait ?? Effect.void, this.#turnOf(actor)))
@@ -304,10 +309,19 @@ export class ActorSystem {
     }
   }
 
-  #loadAtOnce(actor: AnyActor): boolean {
-    const isLoaded = this.#supervisor.loadAtOnce(actor)
-    if (isLoaded) this.#options.metrics.activated()
-    return isLoaded
+  /** Whether the actor can decide now: it has its state, or got that without waiting. */
+  #isReady(actor: AnyActor): boolean {
+    if (actor.crashed) return false
+    if (actor.loaded) return true
+    const bytes = this.#supervisor.loadAtOnce(actor)
+    if (bytes === undefined) return false
+    this.turns.loaded(bytes)
+    this.#options.metrics.activated()
+    return true
+  }
+
+  #forkLoading(actor: AnyActor): void {
+    this.#fork(actor, Effect.andThen(this.#load(actor), this.#turnOf(actor)))
   }
 
   #load(actor: AnyActor): Effect.Effect<void, Broken> {

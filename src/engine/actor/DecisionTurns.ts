@@ -7,8 +7,8 @@
  *
  * A durable answer takes some five turns, so the bound decides how much longer one environment waits because of another.
  *
- * Work is counted, not measured: definitions looked at, conditions evaluated, facts. So it does not depend on the
- * machine. Below the bound a command costs an addition and two comparisons. Commands of an environment that has none
+ * Work is counted, not measured: definitions looked at, conditions evaluated, facts, bytes of loaded values. So it does
+ * not depend on the machine. Below the bound a command costs an addition and two comparisons. Commands of an environment that has none
  * waiting are taken at once, even in a turn in which others waited.
  */
 import { Effect, Result } from "effect"
@@ -53,6 +53,13 @@ export class DecisionTurns {
     if (facts > usualFacts) this.#work += (facts - usualFacts) * factWork
     meter.work = 0
     // Less than that may stay from turn to turn, so that most turns need no call at their end.
+    if (this.#work >= this.#workMax / 8) this.#awaitEnd()
+  }
+
+  /** Charges a load of an actor, whose stored value has so many bytes. */
+  loaded(bytes: number): void {
+    if (bytes <= usualBytes) return
+    this.#work += (bytes - usualBytes) / bytesPerWork
     if (this.#work >= this.#workMax / 8) this.#awaitEnd()
   }
 
@@ -109,6 +116,11 @@ export class DecisionTurns {
 const usualFacts = 16
 /** The cost of a fact: apply, encode, feed; in units of `Matching.work`. */
 const factWork = 25
+
+/** So many bytes of a stored value count as nothing: an ordinary user has fewer. */
+const usualBytes = 1_024
+/** Bytes that are decoded for one unit of work. */
+const bytesPerWork = 16
 
 /** The cost of a command beside its metered work, in the same units. */
 const commandWork = 250

@@ -29,12 +29,12 @@ export class Supervisor {
     this.#options = options
   }
 
-  /** Loads the actor where nothing has to be waited for; whether it did. What fails here, fails in `load` again and is reported there. */
-  loadAtOnce(actor: AnyActor): boolean {
+  /** As the function. A failure is `undefined`: `load` fails again and reports it. */
+  loadAtOnce(actor: AnyActor): number | undefined {
     try {
       return loadAtOnce(this.#options, actor)
     } catch {
-      return false
+      return undefined
     }
   }
 

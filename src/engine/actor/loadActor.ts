@@ -36,12 +36,18 @@ export const loadActor = <State, Command>(
     })
   })
 
-/** Loads `actor` unless its value has to be waited for or can not be read; whether it did. Throws as `loadActor`. */
-export const loadAtOnce = ({ erasures, pending, storage }: LoadParts, actor: AnyActor): boolean => {
+/**
+ * Loads `actor`; returns the bytes of its value, or `undefined` where that has to be waited for or can not be read. Throws
+ * as `loadActor`.
+ */
+export const loadAtOnce = (
+  { erasures, pending, storage }: LoadParts,
+  actor: AnyActor,
+): number | undefined => {
   const exit = exitOf(readActorValue(storage, actor.subject))
-  if (exit?._tag !== "Success") return false
+  if (exit?._tag !== "Success") return undefined
   load(pending, erasures, actor, exit.value)
-  return true
+  return exit.value?.length ?? 0
 }
 
 const load = <State, Command>(

@@ -122,6 +122,22 @@ describe("The work of a decision", () => {
   })
 })
 
+describe("The work of a load", () => {
+  it("is that of the bytes of a stored value beyond the usual ones", () => {
+    const isFullAfter = (bytes: number) => {
+      const { turns } = new Loop(32)
+      turns.loaded(bytes)
+      return turns.isFull("a")
+    }
+    expect([0, 1_024, 1_024 + 511, 1_024 + 512].map(isFullAfter)).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ])
+  })
+})
+
 const note = "y".repeat(64_000)
 const expensive = (userId: string) => {
   const command: TrackedEvent = { kind: "event", action: "DEAR", metadata: { note } }
@@ -221,6 +237,42 @@ describe("A batch that many definitions concern", () => {
         ({ cause }) => cause.kind === "event" && cause.action === "DEAR",
       )
       expect(dear).toHaveLength(10)
+    }).pipe(Effect.runPromise))
+})
+
+describe("A batch of cold users with large states", () => {
+  it("lets another environment's event be decided between two of its own", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const first = yield* start(MemoryStorage.make({ state }))
+      yield* first.engine.askProject(production, rule("CHEAP", 1))
+      const attributes = Object.fromEntries(names(50).map((name) => [name, "z".repeat(500)]))
+      const large = names(200)
+      for (const userId of large) {
+        const command = { kind: "profile", change: { attributes } } as const
+        yield* first.engine.askUser(sandbox, { userId, command })
+      }
+      yield* first.engine.askUser(production, event("p", "CHEAP"))
+      yield* first.close()
+
+      const { close, committed, engine } = yield* start(MemoryStorage.make({ state }))
+      yield* engine.askUser(production, event("p", "CHEAP"))
+      committed.length = 0
+      const batch = yield* Effect.forkChild(
+        engine.askUsers(
+          sandbox,
+          large.map((userId) => event(userId, "OTHER")),
+        ),
+      )
+      yield* later
+      yield* engine.askUser(production, event("p", "CHEAP"))
+      yield* Fiber.join(batch)
+      const order = committed
+        .toSorted((one, other) => one.sequence - other.sequence)
+        .map(({ subject }) => (subject.actor === "user" ? subject.environment : ""))
+      expect(order.filter((id) => id === sandbox)).toHaveLength(200)
+      expect(order.indexOf(production)).toBeLessThan(100)
+      yield* close()
     }).pipe(Effect.runPromise))
 })
 
