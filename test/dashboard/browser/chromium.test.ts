@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { findChromium, launch } from "./chromium.ts"
 
 describe("Without a browser", () => {
@@ -7,5 +10,20 @@ describe("Without a browser", () => {
     const missing = "LAUREL_TEST_BROWSER names /nowhere/chromium, which is no program."
     expect(named).toEqual({ missing })
     await expect(launch(named)).rejects.toThrow(missing)
+  })
+})
+
+describe("With an installed browser", () => {
+  it("a run takes the bundled one on Linux on x64, and the installed one elsewhere or where asked to", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "laurel-"))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const installed = { executablePath: join(folder, "chromium"), env: {} }
+    await writeFile(installed.executablePath, "", { mode: 0o700 })
+    const asked = { LAUREL_TEST_BROWSER: "installed", PATH: folder }
+    expect(await findChromium(asked)).toEqual(installed)
+    const isBundled = process.platform === "linux" && process.arch === "x64"
+    const chosen = await findChromium({ PATH: folder })
+    if (isBundled) expect(chosen).toMatchObject({ env: { FONTCONFIG_PATH: expect.anything() } })
+    else expect(chosen).toEqual(installed)
   })
 })
