@@ -13,7 +13,7 @@ import type { Table } from "../../src/storage/Storage.ts"
 import { commandEnd } from "../cli/commands.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { patience, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
+import { patience, Server, sharedByAll, temporaryFolder } from "./program.ts"
 
 const pageBytes = 4_096
 const users = 60
@@ -187,21 +187,24 @@ describe("A server whose database is damaged", patience, () => {
 
   it("tells so when the file is cut, and so does everything else that reads it; the runbook's command makes it whole", async () => {
     const { copy, data } = await copyOf(folder)
-    expect((await run(["snapshots", "create"], copy)).code).toBe(0)
+    expect((await commandEnd(["snapshots", "create"], copy)).code).toBe(0)
     const { size } = await stat(data)
     await truncate(data, Math.floor(size / pageBytes / 2) * pageBytes)
     expect(await servesOrTells(copy, key)).toBe("told")
-    const checked = await run(["snapshots", "verify", "live"], copy)
+    const checked = await commandEnd(["snapshots", "verify", "live"], copy)
     expect(checked.code).toBe(65)
     expect(checked.stderr).toMatch(
       /^laurel: The database \S+ is damaged: (reading table|opening it) /,
     )
-    const exported = await run(["snapshots", "export", join(copy, "x.ndjson")], copy)
+    const exported = await commandEnd(["snapshots", "export", join(copy, "x.ndjson")], copy)
     expect(exported.code).toBe(65)
     expect(exported.stderr).toMatch(
       /^laurel: The database \S+ is damaged: (reading table|opening it) /m,
     )
-    const restored = await run(["snapshots", "restore", "--to-sequence", "last", "--yes"], copy)
+    const restored = await commandEnd(
+      ["snapshots", "restore", "--to-sequence", "last", "--yes"],
+      copy,
+    )
     expect(restored.code).toBe(0)
     expect(await servesOrTells(copy, key)).toBe("served")
   })

@@ -6,7 +6,8 @@ import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { nodeDisk } from "../../src/storage/disk/NodeDisk.ts"
 import { readFlushed } from "../../src/storage/journal/FlushedMark.ts"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { commandEnd } from "../cli/commands.ts"
+import { patience, Server, temporaryFolder } from "./program.ts"
 
 describe(
   "A journal of which the last acknowledged batch is damaged after a crash",
@@ -17,7 +18,7 @@ describe(
       const journal = join(folder, "journal")
       const server = await Server.start(folder, { LAUREL_SNAPSHOT_INTERVAL: "1 hour" })
       const key = await server.createKey()
-      expect((await run(["snapshots", "create"], folder)).code).toBe(0)
+      expect((await commandEnd(["snapshots", "create"], folder)).code).toBe(0)
       const marked = () => Effect.runPromise(readFlushed(nodeDisk, journal))
       const before = await marked()
       const sent = { userId: "u1", action: "ACKNOWLEDGED" }
@@ -37,11 +38,11 @@ describe(
       const second = new Server(folder)
       expect(await second.ended).toBe(65)
       expect(second.stderr.text).toMatch(damaged)
-      const checked = await run(["snapshots", "verify", "live"], folder)
+      const checked = await commandEnd(["snapshots", "verify", "live"], folder)
       expect([checked.code, checked.stderr]).toEqual([65, expect.stringMatching(damaged)])
 
       const restore = (sequence: string) =>
-        run(["snapshots", "restore", "--to-sequence", sequence, "--yes"], folder)
+        commandEnd(["snapshots", "restore", "--to-sequence", sequence, "--yes"], folder)
       const refused = await restore("last")
       const [, whole = ""] = /`--to-sequence (\d+)` restores the whole part/.exec(refused.stderr)!
       expect((await restore(whole)).code).toBe(0)

@@ -54,7 +54,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect(await statusWith(server, key)).toBe(200)
     const away = await createKey(folder, "--cidr", "203.0.113.7")
     expect(await statusWith(server, away.key)).toBe(403)
-    const listed = JSON.parse((await run(["keys", "list", "--json"], folder)).stdout)
+    const listed = JSON.parse((await commandEnd(["keys", "list", "--json"], folder)).stdout)
     const { lastUsedAt, ...found } = listed.find((each: { id: string }) => each.id === id)
     expect(Date.parse(lastUsedAt)).toBeGreaterThan(Date.now() - 60_000)
     expect(found).toMatchObject({
@@ -85,9 +85,9 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect([await statusWith(server, old.key), await statusWith(server, next.key)]).toEqual([
       200, 200,
     ])
-    expect((await run(["keys", "revoke", old.id], folder)).code).toBe(0)
+    expect((await commandEnd(["keys", "revoke", old.id], folder)).code).toBe(0)
     expect(await statusWith(server, old.key)).toBe(401)
-    const plain = await run(["keys", "rotate", next.id, "--overlap", "0"], folder)
+    const plain = await commandEnd(["keys", "rotate", next.id, "--overlap", "0"], folder)
     expect(plain.stdout).toMatch(/^lk_test_\w{49}\n$/)
     expect(plain.stderr).toContain(`${next.id} has expired.`)
     expect([
@@ -116,7 +116,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
       createdAt: expect.stringMatching(/^\d{4}-.*Z$/),
       expiresAt: null,
     })
-    const plain = await run(args, folder)
+    const plain = await commandEnd(args, folder)
     expect(plain.stdout).toMatch(/^lk_live_\w{49}\n$/)
     expect(await statusWith(server, plain.stdout.trim())).toBe(200)
   })
@@ -139,11 +139,14 @@ describe("Keys on the command line, without a server", patience, () => {
   it("can be created, rotated, listed and revoked, and the next server knows it", async () => {
     const folder = await temporaryFolder()
     const first = await createKey(folder)
-    const rotated = await run(["keys", "rotate", first.id, "--overlap", "0", "--json"], folder)
+    const rotated = await commandEnd(
+      ["keys", "rotate", first.id, "--overlap", "0", "--json"],
+      folder,
+    )
     const kept = JSON.parse(rotated.stdout)
     const ended = await createKey(folder, "--expires-in", "30 days")
-    expect((await run(["keys", "revoke", ended.id], folder)).code).toBe(0)
-    const table = await run(["keys", "list"], folder)
+    expect((await commandEnd(["keys", "revoke", ended.id], folder)).code).toBe(0)
+    const table = await commandEnd(["keys", "list"], folder)
     expect(table.stdout.split("\n").map((line) => line.split(/\s{2,}/))).toEqual([
       [
         ...["ID", "NAME", "PROJECT", "ENVIRONMENT", "SCOPE", "TIER", "LIMIT", "KEY", "CREATED"],
@@ -161,7 +164,7 @@ describe("Keys on the command line, without a server", patience, () => {
     expect(await statusWith(server, first.key)).toBe(401)
     // What was used is known after an orderly end.
     await server.stop()
-    const { stdout } = await run(["keys", "list", "--json"], folder)
+    const { stdout } = await commandEnd(["keys", "list", "--json"], folder)
     const uses = JSON.parse(stdout).map(({ lastUsedAt }: { lastUsedAt: string | null }) =>
       lastUsedAt === null ? "never" : "used",
     )
@@ -187,7 +190,7 @@ describe("Keys on the command line, without a server", patience, () => {
     const { id, key } = await createKey(folder)
     const again = await Server.start(folder)
     expect(await statusWith(again, key)).toBe(200)
-    expect((await run(["keys", "revoke", id], folder)).code).toBe(0)
+    expect((await commandEnd(["keys", "revoke", id], folder)).code).toBe(0)
     expect(await statusWith(again, key)).toBe(401)
   })
 
@@ -206,7 +209,7 @@ describe("Keys on the command line, without a server", patience, () => {
     const adminUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
     const stale = { pid: process.pid, url: "", adminUrl, token: "t", startedAt: "" }
     await writeFile(join(folder, "server.json"), JSON.stringify(stale))
-    const { code, stdout } = await run(["keys", "list", "--json"], folder)
+    const { code, stdout } = await commandEnd(["keys", "list", "--json"], folder)
     expect([code, JSON.parse(stdout).length]).toEqual([0, 1])
     expect(asked).toEqual(["GET /admin/keys"])
   })

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { beforeAll, onTestFinished } from "vitest"
+import { commandEnd } from "../cli/commands.ts"
 
 const main = resolve(import.meta.dirname, "../../src/main.ts")
 
@@ -194,16 +195,14 @@ export const run = async (
   return { code, stdout: running.stdout.text, stderr: running.stderr.text }
 }
 
-/** Creates a key with the command line. */
+/** Creates a key with the command line, within the process of the test. */
 export const createKey = async (
   directory: string,
   ...more: ReadonlyArray<string>
 ): Promise<{ readonly key: string; readonly id: string }> => {
   const wish = ["--project", "shop", "--environment", "sandbox", "--tier", "enterprise"]
-  const { code, stderr, stdout } = await run(
-    ["keys", "create", ...wish, "--json", ...more],
-    directory,
-  )
+  const args = ["keys", "create", ...wish, "--json", ...more]
+  const { code, stderr, stdout } = await commandEnd(args, directory)
   if (code !== 0) throw new Error(`keys create ended with ${code}: ${stderr}`)
   return JSON.parse(stdout)
 }

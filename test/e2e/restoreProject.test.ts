@@ -1,7 +1,8 @@
 /** `laurel snapshots restore --project`, with webhooks under way: the server of two projects before and after. */
 import { describe, expect, it, onTestFinished } from "vitest"
+import { commandEnd } from "../cli/commands.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { patience, Server, temporaryFolder } from "./program.ts"
 
 const variables = {
   LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8",
@@ -59,7 +60,7 @@ describe("A project that goes back", patience, () => {
       await grant(server, project, "early")
     }
     await receiver.atLeast(2)
-    const created = await run(["snapshots", "create", "--json"], folder)
+    const created = await commandEnd(["snapshots", "create", "--json"], folder)
     const archive = JSON.parse(created.stdout)
     accepts = (userId) => userId === "quick" || userId === "gone"
     for (const project of ["shop", "cafe"]) await grant(server, project, "kept")
@@ -71,14 +72,14 @@ describe("A project that goes back", patience, () => {
     expect(await server.stop()).toBe(0)
 
     const to = ["--to-sequence", String(point), "--yes"]
-    const nobody = await run(["snapshots", "restore", "--project", "nobody", ...to], folder)
+    const nobody = await commandEnd(["snapshots", "restore", "--project", "nobody", ...to], folder)
     expect([nobody.code, nobody.stderr]).toEqual([1, "laurel: There is no project nobody.\n"])
-    const last = await run(
+    const last = await commandEnd(
       ["snapshots", "restore", "--project", "shop", "--to-sequence", "last"],
       folder,
     )
     expect(last.code).toBe(64)
-    const restored = await run(
+    const restored = await commandEnd(
       ["snapshots", "restore", "--project", "shop", ...to, "--json"],
       folder,
     )
@@ -90,7 +91,7 @@ describe("A project that goes back", patience, () => {
       project: { name: "shop", sequence: point },
       lost: { count: 2, first: point + 1, last: point + 2 },
     })
-    expect((await run(["snapshots", "verify", "live"], folder)).code).toBe(0)
+    expect((await commandEnd(["snapshots", "verify", "live"], folder)).code).toBe(0)
 
     accepts = () => true
     const before = receiver.received.length
