@@ -15,7 +15,7 @@ import {
   type Source,
 } from "../record/Record.ts"
 import { type RecordName, recordDigits, recordId, recordNameOf } from "../values/Ids.ts"
-import { isoTimeOrNull, makeIsoTime } from "../values/isoTime.ts"
+import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
 import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
@@ -92,9 +92,7 @@ export const messageAt = (record: JournalRecord, index: number): Message => {
   } as Message
 }
 
-// Both cache their last answer: most messages have the same second and environment.
-const isoTime = makeIsoTime()
-
+// A cache of the last answer: most messages have the same environment.
 let latestId = ""
 let latest: Pick<Message, "environment" | "project"> = { project: "", environment: "" }
 const environmentParts = (id: string): typeof latest => {

@@ -3,32 +3,57 @@
  * time and a zone.
  */
 
-/** Epoch milliseconds as text. */
-export const isoTime = (ms: number): string => new Date(ms).toISOString()
+/**
+ * Epoch milliseconds as text. `Date` formats with the C library, a third of a microsecond or more a time, and the times of
+ * one reply lie close together: so the texts of the last day, second and time are kept.
+ */
+export const isoTime = (ms: number): string => {
+  if (ms === lastMs) return lastText
+  const second = Math.floor(ms / 1_000)
+  if (second !== lastSecond) {
+    textOfSecond = secondText(second)
+    lastSecond = second
+  }
+  // Joined, not concatenated (`recordDigits`).
+  lastText = [textOfSecond, digits3[Math.floor(ms - second * 1_000)], "Z"].join("")
+  lastMs = ms
+  return lastText
+}
+
+/** The text of a second, with the dot behind it. */
+const secondText = (second: number): string => {
+  const day = Math.floor(second / 86_400)
+  if (day !== lastDay) {
+    textOfDay = new Date(day * 86_400_000).toISOString().slice(0, -13)
+    lastDay = day
+  }
+  const minute = Math.floor(second / 60)
+  const hour = Math.floor(minute / 60)
+  const inDay = digits2[hour - day * 24]
+  return [
+    textOfDay,
+    inDay,
+    ":",
+    digits2[minute - hour * 60],
+    ":",
+    digits2[second - minute * 60],
+    ".",
+  ].join("")
+}
+
+const digits2 = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, "0"))
+const digits3 = Array.from({ length: 1_000 }, (_, number) => String(number).padStart(3, "0"))
+
+let lastDay = Number.NaN
+let textOfDay = ""
+let lastSecond = Number.NaN
+let textOfSecond = ""
+let lastMs = Number.NaN
+let lastText = ""
 
 /** `isoTime` of an optional time. */
 export const isoTimeOrNull = (ms: number | null): string | null =>
   ms === null ? null : isoTime(ms)
-
-/** `isoTime` for times close together: caches the last text, and that of the last second. */
-export const makeIsoTime = (): ((ms: number) => string) => {
-  let second = Number.NaN
-  let textOfSecond = ""
-  let last = Number.NaN
-  let text = ""
-  return (ms) => {
-    if (ms === last) return text
-    const of = Math.floor(ms / 1_000)
-    if (of !== second) {
-      second = of
-      textOfSecond = isoTime(of * 1_000).slice(0, -4)
-    }
-    last = ms
-    // Joined, not concatenated (`recordDigits`).
-    text = [textOfSecond, String(ms - of * 1_000).padStart(3, "0"), "Z"].join("")
-    return text
-  }
-}
 
 const form =
   /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(?:Z|[+-](\d{2}):(\d{2}))$/

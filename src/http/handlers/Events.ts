@@ -4,7 +4,7 @@ import type { Caller } from "../../accounts/Accounts.ts"
 import type { EventReply } from "../../domain/message/UserReply.ts"
 import type { TrackedEvent } from "../../domain/record/Record.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
-import { makeIsoTime } from "../../domain/values/isoTime.ts"
+import { isoTime } from "../../domain/values/isoTime.ts"
 import type {
   Engine,
   EngineCode,
@@ -69,7 +69,6 @@ export const eventHandlers = (
   engine: Engine["Service"],
   metrics: EventMetrics,
 ): Handlers<typeof Events, Inputs> => {
-  const isoTime = makeIsoTime()
   const turns = new DecodingTurns()
 
   const counted = (accepted: number, duplicates: number, rejected: number): string => {
