@@ -109,6 +109,8 @@ export interface EngineReads {
     environment: string,
     userId: string,
   ) => Effect.Effect<UserState | undefined, LaurelError<StorageCode>>
+  /** The durable state of a user who is in memory, at once. */
+  readonly userInMemory: (environment: string, userId: string) => UserState | undefined
   /**
    * The durable records of a user below the sequence `before` (default: all), newest first, in chunks that
    * are read as they are pulled and may be empty. None of a user who was never seen.
@@ -124,6 +126,8 @@ export interface EngineReads {
   readonly readEnvironments: Effect.Effect<ReadonlyArray<string>>
   /** The durable definitions of an environment. */
   readonly readProject: (environment: string) => Effect.Effect<ProjectState>
+  /** The same at once. */
+  readonly projectNow: (environment: string) => ProjectState
   /** A page of an environment's users, in the order of their ids. */
   readonly listUsers: (
     environment: string,

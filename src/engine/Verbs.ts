@@ -2,6 +2,7 @@
 import { Effect, Stream } from "effect"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { UserCommand } from "../domain/record/Record.ts"
+import type { UserActor } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
 import { readColdUser } from "./actor/readColdUser.ts"
 import type { Background } from "./Background.ts"
@@ -80,27 +81,34 @@ const readsOf = (
 ): EngineReads => {
   const { actorCache, directory, environments, storage } = state
   const broken = requests.broken
+  const loaded = (environment: string, userId: string): UserActor | undefined => {
+    const actor = environments.userOf(environment, userId)
+    if (!actor?.loaded) return undefined
+    actorCache.touch(actor)
+    return actor
+  }
   const readUser: EngineReads["readUser"] = (environment, userId) =>
     Effect.suspend(() => {
-      const actor = environments.userOf(environment, userId)
-      if (actor?.loaded) {
-        actorCache.touch(actor)
-        return Effect.succeed(actor.durable)
-      }
-      return Effect.mapError(readColdUser(storage, environment, userId), broken)
+      const actor = loaded(environment, userId)
+      return actor === undefined
+        ? Effect.mapError(readColdUser(storage, environment, userId), broken)
+        : Effect.succeed(actor.durable)
     })
+  const projectNow = (environment: string) => environments.of(environment).project.durable
   const userList = new UserList(storage)
   const boardReader = new BoardReader({ ...state, readUser, broken })
   return {
     simulate: makeSimulate({ ...state, turns: actors.turns, commit, readUser, broken }),
     readUser,
+    userInMemory: (environment, userId) => loaded(environment, userId)?.durable,
     readHistory: (environment, userId, before) =>
       Stream.mapError(history.read(environment, userId, before), broken),
     isErased: makeIsErased(readUser, (...place) =>
       Effect.map(Effect.mapError(history.find(...place), broken), (record) => record !== undefined),
     ),
     readEnvironments: Effect.sync(() => [...environments].map(({ id }) => id)),
-    readProject: (environment) => Effect.sync(() => environments.of(environment).project.durable),
+    readProject: (environment) => Effect.sync(() => projectNow(environment)),
+    projectNow,
     readBackfill: (environment, badgeId) =>
       Effect.sync(() => backfills.progress(environment, badgeId)),
     readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),

@@ -64,7 +64,13 @@ export const userHandlers = (
           return { body: { users, ...pageInfo(page, found.total, users.length) } }
         }),
     },
-    get: { handle: ({ caller, params }) => show(caller.environment, params.id) },
+    get: {
+      handle: ({ caller: { environment }, params: { id } }) => {
+        const user = engine.userInMemory(environment, id)
+        if (user === undefined) return show(environment, id)
+        return Effect.succeed({ body: showUser(user, engine.projectNow(environment)) })
+      },
+    },
     put: {
       handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
         Effect.andThen(

@@ -3,7 +3,7 @@
  * operation is synchronous except reading the body. The operation runs in a fiber, single events without one. A caller that
  * leaves does not interrupt it, since its effect may already be under way.
  */
-import { Cause, Effect, Result } from "effect"
+import { Cause, Effect, Exit, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -291,12 +291,16 @@ export class Pipeline implements RequestHandler {
       })
       return
     }
-    this.#run(operation.handle(request), exchange.requestId).addObserver((exit) => {
+    const settle = (exit: Exit.Exit<Handled, LaurelError>): void => {
       const reason = exit._tag === "Success" ? undefined : exit.cause.reasons[0]
       if (exit._tag === "Success") this.#answer(exchange, operation, () => exit.value)
       else if (reason?._tag === "Fail") this.#answer(exchange, operation, () => reason.error)
       else this.#failed(exchange, exit.cause)
-    })
+    }
+    const answer = operation.handle(request)
+    // What is there already needs no fiber.
+    if (Exit.isExit(answer)) settle(answer as Exit.Exit<Handled, LaurelError>)
+    else this.#run(answer, exchange.requestId).addObserver(settle)
   }
 
   /** Never throws: a commit may be what calls. */
