@@ -183,6 +183,7 @@ export class Admission {
     this.#turnStartedAt = now
     this.#askedUnits = 0
     this.#takenUnits = 0
+    if (this.#connections() <= this.#bounds.overloadConnectionsMin) this.overloaded = false
     this.turn++
     this.#turns.atEnd(this.#endTurn)
   }
@@ -193,7 +194,7 @@ export class Admission {
     const startedAt = this.#turnStartedAt!
     const turnMs = now - startedAt
     const few = this.#connections() <= bounds.overloadConnectionsMin
-    if (few || now - this.#refusedAt >= bounds.overloadCalmMs) this.overloaded = false
+    if (now - this.#refusedAt >= bounds.overloadCalmMs) this.overloaded = false
     const crowded = !few && this.#askedUnits > bounds.overloadCrowdUnits
     if (!crowded || turnMs <= bounds.overloadTurnMs) {
       this.#longTurns = 0

@@ -188,7 +188,7 @@ describe("Admission", () => {
     play.connections++
     expect(refusedIn(play.load(3 * saturation, costMs, refusalMs, 1_000))).toBeGreaterThan(0)
     play.connections--
-    play.turn(1, costMs)
+    // From the first turn on.
     expect(play.turn(limits.overloadConnectionsMin, 1)).toBe(limits.overloadConnectionsMin)
   })
 
