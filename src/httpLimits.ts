@@ -19,13 +19,13 @@ export const httpLimits = {
   overloadTurnMs: 25,
   overloadStandingMs: 100,
   /** A turn then admits requests for this long, and at least this many units. */
-  overloadBudgetMs: 1,
+  overloadBudgetMs: 3,
   overloadTurnUnitsMin: 4,
   /** Further units per turn, divided equally among the environments with requests, and the turns that a share lasts. */
-  overloadSharedUnits: 32,
-  overloadShareTurnsMax: 8,
-  /** Time per turn for refusals. */
-  overloadRefusalMs: 2,
+  overloadSharedUnits: 64,
+  overloadShareTurnsMax: 4,
+  /** Time per turn to send refusals, a third of what they cost: reading them is the rest. */
+  overloadRefusalMs: 1,
   overloadCalmMs: 1_000,
   /** A request is one unit, plus one for each of these of its body. */
   admissionUnitBytes: 16 * kibibyte,

@@ -143,6 +143,29 @@ describe("Admission", () => {
     expect(acceptedPerMs).toBeGreaterThan(0.35 * saturation)
   })
 
+  it("leaves most of its time to what it accepts, however many ask again at once after each reply", () => {
+    const play = new Play()
+    /** To read a request that is refused, and to send the refusal. */
+    const [readMs, sendMs] = [0.026, 0.014]
+    const until = play.now + 5_000
+    let asking = play.connections
+    let accepted = 0
+    while (play.now < until) {
+      const taken = play.turn(asking, costMs, readMs)
+      accepted += taken
+      for (let refused = asking - taken; refused > 0; refused--) {
+        play.admission.refusals.add(() => {
+          play.now += sendMs
+          asking++
+        })
+      }
+      asking = taken
+      play.turn(0, 0)
+    }
+    expect(play.admission.refused.queue).toBeGreaterThan(0)
+    expect(accepted / 5_000).toBeGreaterThan(0.4 * saturation)
+  })
+
   it("takes everything again a second after the last refusal", () => {
     const play = new Play()
     expect(refusedIn(play.load(3 * saturation, costMs, refusalMs, 2_000))).toBeGreaterThan(0)
