@@ -188,7 +188,8 @@ export const limits = {
   snapshotIntervalMs: 30_000,
   snapshotRecordsMax: 200_000,
   snapshotSliceEntriesMax: 10_000,
-  snapshotTurnEntriesMax: 500,
+  snapshotSliceBytesMax: 8 * mebibyte,
+  snapshotTurnMs: 2,
   idBucketIdsMax: 100,
   snapshotTurnIdsMax: 8_192,
   idRunIdsMax: 8_000_000,
@@ -225,8 +226,7 @@ export const limits = {
   mapBytes: 16 * 1024 * mebibyte,
   /** A larger database is checked after the start if its last shutdown was clean. */
   databaseCheckedBytesMax: 16 * mebibyte,
-  /** Entries whose old values are read per turn of the event loop. */
-  sumTurnEntriesMax: 2_000,
+  writeThreadYoungMebibytesMax: 8,
   readChunkEntriesMax: 1_000,
   readChunkMs: 2,
 

@@ -148,8 +148,9 @@ export const make = (options: MemoryStorageOptions = {}): Storage["Service"] => 
       return Stream.fromIterable(Arr.chunksOf(copies, chunkLength))
     })
 
-  const writeEntries = (entries: ReadonlyArray<Entry>) =>
+  const writeEntries = (iterable: Iterable<Entry>) =>
     Effect.suspend((): Effect.Effect<void, StorageError> => {
+      const entries = [...iterable]
       const misfit = entries.find(({ key }) => key.length === 0 || key.length > keyBytesMax)
       if (misfit !== undefined) {
         return Effect.fail(failure("write", `a key of ${misfit.key.length} bytes`))

@@ -8,6 +8,9 @@
 import { Cause, Context, Data, type Effect, type Stream } from "effect"
 import type { EntryBlock } from "./EntryBlock.ts"
 import type { KeyRange } from "./Keys.ts"
+import type { Entry, Table } from "./tables.ts"
+
+export * from "./tables.ts"
 
 /**
  * `NoSpace`: nothing was written; the same call can succeed once there is space.
@@ -61,44 +64,6 @@ export interface StoredRecord {
   readonly body: Uint8Array
 }
 
-/**
- * The tables of the snapshot:
- * `meta` the watermark and settings · `actors` the state of each project actor and the directory ·
- * `users` each user's state · `history` pages of records by user · `eventIds` callers' ids of events and
- * rewards, as hashes → sequence · `idempotency` kept replies · `batches` the users of a kept batch reply · `expiry` expiry
- * times of replies · `boards` closed windows of leaderboards. Beside the snapshot: `outbox`
- * the cursor of webhooks and their pending jobs · `endpoints` counts of each webhook ·
- * `deliveries` by webhook, status and message · `due` pending deliveries by time · `attempts` all but the last.
- */
-export const tables = [
-  "meta",
-  "actors",
-  "users",
-  "history",
-  "eventIds",
-  "idempotency",
-  "batches",
-  "expiry",
-  "boards",
-  "outbox",
-  "endpoints",
-  "deliveries",
-  "due",
-  "attempts",
-] as const
-export type Table = (typeof tables)[number]
-
-/**
- * `value: null` removes the key. `replaces` saves a look-up: the checksum (`checksumOf`) of the stored value that the entry
- * replaces, `null` where none is stored; no other entry of the batch then has the key.
- */
-export interface Entry {
-  readonly table: Table
-  readonly key: Uint8Array
-  readonly value: Uint8Array | null
-  readonly replaces?: number | null | undefined
-}
-
 /** A range of keys of a table, read forwards and to its end. */
 export interface BlockRange extends KeyRange {
   readonly table: Table
@@ -123,8 +88,8 @@ export class Storage extends Context.Service<
     readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError>
     /** The durable records from `sequence` on, in order, up to the last one at the time of the call. */
     readonly readRecords: (sequence: number) => Stream.Stream<ReadonlyArray<StoredRecord>, Broken>
-    /** Writes all entries or none, durably. */
-    readonly writeEntries: (entries: ReadonlyArray<Entry>) => Effect.Effect<void, StorageError>
+    /** Writes all entries or none, durably. An `EntrySlice` is written without another copy. */
+    readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**
      * The value of one key, as it is when this is called. The caller may keep it. Where nothing is waited for, what is
      * returned is the exit itself.

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import { type MarkedCause, markTurn } from "../metrics/LongTurns.ts"
 
-const afterEventLoop = (begin: () => void): Effect.Effect<void> =>
+/** Lets the event loop serve sockets, disks and timers once, then calls `begin` and continues. */
+export const nextTurn = (begin: () => void): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const immediate = setImmediate(() => {
       begin()
@@ -10,9 +11,8 @@ const afterEventLoop = (begin: () => void): Effect.Effect<void> =>
     return Effect.sync(() => clearImmediate(immediate))
   })
 
-/** Lets the event loop serve sockets, disks and timers once, then continues. */
-export const yieldToEventLoop: Effect.Effect<void> = afterEventLoop(() => {})
+export const yieldToEventLoop: Effect.Effect<void> = nextTurn(() => {})
 
 /** The same for background work, whose next turn has a name among the long turns. */
 export const nextTurnOf = (cause: MarkedCause): Effect.Effect<void> =>
-  afterEventLoop(() => markTurn(cause))
+  nextTurn(() => markTurn(cause))

@@ -7,7 +7,8 @@
  * - Written are then the dirty actors' durable states, the new records as history pages, kept replies, and the
  *   callers' ids (`IdIndex.ts`); last, in the final slice, the watermark: everything up to it is in the snapshot.
  * - A slice is one transaction of about `sliceEntriesMax` entries, of users whose keys stand together, so that they share
- *   pages (`partsByKey.ts`). Preparing one yields to the event loop every `snapshotTurnEntriesMax` entries.
+ *   pages (`partsByKey.ts`). The event loop packs it (`storage/EntrySlice.ts`) in turns of `snapshotTurnMs`; a thread of the
+ *   storage writes it.
  * - A crash between slices does no harm: every actor's value carries its own sequence, and recovery skips the records it
  *   already has; pages and index entries are written again unchanged.
  * - The snapshot never knows more than the journal: only states that were committed are written, and in
@@ -18,9 +19,9 @@
 import { Effect, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
+import { EntrySlice } from "../../storage/EntrySlice.ts"
 import type { Entry, StorageError } from "../../storage/Storage.ts"
 import { checksumOf, encodeValue } from "../../storage/Values.ts"
-import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { BoardWriter } from "../boards/BoardWriter.ts"
 import { IdList } from "../dedupe/IdList.ts"
@@ -32,6 +33,7 @@ import type { EngineState } from "../state/EngineState.ts"
 import { nextMark, type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 import { erasedEntries } from "./erasedEntries.ts"
 import { partsByKey } from "./partsByKey.ts"
+import { SnapshotTurns } from "./SnapshotTurns.ts"
 
 export interface SnapshotterOptions {
   readonly state: EngineState
@@ -57,6 +59,9 @@ export class Snapshotter {
   /** No later record was in a snapshot yet, not even in one that failed: in any run, since all of an earlier one are in the journal. */
   #offered: number
   #beating = false
+  readonly #turns = new SnapshotTurns()
+  /** What the next transaction has. */
+  readonly #slice = new EntrySlice()
 
   constructor(options: SnapshotterOptions) {
     const { state } = options
@@ -120,7 +125,7 @@ export class Snapshotter {
     this.#one,
     // In a turn of its own: it may have been asked for in the middle of a commit.
     Effect.andThen(
-      nextTurnOf("snapshot"),
+      Effect.suspend(() => this.#turns.next),
       Effect.suspend(() => this.#take()),
     ),
   )
@@ -129,6 +134,7 @@ export class Snapshotter {
     const { changed, environments, erasures, idempotency, ids, now } = this.#state
     const { held, sliceEntriesMax } = this.#options
     const self = this
+    this.#slice.clear()
     if (this.pending === 0) return Effect.void
     const startedAt = performance.now()
     const watermark = changed.lastDurable
@@ -140,34 +146,24 @@ export class Snapshotter {
     return Effect.gen(function* () {
       yield* self.#boards.write((entries) => self.#write(entries))
       yield* self.#erase(erased)
-      let slice: Array<Entry> = []
-      const add = (entries: ReadonlyArray<Entry>) => {
-        slice.push(...entries)
-        if (slice.length < sliceEntriesMax) return Effect.void
-        const full = slice
-        slice = []
-        return self.#write(full)
-      }
-      let prepared = 0
-      const parts = yield* partsByKey(actors, sliceEntriesMax / 2)
+      const turns = self.#turns
+      const parts = yield* partsByKey(actors, sliceEntriesMax / 2, turns)
       const newIds = new Map<string, IdList>()
-      for (const entry of self.#entries(parts.flat(), { offered, watermark }, newIds)) {
-        slice.push(entry)
-        if (++prepared % limits.snapshotTurnEntriesMax === 0) yield* nextTurnOf("snapshot")
-        if (slice.length >= sliceEntriesMax) yield* add([])
+      for (const entry of self.#entries(parts, { offered, watermark }, newIds)) {
+        self.#slice.add(entry)
+        if (turns.isOver) yield* turns.next
+        if (self.#isFull) yield* self.#flush
       }
       const through = { through: watermark, watermark: self.#mark.watermark }
       for (const [environment, list] of newIds) {
-        yield* ids.write(environment, list, through, add)
+        yield* ids.write(environment, list, through, self.#add)
       }
       const place = { watermark, at: now(), bytes: changed.bytes }
       const mark = yield* nextMark(self.#mark, place, held)
-      slice.push(...part.entries, {
-        table: "meta",
-        key: snapshotKey,
-        value: encodeValue(JSON.stringify(mark)),
-      })
-      yield* self.#write(slice)
+      for (const entry of part.entries) self.#slice.add(entry)
+      const value = encodeValue(JSON.stringify(mark))
+      self.#slice.add({ table: "meta", key: snapshotKey, value })
+      yield* self.#flush
       self.#mark = mark
       self.#options.metrics.snapshotTaken(performance.now() - startedAt)
       self.#forget(actors)
@@ -206,19 +202,16 @@ export class Snapshotter {
     erased: ReadonlyArray<Erasure>,
   ): Effect.fn.Return<void, StorageError> {
     const { ids } = this.#state
-    const { sliceEntriesMax } = this.#options
-    let slice: Array<Entry> = []
-    const write = () => {
-      const full = [...slice, ...ids.takeRemoved()]
-      slice = []
-      return this.#write(full)
-    }
+    const write = Effect.suspend(() => {
+      for (const entry of ids.takeRemoved()) this.#slice.add(entry)
+      return this.#flush
+    })
     yield* Stream.runForEach(this.#erased(erased), (group) => {
-      slice.push(...group)
-      return slice.length < sliceEntriesMax ? Effect.void : write()
+      for (const entry of group) this.#slice.add(entry)
+      return this.#isFull ? write : Effect.void
     })
     // New ids are written beside what is left of those that are there.
-    if (slice.length > 0) yield* write()
+    if (this.#slice.count > 0) yield* write
   }).bind(this)
 
   /** The deletions, in groups that are written whole. */
@@ -238,16 +231,16 @@ export class Snapshotter {
   }
 
   /**
-   * The entries of `actors` up to `watermark`; records up to `offered` may be stored already. New callers' ids go into
+   * The entries of all actors up to `watermark`; records up to `offered` may be stored already. New callers' ids go into
    * `newIds`, by environment.
    */
   *#entries(
-    actors: ReadonlyArray<AnyActor>,
+    parts: ReadonlyArray<ReadonlyArray<AnyActor>>,
     { offered, watermark }: { readonly offered: number; readonly watermark: number },
     newIds: Map<string, IdList>,
   ): Generator<Entry> {
     const { erasures, idempotency, pending } = this.#state
-    for (const actor of actors) {
+    for (const actor of flat(parts)) {
       const { subject } = actor
       const erasedThrough =
         subject.actor === "user" ? erasures.throughOf(subject.environment, subject.userId) : 0
@@ -277,10 +270,28 @@ export class Snapshotter {
     yield* idempotency.entries(watermark)
   }
 
+  get #isFull(): boolean {
+    const { bytes, count } = this.#slice
+    return count >= this.#options.sliceEntriesMax || bytes >= limits.snapshotSliceBytesMax
+  }
+
+  /** Adds a group, which is written whole. */
+  readonly #add = (group: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> => {
+    for (const entry of group) this.#slice.add(entry)
+    return this.#isFull ? this.#flush : Effect.void
+  }
+
+  readonly #flush: Effect.Effect<void, StorageError> = Effect.suspend(() =>
+    Effect.andThen(
+      this.#write(this.#slice),
+      Effect.sync(() => this.#slice.clear()),
+    ),
+  )
+
   /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
-  #write(slice: ReadonlyArray<Entry>): Effect.Effect<void, StorageError> {
+  #write(slice: Iterable<Entry>): Effect.Effect<void, StorageError> {
     return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice)).pipe(
-      Effect.andThen(Effect.sync(() => markTurn("snapshot"))),
+      Effect.andThen(Effect.sync(() => this.#turns.begin())),
     )
   }
 
@@ -290,4 +301,8 @@ export class Snapshotter {
     this.#state.idempotency.snapshotted(this.#mark.watermark)
     this.#state.pending.release(this.#mark.watermark)
   }
+}
+
+function* flat<A>(parts: ReadonlyArray<ReadonlyArray<A>>): Generator<A> {
+  for (const part of parts) yield* part
 }

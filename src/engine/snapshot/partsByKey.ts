@@ -1,8 +1,7 @@
 /** Partitions changed actors by key range. */
 import { Effect } from "effect"
 import type { Subject } from "../../domain/record/Record.ts"
-import { limits } from "../../Limits.ts"
-import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
+import type { SnapshotTurns } from "./SnapshotTurns.ts"
 
 interface OfSubject {
   readonly subject: Subject
@@ -16,11 +15,14 @@ interface OfSubject {
 export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
   items: ReadonlyArray<A>,
   size: number,
+  turns: SnapshotTurns,
 ) {
   const parts = Math.max(1, Math.ceil(items.length / size))
   if (parts === 1) return [items]
   const every = Math.max(1, Math.floor(items.length / (parts * samplesPerPart)))
-  const sample = items.filter((_, index) => index % every === 0).sort(compare)
+  const sample: Array<A> = []
+  for (let index = 0; index < items.length; index += every) sample.push(items[index]!)
+  sample.sort(compare)
   const ends = Array.from(
     { length: parts - 1 },
     (_, part) => sample[Math.floor(((part + 1) * sample.length) / parts)]!,
@@ -36,7 +38,7 @@ export const partsByKey = Effect.fnUntraced(function* <A extends OfSubject>(
       else low = middle + 1
     }
     divided[low]!.push(item)
-    if ((index + 1) % limits.snapshotTurnEntriesMax === 0) yield* nextTurnOf("snapshot")
+    if (turns.isOver) yield* turns.next
   }
   return divided
 })

@@ -2,6 +2,7 @@
 import path from "node:path"
 import { ABORT, type Database, open, type RootDatabase, type Transaction } from "lmdb"
 import { limits } from "../../Limits.ts"
+import { type Table, tables } from "../tables.ts"
 
 type Bytes = Uint8Array
 export type LmdbTable = Database<Bytes, Bytes>
@@ -39,6 +40,13 @@ export const openWritable = (folder: string, mapSize = environment.mapSize): Lmd
 /** A table of an open environment; `undefined` if the environment is read-only and lacks the table. */
 export const openTable = (root: LmdbRoot, table: string): LmdbTable | undefined =>
   root.openDB<Bytes, Bytes>(table, binary)
+
+/** All tables of an environment that is open for writing. */
+export const openTables = (root: LmdbRoot): Readonly<Record<Table, LmdbTable>> =>
+  Object.fromEntries(tables.map((table) => [table, openTable(root, table)])) as Record<
+    Table,
+    LmdbTable
+  >
 
 /** The newest transaction, and the minimum size of its file. */
 export const stateOf = (

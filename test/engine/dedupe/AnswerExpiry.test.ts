@@ -61,7 +61,7 @@ const expiryOver = (entries: ReadonlyArray<Entry>, now: number) =>
       storage: {
         ...storage,
         writeEntries: (slice) => {
-          slices.push(slice.length)
+          slices.push([...slice].length)
           return storage.writeEntries(slice)
         },
       },

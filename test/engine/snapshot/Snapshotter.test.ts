@@ -8,6 +8,7 @@ import { Snapshotter } from "../../../src/engine/snapshot/Snapshotter.ts"
 import { openState } from "../../../src/engine/state/EngineState.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
+import { EntrySlice } from "../../../src/storage/EntrySlice.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
 import { anEnvironment } from "../fixture.ts"
@@ -49,19 +50,35 @@ const world = Effect.fnUntraced(function* (storage: Storage["Service"]) {
 })
 
 describe("A snapshot", () => {
-  it.effect("that a commit asks for has all that the commit brings", () =>
-    Effect.gen(function* () {
-      const storage = MemoryStorage.make()
-      const { actor, changed, pending, reward, snapshotter } = yield* world(storage)
-      const taken = yield* Effect.forkChild(Effect.andThen(changed.requested, snapshotter.take), {
-        startImmediately: true,
-      })
-      for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) reward(sequence)
-      yield* Fiber.join(taken)
-      expect(pending.watermark).toBe(limits.snapshotRecordsMax)
-      const value = yield* readActorValue(storage, actor.subject)
-      expect(decodeUser(value!)?.sequence).toBe(limits.snapshotRecordsMax)
-    }),
+  it.effect(
+    "that a commit asks for has all that the commit brings, in slices of a bounded size",
+    () =>
+      Effect.gen(function* () {
+        const memory = MemoryStorage.make()
+        const slices: Array<number> = []
+        const storage: Storage["Service"] = {
+          ...memory,
+          writeEntries: (entries) => {
+            slices.push(EntrySlice.of(entries).bytes)
+            return memory.writeEntries(entries)
+          },
+        }
+        const { actor, changed, pending, reward, snapshotter } = yield* world(storage)
+        const taken = yield* Effect.forkChild(Effect.andThen(changed.requested, snapshotter.take), {
+          startImmediately: true,
+        })
+        for (let sequence = 1; sequence <= limits.snapshotRecordsMax; sequence++) reward(sequence)
+        yield* Fiber.join(taken)
+        expect(pending.watermark).toBe(limits.snapshotRecordsMax)
+        const value = yield* readActorValue(storage, actor.subject)
+        expect(decodeUser(value!)?.sequence).toBe(limits.snapshotRecordsMax)
+        // Of fewer than `sliceEntriesMax` entries, but many bytes.
+        expect(slices.length).toBeGreaterThan(1)
+        for (const bytes of slices.slice(0, -1)) {
+          expect(bytes).toBeGreaterThanOrEqual(limits.snapshotSliceBytesMax)
+          expect(bytes).toBeLessThan(limits.snapshotSliceBytesMax + 2 * limits.historyPageBytesMax)
+        }
+      }),
   )
 
   it.effect(

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Subject } from "../../../src/domain/record/Record.ts"
 import { partsByKey } from "../../../src/engine/snapshot/partsByKey.ts"
+import { SnapshotTurns } from "../../../src/engine/snapshot/SnapshotTurns.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 
 const user = (environment: string, userId: string): { readonly subject: Subject } => ({
@@ -21,7 +22,7 @@ describe("The entries of a snapshot", () => {
         )
         const shared = [{ subject: { actor: "directory" } as const }]
         const items = [...users, ...shared]
-        const parts = yield* partsByKey(items, 1_000)
+        const parts = yield* partsByKey(items, 1_000, new SnapshotTurns())
         expect(new Set(parts.flat()), `seed ${seed}`).toEqual(new Set(items))
         expect(parts.flat().length).toBe(items.length)
         const ofUsers = parts
@@ -42,8 +43,8 @@ describe("The entries of a snapshot", () => {
   it.effect("is one part where that is enough, also where it is nothing", () =>
     Effect.gen(function* () {
       const items = [user("e", "b"), user("e", "a")]
-      expect(yield* partsByKey(items, 1_000)).toEqual([items])
-      expect((yield* partsByKey([], 1_000)).flat()).toEqual([])
+      expect(yield* partsByKey(items, 1_000, new SnapshotTurns())).toEqual([items])
+      expect((yield* partsByKey([], 1_000, new SnapshotTurns())).flat()).toEqual([])
     }),
   )
 })

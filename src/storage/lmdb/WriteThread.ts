@@ -1,0 +1,80 @@
+/**
+ * Writes LMDB from a thread of its own (`WriteWorker.ts`): an entry costs some microseconds in LMDB, of which the event
+ * loop, and the garbage collector that stops it, see none. The thread is the only writer of the environment and keeps its
+ * sums; reads stay where they are, since LMDB's readers and its writer do not wait for each other.
+ *
+ * - The thread starts with the first write and ends with `close`. One write at a time.
+ * - The slice stays in shared memory, which must not change until the answer.
+ * - A thread that crashes is not started again: its transaction may or may not stand, so every write fails from then on.
+ */
+import { Worker } from "node:worker_threads"
+import { limits } from "../../Limits.ts"
+import type { EntrySlice } from "../EntrySlice.ts"
+import type { WriteOrder, WriteOutcome, WriteSettings } from "./WriteProtocol.ts"
+
+const startWriteWorker = (settings: WriteSettings): Worker =>
+  new Worker(new URL("./WriteWorker.ts", import.meta.url), {
+    workerData: settings,
+    resourceLimits: { maxYoungGenerationSizeMb: limits.writeThreadYoungMebibytesMax },
+  })
+
+type Settled = (outcome: WriteOutcome) => void
+
+export class WriteThread {
+  readonly #settings: WriteSettings
+  readonly #startWorker: (settings: WriteSettings) => Worker
+  #worker: Worker | undefined
+  #waiting: { readonly settled: Settled; readonly failed: (cause: unknown) => void } | undefined
+  #failure: unknown
+
+  constructor(settings: WriteSettings, startWorker = startWriteWorker) {
+    this.#settings = settings
+    this.#startWorker = startWorker
+  }
+
+  /** The outcome of a transaction with these entries; rejects when the thread has crashed. */
+  write(slice: EntrySlice): Promise<WriteOutcome> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+    return new Promise((settled, failed) => {
+      this.#worker ??= this.#start()
+      // A process that has nothing else to do waits for the answer.
+      this.#worker.ref()
+      this.#waiting = { settled, failed }
+      this.#worker.postMessage(slice.shared satisfies WriteOrder)
+    })
+  }
+
+  /** Ends the thread after the write under way. */
+  async close(): Promise<void> {
+    const worker = this.#worker
+    if (worker === undefined) return
+    this.#worker = undefined
+    if (this.#failure !== undefined) return
+    const gone = new Promise((resolve) => worker.once("exit", resolve))
+    worker.ref()
+    worker.postMessage("close" satisfies WriteOrder)
+    await gone
+  }
+
+  #start(): Worker {
+    const worker = this.#startWorker(this.#settings)
+    worker.on("message", (outcome: WriteOutcome) => {
+      const waiting = this.#waiting
+      this.#waiting = undefined
+      worker.unref()
+      waiting?.settled(outcome)
+    })
+    worker.on("error", (cause) => this.#failed(cause))
+    worker.on("exit", (code) => {
+      if (this.#worker === worker)
+        this.#failed(new Error(`the thread that writes LMDB exited with ${code}`))
+    })
+    return worker
+  }
+
+  #failed(cause: unknown): void {
+    this.#failure ??= cause
+    this.#waiting?.failed(this.#failure)
+    this.#waiting = undefined
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * The thread that writes an LMDB environment (`WriteThread.ts`): one slice after the other, each in a transaction that is
+ * flushed when it returns. Loads nothing of Effect, so that it starts fast.
+ */
+import { parentPort, workerData } from "node:worker_threads"
+import { EntrySlice } from "../EntrySlice.ts"
+import { openTables, openWritable } from "./environment.ts"
+import { putEntries } from "./putEntries.ts"
+import { asFault, type WriteOrder, type WriteOutcome, type WriteSettings } from "./WriteProtocol.ts"
+
+const { folder, mapBytes, sums: first }: WriteSettings = workerData
+const root = openWritable(folder, mapBytes)
+const tables = openTables(root)
+/** As of the last transaction. */
+let sums = first
+
+const write = (order: Exclude<WriteOrder, "close">): WriteOutcome => {
+  try {
+    sums = root.transactionSync(() => putEntries(root, tables, sums, EntrySlice.from(order)))
+    return null
+  } catch (error) {
+    return asFault(error)
+  }
+}
+
+const port = parentPort!
+port.on("message", async (order: WriteOrder) => {
+  if (order !== "close") {
+    port.postMessage(write(order))
+    return
+  }
+  await root.close()
+  port.close()
+})

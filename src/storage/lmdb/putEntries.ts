@@ -1,0 +1,39 @@
+/**
+ * Puts entries in the open transaction, and the sums (`Sums.ts`) that follow. Each entry names the value that it replaces
+ * (`Entry.replaces`), or has it looked up, which costs 1 µs: also an entry that the same transaction has put before.
+ */
+import { checksumOf } from "../SealedValue.ts"
+import type { Entry, Table } from "../tables.ts"
+import { type LmdbRoot, type LmdbTable, lookUp } from "./environment.ts"
+import { change, digestOf, encodeSums, hashKey, type Sums, sumsKey } from "./Sums.ts"
+
+/** Answers the sums after all entries. Throws what `lmdb` throws. */
+export const putEntries = (
+  root: LmdbRoot,
+  tables: Readonly<Record<Table, LmdbTable>>,
+  before: Sums,
+  entries: Iterable<Entry>,
+): Sums => {
+  const sums: Sums = structuredClone(before)
+  for (const { key, replaces, table, value } of entries) {
+    sums[table] ??= { count: 0, sum: 0 }
+    const sum = sums[table]
+    const hash = hashKey(key)
+    const database = tables[table]
+    const replaced = replaces === undefined ? storedChecksum(database, key) : replaces
+    if (replaced !== null) change(sum, digestOf(hash, replaced), -1)
+    if (value !== null) {
+      change(sum, digestOf(hash, checksumOf(value)), 1)
+      database.put(key, value)
+    } else if (replaced !== null) {
+      database.remove(key)
+    }
+  }
+  root.put(sumsKey, encodeSums(sums))
+  return sums
+}
+
+const storedChecksum = (table: LmdbTable, key: Uint8Array): number | null => {
+  const value = lookUp(table, key)
+  return value === undefined ? null : checksumOf(value)
+}

@@ -1,0 +1,76 @@
+import { Worker } from "node:worker_threads"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { EntrySlice } from "../../../src/storage/EntrySlice.ts"
+import { compositeKey } from "../../../src/storage/Keys.ts"
+import { openTables, openWritable } from "../../../src/storage/lmdb/environment.ts"
+import { WriteThread } from "../../../src/storage/lmdb/WriteThread.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+
+const slice = (...numbers: ReadonlyArray<number>) =>
+  EntrySlice.of(
+    numbers.map((n) => ({
+      table: "users" as const,
+      key: compositeKey(n),
+      value: encodeValue(`${n}`),
+    })),
+  )
+
+describe("The thread that writes LMDB", () => {
+  it.live("writes what the event loop reads at once, and is gone after `close`", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* Effect.promise(async () => {
+        const root = openWritable(folder)
+        const { users } = openTables(root)
+        const thread = new WriteThread({ folder, mapBytes: undefined, sums: {} })
+        for (let n = 0; n < 5; n++) {
+          expect(users.get(compositeKey(n))).toBeUndefined()
+          expect(await thread.write(slice(n))).toBeNull()
+          root.resetReadTxn()
+          expect(users.get(compositeKey(n))).toEqual(encodeValue(`${n}`))
+        }
+        await thread.close()
+        await thread.close()
+        await root.close()
+      })
+    }),
+  )
+
+  it.live("starts no thread where nothing is written", () =>
+    Effect.promise(async () => {
+      let started = 0
+      const thread = new WriteThread({ folder: "/none", mapBytes: undefined, sums: {} }, () => {
+        started++
+        return new Worker("", { eval: true })
+      })
+      await thread.close()
+      expect(started).toBe(0)
+    }),
+  )
+
+  for (const [name, code] of [
+    ["crashes", `throw new Error("it crashed")`],
+    ["exits", "process.exit(3)"],
+  ] as const) {
+    it.live(`fails the write under way and all later ones when it ${name}`, () =>
+      Effect.promise(async () => {
+        const thread = new WriteThread(
+          { folder: "/none", mapBytes: undefined, sums: {} },
+          () =>
+            new Worker(
+              `require("node:worker_threads").parentPort.on("message", () => { ${code} })`,
+              {
+                eval: true,
+              },
+            ),
+        )
+        const words = name === "crashes" ? "it crashed" : "exited with 3"
+        await expect(thread.write(slice(1))).rejects.toThrow(words)
+        await expect(thread.write(slice(2))).rejects.toThrow(words)
+        await thread.close()
+      }),
+    )
+  }
+})
