@@ -281,8 +281,7 @@ export class Pipeline implements RequestHandler {
 
   #perform(open: OpenRequest, payload: unknown, idempotency: Idempotency | undefined): void {
     const { exchange, headers, operation, params, query } = open
-    const caller = exchange.caller!
-    const request = { params, query, payload, caller, idempotency, headers }
+    const request = { params, query, payload, caller: exchange.caller!, idempotency, headers }
     this.#admission.wait(exchange.share!)
     exchange.waiting = true
     if (operation.handleWithCallback !== undefined && idempotency === undefined) {
@@ -315,21 +314,19 @@ export class Pipeline implements RequestHandler {
         exchange.refuse(answer)
         return
       }
-      const headers = ["Cache-Control", "no-store"]
       if ("stream" in answer) {
-        this.#streams.send(exchange, operation.status, answer, headers)
+        this.#streams.send(exchange, operation.status, answer, ["Cache-Control", "no-store"])
         return
       }
       const { body, headers: more = [], location, replayed } = answer
-      headers.push(...more)
+      const headers = ["Cache-Control", "no-store", ...more]
       if (replayed) headers.push("Idempotency-Replayed", "true")
       if (location !== undefined) headers.push("Location", location)
-      if (operation.status === 204) {
-        exchange.replyEmpty(204, headers)
-        return
+      if (operation.status === 204) exchange.replyEmpty(204, headers)
+      else {
+        const json = body instanceof JsonText ? body.text : JSON.stringify(body)
+        exchange.reply(operation.status, "application/json", json, headers)
       }
-      const json = body instanceof JsonText ? body.text : JSON.stringify(body)
-      exchange.reply(operation.status, "application/json", json, headers)
     } catch (defect) {
       this.#failed(exchange, Cause.die(defect))
     }
