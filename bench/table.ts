@@ -1,6 +1,6 @@
 /**
- * Renews the tables of README.md and bench/README.md from the JSON file of one run, so that all of their figures are of one
- * commit: node bench/table.ts RESULTS.json
+ * Renews the tables of README.md and bench/README.md from the JSON file of a run, or of several at the same commit, so that all
+ * of their figures are of one: node bench/table.ts RESULTS.json…
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
@@ -171,12 +171,26 @@ export const missingFrom = ({ lines }: Results): ReadonlyArray<string> =>
     .filter(({ question }) => !lines.some((line) => question.test(line.question)))
     .map(({ title }) => title.replaceAll(/\$\d/g, "…"))
 
-const main = (file: string | undefined): void => {
+/** Several runs as one. Throws unless they are of the same commit. */
+export const merged = ([first, ...others]: readonly [
+  Results,
+  ...ReadonlyArray<Results>,
+]): Results => {
+  for (const { machine } of others) {
+    if (machine.commit !== first.machine.commit) {
+      throw new Error(`The runs are of ${first.machine.commit} and ${machine.commit}`)
+    }
+  }
+  return { ...first, lines: [first, ...others].flatMap(({ lines }) => lines) }
+}
+
+const main = ([file, ...files]: ReadonlyArray<string>): void => {
   if (file === undefined) {
-    console.error("node bench/table.ts RESULTS.json")
+    console.error("node bench/table.ts RESULTS.json…")
     process.exit(64)
   }
-  const results: Results = JSON.parse(readFileSync(file, "utf8"))
+  const read = (name: string): Results => JSON.parse(readFileSync(name, "utf8"))
+  const results = merged([read(file), ...files.map(read)])
   for (const title of missingFrom(results)) console.error(`The run has no line for: ${title}`)
   if (results.machine.commit.endsWith("+")) {
     console.error(`The working tree differed from the commit: ${results.machine.commit}`)
@@ -191,4 +205,4 @@ const main = (file: string | undefined): void => {
   }
 }
 
-if (import.meta.main) main(process.argv[2])
+if (import.meta.main) main(process.argv.slice(2))

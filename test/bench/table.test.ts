@@ -3,7 +3,7 @@ import path from "node:path"
 import { describe, expect, it } from "vitest"
 import type { BenchLine } from "../../bench/Line.ts"
 import type { Results } from "../../bench/page.ts"
-import { listOf, missingFrom, renewed, summaryOf } from "../../bench/table.ts"
+import { listOf, merged, missingFrom, renewed, summaryOf } from "../../bench/table.ts"
 
 const resultsOf = (...lines: ReadonlyArray<BenchLine>): Results => ({
   startedAt: "2026-11-22T10:00:00.000Z",
@@ -93,6 +93,19 @@ describe("missingFrom", () => {
     const all = missingFrom(resultsOf())
     const one = missingFrom(resultsOf(beside("single events: closed loop", "/s", 1, 2)))
     expect(all.filter((title) => !one.includes(title))).toEqual(["events, 64 connections"])
+  })
+})
+
+describe("merged", () => {
+  const one = resultsOf(beside("one", "ms", 1, 2))
+  const two = resultsOf(beside("two", "ms", 1, 2))
+  it("has the lines of all runs of a commit", () => {
+    expect(merged([one, two]).lines.map(({ question }) => question)).toEqual(["one", "two"])
+  })
+
+  it("refuses runs of different commits", () => {
+    const machine = { ...two.machine, commit: "def5678" }
+    expect(() => merged([one, { ...two, machine }])).toThrow("The runs are of abc1234 and def5678")
   })
 })
 
