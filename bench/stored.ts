@@ -9,6 +9,7 @@ import { controls } from "./children.ts"
 import { userIdAt } from "./events.ts"
 import { fill } from "./fill.ts"
 import { checkTotal, serve, startLaurel } from "./laurel.ts"
+import { signalFamily } from "./load/family.ts"
 import { peers } from "./peers.ts"
 import type { Subject } from "./subjects.ts"
 
@@ -54,7 +55,9 @@ const startStoredLaurel = async (): Promise<Stored> => {
   const end: Stored["end"] = async (how) => {
     if (child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, "exit")
-    child.kill(how === "killed" ? "SIGKILL" : "SIGTERM")
+    // The shell of its jobs would else look for damage, in a folder that may be gone by then.
+    if (how === "killed") signalFamily(child.pid!, "SIGKILL")
+    else child.kill("SIGTERM")
     await ended
   }
   return {
