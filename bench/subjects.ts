@@ -7,6 +7,7 @@ import type { Target } from "./load/wrk.ts"
 import type { BenchOptions } from "./options.ts"
 import { peers } from "./peers.ts"
 import type { HttpServerOptions } from "./processes/httpServer.ts"
+import type { Stored } from "./stored.ts"
 
 export interface Subject extends Running<Target> {
   readonly name: string
@@ -33,7 +34,7 @@ export const startLaurelSubject = async (target: Target | undefined): Promise<Su
 }
 
 /** Parses each body and answers the bytes of a reply. */
-const bareSubject = async (reply: string): Promise<Subject> => {
+export const bareSubject = async (reply: string): Promise<Subject> => {
   const options: HttpServerOptions = { kind: "bare", reply }
   const bare = await startProcess<{ readonly port: number }>("httpServer", options)
   return {
@@ -46,8 +47,8 @@ const bareSubject = async (reply: string): Promise<Subject> => {
 }
 
 /** Starts the peers that can run here; names the others. */
-const startPeers = async (): Promise<ReadonlyArray<Subject>> => {
-  const started: Array<Subject> = []
+const startPeers = async (): Promise<ReadonlyArray<Stored>> => {
+  const started: Array<Stored> = []
   for (const peer of Object.values(peers)) {
     if ("missing" in peer) console.error(peer.missing)
     else started.push(await peer.start())
@@ -73,7 +74,11 @@ export const alone = async <A>(
 }
 
 /** A reply of Laurel's, which the bare server then gives to everybody. */
-const replyOf = async ({ answer }: Subject, path: string, body: unknown): Promise<string> => {
+export const replyOf = async (
+  { answer }: Subject,
+  path: string,
+  body?: unknown,
+): Promise<string> => {
   const { host = "127.0.0.1", key, port } = answer
   const reply = await fetch(`http://${host}:${port}${path}`, {
     ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
@@ -105,7 +110,8 @@ export const withSubjects = async <A>(
     if (target === undefined && withPeers) {
       for (const peer of await startPeers()) {
         subjects.push(peer)
-        await fill(peer.answer, users)
+        await peer.load(users)
+        await peer.settle()
       }
     }
     return await use(subjects, (subject) => users + (subject === laurel ? example.events : 0))

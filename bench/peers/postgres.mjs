@@ -136,7 +136,7 @@ export const openPostgres = async (options) => {
         ),
       }),
     settle: async () => {
-      await many("vacuum")
+      await many("vacuum analyze")
       await many("checkpoint")
     },
     totalXp: async () => Number((await query("sum", sumText, []))[0].sum),
