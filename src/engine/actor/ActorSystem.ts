@@ -311,8 +311,7 @@ export class ActorSystem {
 
   /** Whether the actor can decide now: it has its state, or got that without waiting. */
   #isReady(actor: AnyActor): boolean {
-    if (actor.crashed) return false
-    if (actor.loaded) return true
+    if (actor.crashed || actor.loaded) return !actor.crashed
     const bytes = this.#supervisor.loadAtOnce(actor)
     if (bytes === undefined) return false
     this.turns.loaded(bytes)

@@ -339,12 +339,8 @@ export class Pipeline implements RequestHandler {
       return
     }
     const { path, request, requestId } = exchange
-    this.#run(
-      Effect.logError("A request failed", cause).pipe(
-        Effect.annotateLogs({ method: request.method, path }),
-      ),
-      requestId,
-    )
+    const log = Effect.logError("A request failed", cause)
+    this.#run(Effect.annotateLogs(log, { method: request.method, path }), requestId)
     exchange.refuse(internalError)
   }
 }
