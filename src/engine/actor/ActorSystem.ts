@@ -320,14 +320,11 @@ export class ActorSystem {
   }
 
   #forkLoading(actor: AnyActor): void {
-    this.#fork(actor, Effect.andThen(this.#load(actor), this.#turnOf(actor)))
-  }
-
-  #load(actor: AnyActor): Effect.Effect<void, Broken> {
-    return Effect.map(this.#supervisor.load(actor), () => {
+    const load = Effect.map(this.#supervisor.load(actor), () => {
       if (actor.crashed) this.answers.refuseAll(actor, failedTooOften(limits.actorRestartWindowMs))
       else this.#options.metrics.activated()
     })
+    this.#fork(actor, Effect.andThen(load, this.#turnOf(actor)))
   }
 
   #restart(
