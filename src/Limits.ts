@@ -99,8 +99,8 @@ export const limits = {
   decisionTurnWorkMax: 30_000,
   activationsConcurrentMax: 64,
   residentUsersMax: 200_000,
-  /** Users beyond `residentUsersMax` while the snapshot that allows evictions is written. */
-  residentUsersOverrunMax: 20_000,
+  /** Users beyond `residentUsersMax` while the snapshot that allows evictions is written: half as many, and at least these. */
+  residentUsersOverrunMin: 20_000,
   /** Wait of a batch for room in memory, and batches in that queue. */
   batchRoomWaitMs: 20_000,
   batchesWaitingMax: 1_000,

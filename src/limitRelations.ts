@@ -27,7 +27,7 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
   holds(limits.journalAllocationBytes <= limits.segmentBytes, "a segment is allocated in steps")
   holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
   holds(
-    limits.batchEventsMax <= limits.residentUsersOverrunMax,
+    limits.batchEventsMax <= limits.residentUsersOverrunMin,
     "the users of a whole batch fit at once",
   )
   holds(limits.commitBatchBytesMax < limits.recordSlabBytes, "a slab holds a usual batch")

@@ -176,4 +176,11 @@ export class ActorCache {
   }
 }
 
+/**
+ * How many users beyond `residentUsersMax` may be in memory while a snapshot is written. A loader of new users goes on
+ * meanwhile: with a tenth as many it stood still for most of each snapshot.
+ */
+export const overrunOf = (residentUsersMax: number): number =>
+  Math.max(limits.residentUsersOverrunMin, Math.floor(residentUsersMax / 2))
+
 const evictionsPerUser = 64

@@ -5,7 +5,7 @@
 import { Effect, Latch } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
-import { ActorCache } from "../actor/ActorCache.ts"
+import { ActorCache, overrunOf } from "../actor/ActorCache.ts"
 import {
   type DirectoryActor,
   type Domain,
@@ -68,9 +68,10 @@ export const openState = (
     const filterBytes = options.idFilterBytes ?? limits.idFilterBytes
     const deduplicator = new Deduplicator({ storage, filterBytes, ids, erasures, pending })
     const changed = new ChangedActors(mark, pending.texts)
+    const residentUsersMax = options.residentUsersMax ?? limits.residentUsersMax
     const actorCache = new ActorCache({
-      residentUsersMax: options.residentUsersMax ?? limits.residentUsersMax,
-      residentUsersOverrunMax: options.residentUsersOverrunMax ?? limits.residentUsersOverrunMax,
+      residentUsersMax,
+      residentUsersOverrunMax: options.residentUsersOverrunMax ?? overrunOf(residentUsersMax),
       idlePassivateMs: options.idlePassivateMs ?? limits.idlePassivateMs,
       now,
       watermark: () => pending.watermark,
