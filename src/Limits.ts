@@ -4,6 +4,7 @@
  */
 import { accountLimits } from "./accountLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
+import { journalLimits } from "./journalLimits.ts"
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
@@ -162,28 +163,6 @@ export const limits = {
   /** Members of an agenda to recheck per turn after an edit of definitions. */
   agendaScanMembersMax: 20_000,
 
-  // Journal
-  segmentBytes: 64 * mebibyte,
-  journalAllocationBytes: mebibyte,
-  journalReadBytes: mebibyte,
-  journalIndexBytes: 256 * kibibyte,
-  commitBatchBytesMax: mebibyte,
-  /** Time that a commit collects records, in turns of the event loop and in milliseconds. */
-  commitTurnsMax: 4,
-  commitCollectMs: 5,
-  recordSlabBytes: 4 * mebibyte,
-  recordSlabsFreeMax: 32,
-  commitPendingBytesMax: 64 * mebibyte,
-  /** Deadline of a write, counted in steps; a step in which the process was suspended does not count. */
-  commitDeadlineMs: 30_000,
-  runningStepMs: 1_000,
-  /** Interval between marks of the flushed end of the journal. */
-  flushedMarkMs: 1_000,
-  noSpaceRetryMs: 250,
-  stalledAnswerMs: 5_000,
-  freeSpaceBytesMin: 64 * mebibyte,
-  recordBytesMax: 4 * mebibyte,
-
   // Snapshot
   snapshotIntervalMs: 30_000,
   snapshotRecordsMax: 200_000,
@@ -326,6 +305,7 @@ export const limits = {
 
   ...accountLimits,
   ...httpLimits,
+  ...journalLimits,
 
   // The process
   signalEchoMs: 500,

@@ -100,7 +100,13 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   cli: ["output", "process", "demo", "commands", ""],
 }
 /** What every room may import, from the ground up too. */
-const shared = ["accountLimits.ts", "httpLimits.ts", "Limits.ts", "limitRelations.ts"]
+const shared = [
+  "accountLimits.ts",
+  "httpLimits.ts",
+  "journalLimits.ts",
+  "Limits.ts",
+  "limitRelations.ts",
+]
 
 const roomOf = (file: string): string => relative(source, file).split("/")[0]!
 

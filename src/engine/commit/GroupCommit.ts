@@ -6,6 +6,7 @@
  * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and at the end of the slab that has
  *   its texts (`RecordBuffer`). From `commitPendingBytesMax` not yet durable bytes on, `accepting` is false and callers
  *   take no more commands; those already accepted are still appended.
+ * - A batch of few records waits `commitDelayMs` for more where that helps (`CommitDelay`).
  * - No space: the batch at the head is retried until it succeeds; meanwhile `stalled` is true and no command is taken.
  *   After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to `onCommitted`, and the
  *   waiters are called: no caller waits longer for a full disk. The records still go to the disk.
@@ -20,6 +21,7 @@ import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecordBuffer } from "../records/RecordBuffer.ts"
+import { CommitDelay } from "./CommitDelay.ts"
 
 export type Durability = "fsync" | "relaxed"
 
@@ -165,6 +167,12 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     else wake = () => resume(Effect.void)
   })
 
+  const delay = new CommitDelay()
+  const pause = Effect.callback<void>((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), limits.commitDelayMs)
+    return Effect.sync(() => clearTimeout(timer))
+  })
+
   const announce = (batch: Batch<Entry>) => {
     batch.announced = true
     durableSequence = batch.firstSequence + batch.entries.length - 1
@@ -225,6 +233,12 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
         yield* yieldToEventLoop
         if (collecting.entries.length === before) break
         if (performance.now() - wokenAt >= limits.commitCollectMs) break
+      }
+      const { length } = collecting.entries
+      const few = length >= limits.commitDelayRecordsMin && length < limits.commitDelayRecordsMax
+      if (sealed.length === 0 && few && delay.isDue()) {
+        yield* pause
+        delay.waited(sealed.length > 0 || collecting.entries.length > length)
       }
       if (sealed.length === 0) seal()
       flushing = sealed.shift()!

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Latch } from "effect"
+import { vi } from "vitest"
 import {
   type CommitWaiter,
   type Durability,
@@ -75,6 +76,51 @@ describe("Group commit", () => {
       yield* settled
       expect(batches).toEqual([1, 5])
       expect(committed).toHaveLength(6)
+    }),
+  )
+
+  it.effect("lets a batch of few records wait for more, after as many that did not", () =>
+    Effect.gen(function* () {
+      const ends: Array<() => void> = []
+      const timer = vi.spyOn(globalThis, "setTimeout").mockImplementation(((
+        end: () => void,
+        ms: number,
+      ) => {
+        expect(ms).toBe(limits.commitDelayMs)
+        ends.push(end)
+      }) as never)
+      yield* Effect.addFinalizer(() => Effect.sync(() => timer.mockRestore()))
+      const { append, batches, settled } = yield* open()
+      const least = limits.commitDelayRecordsMin
+      const appendMany = (count: number): void => {
+        for (let record = 0; record < count; record++) append("record", "record")
+      }
+      for (let commit = 0; commit < limits.commitDelaySkipsMax; commit++) {
+        appendMany(least)
+        yield* settled
+      }
+      expect(ends).toHaveLength(0)
+      appendMany(least)
+      while (ends.length === 0) yield* yieldToEventLoop
+      expect(batches).toHaveLength(limits.commitDelaySkipsMax)
+      appendMany(1)
+      ends.pop()!()
+      yield* settled
+      expect(batches.at(-1)).toBe(least + 1)
+      // One fewer waits for none.
+      appendMany(least - 1)
+      yield* settled
+      expect(ends).toHaveLength(0)
+      // Enough records wait for none, one fewer does.
+      const many = limits.commitDelayRecordsMax
+      appendMany(many)
+      yield* settled
+      expect(ends).toHaveLength(0)
+      appendMany(many - 1)
+      while (ends.length === 0) yield* yieldToEventLoop
+      ends.pop()!()
+      yield* settled
+      expect(batches.slice(-2)).toEqual([many, many - 1])
     }),
   )
 

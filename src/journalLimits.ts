@@ -1,0 +1,31 @@
+/** The bounds of the journal and of commits, a part of `Limits.ts`. */
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+export const journalLimits = {
+  segmentBytes: 64 * mebibyte,
+  journalAllocationBytes: mebibyte,
+  journalReadBytes: mebibyte,
+  journalIndexBytes: 256 * kibibyte,
+  commitBatchBytesMax: mebibyte,
+  /** Time that a commit collects records, in turns of the event loop and in milliseconds. */
+  commitTurnsMax: 4,
+  commitCollectMs: 5,
+  /** Commits of records from the minimum on and below the maximum wait for more; after a wait for nothing some commits do not. */
+  commitDelayRecordsMin: 2,
+  commitDelayRecordsMax: 8,
+  commitDelayMs: 1,
+  commitDelaySkipsMax: 255,
+  recordSlabBytes: 4 * mebibyte,
+  recordSlabsFreeMax: 32,
+  commitPendingBytesMax: 64 * mebibyte,
+  /** Deadline of a write, counted in steps; a step in which the process was suspended does not count. */
+  commitDeadlineMs: 30_000,
+  runningStepMs: 1_000,
+  /** Interval between marks of the flushed end of the journal. */
+  flushedMarkMs: 1_000,
+  noSpaceRetryMs: 250,
+  stalledAnswerMs: 5_000,
+  freeSpaceBytesMin: 64 * mebibyte,
+  recordBytesMax: 4 * mebibyte,
+} as const
