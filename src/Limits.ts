@@ -130,6 +130,7 @@ export const limits = {
   boardChunkSlotsStep: 64,
   boardChunkSlotsMax: 512,
   boardSpareChunksMax: 4,
+  boardMovesMax: 256,
   boardLargeMembersMin: 5_000_000,
   boardLargeChunkSlotsMax: 1_024,
   boardIdsInOneTableMax: 2_048,

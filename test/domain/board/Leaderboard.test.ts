@@ -171,6 +171,55 @@ describe("Pages", () => {
   })
 })
 
+describe("Moves that wait", () => {
+  const most = limits.boardMovesMax
+  for (const moves of [1, most - 1, most, most + 1, 2 * most]) {
+    it(`shows ${moves} moves to each reader at once`, () => {
+      const readers: ReadonlyArray<(board: Leaderboard, last: number) => unknown> = [
+        (board) => board.total,
+        (board, last) => board.rank(last),
+        (board, last) => board.score(last),
+        (board, last) => board.positionOf(last),
+        (board, last) => board.rankOfScore(last + 1),
+        (board) => board.countFrom(1),
+        (board) => idsOf(pageOf(board, 0, moves)),
+      ]
+      const count = Array.from({ length: moves }, (_, n) => n)
+      const expected = [moves, 1, moves, 0, 1, moves, count.map((n) => `u${n}`).reverse()]
+      for (const [index, read] of readers.entries()) {
+        const board = new Leaderboard()
+        const last = moves - 1
+        for (const n of count) board.set(board.memberOf(`u${n}`), n + 1, n)
+        expect(read(board, last)).toEqual(expected[index])
+      }
+    })
+  }
+
+  it("are made in the order in which they came, so that ties are what they were", () => {
+    const board = boardOf(["a", 10], ["b", 10], ["c", 10])
+    expect(idsOf(pageOf(board, 0, 3))).toEqual(["a", "b", "c"])
+    const [a, b] = [board.memberOf("a"), board.memberOf("b")]
+    board.set(a, 20, 4)
+    board.set(b, 10, 5)
+    board.set(a, 10, 6)
+    expect(idsOf(pageOf(board, 0, 3))).toEqual(["b", "c", "a"])
+  })
+
+  it("leave nothing behind of a member who is removed, forgotten or set to 0", () => {
+    for (const leave of ["remove", "forget", "zero"] as const) {
+      const board = boardOf(["a", 10], ["b", 5])
+      const member = board.memberOf("a")
+      board.set(member, 20, 3)
+      if (leave === "remove") board.remove(member)
+      else if (leave === "forget") board.forget("a")
+      else board.set(member, 0, 4)
+      board.setUser("c", 7, 5)
+      expect(idsOf(pageOf(board, 0, 3))).toEqual(["c", "b"])
+      board.check()
+    }
+  })
+})
+
 describe("Boards that share their members", () => {
   it("know the same numbers and keep their own scores", () => {
     const members = new Members()

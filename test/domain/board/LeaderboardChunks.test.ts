@@ -1,6 +1,6 @@
 /**
- * The same comparison with chunks and id maps so small that splits, joins, growth and the step to a large
- * board happen all the time.
+ * The same comparison with chunks, id maps and moves that wait so few that splits, joins, growth, the step to a
+ * large board and full moves happen all the time.
  */
 import { describe, expect, it, vi } from "vitest"
 
@@ -12,6 +12,7 @@ vi.mock(import("../../../src/Limits.ts"), async (original) => {
     boardChunkSlotsMax: 8,
     boardLargeMembersMin: 300,
     boardLargeChunkSlotsMax: 16,
+    boardMovesMax: 5,
     boardIdsInOneTableMax: 50,
     boardIdTables: 8,
   }
