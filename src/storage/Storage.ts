@@ -91,8 +91,8 @@ export class Storage extends Context.Service<
     /** Writes all entries or none, durably. An `EntrySlice` is written without another copy. */
     readonly writeEntries: (entries: Iterable<Entry>) => Effect.Effect<void, StorageError>
     /**
-     * The value of one key, as it is when this is called. The caller may keep it. Where nothing is waited for, what is
-     * returned is the exit itself.
+     * The value of one key, as it is when this is called: an effect that is run again must call again. The caller may keep
+     * the value. Where nothing is waited for, what is returned is the exit itself.
      */
     readonly readEntry: (
       table: Table,

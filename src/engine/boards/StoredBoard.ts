@@ -67,8 +67,9 @@ const bodyOf = ([key, value]: StoredEntry): Effect.Effect<Buffer, Broken> =>
   Effect.map(decodeValue(value, { table: "boards", key }), asBuffer)
 
 const readBody = (storage: Store, key: Uint8Array): Effect.Effect<Buffer | undefined, Broken> =>
-  Effect.flatMap(storage.readEntry("boards", key), (value) =>
-    value === undefined ? Effect.succeed(undefined) : bodyOf([key, value]),
+  Effect.flatMap(
+    Effect.suspend(() => storage.readEntry("boards", key)),
+    (value) => (value === undefined ? Effect.succeed(undefined) : bodyOf([key, value])),
   )
 
 export const windowEntry = (

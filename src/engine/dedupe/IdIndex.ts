@@ -132,7 +132,7 @@ export class IdIndex {
   #read(environment: string, { bits, number }: IdRun, hash: number) {
     const key = bucketKey(environment, number, firstBits(hash, bits))
     return Effect.flatMap(
-      this.#storage.readEntry(table, key),
+      Effect.suspend(() => this.#storage.readEntry(table, key)),
       (value): Effect.Effect<Uint8Array | undefined, Broken> =>
         value === undefined ? Effect.succeed(value) : decodeValue(value, { table, key }),
     )

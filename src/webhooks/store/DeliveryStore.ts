@@ -314,7 +314,8 @@ export class DeliveryStore {
   }
 
   #json<A>(table: Table, key: Uint8Array): Effect.Effect<A | undefined, Broken> {
-    return Effect.flatMap(this.#storage.readEntry(table, key), (value) =>
+    const read = Effect.suspend(() => this.#storage.readEntry(table, key))
+    return Effect.flatMap(read, (value) =>
       value === undefined ? Effect.succeed(undefined) : parsed<A>(table, key, value),
     )
   }
