@@ -71,8 +71,10 @@ export type CreatedKey = typeof CreatedKey.Type
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
-    /** Creates a key, and its project where no project has this name. Requests may use it at once. `by` absent: the operator. */
-    /** Creates the project, too, where there is none of this name; `inProject` is the id of one that exists. */
+    /**
+     * Creates a key, which requests may use at once: in the project with the id `inProject`, or else in the one of this name,
+     * which it creates where there is none. `by` absent: the operator.
+     */
     readonly create: (
       request: KeyRequest & { readonly inProject?: string },
       by?: Asker,

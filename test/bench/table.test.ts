@@ -89,7 +89,7 @@ describe("listOf", () => {
 })
 
 describe("missingFrom", () => {
-  it("names the rows of which the run has no line", () => {
+  it("names the rows without a line in the run", () => {
     const all = missingFrom(resultsOf())
     const one = missingFrom(resultsOf(beside("single events: closed loop", "/s", 1, 2)))
     expect(all.filter((title) => !one.includes(title))).toEqual(["events, 64 connections"])

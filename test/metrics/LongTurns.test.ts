@@ -75,7 +75,7 @@ describe("Long turns of the event loop", () => {
     turns.turn("other", 110, 200)
     turns.tick(200)
     settle(220)
-    // 90 ms, of which the snapshot took 20 and a collection outside of it 10.
+    // 90 ms, minus 20 of the snapshot and 10 of a collection outside of it.
     expect([count("other"), ms("other")]).toEqual([1, 60])
     expect(ms("snapshot")).toBe(20)
     turns.turn("board", 400, 440)

@@ -7,10 +7,9 @@
  * Ranks are competition ranks: 1, 1, 3. Only scores above 0 are listed.
  *
  * `set` only notes a move. The board makes the moves in the order of the calls: once `boardMovesMax` of them wait,
- * or before it answers or removes anybody, so no reader sees them wait. Made together they cost a third less at 100,000
- * members and a sixth less at a million, because the second move finds the order's code and index in the processor's
- * caches; the first after a commit does not. An event moves a user on four boards, so 4 × 256 moves at most fall due in
- * one turn: 3 ms at a million members, in the worst of some hundred turns 9 ms.
+ * or before it answers or removes anybody, so no reader sees them wait. Made together they cost less, because the
+ * second move finds the order's code and index in the processor's caches; the first after a commit does not. An event
+ * moves a user on four boards, so at most 4 × 256 moves fall due in one turn.
  *
  * A member is a dense number for a user id, held by `Members`; several boards may share one. A user's
  * actor keeps the number and saves the lookup of the id. The order itself is `board/ScoreOrder.ts`.

@@ -82,8 +82,7 @@ const createKey = (
   command: Extract<KeyCommand, { readonly kind: "createKey" }>,
   now: number,
 ): Decision => {
-  const { by, projectName } = command
-  const { inProject } = command
+  const { by, inProject, projectName } = command
   const known =
     inProject === undefined ? projectNamed(state, projectName) : state.projects.get(inProject)
   if (inProject !== undefined && known === undefined) return projectNotFound

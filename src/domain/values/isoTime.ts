@@ -29,10 +29,9 @@ const secondText = (second: number): string => {
   }
   const minute = Math.floor(second / 60)
   const hour = Math.floor(minute / 60)
-  const inDay = digits2[hour - day * 24]
   return [
     textOfDay,
-    inDay,
+    digits2[hour - day * 24],
     ":",
     digits2[minute - hour * 60],
     ":",

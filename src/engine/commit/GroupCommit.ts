@@ -168,6 +168,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
   })
 
   const delay = new CommitDelay()
+  // A timer of Node: under a virtual clock a commit would wait until a test moves the clock.
   const pause = Effect.callback<void>((resume) => {
     const timer = setTimeout(() => resume(Effect.void), limits.commitDelayMs)
     return Effect.sync(() => clearTimeout(timer))

@@ -1,7 +1,6 @@
 /**
- * Throttles refusals, so that they do not starve accepted requests: with 2,000 connections a refusal costs about 40 µs, half of an
- * event; two thirds of it are reading and parsing its head, and what Node does after the reply. Bare `node:http` needs 25. Each
- * turn of the event loop sends refusals for `overloadRefusalMs`; the rest waits for the next turn, in order. A caller that waits
+ * Throttles refusals, so that they do not starve accepted requests: most of a refusal's cost is Node's, which reads and parses
+ * the head and cleans up behind the reply, whatever the reply says. Each turn of the event loop sends refusals for `overloadRefusalMs`; the rest waits for the next turn, in order. A caller that waits
  * for its refusal sends nothing on that connection, which bounds the load; `connectionsMax` bounds the queue.
  */
 import { eventLoop, type Turns } from "../Turns.ts"

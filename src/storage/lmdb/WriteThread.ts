@@ -1,6 +1,6 @@
 /**
- * Writes LMDB from a thread of its own (`WriteWorker.ts`): an entry costs some microseconds in LMDB, of which the event
- * loop, and the garbage collector that stops it, see none. The thread is the only writer of the environment and keeps its
+ * Writes LMDB from a thread of its own (`WriteWorker.ts`): the microseconds that an entry costs in LMDB burden neither the
+ * event loop nor the garbage collector that stops it. The thread is the only writer of the environment and keeps its
  * sums; reads stay where they are, since LMDB's readers and its writer do not wait for each other.
  *
  * - The thread starts with the first write and ends with `close`. One write at a time.

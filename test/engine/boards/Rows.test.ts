@@ -42,7 +42,7 @@ const counting = (state: MemoryStorage.MemoryState) => {
 }
 
 describe("What a row shows of its user", () => {
-  it.effect("follows each change of the name, whoever had it before the xp", () =>
+  it.effect("follows each change of the name, also of a user without xp", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory()
       yield* change(running, "early", { displayName: "Early" })
