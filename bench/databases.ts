@@ -1,6 +1,5 @@
 /** PostgreSQL and Redis from Debian's packages, each in a temporary folder, on a socket in it. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
-import { once } from "node:events"
 import {
   accessSync,
   chownSync,
@@ -13,7 +12,7 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { signalFamily } from "./load/family.ts"
+import { type Ending, endChild } from "./load/family.ts"
 
 const isRoot = process.getuid?.() === 0
 const ready = "ready to accept connections"
@@ -49,7 +48,7 @@ export interface Database {
   /** What it has on disk. */
   readonly data: string
   /** Ends it: in order, or by a kill of all its processes. */
-  readonly end: (how: "in order" | "killed") => Promise<void>
+  readonly end: (how: Ending) => Promise<void>
   /** Starts it on what it has on disk. */
   readonly startAgain: () => Promise<void>
   /** Ends it and removes its folder. */
@@ -94,14 +93,8 @@ const startDatabase = async (
   const args = prepare(folder, owner)
   const start = () => launch(program, args, { ...owner, cwd: folder })
   let child = await start()
-  const end: Database["end"] = async (how) => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const ended = once(child, "exit")
-    if (how === "killed") signalFamily(child.pid!, "SIGKILL")
-    // PostgreSQL: a fast end, that does not wait for clients.
-    else child.kill("SIGINT")
-    await ended
-  }
+  // PostgreSQL: a fast end, that does not wait for clients.
+  const end: Database["end"] = (how) => endChild(child, how, "SIGINT")
   return {
     get process() {
       return child

@@ -9,7 +9,7 @@ import { controls } from "./children.ts"
 import { userIdAt } from "./events.ts"
 import { fill } from "./fill.ts"
 import { checkTotal, serve, startLaurel } from "./laurel.ts"
-import { signalFamily } from "./load/family.ts"
+import { type Ending, endChild } from "./load/family.ts"
 import { peers } from "./peers.ts"
 import type { Subject } from "./subjects.ts"
 
@@ -20,7 +20,7 @@ export interface Stored extends Subject {
   readonly settle: () => Promise<void>
   /** Their files are what its events need on disk. */
   readonly folders: ReadonlyArray<string>
-  readonly end: (how: "in order" | "killed") => Promise<void>
+  readonly end: (how: Ending) => Promise<void>
   /** After an end. It may not answer yet when this returns. */
   readonly startAgain: () => Promise<void>
 }
@@ -52,14 +52,8 @@ const startStoredLaurel = async (): Promise<Stored> => {
   const port = await freePort()
   const laurel = await startLaurel({ directory, settings: { LAUREL_PORT: String(port) } })
   let child = laurel.process
-  const end: Stored["end"] = async (how) => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const ended = once(child, "exit")
-    // The shell of its jobs would else look for damage, in a folder that may be gone by then.
-    if (how === "killed") signalFamily(child.pid!, "SIGKILL")
-    else child.kill("SIGTERM")
-    await ended
-  }
+  // Killed with the shell of its jobs, which would else look for damage, in a folder that may be gone by then.
+  const end: Stored["end"] = (how) => endChild(child, how, "SIGTERM")
   return {
     name: "Laurel",
     answer: laurel.answer,

@@ -1,5 +1,6 @@
 /** A process and all that descend from it, from Linux's /proc. Each of them may end at any moment. */
-import { execFileSync } from "node:child_process"
+import { type ChildProcess, execFileSync } from "node:child_process"
+import { once } from "node:events"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 
 export interface Stat {
@@ -77,4 +78,20 @@ export const pinToOneCore = (roots: ReadonlyArray<number>): void => {
     execFileSync("taskset", args, { stdio: "ignore" })
   }
   for (const root of roots) withEach(root, pin, familyOf)
+}
+
+/** How a server of a bench ends. */
+export type Ending = "in order" | "killed"
+
+/** Ends a child and waits for its end: in order by `signal`, killed with all that descend from it, which else outlive it. */
+export const endChild = async (
+  child: ChildProcess,
+  how: Ending,
+  signal: NodeJS.Signals,
+): Promise<void> => {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, "exit")
+  if (how === "killed") signalFamily(child.pid!, "SIGKILL")
+  else child.kill(signal)
+  await ended
 }
