@@ -1,21 +1,10 @@
 import { describe, expect, it } from "vitest"
 import type { Point } from "../../bench/Line.ts"
 import { pageOf } from "../../bench/page.ts"
+import { resultsOf } from "./results.ts"
 
 const pageWith = (points: ReadonlyArray<Point>, question = "question"): string =>
-  pageOf({
-    startedAt: "2026-11-22T10:00:00.000Z",
-    machine: {
-      cpu: "AMD EPYC",
-      cores: 2,
-      memoryGiB: 24,
-      node: "v26.10.0",
-      flushUs: { p50: 232, p99: 666 },
-      commit: "abc1234",
-    },
-    options: {},
-    lines: [{ question, value: 1, unit: "ms", points }],
-  })
+  pageOf(resultsOf({ question, value: 1, unit: "ms", points }))
 
 const pointsOf = (chart: string, ...pairs: ReadonlyArray<readonly [x: number, y: number]>) =>
   pairs.map(([x, y]): Point => ({ chart, line: "Laurel", x, y }))

@@ -2,22 +2,8 @@ import { readFileSync } from "node:fs"
 import path from "node:path"
 import { describe, expect, it } from "vitest"
 import type { BenchLine } from "../../bench/Line.ts"
-import type { Results } from "../../bench/page.ts"
 import { listOf, merged, missingFrom, renewed, summaryOf } from "../../bench/table.ts"
-
-const resultsOf = (...lines: ReadonlyArray<BenchLine>): Results => ({
-  startedAt: "2026-11-22T10:00:00.000Z",
-  machine: {
-    cpu: "AMD EPYC",
-    cores: 2,
-    memoryGiB: 24,
-    node: "v26.10.0",
-    flushUs: { p50: 232, p99: 666 },
-    commit: "abc1234",
-  },
-  options: {},
-  lines,
-})
+import { resultsOf } from "./results.ts"
 
 const beside = (question: string, unit: string, ...values: ReadonlyArray<number>): BenchLine => ({
   question,
