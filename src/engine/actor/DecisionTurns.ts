@@ -8,8 +8,8 @@
  * A durable answer takes some five turns, so the bound decides how much longer one environment waits because of another.
  *
  * Work is counted, not measured: definitions looked at, conditions evaluated, facts, bytes of loaded values. So it does
- * not depend on the machine. Below the bound a command costs an addition and two comparisons. Commands of an environment that has none
- * waiting are taken at once, even in a turn in which others waited.
+ * not depend on the machine. Below the bound a command costs an addition and two comparisons. Commands of an environment
+ * that has none waiting are taken at once, even in a turn in which others waited.
  */
 import { Effect, Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
@@ -49,17 +49,19 @@ export class DecisionTurns {
   decided(decision: Result.Result<{ readonly facts: ReadonlyArray<unknown> }, unknown>): void {
     const { meter } = this
     const facts = Result.isSuccess(decision) ? decision.success.facts.length : 0
-    this.#work += meter.work
-    if (facts > usualFacts) this.#work += (facts - usualFacts) * factWork
+    const { work } = meter
     meter.work = 0
-    // Less than that may stay from turn to turn, so that most turns need no call at their end.
-    if (this.#work >= this.#workMax / 8) this.#awaitEnd()
+    this.#charge(facts > usualFacts ? work + (facts - usualFacts) * factWork : work)
   }
 
   /** Charges a load of an actor, whose stored value has so many bytes. */
   loaded(bytes: number): void {
-    if (bytes <= usualBytes) return
-    this.#work += (bytes - usualBytes) / bytesPerWork
+    if (bytes > usualBytes) this.#charge((bytes - usualBytes) / bytesPerWork)
+  }
+
+  #charge(work: number): void {
+    this.#work += work
+    // Less than that may stay from turn to turn, so that most turns need no call at their end.
     if (this.#work >= this.#workMax / 8) this.#awaitEnd()
   }
 

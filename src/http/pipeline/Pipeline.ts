@@ -3,13 +3,14 @@
  * operation is synchronous except reading the body. The operation runs in a fiber, single events without one. A caller that
  * leaves does not interrupt it, since its effect may already be under way.
  */
-import { Cause, Effect, Exit, Result } from "effect"
+import { Cause, Effect, type Exit, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
 import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import { exitOf } from "../../storage/exitOf.ts"
 import { announcedBytes, bodyTooLarge, emptyBytes, hasBody, readBody } from "../body/Body.ts"
 import { JsonText } from "../body/JsonText.ts"
 import { acceptable, acceptedMediaType, unsupportedMediaType } from "../body/MediaTypes.ts"
@@ -297,8 +298,9 @@ export class Pipeline implements RequestHandler {
       else this.#failed(exchange, exit.cause)
     }
     const answer = operation.handle(request)
-    // What is there already needs no fiber.
-    if (Exit.isExit(answer)) settle(answer as Exit.Exit<Handled, LaurelError>)
+    const exit = exitOf(answer)
+    // An answer that is there already needs no fiber.
+    if (exit !== undefined) settle(exit)
     else this.#run(answer, exchange.requestId).addObserver(settle)
   }
 
