@@ -20,6 +20,9 @@ import { withSubjects } from "./subjects.ts"
 const shares = [0.1, 0.5, 0.8]
 const quickShares = [0.5]
 const openConnections = 300
+/** As long as from one snapshot of Laurel's to the next, so that a round has the work of snapshots that its events make. */
+const closedSeconds = 30
+const openSeconds = 8
 
 const measure = async (
   bench: string,
@@ -28,7 +31,8 @@ const measure = async (
 ): Promise<ReadonlyArray<BenchLine>> => {
   const { connections = closedLoopConnections, quick = false } = options
   const rounds = quick ? 1 : 3
-  const seconds = options.seconds ?? (quick ? 1 : 8)
+  const secondsOr = (usual: number) => options.seconds ?? (quick ? 1 : usual)
+  const seconds = secondsOr(closedSeconds)
   const users = quick ? 10_000 : 100_000
   const work = { kind: "event", users, choice, connections, seconds } as const
   const example = { path: "/v1/events", body: randomEvent(), events: 1 }
@@ -50,7 +54,7 @@ const measure = async (
         choice,
         connections: openConnections,
         warmUpSeconds: 1,
-        measureSeconds: seconds,
+        measureSeconds: secondsOr(openSeconds),
       })
       lines.push(...openLines(bench, rate, open))
       for (const { rounds, subject } of open) {
@@ -69,15 +73,15 @@ const measure = async (
   })
 }
 
-/** Each user as often as the others; ten minutes with all peers. */
+/** Each user as often as the others; a quarter of an hour with all peers. */
 export const singleEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   measure("single events", "uniform", options)
 
-/** Users by Zipf's law; ten minutes with all peers. */
+/** Users by Zipf's law; a quarter of an hour with all peers. */
 export const zipfEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   measure("single events, zipf", "zipf", options)
 
-/** Each server has one core, with all its threads and processes; ten minutes with all peers. */
+/** Each server has one core, with all its threads and processes; a quarter of an hour with all peers. */
 export const oneCoreEvents = (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
   measure("single events, one core", "uniform", { ...options, oneCore: true })
 
