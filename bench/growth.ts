@@ -10,7 +10,8 @@ import { startLaurelSubject } from "./subjects.ts"
 
 const measure = async (users: number, options: BenchOptions) => {
   const { connections = closedLoopConnections, quick = false } = options
-  const seconds = options.seconds ?? (quick ? 1 : 8)
+  // Each has a snapshot, which is due after 200,000 events.
+  const seconds = options.seconds ?? (quick ? 1 : 20)
   const work = { kind: "event", users, connections, seconds } as const
   const subject = await startLaurelSubject(undefined)
   try {
@@ -45,7 +46,7 @@ const measure = async (users: number, options: BenchOptions) => {
   }
 }
 
-/** Measures all lines; about five minutes. */
+/** Measures all lines; about seven minutes. */
 export const growth = async (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => {
   const lines: Array<BenchLine> = []
   for (const users of options.quick ? [1_000, 10_000] : [1_000, 10_000, 100_000, 1_000_000]) {
