@@ -158,7 +158,7 @@ const settings = {
     "LAUREL_WEBHOOK_ALLOW_CIDR",
     "",
     cidrs,
-    "Private address ranges that webhooks may reach, comma-separated",
+    "Private address ranges that webhooks may reach, comma-separated, such as 127.0.0.0/8 for receivers on this machine",
   ),
   webhookRequireHttps: setting(
     "LAUREL_WEBHOOK_REQUIRE_HTTPS",

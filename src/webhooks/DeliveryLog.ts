@@ -12,6 +12,7 @@ import type { AttemptResult, Delivery, DeliveryStatus, LogPlace } from "./store/
 import type { DeliveryStore } from "./store/DeliveryStore.ts"
 import type { DeliveryWriter } from "./store/DeliveryWriter.ts"
 import type { EndpointStats } from "./store/EndpointStats.ts"
+import { notReachable } from "./WebhookUrl.ts"
 
 /** A page of an endpoint's log, newest first. */
 export interface LogPage {
@@ -134,7 +135,7 @@ export const deliveryLogOf = ({
       const refusal = Effect.promise(() =>
         resolveAllowed(hostname.replace(/^\[(.*)\]$/, "$1"), host).then(
           () => undefined,
-          (error) => (error instanceof AddressRefused ? notPublic : undefined),
+          (error) => (error instanceof AddressRefused ? refusedAddress : undefined),
         ),
       )
       const known = Effect.timeoutOrElse(refusal, {
@@ -148,6 +149,6 @@ export const deliveryLogOf = ({
   })
 }
 
-const notPublic = invalidRequest([
-  { pointer: "/url", code: "invalid_value", detail: "must lead to a public address" },
+const refusedAddress = invalidRequest([
+  { pointer: "/url", code: "invalid_value", detail: notReachable },
 ])

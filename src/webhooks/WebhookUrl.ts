@@ -14,6 +14,10 @@ export interface WebhookUrlPolicy {
   readonly requireHttps: boolean
 }
 
+/** The fault of a URL that leads where no webhook may go. */
+export const notReachable =
+  "must lead to a public address, or to one that the server allows with LAUREL_WEBHOOK_ALLOW_CIDR"
+
 /** The normalised form of `text`, or all that is wrong with it. Names are not resolved here. */
 export const parseWebhookUrl = (
   text: string,
@@ -35,7 +39,7 @@ export const parseWebhookUrl = (
     faults.push(`must have at most ${limits.urlCharactersMax} characters`)
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "")
-  if (!isAllowedHost(host, allowed)) faults.push("must lead to a public address")
+  if (!isAllowedHost(host, allowed)) faults.push(notReachable)
   if (faults.length > 0) return Result.fail(faults)
   url.hash = ""
   return Result.succeed(url.href)

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { AllowedRanges } from "../../src/webhooks/send/AddressGuard.ts"
-import { parseWebhookUrl } from "../../src/webhooks/WebhookUrl.ts"
+import { notReachable, parseWebhookUrl } from "../../src/webhooks/WebhookUrl.ts"
 
 const parse = (url: string, { allow = [] as Array<string>, production = false } = {}) => {
   const policy = { allowed: new AllowedRanges(allow), requireHttps: true }
@@ -41,8 +41,12 @@ describe("a webhook's URL", () => {
       "http://169.254.169.254/latest/meta-data",
     ]
     for (const url of inside) {
-      expect([url, parse(url)]).toEqual([url, { faults: ["must lead to a public address"] }])
+      expect([url, parse(url)]).toEqual([url, { faults: [notReachable] }])
     }
+  })
+
+  it("is refused with the setting that would allow it", () => {
+    expect(notReachable).toContain("LAUREL_WEBHOOK_ALLOW_CIDR")
   })
 
   it("may lead inside where the operator allows it", () => {
@@ -85,7 +89,7 @@ describe("a webhook's URL", () => {
         "must not contain a user name or password",
         "must be an https URL in production",
         "must have at most 2048 characters",
-        "must lead to a public address",
+        notReachable,
       ],
     })
   })

@@ -22,7 +22,7 @@ const KindPattern = Schema.String.check(
 
 const Url = text(1, limits.urlCharactersMax).annotate({
   description:
-    "URL of the receiver: http or https (https in production), a public address, no user name or password. The address is checked now and at every connection.",
+    "URL of the receiver: http or https (https in production), a public address or one that the server allows with `LAUREL_WEBHOOK_ALLOW_CIDR`, no user name or password. The address is checked now and at every connection.",
   examples: ["https://example.com/laurel"],
 })
 

@@ -1,6 +1,6 @@
 /**
  * Opens connections behind the address guard: each connection resolves the host once, checks every address, and connects to
- * one of those. Literal addresses, for which Node makes no look-up, are checked before; the address that the socket reached,
+ * one that passed. Literal addresses, for which Node makes no look-up, are checked before; the address that the socket reached,
  * after. Proxies are ignored, whatever the environment says.
  */
 import { isIP, type LookupFunction, type Socket } from "node:net"
@@ -28,7 +28,7 @@ export const makeConnector = (options: ConnectorOptions): buildConnector.connect
   return (target, callback) => {
     const host = target.hostname.replace(/^\[(.*)\]$/, "$1")
     if (isIP(host) !== 0 && !mayReach(host, allowed)) {
-      callback(new AddressRefused(`${host} is not public`), null)
+      callback(new AddressRefused(`${host} may not be reached`), null)
       return
     }
     connect(target, (error: Error | null, socket?: Socket | null) => {

@@ -1,5 +1,5 @@
 /**
- * Resolves host names and refuses addresses that webhooks may not reach. Uses DNS over the network instead of the
+ * Resolves host names and leaves out addresses that webhooks may not reach. Uses DNS over the network instead of the
  * system's `getaddrinfo`, which blocks a thread of the pool that writes the journal for as long as a name server is silent.
  * Knows `localhost` and the machine's hosts file.
  */
@@ -47,7 +47,10 @@ export class NameUnknown extends Error {
   readonly code = "NAME_UNKNOWN"
 }
 
-/** The addresses of a host, all of which may be reached; rejects otherwise. */
+/**
+ * The addresses of a host that may be reached, at least one; rejects where there is none. Others are left out: a connection
+ * goes to one of these alone, so what else a name server answers has no effect.
+ */
 export const resolveAllowed = async (
   host: string,
   { allowed, resolve }: { readonly allowed: AllowedRanges; readonly resolve: Resolve },
@@ -55,9 +58,9 @@ export const resolveAllowed = async (
   const addresses = await resolve(host).catch((cause) => {
     throw new NameUnknown(`${host} has no address`, { cause })
   })
-  const refused = addresses.find((address) => !mayReach(address, allowed))
-  if (refused === undefined && addresses.length > 0) return addresses
-  throw new AddressRefused(`${host} leads to ${refused}, which is not public`)
+  const reachable = addresses.filter((address) => mayReach(address, allowed))
+  if (reachable.length > 0) return reachable
+  throw new AddressRefused(`${host} leads to ${addresses.join(", ")}: none may be reached`)
 }
 
 class HostsFile {

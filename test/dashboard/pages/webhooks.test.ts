@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { routes } from "../../../src/dashboard/Dashboard.ts"
 import { limits } from "../../../src/Limits.ts"
 import { AllowedRanges } from "../../../src/webhooks/send/AddressGuard.ts"
+import { notReachable } from "../../../src/webhooks/WebhookUrl.ts"
 import { endAll, receiving, until } from "../../http/webhooks.ts"
 import { answer, isSignedBy, type Receiver } from "../../webhooks/Receiver.ts"
 import { ask } from "../browser/sample.ts"
@@ -201,7 +202,7 @@ describe("The form of a webhook", () => {
     ["nonsense", "URL must be an http or https URL."],
     ["javascript:alert(1)", "URL must be an http or https URL."],
     ["https://ada:pass@example.com/", "URL must not contain a user name or password."],
-    ["https://10.0.0.1/", "URL must lead to a public address."],
+    ["https://10.0.0.1/", `URL ${notReachable}.`],
   ])("marks a URL that cannot be one at its field: %s", async (url, fault) => {
     const { status, text } = await owner.post(`${sandbox}/new`, newWebhook(url, ["xp.earned"]))
     expect(status).toBe(400)

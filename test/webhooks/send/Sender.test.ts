@@ -469,7 +469,7 @@ describe("The address of a connection", () => {
     const answers: ReadonlyArray<ReadonlyArray<string>> = [
       ["127.0.0.1"],
       ["203.0.113.7", "127.0.0.1"],
-      ["2606:4700::1", "::1"],
+      ["fd00::1", "::1"],
       ["::ffff:127.0.0.1"],
       ["169.254.169.254"],
       ["not an address"],
@@ -482,6 +482,27 @@ describe("The address of a connection", () => {
       expect([addresses, outcome.error]).toEqual([addresses, "address_refused"])
     }
     expect(receiver.connections).toBe(0)
+  })
+
+  it("suffices where the name has others that may not be reached, which get no connection", async () => {
+    const receiver = await receiving()
+    // The receiver listens at 127.0.0.1 alone.
+    for (const [allow, reached] of [
+      ["127.0.0.1/32", { status: 204 }],
+      ["127.0.0.2/32", { error: "connection_refused" }],
+    ] as const) {
+      for (const addresses of [
+        ["127.0.0.1", "127.0.0.2", "::1"],
+        ["::1", "127.0.0.2", "127.0.0.1"],
+      ]) {
+        const outcome = await sendTo(receiver.url("receiver.test"), {
+          allow: [allow],
+          resolve: async () => addresses,
+        })
+        expect([allow, addresses, outcome]).toMatchObject([allow, addresses, reached])
+      }
+    }
+    expect(receiver.connections).toBe(2)
   })
 
   it("is resolved once for each connection, and the connection goes to the checked address", async () => {

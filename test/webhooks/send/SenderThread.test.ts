@@ -94,7 +94,7 @@ describe("The thread that sends", () => {
       resolve: async (host) => {
         asked.push(host)
         if (host === "unknown.test") throw new Error("unknown")
-        return host === "inside.test" ? ["127.0.0.1", "10.0.0.1"] : ["127.0.0.1"]
+        return host === "inside.test" ? ["10.0.0.1"] : ["127.0.0.1"]
       },
     })
     const to = (host: string) => send(thread.sender(receiver.url(host)))
