@@ -181,6 +181,31 @@ describe("/openapi.json", () => {
     expect([...undescribed]).toEqual([])
   })
 
+  it("says of every object without declared members that it takes any", async () => {
+    const { json } = await get("/openapi.json")
+    expect(json.components.schemas.Event.properties.metadata).toMatchObject({
+      type: "object",
+      additionalProperties: true,
+    })
+    // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON
+    const emptyIn = (node: any, path: string): ReadonlyArray<string> => {
+      if (typeof node !== "object" || node === null) return []
+      const isFree = [node.type].flat().includes("object") && node.properties === undefined
+      const isEmpty = isFree && (node.additionalProperties ?? false) === false
+      const below = Object.entries(node).flatMap(([key, child]) =>
+        key === "examples" ? [] : emptyIn(child, `${path}/${key}`),
+      )
+      return isEmpty ? [path, ...below] : below
+    }
+    expect(emptyIn(json, "")).toEqual([])
+  })
+
+  it("names schemas so that every language can take the names for its types", async () => {
+    const { json } = await get("/openapi.json")
+    const names = Object.keys(json.components.schemas)
+    expect(names.filter((name) => !/^([A-Z][a-z]*)+$/.test(name))).toEqual([])
+  })
+
   it("types nullable members", async () => {
     const { json } = await get("/openapi.json")
     const { QuestPatch } = json.components.schemas

@@ -29,7 +29,6 @@ export const Api = HttpApi.make("laurel")
       title: "Laurel",
       version: "1",
       description: introduction,
-      license: { name: "MIT" },
       servers: [
         { url: "/", description: "Paths as documented" },
         { url: "/api", description: "The same operations under /api/v1" },

@@ -48,6 +48,10 @@ export const Action = pattern(
   "1 to 64 capital letters, digits and underscores, beginning with a letter",
 ).annotate({ description: "What the user did.", examples: ["LESSON_DONE"] })
 
+/** The name that a kind has in names of schemas, which clients take for their types: `XpEarned` for `xp.earned`. */
+export const typeName = (kind: string): string =>
+  kind.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
 /** A time as callers send it. */
 export const TimeIn = Schema.String.check(
   check(

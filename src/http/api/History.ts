@@ -11,6 +11,7 @@ import {
   QuestId,
   QuestTitle,
   Time,
+  typeName,
 } from "./Common.ts"
 import { causes, historyPage, profile, source } from "./examples/History.ts"
 import { ruleId } from "./examples/Ids.ts"
@@ -134,7 +135,7 @@ const factOf = <const Kind extends HistoryKind, Fields extends Schema.Struct.Fie
     }),
     ...fields,
     cause: HistoryCause,
-  }).annotate({ identifier: `History.${kind}`, description })
+  }).annotate({ identifier: `History${typeName(kind)}`, description })
 
 export const Fact = Schema.Union([
   factOf("event.tracked", "An event was accepted: the sum of its effects.", outcome),

@@ -3,7 +3,6 @@ import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Checks.ts"
 import { messageId, ruleId } from "./examples/Ids.ts"
-import { messageExample } from "./Stream.ts"
 
 const errorTable = (Object.keys(errorKinds) as Array<ErrorCode>)
   .map((code) => `| \`${code}\` | ${errorKinds[code].status} | ${errorKinds[code].title} |`)
@@ -115,6 +114,10 @@ type Json = any
 export const completeReference = (document: Record<string, Json>): Record<string, Json> => {
   simplify(document)
   mergeTwins(document)
+  document.info.license = { name: "MIT", identifier: "MIT" }
+  document.info.contact = { name: "The operator of this server" }
+  // Streams show the message itself as the schema of their events.
+  delete document.components.schemas.MessageEncoded
   document.components.headers = headers
   document.components.schemas = Object.fromEntries(
     Object.entries(document.components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)),
@@ -143,13 +146,12 @@ export const completeReference = (document: Record<string, Json>): Record<string
         if (operation.operationId === "users.erase" && status === "204") {
           names.push("Laurel-Erased-By")
         }
-        const events = response.content?.["text/event-stream"]
-        if (events !== undefined) {
-          delete events["x-effect-stream"]
-          response.description = "Messages as they come."
-          events.schema.examples = [eventExample]
-          for (const [name, description] of Object.entries(eventFields)) {
-            events.schema.properties[name].description = description
+        if (response.content?.["text/event-stream"] !== undefined) {
+          response.description =
+            "Messages as they come. Of each event, `data` is the message as JSON, `id` its id and `event` its kind."
+          // OpenAPI 3.1 has no form for events; clients made from the document take the schema as that of their data.
+          response.content["text/event-stream"] = {
+            schema: { $ref: "#/components/schemas/Message" },
           }
         }
         response.headers = Object.fromEntries(
@@ -189,7 +191,10 @@ const mayBeLeftOut = (requestBody: Json, document: Json): boolean => {
   return type === "object" && required.length === 0
 }
 
-/** Outside of examples: removes bounds that every JSON integer has, and unions of one; writes nullable types as lists. */
+/**
+ * Outside of examples: removes bounds that every JSON integer has, and unions of one; writes nullable types as lists. An object
+ * without declared members says that it takes any: clients made from the document would take it for an empty one.
+ */
 const simplify = (node: Json): void => {
   if (typeof node !== "object" || node === null) return
   if (node.anyOf?.length === 1) {
@@ -205,19 +210,13 @@ const simplify = (node: Json): void => {
     if (examples !== undefined) node.examples = examples
     if (member.enum !== undefined) node.enum = [...member.enum, null]
   }
+  if ([node.type].flat().includes("object") && node.properties === undefined) {
+    node.additionalProperties ??= true
+  }
   if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
   if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
   for (const [name, child] of Object.entries(node)) if (name !== "examples") simplify(child)
 }
-
-/** The fields of a Server-Sent Event. */
-const eventFields = {
-  id: "The message's id, for `Last-Event-ID`.",
-  event: "The kind of message.",
-  data: "The message, as JSON.",
-}
-
-const eventExample = { id: messageExample.id, event: messageExample.type, data: messageExample }
 
 /** Examples of optional headers; the reference page sends them only when enabled. */
 const leftOut: Record<string, Json> = {
