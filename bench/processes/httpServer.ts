@@ -61,6 +61,7 @@ const bare = (reply: string): Server => {
 }
 
 const caller = {
+  kind: "secret",
   keyId: "key_1",
   projectId: "prj_1",
   environmentName: "sandbox",

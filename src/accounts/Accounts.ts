@@ -3,7 +3,7 @@
  * on the path of every request.
  */
 import { Context } from "effect"
-import type { EnvironmentName, Scope, Tier } from "../domain/project/Directory.ts"
+import type { CallerScope, EnvironmentName, KeyKind, Tier } from "../domain/project/Directory.ts"
 import type { AddressRanges } from "./AddressRanges.ts"
 import type { KeyUse } from "./KeyUses.ts"
 
@@ -15,19 +15,26 @@ export interface KeyRestrictions {
 
 /** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). Of a page, `keyId` is an account's id. */
 export interface Caller {
+  /** `account`: a page of the dashboard. */
+  readonly kind: KeyKind | "account"
   readonly keyId: string
   /** The account behind a request of the dashboard; absent for an API key. */
   readonly accountId?: string
+  /** The user of a user token, the only one that its requests may name. */
+  readonly userId?: string
   readonly projectId: string
   readonly environmentName: EnvironmentName
   readonly environment: string
-  readonly scope: Scope
+  readonly scope: CallerScope
   readonly tier: Tier
   /** Absent for a key that may be used from anywhere. */
   readonly restrictions?: KeyRestrictions | undefined
   /** Where `consume` and `look` note the time of the request. */
   readonly use?: KeyUse
 }
+
+/** Whether the request comes from where nobody keeps a secret, such as a web page or an app. */
+export const isClient = ({ kind }: Caller): boolean => kind === "publishable"
 
 /** `limit` is requests per minute; `null` is no limit, and then the other numbers say nothing. */
 export interface RateLimitState {

@@ -12,6 +12,7 @@ import {
   type EnvironmentName,
   isArchived,
   isKeyInForce,
+  type KeyKind,
   type RotationOverlap,
   tierRequestsPerMinute,
 } from "../domain/project/Directory.ts"
@@ -140,8 +141,8 @@ export const make = Effect.gen(function* () {
   })
 
   /** A new key's id and what the directory stores of its text. */
-  const newText = Effect.fnUntraced(function* (environment: EnvironmentName) {
-    const text = makeKeyText(environment)
+  const newText = Effect.fnUntraced(function* (environment: EnvironmentName, kind?: KeyKind) {
+    const text = makeKeyText(environment, kind)
     const hash = hashKeyText(yield* hashSecretOf(engine), text)
     return { text, id: makeId("key"), hash, hint: keyHint(text) }
   })
@@ -157,7 +158,7 @@ export const make = Effect.gen(function* () {
     by: Asker,
   ): Effect.fn.Return<CreatedKey, LaurelError> {
     const { environment, expiresAt, inProject, project, rateLimit, ...wish } = request
-    const { text, ...made } = yield* newText(environment)
+    const { text, ...made } = yield* newText(environment, wish.kind)
     yield* engine.askDirectory({
       kind: "createKey",
       by,
@@ -182,7 +183,7 @@ export const make = Effect.gen(function* () {
   ): Effect.fn.Return<CreatedKey, LaurelError> {
     const old = (yield* engine.readDirectory).keys.get(keyId)
     if (old === undefined) return yield* Effect.fail(keyNotFound)
-    const { text, ...key } = yield* newText(old.environment)
+    const { text, ...key } = yield* newText(old.environment, old.kind)
     yield* engine.askDirectory({ kind: "rotateKey", by, keyId, overlap, key })
     return yield* created({ ...key, text })
   })

@@ -17,10 +17,11 @@ const IsoTime = Schema.String.check(
   Schema.makeFilter((text) => isIsoTime(text) || "must be a time in ISO 8601 with a zone"),
 )
 
-/** A requested key. Without a name it gets one from its scope; without origins or ranges it may be used from anywhere. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
+/** A requested key, secret unless it names its kind. A publishable key has the scope `read`. Without a name it gets one from its kind or scope; without origins or ranges it may be used from anywhere. `rateLimit` is requests per minute, `null` for none; only `enterprise` may choose. Times are ISO 8601. */
 export const KeyRequest = Schema.Struct({
   project: Schema.String,
   environment: Schema.Literals(environmentNames),
+  kind: Schema.optionalKey(Schema.Literals(keyKinds)),
   scope: Schema.Literals(scopes),
   tier: Schema.Literals(tiers),
   rateLimit: Schema.optionalKey(Schema.NullOr(Schema.Finite)),

@@ -10,6 +10,7 @@ import {
   environmentId,
   isArchived,
   isKeyInForce,
+  scopeOf,
 } from "../domain/project/Directory.ts"
 import type { Caller, KeyRestrictions } from "./Accounts.ts"
 import { AddressRanges } from "./AddressRanges.ts"
@@ -65,11 +66,12 @@ export class KeyIndex {
 }
 
 const callerOf = (key: ApiKey, uses: KeyUses): Caller => ({
+  kind: key.kind ?? "secret",
   keyId: key.id,
   projectId: key.projectId,
   environmentName: key.environment,
   environment: environmentId(key.projectId, key.environment),
-  scope: key.scope,
+  scope: scopeOf(key),
   tier: key.tier,
   restrictions: restrictionsOf(key),
   use: uses.of(key.id),

@@ -1,20 +1,22 @@
 /**
- * The text of an API key: `lk_test_` (sandbox) or `lk_live_` (production), 43 random characters (256 bits),
- * and 6 characters of checksum, so that a mistyped or cut key is refused without a comparison of secrets, and a
+ * The text of an API key: `lk_test_` (sandbox) or `lk_live_` (production), of a publishable key `lk_pub_test_` or
+ * `lk_pub_live_`; 43 random characters (256 bits), and 6 characters of checksum, so that a mistyped or cut key is refused without a comparison of secrets, and a
  * scanner for leaked secrets can tell a key from noise.
  */
 import { randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
-import type { EnvironmentName } from "../domain/project/Directory.ts"
+import type { EnvironmentName, KeyKind } from "../domain/project/Directory.ts"
 
-const prefixes: Record<EnvironmentName, string> = { sandbox: "lk_test_", production: "lk_live_" }
+const prefixes: Record<KeyKind, Record<EnvironmentName, string>> = {
+  secret: { sandbox: "lk_test_", production: "lk_live_" },
+  publishable: { sandbox: "lk_pub_test_", production: "lk_pub_live_" },
+}
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const randomCharacters = 43
 const checksumCharacters = 6
-const prefixCharacters = 8
-const hintCharacters = prefixCharacters + 4
+const hintCharacters = 4
 const keyPattern = new RegExp(
-  `^lk_(?:test|live)_[0-9A-Za-z]{${randomCharacters + checksumCharacters}}$`,
+  `^lk_(?:pub_)?(?:test|live)_[0-9A-Za-z]{${randomCharacters + checksumCharacters}}$`,
 )
 
 const checksum = (text: string): string => {
@@ -41,8 +43,8 @@ const randomText = (): string => {
 }
 
 /** A new key for an environment of that name. */
-export const makeKeyText = (environment: EnvironmentName): string => {
-  const text = prefixes[environment] + randomText()
+export const makeKeyText = (environment: EnvironmentName, kind: KeyKind = "secret"): string => {
+  const text = prefixes[kind][environment] + randomText()
   return text + checksum(text)
 }
 
@@ -52,4 +54,5 @@ export const isKeyText = (text: string): boolean =>
   checksum(text.slice(0, -checksumCharacters)) === text.slice(-checksumCharacters)
 
 /** The part of a key that may be shown. */
-export const keyHint = (text: string): string => text.slice(0, hintCharacters)
+export const keyHint = (text: string): string =>
+  text.slice(0, hintCharacters - randomCharacters - checksumCharacters)

@@ -1,8 +1,8 @@
 /**
  * Rate limits: fixed windows of a minute, each beginning with the first request that it counts.
  *
- * A window belongs to an environment and a policy (tier and requests per minute), not to a key: a second key
- * of the same policy brings no second allowance. Keys of different policies in one environment have a window
+ * A window belongs to an environment and a policy (tier and requests per minute, of servers or of clients), not to a
+ * key: a second key of the same policy brings no second allowance, and clients cannot use up what servers may. Keys of different policies in one environment have a window
  * each, so an enterprise key does not starve a free key beside it.
  *
  * A request takes all that it asks for or nothing. Windows live in memory only, one per environment and
@@ -68,8 +68,8 @@ const unlimited = (tier: Tier): RateLimitState => ({
   tier,
 })
 
-const policyOf = (key: ApiKey): string =>
-  `${environmentId(key.projectId, key.environment)} ${key.tier} ${key.requestsPerMinute}`
+const policyOf = ({ environment, kind, projectId, requestsPerMinute, tier }: ApiKey): string =>
+  `${environmentId(projectId, environment)} ${tier} ${requestsPerMinute} ${kind === "publishable" ? "clients" : "servers"}`
 
 export class RateLimits {
   #windows = new Map<string, Window>()

@@ -271,6 +271,7 @@ const pagesOf = (parts: DashboardParts, operations: Operations): Pages => {
 
 /** Whom the operations answer: an account in one of its environments. It has no rate limit. */
 const callerOf = ({ account }: Member, { environment, project }: Place, role: Role): Caller => ({
+  kind: "account",
   keyId: account.id,
   accountId: account.id,
   projectId: project.id,

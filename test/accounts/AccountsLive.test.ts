@@ -61,6 +61,19 @@ describe("Accounts", () => {
     }),
   )
 
+  it.effect("know publishable keys, also one that replaced another", () =>
+    Effect.gen(function* () {
+      const { accounts, keys } = yield* startAccounts()
+      const asked = { ...wish, kind: "publishable", scope: "read" } as const
+      const first = yield* keys.create(asked)
+      const second = yield* keys.rotate(first.id, "24h")
+      for (const { key, kind } of [first, second]) {
+        expect([kind, key.slice(0, 12)]).toEqual(["publishable", "lk_pub_test_"])
+        expect(accounts.authenticate(key)).toMatchObject({ kind, scope: kind })
+      }
+    }),
+  )
+
   it.effect("know no key but those they made", () =>
     Effect.gen(function* () {
       const { accounts, keys } = yield* startAccounts()

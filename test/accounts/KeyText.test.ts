@@ -7,6 +7,9 @@ describe("The text of a key", () => {
   it("names its environment and is never the same twice", () => {
     expect(makeKeyText("sandbox")).toMatch(/^lk_test_[0-9A-Za-z]{49}$/)
     expect(makeKeyText("production")).toMatch(/^lk_live_[0-9A-Za-z]{49}$/)
+    expect(makeKeyText("sandbox", "publishable")).toMatch(/^lk_pub_test_[0-9A-Za-z]{49}$/)
+    expect(makeKeyText("production", "publishable")).toMatch(/^lk_pub_live_[0-9A-Za-z]{49}$/)
+    expect(isKeyText(makeKeyText("production", "publishable"))).toBe(true)
     const many = Array.from({ length: 1_000 }, () => makeKeyText("sandbox"))
     expect(new Set(many).size).toBe(many.length)
     expect(many.every(isKeyText)).toBe(true)
@@ -39,8 +42,15 @@ describe("The text of a key", () => {
     expect(isKeyText(makeKeyText("production").replace("lk_live_", "lk_test_"))).toBe(false)
   })
 
+  it("is of one kind: the other's prefix does not fit it", () => {
+    expect(isKeyText(makeKeyText("production").replace("lk_", "lk_pub_"))).toBe(false)
+    expect(isKeyText(makeKeyText("sandbox", "publishable").replace("pub_", ""))).toBe(false)
+  })
+
   it("shows no more than its first 4 random characters", () => {
     const key = makeKeyText("sandbox")
     expect(keyHint(key)).toBe(key.slice(0, 12))
+    const publishable = makeKeyText("sandbox", "publishable")
+    expect(keyHint(publishable)).toBe(publishable.slice(0, "lk_pub_test_".length + 4))
   })
 })

@@ -27,6 +27,7 @@ const directoryOf = (...keys: ReadonlyArray<ApiKey>): DirectoryState => ({
 })
 
 const caller = ({ environment, id, projectId, scope, tier }: ApiKey): Caller => ({
+  kind: "secret",
   keyId: id,
   projectId,
   environmentName: environment,
@@ -117,6 +118,14 @@ describe("Rate limits", () => {
     for (const other of others) {
       expect(consume(other, 1, 0).remaining).toBe(other.requestsPerMinute! - 1)
     }
+  })
+
+  it("of clients are apart from those of servers", () => {
+    const [server, page] = [key("a"), key("b", { kind: "publishable", scope: "read" })]
+    const { consume } = limitsOf(server, page)
+    expect(consume(page, 100, 0).limited).toBe(false)
+    expect(consume(page, 1, 0).limited).toBe(true)
+    expect(consume(server, 100, 0).limited).toBe(false)
   })
 
   it("do not hold a key without a limit", () => {

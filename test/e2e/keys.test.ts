@@ -77,6 +77,34 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect((await commandEnd([...args, ...both], folder)).code).toBe(64)
   })
 
+  it("are publishable for web pages, and then read boards, badges and active quests alone", async () => {
+    const { key } = await createKey(
+      folder,
+      ...[
+        "--kind",
+        "publishable",
+        "--origin",
+        "https://app.example",
+        "--origin",
+        "http://localhost:5173",
+      ],
+    )
+    expect(key).toMatch(/^lk_pub_test_\w{49}$/)
+    for (const path of ["/v1/leaderboard", "/v1/badges", "/v1/quests"]) {
+      expect((await server.request(key, "GET", path)).status).toBe(200)
+    }
+    for (const path of ["/v1/users", "/v1/project", "/v1/rules"]) {
+      const { body, status } = await server.request(key, "GET", path)
+      expect([status, body.code]).toEqual([403, "insufficient_scope"])
+    }
+    expect((await commandEnd(["keys", "list"], folder)).stdout).toMatch(
+      /publishable .* lk_pub_test_\w{4}…/,
+    )
+    const args = ["keys", "create", "--project", "shop", "--environment", "sandbox"]
+    const scoped = await commandEnd([...args, "--kind", "publishable", "--scope", "read"], folder)
+    expect([scoped.code, scoped.stderr]).toEqual([64, expect.stringContaining("--scope")])
+  })
+
   it("are rotated with an overlap, in which both work, and a revocation ends it", async () => {
     const old = await createKey(folder, "--name", "Backend", "--scope", "read")
     const rotated = await run(["keys", "rotate", old.id, "--overlap", "1h", "--json"], folder)

@@ -11,8 +11,9 @@ import {
   type RateLimitState,
 } from "../../src/accounts/Accounts.ts"
 import type {
+  CallerScope,
   EnvironmentName,
-  Scope as KeyScope,
+  KeyKind,
   Tier,
 } from "../../src/domain/project/Directory.ts"
 import { Engine } from "../../src/engine/Engine.ts"
@@ -38,14 +39,16 @@ export class TestAccounts {
     {
       environment = "prj_test:sandbox",
       environmentName = "sandbox",
-      scope = "full",
+      kind = "secret",
+      scope = kind === "publishable" ? kind : "full",
       tier = "enterprise",
       limit,
       restrictions,
     }: {
       readonly environment?: string
       readonly environmentName?: EnvironmentName
-      readonly scope?: KeyScope
+      readonly kind?: KeyKind
+      readonly scope?: CallerScope
       readonly tier?: Tier
       readonly limit?: number
       readonly restrictions?: KeyRestrictions
@@ -53,6 +56,7 @@ export class TestAccounts {
   ): string {
     this.version++
     this.#callers.set(text, {
+      kind,
       keyId: `key_${text}`,
       projectId: "prj_test",
       environmentName,

@@ -1,6 +1,6 @@
 /** What the operator does to keys and accounts by the command line, logged. */
 import { Effect } from "effect"
-import { type DirectoryState, projectNamed } from "../../domain/project/Directory.ts"
+import { type DirectoryState, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { AccountAdmin } from "../AccountAdmin.ts"
 import type { ApiKeys, CreatedKey, KeyDetails } from "../ApiKeys.ts"
 import type { AuditLog } from "./AuditLog.ts"
@@ -36,7 +36,7 @@ export const auditedKeys = (
         ({ key, state }) => ({
           ...where(state, key),
           action,
-          detail: `${before}${key.scope}, ${key.tier}`,
+          detail: `${before}${scopeOf(key)}, ${key.tier}`,
         }),
       ),
       ({ key }) => key,
@@ -51,7 +51,7 @@ export const auditedKeys = (
       Effect.gen(function* () {
         const key = (yield* keys.list).find(({ id }): boolean => id === keyId)
         const state = yield* directory
-        const found = (one: KeyDetails) => ({ ...where(state, one), detail: one.scope })
+        const found = (one: KeyDetails) => ({ ...where(state, one), detail: scopeOf(one) })
         yield* logged(log, keys.revoke(keyId, by), () => ({
           ...(key === undefined ? { ...byOperator, subject: keyId, detail: "" } : found(key)),
           action: "key.revoke",

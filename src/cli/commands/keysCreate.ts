@@ -3,6 +3,7 @@ import { Clock, Duration, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import {
   environmentNames,
+  keyKinds,
   projectNamePattern,
   scopes,
   tierRequestsPerMinute,
@@ -29,9 +30,18 @@ const environment = Flag.Literals("environment", environmentNames).pipe(
   Flag.withDescription("Environment of the key"),
 )
 
+const kind = Flag.Literals("kind", keyKinds).pipe(
+  Flag.withDescription(
+    "secret, for servers; or publishable, for web pages and apps: reads leaderboards, badges and active quests",
+  ),
+  Flag.withDefault("secret"),
+)
+
 const scope = Flag.Literals("scope", scopes).pipe(
-  Flag.withDescription("full, ingest (send events only) or read (GET only)"),
-  Flag.withDefault("full"),
+  Flag.withDescription(
+    "full, ingest (send events only) or read (GET only); of a secret key. Default: full",
+  ),
+  Flag.optional,
 )
 
 const tier = Flag.Literals("tier", tiers).pipe(
@@ -75,7 +85,7 @@ const expiresAt = Flag.String("expires-at").pipe(
 
 const name = Flag.String("name").pipe(
   Flag.withMetavar("TEXT"),
-  Flag.withDescription("Name of the key in lists. Default: from its scope"),
+  Flag.withDescription("Name of the key in lists. Default: from its kind or scope"),
   Flag.optional,
 )
 
@@ -101,6 +111,7 @@ export const createKey = Command.make(
     project,
     environment,
     name,
+    kind,
     scope,
     tier,
     rateLimit,
@@ -111,7 +122,8 @@ export const createKey = Command.make(
     json,
   },
   Effect.fnUntraced(function* (given) {
-    const { cidrs, expiresAt, expiresIn, json, name, origins, rateLimit, ...wish } = given
+    const { cidrs, expiresAt, expiresIn, json, kind, name, origins, rateLimit, scope, ...wish } =
+      given
     if (Option.isSome(expiresIn) && Option.isSome(expiresAt)) {
       const words = "--expires-in and --expires-at exclude each other."
       return yield* commandFailed(exitCodes.usage, words)
@@ -119,6 +131,10 @@ export const createKey = Command.make(
     if (Option.isSome(rateLimit) && wish.tier !== "enterprise") {
       const fixed = rateLimitText(tierRequestsPerMinute[wish.tier])
       const words = `--rate-limit requires --tier enterprise; ${wish.tier} has ${fixed}.`
+      return yield* commandFailed(exitCodes.usage, words)
+    }
+    if (Option.isSome(scope) && kind === "publishable") {
+      const words = "--scope requires --kind secret; what a publishable key may do is fixed."
       return yield* commandFailed(exitCodes.usage, words)
     }
     const now = yield* Clock.currentTimeMillis
@@ -129,6 +145,8 @@ export const createKey = Command.make(
       (keys) =>
         keys.create({
           ...wish,
+          kind,
+          scope: kind === "publishable" ? "read" : Option.getOrElse(scope, () => "full" as const),
           ...(Option.isSome(rateLimit) && { rateLimit: rateLimit.value }),
           ...(Option.isSome(endsAt) && { expiresAt: new Date(endsAt.value).toISOString() }),
           ...(Option.isSome(name) && { name: name.value }),
@@ -147,6 +165,11 @@ export const createKey = Command.make(
     {
       command: "laurel keys create --project shop --environment production --tier pro",
       description: "A key for a shop's server",
+    },
+    {
+      command:
+        "laurel keys create --project shop --environment production --kind publishable --origin https://shop.example",
+      description: "A key for the shop's web pages",
     },
     {
       command:

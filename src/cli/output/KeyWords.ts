@@ -1,6 +1,7 @@
 /** Keys in words for people. */
 import { Console, Effect } from "effect"
 import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
+import { scopeOf } from "../../domain/project/Directory.ts"
 import { type Column, formatTable } from "./Table.ts"
 
 export const rateLimitText = (rateLimit: number | null): string =>
@@ -11,7 +12,7 @@ const columns: ReadonlyArray<Column<KeyDetails>> = [
   { title: "NAME", align: "left", text: (key) => key.name },
   { title: "PROJECT", align: "left", text: (key) => key.project },
   { title: "ENVIRONMENT", align: "left", text: (key) => key.environment },
-  { title: "SCOPE", align: "left", text: (key) => key.scope },
+  { title: "SCOPE", align: "left", text: scopeOf },
   { title: "TIER", align: "left", text: (key) => key.tier },
   { title: "LIMIT", align: "left", text: (key) => rateLimitText(key.rateLimit) },
   { title: "KEY", align: "left", text: (key) => `${key.hint}…` },
@@ -57,7 +58,7 @@ const aboutKey = (key: CreatedKey): string => {
   const { allowedCidrs, allowedOrigins } = key
   const from = [...allowedOrigins.map((origin) => `pages of ${origin}`), ...allowedCidrs]
   return [
-    `${key.id} (${key.name}): project ${key.project}, ${key.environment}, scope ${key.scope}, tier ${key.tier}, ${rateLimitText(key.rateLimit)}`,
+    `${key.id} (${key.name}): project ${key.project}, ${key.environment}, scope ${scopeOf(key)}, tier ${key.tier}, ${rateLimitText(key.rateLimit)}`,
     key.expiresAt === null ? "" : `, until ${key.expiresAt}`,
     from.length === 0 ? "" : `, from ${from.join(", ")}`,
     ". The key is shown only once.",

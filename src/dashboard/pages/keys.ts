@@ -2,7 +2,13 @@
 import { Effect } from "effect"
 import type { CreatedKey, KeyDetails } from "../../accounts/ApiKeys.ts"
 import { isConfirmed } from "../../domain/accounts/Account.ts"
-import { rotationOverlaps, scopes, tiers } from "../../domain/project/Directory.ts"
+import {
+  keyKinds,
+  rotationOverlaps,
+  scopeOf,
+  scopes,
+  tiers,
+} from "../../domain/project/Directory.ts"
 import { type Fault, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import {
@@ -32,6 +38,10 @@ import { about, type Reply, redirect } from "../view/Replies.ts"
 
 const path = "/keys"
 
+const kindLabels = {
+  secret: "secret: for servers, does what its scope allows",
+  publishable: "publishable: for web pages and apps, reads leaderboards, badges and active quests",
+} as const
 const scopeLabels = {
   full: "full: read and change everything",
   ingest: "ingest: send events",
@@ -117,7 +127,7 @@ const heads = ["Key", "Scope", "Requests a minute", "Allowed from", "Created by"
 
 const keyRow = (visit: PlaceVisit, key: KeyDetails, allowed: boolean): ReadonlyArray<Content> => [
   html`${key.name !== "" && html`${key.name}<br>`}<code>${key.hint}…</code>`,
-  key.scope,
+  scopeOf(key),
   key.rateLimit === null ? "no limit" : count(key.rateLimit),
   usedFrom(key),
   html`${key.createdBy === "operator" ? "command line" : key.createdBy}<br>${isoTime(key.createdAt)}`,
@@ -177,6 +187,7 @@ const withLines = (faults: ReadonlyArray<Fault> | undefined, form: PlaceVisit["f
 
 const fields = [
   "name",
+  "kind",
   "scope",
   "tier",
   "rateLimit",
@@ -195,8 +206,9 @@ ${
   html`<p class="hint">A production key needs your password or a passkey: <a href="${prefix}/confirm?next=${encodeURIComponent(request.path)}">confirm that it is you</a> first.</p>`
 }
 <form method="post" action="${base}/keys">${idempotencyField()}
-${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "What the key is for, such as Backend. If empty, the key is named after its scope.", faults })}
-${selectField({ name: "scope", label: "Scope", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults })}
+${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "What the key is for, such as Backend. If empty, the key is named after its kind or scope.", faults })}
+${selectField({ name: "kind", label: "Kind", options: keyKinds.map((one) => [one, kindLabels[one]]), value: form.text("kind"), faults })}
+${selectField({ name: "scope", label: "Scope of a secret key", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults })}
 ${selectField({ name: "tier", label: "Tier", options: tiers.map((one) => [one, tierLabels[one]]), value: form.text("tier") || "enterprise", faults })}
 ${numberField({ name: "rateLimit", label: "Requests a minute", value: form.text("rateLimit"), hint: "Only for the enterprise tier. No limit, if empty.", faults })}
 ${selectField({ name: "expires", label: "Expires", options: expiries, value: form.text("expires") || "never", faults })}
@@ -228,10 +240,11 @@ const chosen = <A extends string>(text: string, allowed: ReadonlyArray<A>): A | 
 
 const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
   const { form, keys, now, place } = visit
-  const scope = chosen(form.text("scope"), scopes)
+  const kind = chosen(form.text("kind") || "secret", keyKinds)
+  const scope = kind === "publishable" ? "read" : chosen(form.text("scope"), scopes)
   const tier = chosen(form.text("tier"), tiers)
   const expiry = expiries.find(([value]) => value === form.text("expires"))?.[0]
-  if (scope === undefined || tier === undefined || expiry === undefined) {
+  if (kind === undefined || scope === undefined || tier === undefined || expiry === undefined) {
     return Effect.fail(chooseOption)
   }
   const name = form.optional("name")
@@ -240,6 +253,7 @@ const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
     project: place.project.name,
     inProject: place.project.id,
     environment: place.environment,
+    kind,
     scope,
     tier,
     allowedOrigins: form.lines("allowedOrigins"),
@@ -270,7 +284,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
       Effect.map(create(visit), (created) =>
         about(withText(visit, created), {
           subject: created.id,
-          detail: `${created.scope}, ${created.tier}`,
+          detail: `${scopeOf(created)}, ${created.tier}`,
         }),
       ),
     ),
@@ -283,7 +297,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
         const { id } = yield* ownKey(visit)
         if (overlap === undefined) return yield* Effect.fail(chooseOption)
         const created = yield* visit.keys.rotate(id, overlap, asker(visit))
-        const detail = `in place of ${id}, ${created.scope}, ${created.tier}`
+        const detail = `in place of ${id}, ${scopeOf(created)}, ${created.tier}`
         return about(withText(visit, created), { subject: created.id, detail })
       }),
     )
@@ -295,7 +309,7 @@ export const keyRoutes: ReadonlyArray<Route> = [
         const { base, keys } = visit
         const key = yield* ownKey(visit)
         yield* keys.revoke(key.id, asker(visit))
-        return about(redirect(`${base}/keys`), { detail: key.scope })
+        return about(redirect(`${base}/keys`), { detail: scopeOf(key) })
       }),
     ),
   ),

@@ -13,6 +13,7 @@ import {
   projectNamed,
   type RotationOverlap,
   rotationOverlapMs,
+  scopeOf,
   tierRequestsPerMinute,
 } from "../project/Directory.ts"
 import { normalRestrictions, restrictionFaults } from "../project/keyRestrictions.ts"
@@ -31,7 +32,7 @@ export type KeyCommand =
       readonly inProject?: string | undefined
       readonly key: Omit<
         ApiKey,
-        "createdAt" | "createdBy" | "kind" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"
+        "createdAt" | "createdBy" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"
       >
     }
   /** Creates a key like the key `keyId`, which expires after the overlap. */
@@ -101,7 +102,7 @@ const createKey = (
   const project = made.success
   const key: ApiKey = {
     ...wish,
-    name: name ?? `${wish.scope} key`,
+    name: name ?? `${scopeOf(wish)} key`,
     ...normalRestrictions({ allowedCidrs, allowedOrigins }),
     projectId: project.id,
     createdBy: asker.success,
@@ -203,6 +204,10 @@ const keyFaults = (
         : callerIdFault(key.name, limits.keyNameCharactersMax)
   if (nameFault !== undefined) {
     faults.push({ pointer: "/name", code: "invalid_format", detail: nameFault })
+  }
+  if (key.kind === "publishable" && key.scope !== "read") {
+    const detail = "must be read: a publishable key only reads"
+    faults.push({ pointer: "/scope", code: "invalid_value", detail })
   }
   const limit = key.requestsPerMinute
   if (key.tier !== "enterprise" && limit !== tierRequestsPerMinute[key.tier]) {

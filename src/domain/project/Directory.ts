@@ -9,9 +9,11 @@ export const environmentNames = ["sandbox", "production"] as const
 export type EnvironmentName = (typeof environmentNames)[number]
 export const scopes = ["full", "ingest", "read"] as const
 export type Scope = (typeof scopes)[number]
-/** A secret key is for servers; the form of a key for browsers and phones is kept free. */
+/** A secret key is for servers. A publishable key may be read by anybody: web pages and apps contain it. */
 export const keyKinds = ["secret", "publishable"] as const
 export type KeyKind = (typeof keyKinds)[number]
+/** The scope of a key; a publishable key and a user token have one of their own. */
+export type CallerScope = Scope | "publishable" | "user"
 export const tiers = ["free", "pro", "enterprise"] as const
 export type Tier = (typeof tiers)[number]
 
@@ -39,7 +41,7 @@ export interface ApiKey {
   readonly id: string
   readonly projectId: string
   readonly name?: string
-  /** Absent: `secret`. */
+  /** Absent: `secret`. The scope of a publishable key is `read`, and it opens less than that. */
   readonly kind?: KeyKind
   readonly environment: EnvironmentName
   readonly scope: Scope
@@ -64,6 +66,10 @@ export interface ApiKey {
   /** A request must come from one of these ranges; absent: from anywhere. */
   readonly allowedCidrs?: ReadonlyArray<string>
 }
+
+/** What a key opens. */
+export const scopeOf = ({ kind, scope }: Pick<ApiKey, "kind" | "scope">): CallerScope =>
+  kind === "publishable" ? kind : scope
 
 /** How long the old key of a rotation stays in force. */
 export const rotationOverlaps = ["0", "1h", "24h", "7d"] as const

@@ -241,12 +241,12 @@ export const Badges = HttpApiGroup.make("badges")
       success: BadgePage,
       error: readProblems,
     })
-      .annotate(OpenTo, ["read"])
+      .annotate(OpenTo, OpenTo.clients)
       .annotateMerge(
         OpenApi.annotations({
           summary: "List badges",
           description:
-            "Lists the active badges of the key's project and environment or, with `archived=true`, the archived ones.",
+            "Lists the active badges of the key's project and environment or, with `archived=true`, the archived ones. Publishable keys see neither archived nor secret badges.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/badges/:id", {
@@ -254,11 +254,12 @@ export const Badges = HttpApiGroup.make("badges")
       success: Badge,
       error: [...readProblems, BadgeNotFound],
     })
-      .annotate(OpenTo, ["read"])
+      .annotate(OpenTo, OpenTo.clients)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a badge",
-          description: "Returns a badge by its id, archived or not.",
+          description:
+            "Returns a badge by its id, archived or not. Publishable keys see neither archived nor secret badges.",
         }),
       ),
     HttpApiEndpoint.patch("update", "/v1/badges/:id", {

@@ -1,7 +1,7 @@
 /** Shared by the groups of the contract: ids, times, pages, the API key, scopes. */
 import { Context, Schema, SchemaTransformation } from "effect"
 import { HttpApiMiddleware, HttpApiSchema, HttpApiSecurity, OpenApi } from "effect/http-api"
-import type { Scope } from "../../domain/project/Directory.ts"
+import type { CallerScope } from "../../domain/project/Directory.ts"
 import { actionPattern } from "../../domain/values/Ids.ts"
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
@@ -9,7 +9,29 @@ import { callerId, check, integer, pattern } from "./Checks.ts"
 import { earned, earnedBadge, sameLevel } from "./examples/Events.ts"
 
 /** The scopes that open an endpoint besides `full`; an endpoint without this annotation needs `full`. */
-export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<Scope>>()("http/OpenTo") {}
+export class OpenTo extends Context.Service<OpenTo, ReadonlyArray<CallerScope>>()("http/OpenTo") {
+  /** Those of what web pages and apps may read without a secret. */
+  static readonly clients: ReadonlyArray<CallerScope> = ["read", "publishable", "user"]
+}
+
+/** The decoded parts of a request. */
+export interface RequestParts {
+  // biome-ignore lint/suspicious/noExplicitAny: each endpoint has parts of its own
+  readonly params: any
+  // biome-ignore lint/suspicious/noExplicitAny: each endpoint has parts of its own
+  readonly query: any
+  // biome-ignore lint/suspicious/noExplicitAny: each endpoint has parts of its own
+  readonly payload: any
+}
+
+/**
+ * The user that a request names, if it does. A user token may name its own user alone, a publishable key none. An endpoint that
+ * is open to them and names users must have it.
+ */
+export class UserNamed extends Context.Service<
+  UserNamed,
+  (request: RequestParts) => string | undefined
+>()("http/UserNamed") {}
 
 /** The maximum bytes of the body of an endpoint; `bodyBytesMax` by default. */
 export class BodyBytesMax extends Context.Service<BodyBytesMax, number>()("http/BodyBytesMax") {}
@@ -25,7 +47,7 @@ export class ApiKey extends HttpApiMiddleware.Service<ApiKey>()("http/ApiKey", {
     apiKey: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(
         OpenApi.Description,
-        "A Laurel API key: `lk_test_…` for the sandbox, `lk_live_…` for production. Create one with `laurel keys create`.",
+        "A Laurel API key: `lk_test_…` for the sandbox, `lk_live_…` for production. Create one with `laurel keys create`. Web pages and apps use a publishable key (`lk_pub_test_…`, `lk_pub_live_…`), which only reads leaderboards, badges that are not secret, and active quests.",
       ),
     ),
   },

@@ -5,7 +5,17 @@ import { dayOf, windowKinds } from "../../domain/values/Calendar.ts"
 import { isIsoTime } from "../../domain/values/isoTime.ts"
 import { limits } from "../../Limits.ts"
 import { check, oneOf } from "./Checks.ts"
-import { ApiKey, Level, OpenTo, pageFields, pageQuery, Time, UserId, Xp } from "./Common.ts"
+import {
+  ApiKey,
+  Level,
+  OpenTo,
+  pageFields,
+  pageQuery,
+  Time,
+  UserId,
+  UserNamed,
+  Xp,
+} from "./Common.ts"
 import { leaderboardEntry, leaderboardPage } from "./examples/Users.ts"
 import { readProblems, UserNotFound } from "./Problems.ts"
 
@@ -77,7 +87,7 @@ export const Leaderboard = HttpApiGroup.make("leaderboard")
         around: Schema.optionalKey(
           UserId.annotate({
             description:
-              "Centres the page on this user, instead of `offset`. For a user who is not listed, returns the first page with `me: null`.",
+              "Centres the page on this user, instead of `offset`. For a user who is not listed, returns the first page with `me: null`. Not with a publishable key.",
             examples: ["user-42"],
           }),
         ),
@@ -93,6 +103,7 @@ export const Leaderboard = HttpApiGroup.make("leaderboard")
       }),
     ),
   )
-  .annotateEndpoints(OpenTo, ["read"])
+  .annotateEndpoints(OpenTo, OpenTo.clients)
+  .annotateEndpoints(UserNamed, ({ query }) => query.around)
   .middleware(ApiKey)
   .annotateMerge(OpenApi.annotations({ title: "Leaderboard", description: "Users ranked by xp." }))

@@ -293,12 +293,12 @@ export const Quests = HttpApiGroup.make("quests")
       success: QuestPage,
       error: readProblems,
     })
-      .annotate(OpenTo, ["read"])
+      .annotate(OpenTo, OpenTo.clients)
       .annotateMerge(
         OpenApi.annotations({
           summary: "List quests",
           description:
-            "Lists the quests of the key's project and environment: all except archived ones, or all with the given current status.",
+            "Lists the quests of the key's project and environment: all except archived ones, or all with the given current status. Publishable keys see active quests only.",
         }),
       ),
     HttpApiEndpoint.get("get", "/v1/quests/:id", {
@@ -306,11 +306,11 @@ export const Quests = HttpApiGroup.make("quests")
       success: CountedQuest,
       error: [...readProblems, QuestNotFound],
     })
-      .annotate(OpenTo, ["read"])
+      .annotate(OpenTo, OpenTo.clients)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a quest",
-          description: "Returns a quest, archived or not, with its numbers of participants.",
+          description: "Returns a quest and its numbers of participants, to clients an active one.",
         }),
       ),
     HttpApiEndpoint.patch("update", "/v1/quests/:id", {

@@ -5,7 +5,7 @@
 import { Context, type Effect, Result, type Schema } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import type { Caller } from "../../accounts/Accounts.ts"
-import type { Scope } from "../../domain/project/Directory.ts"
+import type { CallerScope } from "../../domain/project/Directory.ts"
 import {
   type ErrorCode,
   type Fault,
@@ -14,7 +14,7 @@ import {
 } from "../../domain/values/Errors.ts"
 import type { Idempotency, LogAnnotations } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { BodyBytesMax, NoBodyIsEmpty, OpenTo } from "../api/Common.ts"
+import { BodyBytesMax, NoBodyIsEmpty, OpenTo, type RequestParts, UserNamed } from "../api/Common.ts"
 import { parseBody } from "../body/Body.ts"
 import { inputDecoder } from "../body/InputDecoder.ts"
 import type { JsonText } from "../body/JsonText.ts"
@@ -113,7 +113,9 @@ export interface CompiledOperation {
   readonly method: string
   readonly path: string
   readonly status: number
-  readonly scopes: ReadonlySet<Scope>
+  readonly scopes: ReadonlySet<CallerScope>
+  /** See `UserNamed`. */
+  readonly userNamed: ((request: RequestParts) => string | undefined) | undefined
   readonly bodyBytesMax: number
   /** The media types of its body; empty when it takes none. */
   readonly mediaTypes: ReadonlySet<string>
@@ -158,7 +160,8 @@ export const compileOperation = (
     method: endpoint.method,
     path: endpoint.path,
     status,
-    scopes: new Set<Scope>(["full", ...Context.getOrElse(annotations, OpenTo, () => [])]),
+    scopes: new Set<CallerScope>(["full", ...Context.getOrElse(annotations, OpenTo, () => [])]),
+    userNamed: Context.getOrUndefined(annotations, UserNamed),
     bodyBytesMax: Context.getOrElse(annotations, BodyBytesMax, () => limits.bodyBytesMax),
     mediaTypes: new Set(endpoint.payload.keys()),
     bodyOptional:

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/makeId.ts"
 import type { BadgeChange, CriterionParts } from "../../domain/decide/BadgeDefinitions.ts"
 import type { Badge } from "../../domain/project/Badge.ts"
@@ -26,7 +27,7 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
   list: {
     handle: ({ caller, query: { archived = false, ...query } }) =>
       Effect.map(engine.readProject(caller.environment), ({ badges }) => {
-        const chosen = (badge: Badge) => badge.archived === archived
+        const chosen = (badge: Badge) => badge.archived === archived && isShown(caller, badge)
         const { items, page } = pageItems(badges.values(), query, showBadge, chosen)
         return { body: { badges: items, ...page } }
       }),
@@ -35,7 +36,9 @@ export const badgeHandlers = (engine: Engine["Service"]): Handlers<typeof Badges
     handle: ({ caller, params }) =>
       Effect.gen(function* () {
         const { badges } = yield* engine.readProject(caller.environment)
-        return { body: showBadge(yield* foundOr(badges.get(params.id), badgeNotFound)) }
+        const badge = yield* foundOr(badges.get(params.id), badgeNotFound)
+        if (!isShown(caller, badge)) return yield* Effect.fail(badgeNotFound)
+        return { body: showBadge(badge) }
       }),
   },
   update: {
@@ -102,6 +105,9 @@ const showBackfill = (badgeId: string, progress: BackfillProgress) => ({
 })
 
 const badgeNotFound = laurelError("badge_not_found", "No badge of this project has this id.")
+
+const isShown = (caller: Caller, { archived, secret }: Badge): boolean =>
+  !isClient(caller) || !(archived || secret)
 
 const showBadge = (badge: Badge) => ({
   ...badge,

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/makeId.ts"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
 import { type Quest, questStatusAt } from "../../domain/project/Quest.ts"
@@ -29,8 +30,15 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
         Effect.sync(engine.now),
         ({ quests }, now) => {
           const show = (quest: Quest) => showQuest(quest, now)
-          const { items, page } = pageItems(quests.values(), query, show, (quest) =>
-            status === undefined ? quest.set !== "archived" : questStatusAt(quest, now) === status,
+          const { items, page } = pageItems(
+            quests.values(),
+            query,
+            show,
+            (quest) =>
+              isShown(caller, quest, now) &&
+              (status === undefined
+                ? quest.set !== "archived"
+                : questStatusAt(quest, now) === status),
           )
           return { body: { quests: items, ...page } }
         },
@@ -41,6 +49,7 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
       Effect.gen(function* () {
         const { quests } = yield* engine.readProject(caller.environment)
         const quest = yield* foundOr(quests.get(params.id), questNotFound)
+        if (!isShown(caller, quest, engine.now())) return yield* Effect.fail(questNotFound)
         const all = yield* engine.readCounts(caller.environment)
         const { completed, inProgress } = all.quests.get(quest.id) ?? {
           completed: 0,
@@ -110,6 +119,9 @@ const questChange = (patch: typeof QuestPatch.Type): QuestChange => {
     metadata,
   })
 }
+
+const isShown = (caller: Caller, quest: Quest, now: number): boolean =>
+  !isClient(caller) || questStatusAt(quest, now) === "active"
 
 /** A quest with its status at `now`. */
 const showQuest = (quest: Quest, now: number) => {

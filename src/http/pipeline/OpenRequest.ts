@@ -3,7 +3,7 @@
  * limit once.
  */
 import { Result } from "effect"
-import type { Accounts, RateLimitState } from "../../accounts/Accounts.ts"
+import { type Accounts, isClient, type RateLimitState } from "../../accounts/Accounts.ts"
 import {
   type Fault,
   invalidRequest,
@@ -13,6 +13,7 @@ import {
 import { limits } from "../../Limits.ts"
 import { allFaults, type CompiledOperation } from "../contract/Operation.ts"
 import type { Exchange } from "../request/Exchange.ts"
+import { insufficientScope } from "../request/RequestErrors.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 
 export class OpenRequest {
@@ -83,6 +84,17 @@ export class OpenRequest {
 
   #withMore(faults: ReadonlyArray<Fault>, body: Buffer): ReadonlyArray<Fault> {
     return allFaults(this.operation, faults, body, this.exchange.caller!)
+  }
+
+  /** Whether a client names no user but its own; `false`: refused with 403. */
+  mayName(payload: unknown): boolean {
+    const { exchange, operation, params, query } = this
+    const caller = exchange.caller!
+    if (!isClient(caller)) return true
+    const named = operation.userNamed?.({ params, query, payload })
+    if (named === undefined || named === caller.userId) return true
+    this.refuse(insufficientScope(caller.scope))
+    return false
   }
 
   /** Consumes the rest of the payload's cost; `false`: refused with 429. */

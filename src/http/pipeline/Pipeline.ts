@@ -274,7 +274,8 @@ export class Pipeline implements RequestHandler {
       open.refusePayload(payload.failure, body)
       return
     }
-    if (!open.settleFaults(body) || !open.pay(payload.success)) return
+    if (!open.settleFaults(body) || !open.mayName(payload.success)) return
+    if (!open.pay(payload.success)) return
     const key = (headers as { readonly "idempotency-key"?: string })["idempotency-key"]
     const idempotency = key === undefined ? undefined : idempotencyOf(key, operation, params, body)
     this.#perform(open, payload.success, idempotency)

@@ -1,4 +1,5 @@
 /** Refusals common to all operations. */
+import type { CallerScope } from "../../domain/project/Directory.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 
 export const internalError = laurelError(
@@ -6,5 +7,13 @@ export const internalError = laurelError(
   "The server failed; whether the request was applied is unknown.",
 )
 
-export const insufficientScope = (scope: string): LaurelError =>
-  laurelError("insufficient_scope", `The scope ${scope} does not permit this operation.`)
+export const insufficientScope = (scope: CallerScope): LaurelError =>
+  laurelError(
+    "insufficient_scope",
+    scopeWords[scope] ?? `The scope ${scope} does not permit this operation.`,
+  )
+
+const scopeWords: { readonly [Scope in CallerScope]?: string } = {
+  publishable:
+    "A publishable key may only read leaderboards, badges and active quests, without naming a user. Send this request from a server, with a secret key.",
+}

@@ -87,6 +87,29 @@ describe("A key's whole life", () => {
 })
 
 describe("The form of a new key", () => {
+  it("makes a publishable key, whatever scope is chosen beside it", async () => {
+    const asked = { ...wish, kind: "publishable", allowedOrigins: "https://app.example" }
+    const { key, page } = await textAfter(owner, keys, asked)
+    expect(key).toMatch(/^lk_pub_test_/)
+    expect(page.match(/\/v1\/leaderboard/g)).toHaveLength(3)
+    const made = await listed()
+    expect(made).toMatchObject({ kind: "publishable", scope: "read", name: "publishable key" })
+    expect(rowWith((await owner.get(keys)).text, key.slice(0, 16))).toContain(
+      "<td>publishable</td>",
+    )
+    expect((await server.logged())[0]).toMatchObject({
+      action: "key.create",
+      subject: made.id,
+      detail: "publishable, enterprise",
+    })
+    expect(await statusWith(key)).toBe(200)
+    expect(await statusWith(key, { origin: "https://app.example" })).toBe(200)
+    expect(await statusWith(key, { origin: "https://other.example" })).toBe(403)
+    expect(await statusWith(key, { origin: "null" })).toBe(403)
+    const other = { ...wish, kind: "other" }
+    expect((await owner.post(keys, other)).text).toContain("Choose one of the listed options")
+  })
+
   it("takes a name, a limit, an end, origins and addresses, and the key obeys them", async () => {
     const { key } = await textAfter(owner, keys, {
       ...wish,

@@ -132,6 +132,17 @@ describe("A new key", () => {
     expect(key(unnamed, "a").name).toBe("ingest key")
   })
 
+  it("that is publishable has no scope but read, and is named after its kind", () => {
+    const made = run(emptyDirectory, create("a", { kind: "publishable", scope: "read" }))
+    expect(made.keys.get("key_a")).toMatchObject({ kind: "publishable", name: "publishable key" })
+    for (const scope of ["full", "ingest"] as const) {
+      const { errors } = refusal(emptyDirectory, create("a", { kind: "publishable", scope }))
+      expect(errors).toMatchObject([{ pointer: "/scope", code: "invalid_value" }])
+    }
+    const rotated = run(made, rotate("a", "b"))
+    expect(rotated.keys.get("key_b")).toMatchObject({ kind: "publishable", scope: "read" })
+  })
+
   it("has a name of 1 to 100 characters", () => {
     for (const name of ["x", "\u{1f600}".repeat(limits.keyNameCharactersMax)]) {
       expect(key(run(emptyDirectory, create("a", { name })), "a").name).toBe(name)

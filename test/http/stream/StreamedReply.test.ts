@@ -35,6 +35,7 @@ const serve = async (reply: StreamedReply, streamStallMs = 60_000) => {
     path: "/v1/pieces",
     status: 200,
     scopes: new Set(["full"]),
+    userNamed: undefined,
     bodyBytesMax: 0,
     mediaTypes: new Set(),
     bodyOptional: false,
