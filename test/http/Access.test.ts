@@ -88,7 +88,7 @@ describe("a key", () => {
       ["POST", "/v1/quests", { title: "T", reward: { xp: 1 } }, "full"],
       ["GET", "/v1/leaderboard", undefined, "read"],
       ["GET", "/v1/rules", undefined, "read"],
-      ["POST", "/v1/rules", { action: "A", reward: { xp: 0 } }, "full"],
+      ["POST", "/v1/rules", { action: "A", reward: { xp: 1 } }, "full"],
       ["GET", "/v1/webhooks", undefined, "read"],
       ["POST", "/v1/webhooks", { url: "https://example.com/", events: ["*"] }, "full"],
     ] as const
@@ -211,7 +211,7 @@ describe("a rate limit", () => {
     expect(refused.headers).toMatchObject({ "retry-after": "30", ratelimit: '"free";r=0;t=30' })
   })
 
-  it("counts the events of a batch, and takes nothing for one that is too large", async () => {
+  it("counts the events of a batch; one that no window has room for gets 413 and counts as one", async () => {
     const key = server.accounts.addKey("lk_test_batch", {
       tier: "free",
       limit: 5,
@@ -220,8 +220,12 @@ describe("a rate limit", () => {
     const send = (count: number) =>
       server.call("POST", "/v1/events/batch", { key, body: { events: Array(count).fill(event) } })
     const tooMany = await send(6)
-    expect([tooMany.status, tooMany.headers["x-ratelimit-remaining"]]).toEqual([429, "5"])
-    expect((await send(4)).headers["x-ratelimit-remaining"]).toBe("1")
+    expect([tooMany.status, tooMany.json.code]).toEqual([413, "batch_too_large"])
+    expect(tooMany.headers).not.toHaveProperty("retry-after")
+    expect(tooMany.headers["x-ratelimit-remaining"]).toBe("4")
+    const waits = await send(5)
+    expect([waits.status, waits.headers["x-ratelimit-remaining"]]).toEqual([429, "4"])
+    expect((await send(3)).headers["x-ratelimit-remaining"]).toBe("1")
     const invalid = await server.call("POST", "/v1/events/batch", { key, body: { events: [] } })
     expect([invalid.status, invalid.headers["x-ratelimit-remaining"]]).toEqual([400, "0"])
     expect((await send(1)).status).toBe(429)
@@ -258,7 +262,10 @@ describe("a rate limit", () => {
       `Content-Length: ${9 * unit}`,
     ]
     expect(await server.raw(`${head.join("\r\n")}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 429 /)
-    expect(await send(batch(8 * unit))).toEqual([200, 0])
+    // So is one for which no window has room, and counts as one.
+    head[5] = `Content-Length: ${(limit + 1) * unit}`
+    expect(await server.raw(`${head.join("\r\n")}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 413 /)
+    expect(await send(batch(7 * unit))).toEqual([200, 0])
   })
 
   it("is not mentioned to a key without one", async () => {

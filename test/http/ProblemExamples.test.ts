@@ -71,7 +71,20 @@ const cases: ReadonlyArray<Case> = [
   [
     "RateLimited",
     "rate_limited",
-    () => send({ key: server.accounts.addKey("lk_test_slow", { limit: 0 }), body: event }),
+    async () => {
+      const key = server.accounts.addKey("lk_test_slow", { limit: 1 })
+      await send({ key, body: event })
+      return send({ key, body: event })
+    },
+  ],
+  [
+    "BatchTooLarge",
+    "batch_too_large",
+    () =>
+      server.call("POST", "/v1/events/batch", {
+        key: server.accounts.addKey("lk_test_free", { limit: 100 }),
+        body: { events: Array(101).fill(event) },
+      }),
   ],
   ["BodyTooLarge", "body_too_large", () => send({ body: " ".repeat(limits.bodyBytesMax + 1) })],
   [

@@ -45,6 +45,7 @@ export const errorKinds = {
   idempotency_in_progress: { status: 409, title: "Request with this key in progress" },
   gone: { status: 410, title: "No longer available" },
   body_too_large: { status: 413, title: "Body too large" },
+  batch_too_large: { status: 413, title: "Batch larger than the rate limit" },
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
   misdirected_request: { status: 421, title: "Unknown host name" },
   idempotency_key_reused: { status: 422, title: "Idempotency key reused" },

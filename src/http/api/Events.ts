@@ -25,7 +25,14 @@ import {
   questOutcome,
   streakOutcome,
 } from "./examples/Events.ts"
-import { BatchConflict, EventConflict, Fault, QuestNotFound, writeProblems } from "./Problems.ts"
+import {
+  BatchConflict,
+  BatchTooLarge,
+  EventConflict,
+  Fault,
+  QuestNotFound,
+  writeProblems,
+} from "./Problems.ts"
 
 export const Event = Schema.Struct({
   userId: UserId,
@@ -203,13 +210,13 @@ export const Events = HttpApiGroup.make("events")
         HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
       ],
       success: BatchReply,
-      error: [...writeProblems, BatchConflict],
+      error: [...writeProblems, BatchTooLarge, BatchConflict],
     })
       .annotate(BodyBytesMax, limits.batchBodyBytesMax)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Track many events",
-          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). The body has at most ${limits.batchBodyBytesMax} bytes, each event at most ${limits.eventBytesMax}, including white space and escapes. A refused event does not affect the others. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more. A batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds for room; 503 \`overloaded\` means that none of its events was applied. 503 \`storage_unavailable\` means that the outcome of some events is unknown: repeat the batch with the same ids or \`Idempotency-Key\`. Results above ${limits.recordBytesMax / 1_048_576} MiB are not kept for an \`Idempotency-Key\`: a repeat then reports the events as duplicates.`,
+          description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). The body has at most ${limits.batchBodyBytesMax} bytes, each event at most ${limits.eventBytesMax}, including white space and escapes. A refused event does not affect the others. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; one that counts as more than the key's limit gets 413 \`batch_too_large\`, because no wait lets it pass. A batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds for room; 503 \`overloaded\` means that none of its events was applied. 503 \`storage_unavailable\` means that the outcome of some events is unknown: repeat the batch with the same ids or \`Idempotency-Key\`. Results above ${limits.recordBytesMax / 1_048_576} MiB are not kept for an \`Idempotency-Key\`: a repeat then reports the events as duplicates.`,
         }),
       ),
   )
@@ -222,7 +229,7 @@ export const Events = HttpApiGroup.make("events")
         HttpApiSchema.StreamNdjson({ schema: Event, maxBytes: limits.batchBodyBytesMax }),
       ],
       success: BatchReply,
-      error: [...writeProblems, BatchConflict],
+      error: [...writeProblems, BatchTooLarge, BatchConflict],
     })
       .annotate(OpenTo, [])
       .annotate(BodyBytesMax, limits.batchBodyBytesMax)

@@ -168,6 +168,7 @@ export const ArchivedConflict = problem("ArchivedConflict", ["invalid_transition
   invalid_transition: { detail: "An archived badge cannot change.", instance: badgePath },
 })
 export const BodyTooLarge = problem("BodyTooLarge", ["body_too_large"])
+export const BatchTooLarge = problem("BatchTooLarge", ["batch_too_large"])
 export const UnsupportedMediaType = problem("UnsupportedMediaType", ["unsupported_media_type"])
 export const IdempotencyKeyReused = problem("IdempotencyKeyReused", ["idempotency_key_reused"])
 export const RateLimited = problem("RateLimited", ["rate_limited"])

@@ -22,7 +22,7 @@ All operations are available under \`/v1\` and \`/api/v1\`. The API key selects 
 
 **Bounded.** Bodies have at most ${limits.bodyBytesMax} bytes (batches ${limits.batchBodyBytesMax}); \`Content-Encoding\` is not supported. \`HEAD\` answers as \`GET\` does, without the body.
 
-**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` have the rest. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; a refused batch counts by its body, or as one. Replies to keys without a limit have no such headers.
+**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` have the rest. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; a refused batch counts by its body, or as one. A batch that counts as more than the limit is refused with 413: no wait lets it pass. Replies to keys without a limit have no such headers.
 
 ## Errors
 

@@ -48,16 +48,17 @@ export class OpenRequest {
   mayBegin(bodyBytes: number): boolean {
     const { exchange, operation } = this
     const caller = exchange.caller!
-    if (operation.cost === undefined) return this.#take(this.#accounts.consume(caller, 1))
-    return this.#take(this.#accounts.look(caller, Math.max(1, wholeUnits(bodyBytes))))
+    if (operation.cost === undefined) return this.#take(this.#accounts.consume(caller, 1), 1)
+    const units = Math.max(1, wholeUnits(bodyBytes))
+    return this.#take(this.#accounts.look(caller, units), units)
   }
 
-  /** Consumes the cost of a body's bytes, before decoding; `false`: refused with 429. */
+  /** Consumes the cost of a body's bytes, before decoding; `false`: refused with 413 or 429. */
   payForBody(bytes: number): boolean {
     const { exchange, operation } = this
     const units = wholeUnits(bytes)
     if (operation.cost === undefined || units === 0) return true
-    if (!this.#take(this.#accounts.consume(exchange.caller!, units))) return false
+    if (!this.#take(this.#accounts.consume(exchange.caller!, units), units)) return false
     this.#paid = units
     return true
   }
@@ -97,18 +98,24 @@ export class OpenRequest {
     return false
   }
 
-  /** Consumes the rest of the payload's cost; `false`: refused with 429. */
+  /** Consumes the rest of the payload's cost; `false`: refused with 413 or 429. */
   pay(payload: unknown): boolean {
     const { exchange, operation } = this
     if (operation.cost === undefined) return true
-    const rest = operation.cost(payload) - this.#paid
-    return rest <= 0 || this.#take(this.#accounts.consume(exchange.caller!, rest))
+    const cost = operation.cost(payload)
+    const rest = cost - this.#paid
+    return rest <= 0 || this.#take(this.#accounts.consume(exchange.caller!, rest), cost)
   }
 
-  #take(state: RateLimitState): boolean {
+  /** `cost` is that of the whole request: one above the limit itself would be refused in every window. */
+  #take(state: RateLimitState, cost: number): boolean {
     const { exchange } = this
     exchange.rateLimit = state
     if (!state.limited) return true
+    if (state.limit !== null && cost > state.limit) {
+      this.refuse(batchTooLarge(cost, state.limit))
+      return false
+    }
     this.#metrics.rateLimited(state.tier)
     exchange.refuse(rateLimited(state.resetSeconds))
     return false
@@ -125,6 +132,12 @@ export class OpenRequest {
 }
 
 const wholeUnits = (bytes: number): number => Math.floor(bytes / limits.rateLimitUnitBytes)
+
+const batchTooLarge = (cost: number, limit: number): LaurelError =>
+  laurelError(
+    "batch_too_large",
+    `The batch counts as ${cost} requests, and the key's limit is ${limit} a minute. Send smaller batches.`,
+  )
 
 const rateLimited = (resetSeconds: number): LaurelError =>
   laurelError("rate_limited", "Rate limit exceeded. Retry after the window ends.", {

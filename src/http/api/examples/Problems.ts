@@ -67,6 +67,10 @@ export const occurrences = {
     "The journal no longer has the message.",
   ),
   body_too_large: at(events, "The body may have at most 65536 bytes."),
+  batch_too_large: at(
+    "/v1/events/batch",
+    "The batch counts as 101 requests, and the key's limit is 100 a minute. Send smaller batches.",
+  ),
   unsupported_media_type: at(
     events,
     "Send the body as application/json, in UTF-8, without a content encoding.",
