@@ -16,7 +16,7 @@ export const ruleWith = ({ reward, ...rest }: Partly<Rule>): Rule => ({
   id: "rul_1",
   action: "TAP",
   where: [],
-  reward: { ...gives, ...reward },
+  reward: { ...gives, ...(reward ?? { xp: 1 }) },
   multiplier: null,
   limit: null,
   cooldownSeconds: null,

@@ -12,7 +12,7 @@ beforeAll(async () => {
   place = new Place(server, "input")
   paths = {
     quest: `/v1/quests/${await place.create("/v1/quests", { title: "T", reward: { xp: 1 } })}`,
-    rule: `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: {} })}`,
+    rule: `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`,
     badge: `/v1/badges/${await place.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })}`,
     project: "/v1/project",
   }

@@ -104,7 +104,7 @@ describe("rules", () => {
     expect([bounds.json.multiplierMin, bounds.json.multiplierMax]).toEqual([0, 1_000_000])
     const emptied = await place.patch(path, {
       where: null,
-      reward: { xp: null, points: null },
+      reward: { xp: null },
       multiplierPath: null,
       limit: null,
       cooldownSeconds: null,
@@ -113,7 +113,7 @@ describe("rules", () => {
     expect(emptied.json).toMatchObject({
       action: "A",
       where: [],
-      reward: { xp: 0, points: 0, badgeId: null },
+      reward: { xp: 0, points: 1, badgeId: null },
       multiplierPath: null,
       multiplierMin: null,
       multiplierMax: null,
@@ -139,7 +139,7 @@ describe("rules", () => {
 
   it("are gone once they are deleted", async () => {
     const place = newPlace()
-    const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: {} })}`
+    const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`
     expect((await place.delete(path)).status).toBe(204)
     for (const reply of [place.get(path), place.patch(path, {}), place.delete(path)]) {
       expect(problemOf(await reply)).toEqual([404, "rule_not_found"])
@@ -147,9 +147,39 @@ describe("rules", () => {
     expect((await place.get("/v1/rules")).json.rules).toEqual([])
   })
 
+  it("must give something, also after a patch and in a preview", async () => {
+    const place = newPlace()
+    const fault = (at: string) => [[at, "missing"]]
+    const nothing = [{}, { xp: 0 }, { xp: 0, points: 0 }]
+    for (const reward of nothing) {
+      expect(faultsOf(await place.post("/v1/rules", { action: "A", reward }))).toEqual(
+        fault("/reward"),
+      )
+      const preview = { event: { userId: "u", action: "A" }, rule: { action: "A", reward } }
+      expect(faultsOf(await place.post("/v1/project/preview", preview))).toEqual(
+        fault("/rule/reward"),
+      )
+    }
+    expect(faultsOf(await place.post("/v1/rules", { action: "a", reward: {} })).toSorted()).toEqual(
+      [
+        ["/action", "invalid_format"],
+        ["/reward", "missing"],
+      ],
+    )
+    const badgeId = await place.create("/v1/badges", { name: "B", criteria: { kind: "manual" } })
+    for (const reward of [{ xp: 1 }, { points: 1 }, { badgeId }]) {
+      expect((await place.post("/v1/rules", { action: "A", reward })).status).toBe(201)
+    }
+    const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`
+    for (const reward of [{ xp: 0 }, { xp: null, points: null }]) {
+      expect(faultsOf(await place.patch(path, { reward }))).toEqual(fault("/reward"))
+    }
+    expect((await place.patch(path, { reward: { xp: 0, points: 1 } })).status).toBe(200)
+  })
+
   it("refuse a patch that is invalid for the rule", async () => {
     const place = newPlace()
-    const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: {} })}`
+    const path = `/v1/rules/${await place.create("/v1/rules", { action: "A", reward: { xp: 1 } })}`
     const patch = { multiplierMin: 1, limit: { times: 1 }, reward: { badgeId: "bdg_none" } }
     expect(faultsOf(await place.patch(path, patch)).toSorted()).toEqual([
       ["/limit/per", "missing"],

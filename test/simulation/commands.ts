@@ -4,7 +4,7 @@ import type { Badge, Criterion } from "../../src/domain/project/Badge.ts"
 import type { Condition } from "../../src/domain/project/Condition.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import { type Quest, questStatusAt } from "../../src/domain/project/Quest.ts"
-import type { Gives, Rule } from "../../src/domain/project/Rule.ts"
+import { type Gives, givesNothing, type Rule } from "../../src/domain/project/Rule.ts"
 import type {
   JournalRecord,
   ProjectFact,
@@ -86,13 +86,19 @@ const gives = ({ project, random }: Surroundings): Gives => ({
     random.chance(0.15) && project.badges.size > 0 ? random.pick([...project.badges.keys()]) : null,
 })
 
+/** The reward of a rule, which may not be none at all. */
+const ruleGives = (run: Surroundings): Gives => {
+  const some = gives(run)
+  return givesNothing(some) ? { ...some, xp: 5 } : some
+}
+
 export const randomRule = (run: Surroundings): Rule => {
   const { now, random, sequence } = run
   return {
     id: `rul_${sequence}`,
     action: random.pick(actions),
     where: where(random),
-    reward: gives(run),
+    reward: ruleGives(run),
     multiplier: random.chance(0.25)
       ? { path: "amount", min: 0, max: random.pick([3, 1000]) }
       : null,

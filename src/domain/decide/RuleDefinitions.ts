@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Gives, LimitPeriod, Rule } from "../project/Rule.ts"
+import { type Gives, givesNothing, type LimitPeriod, type Rule } from "../project/Rule.ts"
 import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
 import { type Decided, quotaExceeded } from "./Decided.ts"
 import { badgeReferenceFaults } from "./References.ts"
@@ -33,7 +33,7 @@ export const createRule = (
   now: number,
 ): Decided<"invalid_request" | "quota_exceeded"> => {
   const rule = { ...command.rule, createdAt: now, updatedAt: now }
-  const faults = ruleFaults(state, rule)
+  const faults = [...rewardFaults(rule), ...ruleFaults(state, rule)]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   if (state.rules.size >= limits.rulesMax) return quotaExceeded(limits.rulesMax, "rules")
   return Result.succeed([{ kind: "rule.created", rule }])
@@ -66,6 +66,8 @@ export const updateRule = (
     ),
     updatedAt: now,
   }
+  // A rule that has given nothing since before this was refused may still be paused.
+  if (reward !== undefined) faults.push(...rewardFaults(changed))
   faults.push(...ruleFaults(state, changed))
   return faults.length > 0
     ? Result.fail(invalidRequest(faults))
@@ -114,6 +116,11 @@ const changedMultiplier = (
   }
   return null
 }
+
+const rewardFaults = ({ reward }: Rule): ReadonlyArray<Fault> =>
+  givesNothing(reward)
+    ? [{ pointer: "/reward", code: "missing", detail: "must have xp, points or a badge" }]
+    : []
 
 const ruleFaults = (state: ProjectState, rule: Rule): ReadonlyArray<Fault> => {
   const { action, id, multiplier, reward, where } = rule

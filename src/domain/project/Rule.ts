@@ -10,6 +10,10 @@ export interface Gives {
   readonly badgeId: string | null
 }
 
+/** Whether a reward is none at all. */
+export const givesNothing = ({ badgeId, points, xp }: Partial<Gives>): boolean =>
+  (xp ?? 0) === 0 && (points ?? 0) === 0 && (badgeId ?? null) === null
+
 /**
  * An enabled rule gives its reward for every event with its action whose metadata satisfies `where`. All matching rules
  * give, in the order of their creation. Times are epoch milliseconds.

@@ -1,9 +1,9 @@
 /** Operations on rules, which reward actions. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { limitPeriods } from "../../domain/project/Rule.ts"
+import { givesNothing, limitPeriods } from "../../domain/project/Rule.ts"
 import { limits } from "../../Limits.ts"
-import { faultAt, integer, number, oneOf, text } from "./Checks.ts"
+import { check, faultAt, integer, number, oneOf, text } from "./Checks.ts"
 import {
   ApiKey,
   idempotencyHeaders,
@@ -85,7 +85,16 @@ export const NewRule = Schema.Struct({
     xp: Schema.optionalKey(givenXp),
     points: Schema.optionalKey(givenPoints),
     badgeId: Schema.optionalKey(BadgeId),
-  }).annotate({ identifier: "NewRuleReward", description: "The rule's reward." }),
+  })
+    .check(
+      check("missing", "must have xp, points or a badge", (reward) => !givesNothing(reward), {
+        minProperties: 1,
+      }),
+    )
+    .annotate({
+      identifier: "NewRuleReward",
+      description: "The rule's reward: at least xp, points or a badge.",
+    }),
   multiplierPath: Schema.optionalKey(MultiplierPath),
   multiplierMin: Schema.optionalKey(MultiplierMin),
   multiplierMax: Schema.optionalKey(MultiplierMax),

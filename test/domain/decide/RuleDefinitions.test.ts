@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "@effect/vitest"
 import type { RuleChange } from "../../../src/domain/decide/RuleDefinitions.ts"
 import type { Rule } from "../../../src/domain/project/Rule.ts"
 import { limits } from "../../../src/Limits.ts"
-import { badgeWith, ruleWith } from "../definitions.ts"
+import { badgeWith, ruleWith, withFacts } from "../definitions.ts"
 import { ProjectWorld } from "./ProjectWorld.ts"
 
 let world: ProjectWorld
@@ -30,6 +30,15 @@ describe("A rule", () => {
       createdAt,
       updatedAt: world.now,
     })
+  })
+
+  it("that gave nothing before this was refused may be paused, not given nothing again", () => {
+    const rule = ruleWith({ id: "r", reward: { xp: 0, points: 0, badgeId: null } })
+    world.state = withFacts(world.state, [{ kind: "rule.created", rule }])
+    world.ask(updating({ enabled: false }))
+    expect(ruleNow().enabled).toBe(false)
+    expect(world.faults(updating({ reward: { points: 0 } }))).toEqual([["/reward", "missing"]])
+    world.ask(updating({ reward: { points: 1 } }))
   })
 
   it("has its limit patched by member, removed, and added only as a whole", () => {
@@ -69,7 +78,7 @@ describe("A rule", () => {
     expect(world.faults(creating({ reward }))).toEqual([["/reward/badgeId", "unknown_reference"]])
     world.ask({ kind: "createBadge", badge: badgeWith({ id: "b" }) })
     world.ask(creating({ reward }))
-    world.ask(updating({ reward: { badgeId: null } }))
+    world.ask(updating({ reward: { xp: 1, badgeId: null } }))
     world.ask({ kind: "deleteBadge", badgeId: "b" })
     expect(world.faults(updating({ reward: { badgeId: "b" } }))).toEqual([
       ["/reward/badgeId", "unknown_reference"],
