@@ -110,7 +110,7 @@ describe("Undo", () => {
       yield* engine.askUser(sandbox, undo("u1", "reward", yield* give(engine, "u1", 10)))
       const { at, sequence } = committed.at(-1)!
       for (const of of ["event", "reward"] as const) {
-        const command: Revocation = { kind: "revocation", of, sequence, at }
+        const command: Revocation<typeof of> = { kind: "revocation", of, sequence, at }
         expect(yield* codeOf(engine, { userId: "u1", command })).toBe(`${of}_not_found`)
       }
     }),

@@ -123,6 +123,20 @@ const cases: ReadonlyArray<Case> = [
     () => server.call("DELETE", "/v1/users/user-42/rewards/rwd_none"),
   ],
   [
+    "SpendNotFound",
+    "spend_not_found",
+    () => server.call("DELETE", "/v1/users/user-42/points/spend/spd_none"),
+  ],
+  [
+    "SpendConflict",
+    "insufficient_points",
+    async () => {
+      const amount = 300
+      await server.call("POST", "/v1/users/rich/rewards", { body: { type: "points", amount } })
+      return server.call("POST", "/v1/users/rich/points/spend", { body: { amount: 500 } })
+    },
+  ],
+  [
     "EventConflict",
     "quest_not_active",
     async () => {

@@ -44,6 +44,8 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/events/{eventId}",
       "/v1/users/{id}/export",
       "/v1/users/{id}/history",
+      "/v1/users/{id}/points/spend",
+      "/v1/users/{id}/points/spend/{spendId}",
       "/v1/users/{id}/progress",
       "/v1/users/{id}/rewards",
       "/v1/users/{id}/rewards/{rewardId}",

@@ -59,6 +59,11 @@ const badge = ({ ask }: Calls, action: string): Promise<{ id: string }> =>
 const undo = ({ ask }: Calls, userId: string, eventId: string) =>
   ask("DELETE", `/v1/users/${userId}/events/${eventId}`)
 
+const spend = async ({ ask, grant }: Calls, userId: string): Promise<{ spendId: string }> => {
+  await grant(userId, { type: "points", amount: 5 })
+  return ask("POST", `/v1/users/${userId}/points/spend`, { amount: 2, reason: "Freeze" })
+}
+
 /** The call that causes each kind; it tells what the message must say. */
 const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expected> } = {
   "event.tracked": async ({ track }) => {
@@ -85,6 +90,17 @@ const causes: { readonly [Kind in MessageKind]: (calls: Calls) => Promise<Expect
     const { eventId } = await calls.track("points-revoked", "SCORE")
     await undo(calls, "points-revoked", eventId)
     return { userId: "points-revoked", amount: 3, total: 0 }
+  },
+  "points.spent": async (calls) => {
+    const { spendId } = await spend(calls, "points-spent")
+    const cause = { kind: "spend", id: spendId }
+    return { userId: "points-spent", spendId, amount: 2, total: 3, reason: "Freeze", cause }
+  },
+  "points.refunded": async (calls) => {
+    const { spendId } = await spend(calls, "points-refunded")
+    await calls.ask("DELETE", `/v1/users/points-refunded/points/spend/${spendId}`)
+    const cause = { kind: "revocation", id: spendId }
+    return { userId: "points-refunded", spendId, amount: 2, total: 5, shortfall: 0, cause }
   },
   "level.changed": async ({ grant }) => {
     await grant("level", { type: "xp", amount: 350 })

@@ -7,7 +7,7 @@ export type Json = any
 /** Ids that exist, by their prefix. */
 export type RealIds = Readonly<Record<string, string>>
 
-const ids = /^(qst|bdg|rul|whk|evt|rwd|dlv|msg)_/
+const ids = /^(qst|bdg|rul|whk|evt|rwd|spd|dlv|msg)_/
 
 /** The body with ids that exist here: those of examples can not. */
 export const withRealIds = (node: Json, real: RealIds): Json => {
@@ -43,6 +43,8 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
   })
   const event = await post(server, "/v1/events", { userId: "user-42", action: "TAP" })
   const reward = await post(server, "/v1/users/user-42/rewards", { type: "xp", amount: 1 })
+  await post(server, "/v1/users/user-42/rewards", { type: "points", amount: 300 })
+  const spend = await post(server, "/v1/users/user-42/points/spend", { amount: 1 })
   return {
     bdg: badge.id,
     qst: quest.id,
@@ -50,6 +52,7 @@ export const makeWorld = async (server: TestServer): Promise<RealIds> => {
     whk: webhook.id,
     evt: event.eventId,
     rwd: reward.rewardId,
+    spd: spend.spendId,
   }
 }
 
@@ -65,4 +68,5 @@ export const realPath = (path: string, real: RealIds): string =>
   path
     .replace("{eventId}", real.evt!)
     .replace("{rewardId}", real.rwd!)
+    .replace("{spendId}", real.spd!)
     .replace("{id}", real[kindOf[path.split("/")[2]!] ?? ""] ?? "user-42")

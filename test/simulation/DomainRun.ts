@@ -6,6 +6,7 @@
 import assert from "node:assert/strict"
 import { Result } from "effect"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
+import { revocationNotFound } from "../../src/domain/decide/Revocation.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
@@ -127,7 +128,7 @@ export class DomainRun implements Surroundings {
         : undefined
     const key = command.kind === "revocation" ? `${userId} ${command.sequence}` : ""
     if (command.kind === "revocation" && this.undone.has(key))
-      return { refused: command.of === "event" ? "event_not_found" : "reward_not_found" }
+      return { refused: revocationNotFound(command.of).code }
     const decided = decideUser(user, this.project, command, this.now, found)
     if (Result.isFailure(decided)) return { refused: decided.failure.code }
     const { cause, facts } = decided.success
@@ -159,6 +160,8 @@ export class DomainRun implements Surroundings {
         return this.model.event(userId, command, this.definitions, moment)
       case "reward":
         return this.model.reward(userId, command, this.definitions, moment)
+      case "spend":
+        return this.model.spend(userId, command, moment)
       case "revocation":
         return this.model.undo(userId, command, this.definitions, moment)
       case "profile":

@@ -119,6 +119,8 @@ export class Oracle {
         return model.event(userId, command, definitions, moment)
       case "reward":
         return model.reward(userId, command, definitions, moment)
+      case "spend":
+        return model.spend(userId, command, moment)
       case "revocation":
         return model.undo(userId, command, definitions, moment)
       case "profile":

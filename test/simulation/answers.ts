@@ -25,7 +25,12 @@ export const recordOf = (
           : recordNameOf("rwd", reply.rewardId)
       return records.find(({ sequence }) => sequence === name?.sequence)
     }
+    case "spend": {
+      const name = recordNameOf("spd", reply.spendId)
+      return records.find(({ sequence }) => sequence === name?.sequence)
+    }
     case "revocation":
+    case "refund":
       return firstOf(command, records)
     case "done": {
       // Such an answer names nothing: the first new record with that cause.

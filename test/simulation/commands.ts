@@ -323,7 +323,8 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
       ...occurredAt(run),
     }
   }
-  if (kind < 0.74) {
+  if (kind < 0.66) return { kind: "spend", amount: random.integer(1, 40) }
+  if (kind < 0.77) {
     if (random.chance(0.3) && project.badges.size > 0)
       return { kind: "reward", type: "badge", badgeId: random.pick([...project.badges.keys()]) }
     return { kind: "reward", type: random.pick(["xp", "points"]), amount: random.integer(1, 60) }
@@ -335,7 +336,8 @@ export const randomCommand = (run: Surroundings, userId: string): UserCommand =>
     const known = own.length > 0 && random.chance(0.9) ? own : records
     const recent = known.slice(-random.pick([5, 30, 200]))
     const { at, cause, sequence } = random.pick(recent)
-    return { kind: "revocation", of: cause.kind === "event" ? "event" : "reward", sequence, at }
+    const of = cause.kind === "event" || cause.kind === "spend" ? cause.kind : "reward"
+    return { kind: "revocation", of, sequence, at }
   }
   if (kind < 0.93) {
     return {

@@ -116,7 +116,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     const made = randomCommand(surroundings(userId), userId)
     if (made.kind === "tick" || made.kind === "backfill") return command(withId)
     const id = withId || random.chance(0.4) ? `id${ids}` : `id${random.integer(0, ids)}`
-    const hasId = made.kind === "event" || made.kind === "reward"
+    const hasId = made.kind === "event" || made.kind === "reward" || made.kind === "spend"
     return { userId, command: hasId && (withId || random.chance(0.6)) ? { ...made, id } : made }
   }
 

@@ -30,6 +30,8 @@ export const historyAddsUp = ({ records, users }: DomainRun): void => {
         if (fact.kind === "xp.revoked") sums.xp -= fact.amount
         if (fact.kind === "points.earned") sums.points += fact.amount
         if (fact.kind === "points.revoked") sums.points -= fact.amount
+        if (fact.kind === "points.spent") sums.points -= fact.amount
+        if (fact.kind === "points.refunded") sums.points += fact.amount
       }
     }
     assert.deepEqual(sums, { xp: user?.xp ?? 0, points: user?.points ?? 0 })
@@ -47,12 +49,13 @@ export const undoneToNothing = (run: DomainRun): void => {
     }
     const user = run.users.get(userId)
     if (user === undefined) continue
-    const { badgeCounts, badges, points, questCount, quests, windows, xp } = stateView(
+    const { badgeCounts, badges, pointsEarned, questCount, quests, windows, xp } = stateView(
       user,
       run.project,
       run.now,
     )
-    assert.deepEqual({ xp, points, questCount }, { xp: 0, points: 0, questCount: 0 })
+    // What was spent, too: the points of a spending that stands were forgiven.
+    assert.deepEqual({ xp, pointsEarned, questCount }, { xp: 0, pointsEarned: 0, questCount: 0 })
     for (const quest of Object.values(quests)) {
       const { completedAt, status, steps, times } = quest
       assert.deepEqual(

@@ -7,10 +7,18 @@ import { questPeriodOf, questStatusAt } from "../../src/domain/project/Quest.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
 import { stepCountOf } from "../../src/domain/user/QuestState.ts"
 import { lastDayOf, streakNow } from "../../src/domain/user/Streak.ts"
-import type { Profile, UserState } from "../../src/domain/user/User.ts"
+import { type Profile, pointsEarned, type UserState } from "../../src/domain/user/User.ts"
 import { dateOf, firstDayOf, zoneOf } from "../../src/domain/values/Calendar.ts"
 import { badgesOf, countFor, type Place } from "./model/badges.ts"
-import { pointsOf, windowsOf, windowXp, windowXpSince, xpOf, xpSince } from "./model/balances.ts"
+import {
+  pointsEarnedOf,
+  pointsOf,
+  windowsOf,
+  windowXp,
+  windowXpSince,
+  xpOf,
+  xpSince,
+} from "./model/balances.ts"
 import { windowKinds } from "./model/calendar.ts"
 import { levelOf } from "./model/levels.ts"
 import type { Log } from "./model/log.ts"
@@ -29,6 +37,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     xp: user.xp,
     xpSince: user.scoreSequence,
     points: user.points,
+    pointsEarned: pointsEarned(user),
     level: levelAt(settings.levelCurve, user.xp),
     profile: user.profile,
     badges: byKey(user.badges),
@@ -104,6 +113,7 @@ export const modelView = (
     xp: xpOf(log),
     xpSince: xpSince(log),
     points: pointsOf(log),
+    pointsEarned: pointsEarnedOf(log),
     level: levelOf(settings.levelCurve, xpOf(log)),
     profile,
     badges: byKey(
@@ -164,6 +174,10 @@ export const modelView = (
 /** A reply in the model's terms. */
 export const outcomeOf = (record: JournalRecord): Outcome => {
   const reply = replyOf(record, false)
+  if (reply.kind === "spend" || reply.kind === "refund") {
+    const earned = reply.kind === "spend" ? -reply.amount : reply.amount
+    return { ...nothingDone, points: { earned, total: reply.total } }
+  }
   const badges = reply.badges.map(({ earnedAt, id }) => ({ id, earnedAt })).sort(byId)
   if (reply.kind === "done") return { ...nothingDone, badges }
   return {

@@ -27,7 +27,8 @@ export const awardBadges = (draft: Draft): void => {
   const { index, points, questsCompleted, user, xp } = draft
   const { thresholds } = index
   award(draft, thresholds.xp, user?.xp ?? 0, xp)
-  award(draft, thresholds.points, user?.points ?? 0, points)
+  const spent = user?.pointsSpent ?? 0
+  award(draft, thresholds.points, (user?.points ?? 0) + spent, points + spent)
   award(draft, thresholds.quest_count, user?.questsCompleted ?? 0, questsCompleted)
   if (thresholds.level.targets.length > 0) {
     // Every user starts at level 1, which the first event reaches.

@@ -14,6 +14,7 @@ import type {
   GrantedReward,
   JournalRecord,
   ProfileChange,
+  Revocable,
   Revocation,
   Tick,
   TrackedEvent,
@@ -28,6 +29,7 @@ import { type Decision, Draft } from "./Draft.ts"
 import { completeByEvent, countSteps, expireQuests } from "./Quests.ts"
 import { decideRevocation, type RevocationRefusals } from "./Revocation.ts"
 import { applyRules } from "./Rules.ts"
+import { decideSpending } from "./Spending.ts"
 import { breakStreaks, extendStreaks } from "./Streaks.ts"
 
 /** Counts the work of decisions, refused ones included. */
@@ -46,7 +48,8 @@ export interface UserRefusals {
     | "quest_incomplete"
     | "balance_overflow"
   readonly reward: "badge_not_found" | "balance_overflow"
-  readonly revocation: RevocationRefusals["event" | "reward"]
+  readonly spend: "user_not_found" | "insufficient_points"
+  readonly revocation: RevocationRefusals[Revocable]
   readonly profile: never
   readonly erasure: "user_not_found"
   readonly backfill: "conflict"
@@ -86,6 +89,8 @@ export function decideUser(
       return decideEvent(user, project, command, now, meter) satisfies DecidedKind<"event">
     case "reward":
       return decideReward(user, project, command, now) satisfies DecidedKind<"reward">
+    case "spend":
+      return decideSpending(user, command) satisfies DecidedKind<"spend">
     case "revocation":
       return decideRevocation(
         user,

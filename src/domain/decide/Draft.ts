@@ -99,8 +99,10 @@ export class Draft {
 
   /** The refusal of a balance out of range. Sums of two safe integers are exact or visibly too large. */
   overflow(): LaurelError<"balance_overflow"> | undefined {
+    // Spent points count: a refund may return them.
+    const points = this.points + (this.user?.pointsSpent ?? 0)
     const name =
-      this.xp > limits.balanceMax ? "xp" : this.points > limits.balanceMax ? "points" : undefined
+      this.xp > limits.balanceMax ? "xp" : points > limits.balanceMax ? "points" : undefined
     return name === undefined
       ? undefined
       : laurelError(

@@ -1,7 +1,8 @@
 /**
  * Revokes the effects of one event or reward, as recorded: xp and points, also in windows that are still open; uses of
  * limits; counts of steps and badges; badges given by a rule, a quest or by hand; completions of quests. Then revokes
- * every badge whose number fell below the target at which it was earned, and adjusts the level.
+ * every badge whose number fell below the target at which it was earned, and adjusts the level. A revoked spend is
+ * refunded (`Spending.ts`).
  *
  * Counts of a backfill are revoked too, also from before the badge existed. A revoked badge whose criteria are still met
  * is earned again at once, by its criteria.
@@ -9,24 +10,30 @@
  * Not revoked: quests completed by another record; days of streaks and badges earned by them, since other events of a
  * day may count for it and are not counted; a cooldown started by the event, since no record has the previous one;
  * closed windows.
+ *
+ * No balance goes below 0: of points that were spent meanwhile, the missing ones are reported as `shortfall`, and no
+ * longer count as spent (`spentAfter`). So balance and spent points together are always what was earned and not
+ * revoked, whatever the order of spends and revocations.
  */
 import { Result } from "effect"
 import { targetOf } from "../project/Badge.ts"
 import { compileWhere } from "../project/Condition.ts"
 import type { ProjectState } from "../project/Project.ts"
-import type { Fact, JournalRecord, Revocation } from "../record/Record.ts"
+import type { Fact, JournalRecord, Revocable, Revocation } from "../record/Record.ts"
 import { criterionNumber } from "../user/Criterion.ts"
 import { type QuestState, stepCountOf } from "../user/QuestState.ts"
-import type { UserState } from "../user/User.ts"
+import { spentAfter, type UserState } from "../user/User.ts"
 import { windowKinds } from "../values/Calendar.ts"
 import { type LaurelError, laurelError } from "../values/Errors.ts"
 import { type Decision, Draft, openWindows } from "./Draft.ts"
 import { questProgress } from "./Quests.ts"
+import { refundOf } from "./Spending.ts"
 
 /** The code for what is not there to revoke. */
 export interface RevocationRefusals {
   readonly event: "event_not_found"
   readonly reward: "reward_not_found"
+  readonly spend: "spend_not_found"
 }
 
 /** Refuses unless `found`, the user's record of that sequence, is the named event or reward. */
@@ -36,7 +43,7 @@ export const decideRevocation = (
   command: Revocation,
   now: number,
   found: JournalRecord | undefined,
-): Result.Result<Decision, LaurelError<RevocationRefusals["event" | "reward"]>> => {
+): Result.Result<Decision, LaurelError<RevocationRefusals[Revocable]>> => {
   if (
     user === undefined ||
     found === undefined ||
@@ -47,20 +54,27 @@ export const decideRevocation = (
   ) {
     return Result.fail(revocationNotFound(command.of))
   }
+  if (found.cause.kind === "spend") {
+    return Result.succeed({ cause: command, facts: [refundOf(user, found.cause)] })
+  }
   const undo = new Undo(user, project, now)
   // Backwards: a quest reopens before its steps are revoked.
   for (const fact of found.facts.toReversed()) undo.take(fact)
   undo.takeCounts(found)
-  return Result.succeed({ cause: command, facts: undo.finish(command.of, found) })
+  return Result.succeed({ cause: command, facts: undo.finish(found) })
 }
 
 /** The refusal for an unknown or already revoked event or reward. */
-export const revocationNotFound = <Of extends Revocation["of"]>(
+export const revocationNotFound = <Of extends Revocable>(
   of: Of,
 ): LaurelError<RevocationRefusals[Of]> =>
   laurelError(notFound[of], `The user has no ${of} with this id, or it was already revoked.`)
 
-const notFound: RevocationRefusals = { event: "event_not_found", reward: "reward_not_found" }
+const notFound: RevocationRefusals = {
+  event: "event_not_found",
+  reward: "reward_not_found",
+  spend: "spend_not_found",
+}
 
 const standingOf = ({ completedAt, expired }: QuestState) => {
   if (completedAt !== null) return "completed"
@@ -165,20 +179,22 @@ class Undo {
   }
 
   /** All facts of the revocation. */
-  finish(of: "event" | "reward", found: JournalRecord): ReadonlyArray<Fact> {
+  finish(found: JournalRecord): ReadonlyArray<Fact> {
     const { facts } = this.#draft
     for (const [questId, state] of this.#quests) facts.push(this.#reverted(questId, state))
     const xp = Math.min(this.#xp, this.#user.xp)
     const points = Math.min(this.#points, this.#user.points)
     const total = { xp: this.#user.xp - xp, points: this.#user.points - points }
+    const shortfall = { xp: this.#xp - xp, points: this.#points - points }
+    const pointsSpent = spentAfter(this.#user, shortfall)
     if (xp > 0) facts.push({ kind: "xp.revoked", amount: xp, total: total.xp })
     if (xp > 0) this.#debitWindows(found, xp)
     if (points > 0) facts.push({ kind: "points.revoked", amount: points, total: total.points })
-    this.#revokeUnearned(total)
+    this.#revokeUnearned({ ...total, pointsSpent })
     const from = this.#draft.levelOf(this.#user.xp)
     const level = this.#draft.levelOf(total.xp)
     if (level !== from) facts.push({ kind: "level.changed", from, to: level })
-    const shortfall = { xp: this.#xp - xp, points: this.#points - points }
+    const of = found.cause.kind === "event" ? "event" : "reward"
     facts.push({ kind: `${of}.revoked`, ...total, level, shortfall })
     return facts
   }
@@ -218,7 +234,7 @@ class Undo {
   }
 
   /** Revokes the badges whose number fell below their target when earned, and awards again those whose criteria are still met. */
-  #revokeUnearned(total: { readonly xp: number; readonly points: number }): void {
+  #revokeUnearned(total: Pick<UserState, "points" | "pointsSpent" | "xp">): void {
     const user = this.#user
     const badgeCounts = new Map([...user.badgeCounts, ...this.#counts])
     const after = { ...user, ...total, badgeCounts, questsCompleted: this.#questsCompleted }

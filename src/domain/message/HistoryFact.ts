@@ -5,7 +5,7 @@
  */
 import type { Fact, FactOf, JournalRecord, QuestRef } from "../record/Record.ts"
 import type { Profile } from "../user/User.ts"
-import { recordId } from "../values/Ids.ts"
+import { recordId, revocablePrefix } from "../values/Ids.ts"
 import { isoTime } from "../values/isoTime.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { showSource } from "./Message.ts"
@@ -20,6 +20,8 @@ export const historyKinds = [
   "xp.revoked",
   "points.earned",
   "points.revoked",
+  "points.spent",
+  "points.refunded",
   "level.changed",
   "badge.earned",
   "badge.revoked",
@@ -80,6 +82,8 @@ interface Members {
   readonly "xp.revoked": Balance
   readonly "points.earned": Balance & { readonly source: Source }
   readonly "points.revoked": Balance
+  readonly "points.spent": Balance
+  readonly "points.refunded": Balance & { readonly shortfall: number }
   readonly "level.changed": { readonly from: number; readonly to: number }
   readonly "badge.earned": {
     readonly badgeId: string
@@ -133,9 +137,17 @@ export type HistoryCause =
       readonly reason: string | null
     }
   | {
+      readonly kind: "spend"
+      readonly spendId: string
+      readonly id: string | null
+      readonly amount: number
+      readonly reason: string | null
+    }
+  | {
       readonly kind: "revocation"
       readonly eventId: string | null
       readonly rewardId: string | null
+      readonly spendId: string | null
     }
   | { readonly kind: "backfill"; readonly badgeId: string }
   | { readonly kind: "profile" | "clock" }
@@ -181,7 +193,10 @@ const membersOf = (record: JournalRecord, fact: FactOf<HistoryKind>): Members[Hi
       return { amount: fact.amount, total: fact.total, source: showSource(fact.source) }
     case "xp.revoked":
     case "points.revoked":
+    case "points.spent":
       return { amount: fact.amount, total: fact.total }
+    case "points.refunded":
+      return { amount: fact.amount, total: fact.total, shortfall: fact.shortfall }
     case "level.changed":
       return { from: fact.from, to: fact.to }
     case "badge.earned":
@@ -230,10 +245,15 @@ const causeOf = (record: JournalRecord): HistoryCause => {
       const rewardId = recordId("rwd", record)
       return { kind: "reward", rewardId, id, type, amount, badgeId, reason }
     }
+    case "spend": {
+      const { amount, id = null, reason = null } = cause
+      return { kind: "spend", spendId: recordId("spd", record), id, amount, reason }
+    }
     case "revocation": {
-      const isEvent = cause.of === "event"
-      const eventId = isEvent ? recordId("evt", cause) : null
-      return { kind: "revocation", eventId, rewardId: isEvent ? null : recordId("rwd", cause) }
+      const idIf = (of: typeof cause.of) =>
+        cause.of === of ? recordId(revocablePrefix[of], cause) : null
+      const [eventId, rewardId, spendId] = [idIf("event"), idIf("reward"), idIf("spend")]
+      return { kind: "revocation", eventId, rewardId, spendId }
     }
     case "backfill":
       return { kind: "backfill", badgeId: cause.badgeId }

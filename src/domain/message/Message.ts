@@ -14,11 +14,24 @@ import {
   type QuestRef,
   type Source,
 } from "../record/Record.ts"
-import { type RecordName, recordDigits, recordId, recordNameOf } from "../values/Ids.ts"
+import {
+  type RecordName,
+  recordDigits,
+  recordId,
+  recordNameOf,
+  revocablePrefix,
+} from "../values/Ids.ts"
 import { isoTime, isoTimeOrNull } from "../values/isoTime.ts"
 import type { MessageData } from "./MessageData.ts"
 import { kindOfFact, type MessageKind } from "./MessageKind.ts"
-import { type EventReply, type RevocationReply, type RewardReply, replyOf } from "./UserReply.ts"
+import {
+  type EventReply,
+  type RefundReply,
+  type RevocationReply,
+  type RewardReply,
+  replyOf,
+  type SpendReply,
+} from "./UserReply.ts"
 
 export interface Message<Kind extends MessageKind = MessageKind> {
   readonly id: string
@@ -152,6 +165,14 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
     case "xp.revoked":
     case "points.revoked":
       return { ...common, amount: fact.amount, total: fact.total }
+    case "points.spent": {
+      const { amount, reason, spendId, total } = replyOf(record, false) as SpendReply
+      return { ...common, spendId, amount, total, reason }
+    }
+    case "points.refunded": {
+      const { amount, shortfall, spendId, total } = replyOf(record, false) as RefundReply
+      return { ...common, spendId, amount, total, shortfall }
+    }
     case "level.changed":
       return { ...common, from: fact.from, to: fact.to, levels: levelsGained(fact) }
     case "badge.earned": {
@@ -212,7 +233,7 @@ export const showSource = (source: Source) => {
     : ({ kind: "quest", id: source.questId } as const)
 }
 
-/** The cause of a record; the id is that of the event or reward that was sent or revoked. */
+/** The cause of a record; the id is that of the event, reward or spend that was sent or revoked. */
 const showCause = (record: JournalRecord) => {
   const cause: Cause = record.cause
   switch (cause.kind) {
@@ -220,11 +241,10 @@ const showCause = (record: JournalRecord) => {
       return { kind: "event", id: recordId("evt", record) } as const
     case "reward":
       return { kind: "reward", id: recordId("rwd", record) } as const
+    case "spend":
+      return { kind: "spend", id: recordId("spd", record) } as const
     case "revocation":
-      return {
-        kind: "revocation",
-        id: recordId(cause.of === "event" ? "evt" : "rwd", cause),
-      } as const
+      return { kind: "revocation", id: recordId(revocablePrefix[cause.of], cause) } as const
     case "tick":
       return { kind: "clock", id: null } as const
     default:

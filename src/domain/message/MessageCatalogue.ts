@@ -9,6 +9,7 @@ const of = { sequence: 204_878, userId: "user-42", cause: event }
 const first = { questId: "qst_01a1fc1e64c07345932e273286b5ca30", title: "Finish five lessons" }
 const rule = { kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" } as const
 const taken = { kind: "revocation", id: "rwd_0mi8k3f2a4c92" } as const
+const spendId = "spd_0mi8k3f2a4c92"
 const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 const lesson = { badgeId: "bdg_01a1fc1e64c07345932e273286b5ca30", name: "First lesson" }
 const definition = {
@@ -59,6 +60,28 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   "points.revoked": {
     description: "Points were revoked with an event or a reward.",
     example: { ...of, cause: taken, amount: 5, total: 335 },
+  },
+  "points.spent": {
+    description: "A user spent points.",
+    example: {
+      ...of,
+      cause: { kind: "spend", id: spendId },
+      spendId,
+      amount: 120,
+      total: 220,
+      reason: "Streak freeze",
+    },
+  },
+  "points.refunded": {
+    description: "A spend was revoked.",
+    example: {
+      ...of,
+      cause: { kind: "revocation", id: spendId },
+      spendId,
+      amount: 120,
+      total: 340,
+      shortfall: 0,
+    },
   },
   "level.changed": {
     description: "A user's level rose or fell: one message for any number of levels.",

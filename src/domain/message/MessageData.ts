@@ -18,9 +18,17 @@ const user = {
   ...sequence,
   userId: text("The caller's own id of the user."),
   cause: Schema.Struct({
-    kind: Schema.Literals(["event", "reward", "revocation", "profile", "backfill", "clock"]),
+    kind: Schema.Literals([
+      "event",
+      "reward",
+      "spend",
+      "revocation",
+      "profile",
+      "backfill",
+      "clock",
+    ]),
     id: Schema.NullOr(Schema.String).annotate({
-      description: "The event or reward that was sent or, for `revocation`, revoked.",
+      description: "The event, reward or spend that was sent or, for `revocation`, revoked.",
     }),
   }).annotate({ description: "The cause. `clock`: the passing of time." }),
 }
@@ -97,6 +105,20 @@ const data = {
   "xp.revoked": Schema.Struct(revoked),
   "points.earned": Schema.Struct(earned),
   "points.revoked": Schema.Struct(revoked),
+  "points.spent": Schema.Struct({
+    ...user,
+    spendId: Schema.String,
+    amount: count("The amount spent."),
+    total: count("The balance afterwards."),
+    reason: Schema.NullOr(Schema.String),
+  }),
+  "points.refunded": Schema.Struct({
+    ...user,
+    spendId: text("The spend that was revoked."),
+    amount: count("The amount returned to the balance."),
+    total: count("The balance afterwards."),
+    shortfall: count("The part that was not returned: its points were revoked at their source."),
+  }),
   "level.changed": Schema.Struct({
     ...user,
     from: count("The level before."),

@@ -7,6 +7,8 @@ export const messageKinds = [
   "xp.revoked",
   "points.earned",
   "points.revoked",
+  "points.spent",
+  "points.refunded",
   "level.changed",
   "badge.earned",
   "badge.revoked",

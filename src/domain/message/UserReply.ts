@@ -7,10 +7,11 @@ import type {
   JournalRecord,
   QuestRef,
   Revocation,
+  Spending,
   TrackedEvent,
   UserCommand,
 } from "../record/Record.ts"
-import { recordId } from "../values/Ids.ts"
+import { recordId, revocablePrefix } from "../values/Ids.ts"
 
 interface Change {
   /** The change by the record; negative for a revocation. */
@@ -67,6 +68,27 @@ export interface RevocationReply extends Outcome {
   readonly shortfall: { readonly xp: number; readonly points: number }
 }
 
+export interface SpendReply {
+  readonly kind: "spend"
+  readonly duplicate: boolean
+  readonly userId: string
+  readonly spendId: string
+  readonly amount: number
+  readonly total: number
+  readonly reason: string | null
+}
+
+/** The reply to the revocation of a spend. */
+export interface RefundReply {
+  readonly kind: "refund"
+  readonly duplicate: boolean
+  readonly userId: string
+  readonly spendId: string
+  readonly amount: number
+  readonly total: number
+  readonly shortfall: number
+}
+
 /** The reply to a command without an outcome of its own. */
 export interface DoneReply {
   readonly kind: "done"
@@ -75,22 +97,44 @@ export interface DoneReply {
   readonly badges: Outcome["badges"]
 }
 
-export type UserReply = EventReply | RewardReply | RevocationReply | DoneReply
+export type UserReply =
+  | EventReply
+  | RewardReply
+  | SpendReply
+  | RevocationReply
+  | RefundReply
+  | DoneReply
 
 /** The kind of reply that a command gets. */
 export type ReplyTo<Command extends UserCommand> = Command extends TrackedEvent
   ? EventReply
   : Command extends GrantedReward
     ? RewardReply
-    : Command extends Revocation
-      ? RevocationReply
-      : DoneReply
+    : Command extends Spending
+      ? SpendReply
+      : Command extends Revocation<"spend">
+        ? RefundReply
+        : Command extends Revocation
+          ? RevocationReply
+          : DoneReply
 
 /** The reply to the command of a user's `record`. */
 export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply => {
   const { at, cause, subject } = record
   if (subject.actor !== "user" || cause.kind === "request") {
     throw new Error(`Record ${record.sequence} answers no command of a user`)
+  }
+  const points = record.facts[0]
+  if (points?.kind === "points.spent" && cause.kind === "spend") {
+    const { amount, total } = points
+    const { reason = null } = cause
+    const spendId = recordId("spd", record)
+    return { kind: "spend", duplicate, userId: subject.userId, spendId, amount, total, reason }
+  }
+  if (points?.kind === "points.refunded" && cause.kind === "revocation") {
+    const { amount, shortfall, total } = points
+    const spendId = recordId("spd", cause)
+    return { kind: "refund", duplicate, userId: subject.userId, spendId, amount, total, shortfall }
   }
   const outcome = outcomeOf(record, subject.userId, duplicate)
   switch (cause.kind) {
@@ -119,7 +163,8 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
         : { kind: "reward", ...outcome, rewardId, type: cause.type, amount: cause.amount }
     }
     case "revocation": {
-      const id = recordId(cause.of === "event" ? "evt" : "rwd", cause)
+      if (cause.of === "spend") throw new Error(`Record ${record.sequence} refunds nothing`)
+      const id = recordId(revocablePrefix[cause.of], cause)
       return { kind: "revocation", ...outcome, of: cause.of, id, shortfall: shortfallOf(record) }
     }
     default:

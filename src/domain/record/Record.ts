@@ -41,13 +41,23 @@ export type GrantedReward = {
   | { readonly type: "badge"; readonly badgeId: string }
 )
 
-/** Revokes the event or reward of this record. `at` is the record's time, which distinguishes reused sequences. */
-export interface Revocation {
+/** Spends points of the user's balance, for something that the caller's app gives in return. */
+export interface Spending {
+  readonly kind: "spend"
+  readonly id?: string | undefined
+  readonly reason?: string | undefined
+  readonly amount: number
+}
+
+/** Revokes the event, reward or spend of this record. `at` is the record's time, which distinguishes reused sequences. */
+export interface Revocation<Of extends Revocable = Revocable> {
   readonly kind: "revocation"
-  readonly of: "event" | "reward"
+  readonly of: Of
   readonly sequence: number
   readonly at: number
 }
+
+export type Revocable = "event" | "reward" | "spend"
 
 /** Changes the members present in `change`. */
 export interface ProfileChange {
@@ -81,6 +91,7 @@ export interface Tick {
 export type UserCommand =
   | TrackedEvent
   | GrantedReward
+  | Spending
   | Revocation
   | ProfileChange
   | Erasure
@@ -135,9 +146,16 @@ export type UserFact =
       readonly source: Source
     }
   | {
-      readonly kind: "xp.revoked" | "points.revoked"
+      readonly kind: "xp.revoked" | "points.revoked" | "points.spent"
       readonly amount: number
       readonly total: number
+    }
+  /** A spend was revoked. `shortfall`: the part of it whose points were revoked at their source in the meantime. */
+  | {
+      readonly kind: "points.refunded"
+      readonly amount: number
+      readonly total: number
+      readonly shortfall: number
     }
   /** The xp of the record (negative for a revocation) and the index of each window that it counts for; absent if closed. */
   | {
@@ -317,6 +335,8 @@ export const duplicateKey = (cause: Cause): string | undefined => {
       return cause.id === undefined ? undefined : `e${cause.id}`
     case "reward":
       return cause.id === undefined ? undefined : `r${cause.id}`
+    case "spend":
+      return cause.id === undefined ? undefined : `s${cause.id}`
     case "revocation":
       return `v${cause.sequence}`
     default:

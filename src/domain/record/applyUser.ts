@@ -8,6 +8,7 @@ import {
   emptyProfile,
   noWindows,
   type RuleUse,
+  spentAfter,
   type UserState,
   type WindowScores,
 } from "../user/User.ts"
@@ -51,6 +52,18 @@ const fold = (state: Folding, before: UserState, fact: Fact, record: JournalReco
     case "points.earned":
     case "points.revoked":
       state.points = fact.total
+      break
+    case "points.spent":
+      state.points = fact.total
+      state.pointsSpent += fact.amount
+      break
+    case "points.refunded":
+      state.points = fact.total
+      state.pointsSpent -= fact.amount
+      break
+    case "event.revoked":
+    case "reward.revoked":
+      state.pointsSpent = spentAfter(state, fact.shortfall)
       break
     case "windows.credited":
       state.windows = {
@@ -198,6 +211,7 @@ export const applyUser = (
     xp: before.xp,
     scoreSequence: before.scoreSequence,
     points: before.points,
+    pointsSpent: before.pointsSpent,
     windows: before.windows,
     profile: before.profile,
     badges: before.badges,
@@ -220,6 +234,7 @@ const newcomer: UserState = {
   xp: 0,
   scoreSequence: 0,
   points: 0,
+  pointsSpent: 0,
   windows: noWindows,
   profile: emptyProfile,
   badges: none,

@@ -1,6 +1,6 @@
 /** A user's progress by the criterion of a badge. */
 import { type Badge, targetOf } from "../project/Badge.ts"
-import type { UserState } from "./User.ts"
+import { pointsEarned, type UserState } from "./User.ts"
 
 /** The user's number for `badge`'s criterion; `undefined` for a manual badge. */
 export const criterionNumber = (
@@ -12,7 +12,7 @@ export const criterionNumber = (
     case "xp":
       return user.xp
     case "points":
-      return user.points
+      return pointsEarned(user)
     case "level":
       return levelOf(user.xp)
     case "quest_count":

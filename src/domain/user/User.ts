@@ -49,6 +49,8 @@ export interface UserState {
   /** The sequence of the record that set `xp`: the user who reached a score first leads the tie. */
   readonly scoreSequence: number
   readonly points: number
+  /** Points spent of those earned and not revoked: `pointsEarned` is the sum of both. */
+  readonly pointsSpent: number
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
@@ -90,3 +92,12 @@ export const noWindows: UserState["windows"] = {
 /** The time zone of a user's days. */
 export const userZone = (user: UserState | undefined, project: ProjectState): Zone =>
   zoneOf(user?.profile.timezone ?? project.settings.timezone)
+
+/** The points that the user earned and that were not revoked, spent ones included. */
+export const pointsEarned = ({ points, pointsSpent }: UserState): number => points + pointsSpent
+
+/** The points spent, after a revocation that lacked some: those had been spent, and are no longer earned. */
+export const spentAfter = (
+  { pointsSpent }: Pick<UserState, "pointsSpent">,
+  shortfall: { readonly points: number },
+): number => Math.max(0, pointsSpent - shortfall.points)

@@ -21,6 +21,7 @@ export const errorKinds = {
   badge_not_found: { status: 404, title: "Badge not found" },
   event_not_found: { status: 404, title: "Event not found" },
   reward_not_found: { status: 404, title: "Reward not found" },
+  spend_not_found: { status: 404, title: "Spend not found" },
   rule_not_found: { status: 404, title: "Rule not found" },
   webhook_not_found: { status: 404, title: "Webhook not found" },
   delivery_not_found: { status: 404, title: "Delivery not found" },
@@ -39,6 +40,7 @@ export const errorKinds = {
   quest_locked: { status: 409, title: "Quest locked by its prerequisites" },
   invalid_transition: { status: 409, title: "Invalid change of status" },
   webhook_disabled: { status: 409, title: "Webhook disabled" },
+  insufficient_points: { status: 409, title: "Insufficient points" },
   balance_overflow: { status: 409, title: "Balance out of range" },
   in_use: { status: 409, title: "Used by other definitions" },
   quota_exceeded: { status: 409, title: "Quota exceeded" },
@@ -79,6 +81,8 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
   readonly detail: string
   readonly errors?: ReadonlyArray<Fault>
   readonly retryAfterSeconds?: number
+  /** With `insufficient_points`: the user's points. */
+  readonly balance?: number
   /** This repeats the first answer to the same Idempotency-Key. */
   readonly replayed?: boolean
 }
@@ -86,7 +90,7 @@ export interface LaurelError<Code extends ErrorCode = ErrorCode> {
 export const laurelError = <Code extends ErrorCode>(
   code: Code,
   detail: string,
-  more?: { readonly errors?: ReadonlyArray<Fault>; readonly retryAfterSeconds?: number },
+  more?: Pick<LaurelError, "balance" | "errors" | "retryAfterSeconds">,
 ): LaurelError<Code> => ({ _tag: "LaurelError", code, detail, ...more })
 
 /** Refuses input with all of its faults. */

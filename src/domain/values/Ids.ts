@@ -57,6 +57,7 @@ export const questCompleteAction = "QUEST_COMPLETE"
 export type IdPrefix =
   | "evt"
   | "rwd"
+  | "spd"
   | "qst"
   | "rul"
   | "bdg"
@@ -77,10 +78,10 @@ export interface RecordName {
 const timeDigits = 9
 
 /** Kinds of ids derived from a record. */
-type RecordPrefix = "evt" | "rwd" | "msg" | "dlv"
+type RecordPrefix = "evt" | "rwd" | "spd" | "msg" | "dlv"
 
 /**
- * Laurel's id of the event or reward of a record, such as `evt_0mi8k3f2a4c92`: time and sequence of the record in
+ * Laurel's id of the event, reward or spend of a record, such as `evt_0mi8k3f2a4c92`: time and sequence of the record in
  * base 36, so no index is needed to find it. The time distinguishes records whose sequence was used twice, before and
  * after a restore to an earlier point.
  */
@@ -106,6 +107,9 @@ let latestAt = 0
 let latestAtDigits = "0".repeat(timeDigits)
 let latestSequence = 0
 let latestDigits = `${latestAtDigits}0`
+
+/** The prefix of Laurel's ids of what can be revoked. */
+export const revocablePrefix = { event: "evt", reward: "rwd", spend: "spd" } as const
 
 /** The record that an id made by `recordId` names; `undefined` for any other text. */
 export const recordNameOf = (prefix: RecordPrefix, id: string): RecordName | undefined => {

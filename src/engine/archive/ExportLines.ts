@@ -132,7 +132,10 @@ const userMaps = Object.entries(blankUser).flatMap(([name, value]) =>
 
 const userJson = (body: Uint8Array): Record<string, unknown> => {
   const { due } = decodeUserHead(dataViewOf(body))
-  const members = Object.entries(decodeUser(body)).map(([name, value]) => [
+  const { pointsSpent, ...always } = decodeUser(body)
+  // An export from before points could be spent has no such member, and stays as it is.
+  const state = { ...always, ...(pointsSpent > 0 && { pointsSpent }) }
+  const members = Object.entries(state).map(([name, value]) => [
     name,
     value instanceof Map ? [...value] : value,
   ])

@@ -55,6 +55,8 @@ const checkTotals = (
     else if (fact.kind === "xp.revoked") moved("xp", -fact.amount, fact.total)
     else if (fact.kind === "points.earned") moved("points", fact.amount, fact.total)
     else if (fact.kind === "points.revoked") moved("points", -fact.amount, fact.total)
+    else if (fact.kind === "points.spent") moved("points", -fact.amount, fact.total)
+    else if (fact.kind === "points.refunded") moved("points", fact.amount, fact.total)
   }
 }
 

@@ -64,9 +64,10 @@ const maps = ["badges", "badgeCounts", "badgeRecounts", "quests", "streaks", "ru
 
 /** The members that are not at the head, without empty ones. */
 const restOf = (user: UserState): object => {
-  const { createdAt, id, points, profile, questsCompleted, updatedAt } = user
+  const { createdAt, id, points, pointsSpent, profile, questsCompleted, updatedAt } = user
   const { attributes, displayName, timezone } = profile
   const rest: Record<string, unknown> = { id, points, questsCompleted, createdAt, updatedAt }
+  if (pointsSpent > 0) rest.pointsSpent = pointsSpent
   if (profile !== emptyProfile) rest.profile = { displayName, timezone, attributes }
   for (const name of maps) if (user[name].size > 0) rest[name] = [...user[name]]
   return rest
@@ -169,6 +170,7 @@ export const decodeUser = (value: Uint8Array): UserState => {
     xp,
     scoreSequence,
     points: rest.points,
+    pointsSpent: rest.pointsSpent ?? 0,
     windows: restAt === fixedBytes ? noWindows : windows,
     profile: rest.profile === undefined ? emptyProfile : { ...rest.profile, hidden },
     badges: mapOf(rest.badges),

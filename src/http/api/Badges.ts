@@ -47,7 +47,7 @@ const Secret = Schema.Boolean.annotate({
 
 const Kind = oneOf(criterionKinds).annotate({
   description:
-    "The number that earns the badge: the user's `xp`, `level` or `points`; `action_count`: events with an action; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it.",
+    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it.",
   examples: ["action_count"],
 })
 

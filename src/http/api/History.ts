@@ -29,6 +29,14 @@ const RewardId = Schema.String.annotate({
   examples: ["rwd_0mi8k3f2a4c92"],
 })
 
+const SpendId = Schema.String.annotate({
+  description: "Laurel's id of the spend.",
+  examples: ["spd_0mi8k3f2a4c92"],
+})
+
+const count = (example: number, description: string) =>
+  Schema.Int.annotate({ examples: [example], description })
+
 export const HistoryCause = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("event"),
@@ -64,9 +72,20 @@ export const HistoryCause = Schema.Union([
     }),
   }).annotate({ identifier: "CauseReward" }),
   Schema.Struct({
+    kind: Schema.Literal("spend"),
+    spendId: SpendId,
+    id: CallersId,
+    amount: count(120, "Points spent."),
+    reason: Schema.NullOr(Schema.String).annotate({
+      description: "The reason sent with the spend.",
+      examples: ["Streak freeze"],
+    }),
+  }).annotate({ identifier: "CauseSpend" }),
+  Schema.Struct({
     kind: Schema.Literal("revocation"),
     eventId: Schema.NullOr(EventId).annotate({ description: "Id of the revoked event." }),
     rewardId: Schema.NullOr(RewardId).annotate({ description: "Id of the revoked reward." }),
+    spendId: Schema.NullOr(SpendId).annotate({ description: "Id of the revoked spend." }),
   }).annotate({ identifier: "CauseRevocation" }),
   Schema.Struct({ kind: Schema.Literal("backfill"), badgeId: BadgeId }).annotate({
     identifier: "CauseBackfill",
@@ -93,9 +112,6 @@ const Source = Schema.Struct({
   description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
   examples: [source],
 })
-
-const count = (example: number, description: string) =>
-  Schema.Int.annotate({ examples: [example], description })
 
 const outcome = { xp: Earned, points: Earned, level: LevelChange }
 const undone = {
@@ -146,6 +162,11 @@ export const Fact = Schema.Union([
   factOf("xp.revoked", "Xp were revoked.", balance),
   factOf("points.earned", "The user earned points from one source.", earned),
   factOf("points.revoked", "Points were revoked.", balance),
+  factOf("points.spent", "The user spent points.", balance),
+  factOf("points.refunded", "A spend was revoked.", {
+    ...balance,
+    shortfall: count(0, "Points missing, since their events or rewards were revoked."),
+  }),
   factOf("level.changed", "The level changed.", {
     from: count(4, "The level before."),
     to: count(5, "The level afterwards."),

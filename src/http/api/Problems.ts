@@ -46,6 +46,7 @@ const exampleOf = (code: ProblemCode, more: Partial<Occurrence> = {}) => {
     code,
     requestId: "req_01a1fc1e64c07345932e273286b5ca30",
     ...(code === "invalid_request" && { errors: [fault] }),
+    ...(code === "insufficient_points" && { balance: 300 }),
   }
 }
 
@@ -113,6 +114,7 @@ export const RuleNotFound = problem("RuleNotFound", ["rule_not_found"])
 export const BadgeNotFound = problem("BadgeNotFound", ["badge_not_found"])
 export const EventNotFound = problem("EventNotFound", ["event_not_found"])
 export const RewardNotFound = problem("RewardNotFound", ["reward_not_found"])
+export const SpendNotFound = problem("SpendNotFound", ["spend_not_found"])
 export const BackfillNotFound = problem("BackfillNotFound", [
   "backfill_not_found",
   "badge_not_found",
@@ -133,6 +135,18 @@ export const BalanceConflict = problem("BalanceConflict", [
   "balance_overflow",
   "idempotency_in_progress",
 ])
+const spendConflicts = ["insufficient_points", "idempotency_in_progress"] as const
+export const SpendConflict = declare(
+  "SpendConflict",
+  spendConflicts,
+  Schema.Struct({
+    ...members,
+    code: codeOf(spendConflicts),
+    balance: Schema.optionalKey(Schema.Int).annotate({
+      description: "For `insufficient_points`: the user's points.",
+    }),
+  }),
+)
 export const BatchConflict = problem("BatchConflict", ["idempotency_in_progress"])
 export const DefinitionConflict = problem("DefinitionConflict", [
   "quota_exceeded",

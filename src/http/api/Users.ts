@@ -13,10 +13,13 @@ import {
   EventNotFound,
   RewardNotFound,
   readProblems,
+  SpendConflict,
+  SpendNotFound,
   UserNotFound,
   writeProblems,
 } from "./Problems.ts"
 import { EventRevocation, RewardGrant, RewardOutcome, RewardRevocation } from "./Rewards.ts"
+import { NewSpend, Refund, Spend } from "./Spending.ts"
 import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
 
 const params = { id: UserId }
@@ -142,6 +145,40 @@ export const Users = HttpApiGroup.make("users")
             "Grants the user xp, points or a badge; creates a new user. Replies once the outcome is on disk.",
         }),
       ),
+    HttpApiEndpoint.post("spend", "/v1/users/:id/points/spend", {
+      params,
+      headers: idempotencyHeaders,
+      payload: NewSpend,
+      success: Spend,
+      error: [...writeProblems, UserNotFound, SpendConflict],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Spend points",
+          description:
+            "Takes points from the user's balance, whole or not at all: 409 `insufficient_points` names the balance if it is too small. Xp, level, badges and leaderboards do not change; badges by points count the points earned, spent ones included. Replies once the outcome is on disk.",
+        }),
+      ),
+    HttpApiEndpoint.delete("refund", "/v1/users/:id/points/spend/:spendId", {
+      params: {
+        ...params,
+        spendId: Schema.String.annotate({
+          description: "Laurel's id of the spend.",
+          examples: ["spd_0mi8k3f2a4c92"],
+        }),
+      },
+      success: Refund,
+      error: [...readProblems, SpendNotFound, BodyTooLarge],
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Revoke a spend",
+          description:
+            "Returns the points of a spend to the balance. Points whose event or reward was revoked after they were spent are not returned; `shortfall` has them. So a user never has more points than were earned and not revoked. Revoking twice returns 404.",
+        }),
+      ),
     HttpApiEndpoint.delete("revokeReward", "/v1/users/:id/rewards/:rewardId", {
       params: {
         ...params,
@@ -158,7 +195,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke a reward",
           description:
-            "Takes back what the reward gave; level, badges and open leaderboards follow. A granted badge stays if the user meets its criteria. No balance goes below 0; `shortfall` has the rest. Revoking twice returns 404.",
+            "Takes back what the reward gave; level, badges and open leaderboards follow. A granted badge stays if the user meets its criteria. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
         }),
       ),
     HttpApiEndpoint.delete("revokeEvent", "/v1/users/:id/events/:eventId", {
@@ -177,7 +214,7 @@ export const Users = HttpApiGroup.make("users")
         OpenApi.annotations({
           summary: "Revoke an event",
           description:
-            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. The user loses a badge whose target is no longer reached; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0; `shortfall` has the rest. Revoking twice returns 404.",
+            "Takes back what the event gave: xp, points, badges, quest steps and completions, uses of limits, and counts towards badges, including those made by a backfill. Level and open leaderboards follow. The user loses a badge whose target is no longer reached; a badge given by a rule or quest stays if the user meets its criteria. A quest completed by another event stays completed. Streak days, badges earned by a streak, running cooldowns and closed leaderboard windows stay. No balance goes below 0: `shortfall` has points that were spent already. Revoking twice returns 404.",
         }),
       ),
   )

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { revocationNotFound } from "../../domain/decide/Revocation.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
-import type { GrantedReward, Revocation } from "../../domain/record/Record.ts"
+import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
 import type { Profile } from "../../domain/user/User.ts"
 import { canonicalTimeZone } from "../../domain/values/Calendar.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
-import { recordNameOf } from "../../domain/values/Ids.ts"
+import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import type { ProfileChange } from "../api/UserShapes.ts"
@@ -42,15 +42,15 @@ export const userHandlers = (
       engine.readProject(environment),
       (user, project) => ({ body: showUser(user, project) }),
     )
-  const revoke = <Of extends Revocation["of"]>(
+  const revoke = <Of extends Revocable>(
     environment: string,
     userId: string,
     of: Of,
     id: string,
   ) => {
-    const name = recordNameOf(of === "event" ? "evt" : "rwd", id)
+    const name = recordNameOf(revocablePrefix[of], id)
     if (name === undefined) return Effect.fail(revocationNotFound(of))
-    const command = { kind: "revocation", of, ...name } as const
+    const command: Revocation<Of> = { kind: "revocation", of, ...name }
     return Effect.map(engine.askUser(environment, { userId, command }), ({ reply }) => reply)
   }
   return {
@@ -112,6 +112,25 @@ export const userHandlers = (
         const message = { userId: params.id, command }
         return Effect.map(engine.askUser(caller.environment, message, idempotency), rewardReply)
       },
+    },
+    spend: {
+      handle: ({ caller, idempotency, params, payload }) => {
+        const command: Spending = { kind: "spend", ...payload }
+        const message = { userId: params.id, command }
+        const asked = engine.askUser(caller.environment, message, idempotency)
+        return Effect.map(asked, ({ replayed, reply: { kind: _, total, ...reply } }) => {
+          const points = { spent: reply.amount, total }
+          return { body: { ...reply, points }, replayed }
+        })
+      },
+    },
+    refund: {
+      handle: ({ caller, params: { id, spendId } }) =>
+        Effect.map(revoke(caller.environment, id, "spend", spendId), (reply) => {
+          const { amount, shortfall, total, userId } = reply
+          const points = { refunded: amount, total }
+          return { body: { spendId, userId, points, shortfall: { points: shortfall } } }
+        }),
     },
     revokeReward: {
       handle: ({ caller, params: { id, rewardId } }) =>

@@ -14,6 +14,7 @@ export const problemBody = (error: LaurelError, path: string, requestId: string)
     code: error.code,
     requestId,
     errors: error.errors,
+    balance: error.balance,
   })
 }
 

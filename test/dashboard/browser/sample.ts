@@ -103,12 +103,14 @@ const fill = async (url: string, key: string): Promise<Record<string, string>> =
   await ask(url, key, "PUT", "/users/ada", { displayName: "Ada Lovelace" })
   const event = await post("/events", { userId: "ada", action: "SHARED" })
   const reward = await post("/users/ada/rewards", { type: "points", amount: 20 })
+  const spend = await post("/users/ada/points/spend", { amount: 5, reason: "Streak freeze" })
   await post(`/webhooks/${webhook.id}/test`, undefined)
   const { deliveries } = await ask(url, key, "GET", `/webhooks/${webhook.id}/deliveries`)
   return {
     user: "ada",
     event: event.eventId,
     reward: reward.rewardId,
+    spend: spend.spendId,
     rule: rule.id,
     badge: badge.id,
     quest: quest.id,

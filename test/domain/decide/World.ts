@@ -17,6 +17,8 @@ import type {
   Fact,
   GrantedReward,
   JournalRecord,
+  Revocation,
+  Spending,
   TrackedEvent,
   UserCommand,
 } from "../../../src/domain/record/Record.ts"
@@ -100,7 +102,15 @@ export class World {
   undo({ record }: { readonly record: JournalRecord }) {
     const of = record.cause.kind === "reward" ? "reward" : "event"
     const { at, sequence } = record
-    return this.do({ kind: "revocation", of, sequence, at }, record)
+    return this.do<Revocation<typeof of>>({ kind: "revocation", of, sequence, at }, record)
+  }
+
+  spend(amount: number, more: Partial<Spending> = {}): Done<Spending> {
+    return this.do({ kind: "spend", amount, ...more })
+  }
+
+  refund({ record: { at, sequence }, record }: Done<Spending>): Done<Revocation<"spend">> {
+    return this.do({ kind: "revocation", of: "spend", sequence, at }, record)
   }
 
   refused(command: UserCommand, found?: JournalRecord): LaurelError {

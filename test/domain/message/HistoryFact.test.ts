@@ -30,6 +30,7 @@ const everything = () => {
   const points = world.do({ kind: "reward", type: "points", amount: 5, reason: "kind", id: "r1" })
   const badge = world.do({ kind: "reward", type: "badge", badgeId: "c" })
   world.undo(second)
+  world.refund(world.spend(4, { reason: "Freeze", id: "s1" }))
   world.undo(points)
   world.undo(badge)
   world.at("2026-11-07T12:00:00Z")
@@ -72,13 +73,15 @@ describe("The facts in a history", () => {
 
   it("adds up to the balances", () => {
     const world = everything()
-    const sum = (earned: string, revoked: string) =>
+    const sum = (...kinds: ReadonlyArray<string>) =>
       world.records.flatMap(shownOf).reduce((total, fact) => {
-        const amount = "amount" in fact ? fact.amount : 0
-        return total + (fact.kind === earned ? amount : fact.kind === revoked ? -amount : 0)
+        const amount = "amount" in fact && kinds.includes(fact.kind) ? fact.amount : 0
+        return total + amount
       }, 0)
-    expect(sum("xp.earned", "xp.revoked")).toBe(world.user?.xp)
-    expect(sum("points.earned", "points.revoked")).toBe(world.user?.points)
+    expect(sum("xp.earned") - sum("xp.revoked")).toBe(world.user?.xp)
+    expect(sum("points.earned", "points.refunded") - sum("points.revoked", "points.spent")).toBe(
+      world.user?.points,
+    )
   })
 
   it("shows the cause of a fact", () => {
@@ -108,13 +111,19 @@ describe("The facts in a history", () => {
       kind: "revocation",
       eventId: recordId("evt", undone!),
       rewardId: null,
+      spendId: null,
     })
-    expect(causeOf(10)).toEqual({ kind: "clock" })
-    expect(causeOf(11)).toMatchObject({
+    const spendId = recordId("spd", world.records[8]!)
+    const spending = { kind: "spend", spendId, id: "s1", amount: 4, reason: "Freeze" }
+    expect(causeOf(8)).toEqual(spending)
+    const refund = { kind: "revocation", eventId: null, rewardId: null, spendId }
+    expect(causeOf(9)).toEqual(refund)
+    expect(causeOf(12)).toEqual({ kind: "clock" })
+    expect(causeOf(13)).toMatchObject({
       kind: "event",
       occurredAt: "2026-11-03T12:00:00.000Z",
       imported: true,
     })
-    expect(causeOf(12)).toEqual({ kind: "backfill", badgeId: "x" })
+    expect(causeOf(14)).toEqual({ kind: "backfill", badgeId: "x" })
   })
 })

@@ -63,6 +63,7 @@ const everything = (): World => {
   const second = world.track()
   const granted = world.grant(5, "points")
   world.undo(second)
+  world.refund(world.spend(2, { reason: "Freeze" }))
   world.undo(granted)
   world.at("2026-11-05T12:00:00Z")
   world.do({ kind: "tick" })

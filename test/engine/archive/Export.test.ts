@@ -26,6 +26,11 @@ const written = Effect.gen(function* () {
   const { close, engine } = yield* running({ directory, host })
   yield* found(engine)
   yield* busy(engine, users)
+  yield* engine.askUser(sandbox, {
+    userId: "u5",
+    command: { kind: "reward", type: "points", amount: 9 },
+  })
+  yield* engine.askUser(sandbox, { userId: "u5", command: { kind: "spend", amount: 4 } })
   yield* engine.drain
   const again = yield* Effect.andThen(close("kill"), running({ directory, host }))
   yield* busy(again.engine, users, 1)
@@ -34,6 +39,7 @@ const written = Effect.gen(function* () {
     sandbox,
     event("u4", "TAP", { id: "meta", metadata: { 'ä"\n': [1.5, null, "𝄞"] } }),
   )
+  yield* again.engine.askUser(sandbox, { userId: "u5", command: { kind: "spend", amount: 2 } })
   yield* again.engine.askProject(production, rule("TAP", 1))
   yield* again.engine.askUser(production, event("u1", "TAP"))
   for (const command of firstOwner) yield* again.engine.askDirectory(command)

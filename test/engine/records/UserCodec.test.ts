@@ -16,6 +16,7 @@ const plain: UserState = {
   xp: Number.MAX_SAFE_INTEGER,
   scoreSequence: 11,
   points: 7,
+  pointsSpent: 0,
   windows: noWindows,
   profile: emptyProfile,
   badges: new Map(),

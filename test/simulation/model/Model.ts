@@ -10,6 +10,7 @@ import type {
   Backfill,
   GrantedReward,
   Revocation,
+  Spending,
   TrackedEvent,
 } from "../../../src/domain/record/Record.ts"
 import { emptyProfile, type Profile } from "../../../src/domain/user/User.ts"
@@ -30,7 +31,7 @@ import {
 import { pointsOf, xpOf } from "./balances.ts"
 import type { Definitions } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
-import type { Entry, Happened, Log, Undone } from "./log.ts"
+import type { Entry, Happened, Log, Refunded, Spent, Undone } from "./log.ts"
 import { completeByHand, countForSteps, revertedBy, shareDone } from "./quests.ts"
 import { ruleGifts } from "./rules.ts"
 import { streakOf } from "./streaks.ts"
@@ -174,12 +175,36 @@ export class Model {
     return this.#done(userId, before, reward, place, { now, sequence }, [])
   }
 
+  spend(userId: string, { amount }: Spending, { now, sequence }: Moment): Outcome | Refused {
+    const before = this.log(userId)
+    if (before.length === 0) return { refused: "user_not_found" }
+    if (pointsOf(before) < amount) return { refused: "insufficient_points" }
+    return this.#paid(userId, { kind: "spent", sequence, at: now, amount })
+  }
+
+  #refund(userId: string, command: Revocation, { now, sequence }: Moment): Outcome | Refused {
+    const before = this.log(userId)
+    const spent = before.find((entry) => entry.sequence === command.sequence)
+    const again = before.some((entry) => entry.kind === "refunded" && entry.spent === spent)
+    if (spent?.kind !== "spent" || spent.at !== command.at || again)
+      return { refused: "spend_not_found" }
+    return this.#paid(userId, { kind: "refunded", sequence, at: now, spent })
+  }
+
+  #paid(userId: string, entry: Spent | Refunded): Outcome {
+    const before = pointsOf(this.log(userId))
+    this.#append(userId, entry)
+    const total = pointsOf(this.log(userId))
+    return { ...nothingDone, points: { earned: total - before, total } }
+  }
+
   undo(
     userId: string,
     command: Revocation,
     definitions: Definitions,
     { now, sequence }: Moment,
   ): Outcome | Refused {
+    if (command.of === "spend") return this.#refund(userId, command, { now, sequence })
     const before = this.log(userId)
     const of = before.find((entry) => entry.sequence === command.sequence)
     const again = before.some((entry) => entry.kind === "undone" && entry.of === of)

@@ -1,6 +1,6 @@
 /** The badges of a user, and the numbers that earn them. */
 import type { Badge, Criterion } from "../../../src/domain/project/Badge.ts"
-import { pointsOf, xpOf } from "./balances.ts"
+import { pointsEarnedOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
 import type { Definitions } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
@@ -91,7 +91,7 @@ export const numberFor = (
     case "xp":
       return xpOf(log)
     case "points":
-      return pointsOf(log)
+      return pointsEarnedOf(log)
     case "level":
       return levelOf(settings.levelCurve, xpOf(log))
     case "quest_count":

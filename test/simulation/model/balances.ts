@@ -7,7 +7,26 @@ const sum = (numbers: ReadonlyArray<number>): number =>
 
 export const xpOf = (log: Log): number => sum(standing(log).map(({ xp }) => xp))
 
-export const pointsOf = (log: Log): number => sum(standing(log).map(({ points }) => points))
+export const pointsEarnedOf = (log: Log): number => sum(standing(log).map(({ points }) => points))
+
+/** What was earned, less what was spent of it: no debt is kept, and no more is refunded than was spent of it. */
+export const pointsOf = (log: Log): number => {
+  let [balance, spent] = [0, 0]
+  for (const entry of log) {
+    if (entry.kind === "event" || entry.kind === "reward") balance += entry.points
+    if (entry.kind === "undone") {
+      balance -= entry.of.points
+      spent = Math.max(0, spent + Math.min(0, balance))
+      balance = Math.max(0, balance)
+    }
+    if (entry.kind === "spent") [balance, spent] = [balance - entry.amount, spent + entry.amount]
+    if (entry.kind === "refunded") {
+      const back = Math.min(entry.spent.amount, spent)
+      ;[balance, spent] = [balance + back, spent - back]
+    }
+  }
+  return balance
+}
 
 /** The record by which the user came to the present xp: the latest one that gave or took some. */
 export const xpSince = (log: Log): number => {

@@ -84,7 +84,23 @@ export interface Ticked {
   readonly zone: string
 }
 
-export type Entry = Happened | Undone | ProfileSet | Backfilled | Ticked
+/** Points were spent. */
+export interface Spent {
+  readonly kind: "spent"
+  readonly sequence: number
+  readonly at: number
+  readonly amount: number
+}
+
+/** A spending was taken back. */
+export interface Refunded {
+  readonly kind: "refunded"
+  readonly sequence: number
+  readonly at: number
+  readonly spent: Spent
+}
+
+export type Entry = Happened | Undone | Spent | Refunded | ProfileSet | Backfilled | Ticked
 export type Log = ReadonlyArray<Entry>
 
 export const happened = (log: Log): ReadonlyArray<Happened> =>

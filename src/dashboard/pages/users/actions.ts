@@ -18,27 +18,47 @@ const orUserPage = (visit: PlaceVisit, userId: string, answer: Answer): Answer =
   orPage(answer, (error) => userPage(visit, userId, error))
 
 export const revokeEvent = (visit: PlaceVisit, id: string): Answer =>
-  undo(visit, id, visit.ask("users.revokeEvent", { params: { id, eventId: visit.params.event! } }))
+  undo(
+    visit,
+    id,
+    visit.ask("users.revokeEvent", { params: { id, eventId: visit.params.event! } }),
+    undoneText,
+  )
 
 export const revokeReward = (visit: PlaceVisit, id: string): Answer =>
   undo(
     visit,
     id,
     visit.ask("users.revokeReward", { params: { id, rewardId: visit.params.reward! } }),
+    undoneText,
+  )
+
+export const revokeSpend = (visit: PlaceVisit, id: string): Answer =>
+  undo(
+    visit,
+    id,
+    visit.ask("users.refund", { params: { id, spendId: visit.params.spend! } }),
+    ({ points, shortfall }) =>
+      `Given back: ${count(points.refunded)} points.${
+        shortfall.points > 0
+          ? ` The source of ${count(shortfall.points)} points was undone before.`
+          : ""
+      }`,
   )
 
 type Undone = BodyOf<"users.revokeEvent"> | BodyOf<"users.revokeReward">
 
-const undo = (
+const undo = <Body>(
   visit: PlaceVisit,
   userId: string,
-  undone: Effect.Effect<Undone, LaurelError>,
+  undone: Effect.Effect<Body, LaurelError>,
+  textOf: (body: Body) => string,
 ): Answer =>
   orUserPage(
     visit,
     userId,
     Effect.map(undone, (reply) =>
-      redirectWithNotice(visit, userPath(visit.base, userId), undoneText(reply)),
+      redirectWithNotice(visit, userPath(visit.base, userId), textOf(reply)),
     ),
   )
 

@@ -57,7 +57,10 @@ export const factText = (fact: Fact, base: string): Content => {
       return html`${balanceOf(fact.kind)} +${count(fact.amount)} (${count(fact.total)}) ${sourceText(fact.source, base)}`
     case "xp.revoked":
     case "points.revoked":
+    case "points.spent":
       return `${balanceOf(fact.kind)} −${count(fact.amount)} (${count(fact.total)})`
+    case "points.refunded":
+      return `Points +${count(fact.amount)} (${count(fact.total)})${fact.shortfall === 0 ? "" : `; ${count(fact.shortfall)} were undone at their source`}`
     case "level.changed":
       return `Level ${fact.from} → ${fact.to}`
     case "badge.earned":
@@ -94,15 +97,34 @@ export const factText = (fact: Fact, base: string): Content => {
 
 const balanceOf = (kind: Fact["kind"]): string => (kind.startsWith("xp.") ? "Xp" : "Points")
 
+const reasonText = (reason: string | null): Content =>
+  reason !== null && reason !== "" && html`: ${isolated(reason)}`
+
+/** Laurel's id of what can be undone. */
+export const ownId = (cause: Cause): string | undefined => {
+  switch (cause.kind) {
+    case "event":
+      return cause.eventId
+    case "reward":
+      return cause.rewardId
+    case "spend":
+      return cause.spendId
+    default:
+      return undefined
+  }
+}
+
 /** What caused a fact, without the metadata of its event. */
 export const causeText = (cause: Cause): Content => {
   switch (cause.kind) {
     case "event":
       return html`${cause.imported ? "Imported event" : "Event"} <code>${cause.action}</code>`
     case "reward":
-      return html`Reward by hand${cause.reason !== null && cause.reason !== "" && html`: ${isolated(cause.reason)}`}`
+      return html`Reward by hand${reasonText(cause.reason)}`
+    case "spend":
+      return html`Points spent${reasonText(cause.reason)}`
     case "revocation":
-      return html`Undo of <code>${cause.eventId ?? cause.rewardId}</code>`
+      return html`Undo of <code>${cause.eventId ?? cause.rewardId ?? cause.spendId}</code>`
     case "backfill":
       return html`Backfill of badge <code>${cause.badgeId}</code>`
     case "profile":
@@ -114,8 +136,8 @@ export const causeText = (cause: Cause): Content => {
 
 /** The ids of a cause, and when its event occurred where that was at another time than `at`. */
 export const causeDetails = (cause: Cause, at: string): Content => {
-  if (cause.kind !== "event" && cause.kind !== "reward") return undefined
-  const own = cause.kind === "event" ? cause.eventId : cause.rewardId
+  const own = ownId(cause)
+  if (own === undefined || !("id" in cause)) return undefined
   return html`<code>${own}</code>${cause.id !== null && html`, your id ${isolated(cause.id)}`}${
     cause.kind === "event" &&
     cause.occurredAt !== at &&

@@ -1,4 +1,4 @@
-/** Forms about one user, each with a page of its own: grant a reward, send an event, edit the profile. */
+/** Forms about one user, each with a page of its own: grant a reward, spend points, send an event, edit the profile. */
 import { Effect } from "effect"
 import type { LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
@@ -15,6 +15,7 @@ import {
   textField,
 } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
+import { count } from "../../view/Quantities.ts"
 import { about, type Reply } from "../../view/Replies.ts"
 import { userPath } from "../../view/Users.ts"
 import { outcomeText } from "./factText.ts"
@@ -91,17 +92,20 @@ export const rewardPage = (visit: PlaceVisit, { id }: User, error?: LaurelError)
         page.hasMore
           ? textField({ ...badge, hint: "The id of a badge; empty for xp and points." })
           : selectField({ ...badge, options: [["", "none"], ...badges] }),
-        areaField({
-          name: "reason",
-          label: "Reason",
-          hint: "Kept in the user's history.",
-          value: form.text("reason"),
-          rows: 2,
-          faults,
-        }),
+        reasonField(form.text("reason"), faults),
         ownIdField(form.text("id"), "reward", faults),
       ],
     })
+  })
+
+const reasonField = (value: string, faults: LaurelError["errors"]): Html =>
+  areaField({
+    name: "reason",
+    label: "Reason",
+    hint: "Kept in the user's history.",
+    value,
+    rows: 2,
+    faults,
   })
 
 const ownIdField = (value: string, what: string, faults: LaurelError["errors"]): Html =>
@@ -133,6 +137,54 @@ export const grantReward = (visit: PlaceVisit, user: User): Answer => {
       return backTo(visit, user.id, notice, `${reply.type} ${reply.amount ?? reply.badgeId}`)
     }),
     Effect.catch((error) => rewardPage(visit, user, error)),
+  )
+}
+
+export const spendPage = (visit: PlaceVisit, { id, points }: User, error?: LaurelError): Answer => {
+  const { form } = visit
+  const faults = error?.errors
+  return Effect.succeed(
+    formPage(visit, id, {
+      title: "Spend points of",
+      button: "Spend points",
+      error,
+      names: ["amount", "reason", "id"],
+      fields: [
+        html`<p>The user has ${count(points)} points. Xp, level, badges and leaderboards stay.</p>`,
+        numberField({
+          name: "amount",
+          label: "Amount",
+          value: form.text("amount"),
+          required: true,
+          faults,
+        }),
+        reasonField(form.text("reason"), faults),
+        ownIdField(form.text("id"), "spend", faults),
+      ],
+    }),
+  )
+}
+
+export const spendPoints = (visit: PlaceVisit, user: User): Answer => {
+  const { ask, form } = visit
+  const payload = {
+    amount: form.number("amount"),
+    reason: form.optional("reason"),
+    id: form.optional("id"),
+  }
+  const spent = ask("users.spend", {
+    params: { id: user.id },
+    payload,
+    idempotencyKey: keyOf(visit),
+  })
+  return spent.pipe(
+    Effect.map(({ amount, duplicate, points }) => {
+      const notice = duplicate
+        ? "A spend with this id was made before; nothing changed."
+        : `Points spent: ${count(amount)}; ${count(points.total)} left.`
+      return backTo(visit, user.id, notice, `points ${amount}`)
+    }),
+    Effect.catch((error) => spendPage(visit, user, error)),
   )
 }
 

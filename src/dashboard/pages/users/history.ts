@@ -9,7 +9,7 @@ import { selectField } from "../../view/Forms.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"
 import { cursorPager, table } from "../../view/Lists.ts"
 import { isoTime } from "../../view/Quantities.ts"
-import { type Cause, causeDetails, causeText, type Fact, factText } from "./factText.ts"
+import { type Cause, causeDetails, causeText, type Fact, factText, ownId } from "./factText.ts"
 import { inProduction } from "./inProduction.ts"
 
 type HistoryPage = BodyOf<"users.history">
@@ -83,12 +83,12 @@ const historyTable = ({ page, path, visit }: HistoryView): Html => {
   const metadata = new MetadataShare()
   const undone = new Set(
     groups.flatMap(({ cause }) =>
-      cause.kind === "revocation" ? [cause.eventId ?? cause.rewardId] : [],
+      cause.kind === "revocation" ? [cause.eventId ?? cause.rewardId ?? cause.spendId] : [],
     ),
   )
   const rows = groups.map((group) => {
     const { at, cause, facts } = group
-    const id = idOf(cause)
+    const id = ownId(cause)
     return [
       isoTime(at),
       html`${causeText(cause)}<br><span class="quiet">${causeDetails(cause, at)}</span>${
@@ -105,23 +105,24 @@ const historyTable = ({ page, path, visit }: HistoryView): Html => {
   return table("History", ["Time", "Cause", "Facts", "Undo"], rows)
 }
 
-const idOf = (cause: Cause): string | undefined =>
-  cause.kind === "event" ? cause.eventId : cause.kind === "reward" ? cause.rewardId : undefined
-
 const undoButton = (
   visit: PlaceVisit,
   path: string,
   { cause, sequence }: Group,
   id: string,
 ): Html => {
-  const what = cause.kind === "event" ? "event" : "reward"
+  const what = cause.kind
   return confirmButton({
     id: `undo-${sequence}`,
     button: "Undo",
     confirm: `Undo ${what}`,
     keep: "Keep it",
     title: `Undo this ${what}${inProduction(visit)}?`,
-    detail: html`${causeText(cause)}: takes back what it gave, such as xp, points, badges and quest progress. Closed leaderboards and streak days stay. An undo cannot be undone.`,
+    detail: html`${causeText(cause)}: ${
+      cause.kind === "spend"
+        ? "gives back its points, except those whose event or reward was undone since."
+        : "takes back what it gave, such as xp, points, badges and quest progress. Closed leaderboards and streak days stay."
+    } An undo cannot be undone.`,
     action: `${path}/${what}s/${id}/revoke`,
   })
 }

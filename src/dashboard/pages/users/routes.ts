@@ -6,8 +6,24 @@ import type { StreamedReply } from "../../../http/stream/StreamedReply.ts"
 import { type PlaceVisit, placeForm, placePage, type Route } from "../../request/Route.ts"
 import type { Reply } from "../../view/Replies.ts"
 import { userIdOf } from "../../view/Users.ts"
-import { eraseUser, exportUser, revokeEvent, revokeReward, setHidden } from "./actions.ts"
-import { eventPage, grantReward, profilePage, rewardPage, saveProfile, sendEvent } from "./forms.ts"
+import {
+  eraseUser,
+  exportUser,
+  revokeEvent,
+  revokeReward,
+  revokeSpend,
+  setHidden,
+} from "./actions.ts"
+import {
+  eventPage,
+  grantReward,
+  profilePage,
+  rewardPage,
+  saveProfile,
+  sendEvent,
+  spendPage,
+  spendPoints,
+} from "./forms.ts"
 import { usersPage } from "./list.ts"
 import { userPage } from "./user.ts"
 
@@ -39,6 +55,12 @@ export const userRoutes: ReadonlyArray<Route> = [
   ),
   placeForm(`${path}/:user/reward`, "user.reward", about(grantReward)),
   placePage(
+    `${path}/:user/spend`,
+    about((visit, user) => spendPage(visit, user)),
+    "admin",
+  ),
+  placeForm(`${path}/:user/spend`, "user.spend", about(spendPoints)),
+  placePage(
     `${path}/:user/event`,
     about((visit, user) => eventPage(visit, user)),
     "admin",
@@ -69,6 +91,11 @@ export const userRoutes: ReadonlyArray<Route> = [
     `${path}/:user/rewards/:reward/revoke`,
     "reward.revoke",
     about((visit, { id }) => revokeReward(visit, id)),
+  ),
+  placeForm(
+    `${path}/:user/spends/:spend/revoke`,
+    "spend.revoke",
+    about((visit, { id }) => revokeSpend(visit, id)),
   ),
   placeForm(
     `${path}/:user/export`,

@@ -124,7 +124,7 @@ const actions = (
 ): Html => {
   const production = inProduction(visit)
   return html`<div class="row actions">
-<a class="button" href="${path}/reward">Grant reward</a> <a class="button" href="${path}/event">Send event</a> <a class="button" href="${path}/profile">Edit profile</a>
+<a class="button" href="${path}/reward">Grant reward</a> <a class="button" href="${path}/spend">Spend points</a> <a class="button" href="${path}/event">Send event</a> <a class="button" href="${path}/profile">Edit profile</a>
 ${
   hidden
     ? confirmButton({

@@ -1,5 +1,5 @@
 /** Replies to events and rewards: what they did, would do, and what was taken back. */
-import { badgeId, eventId, questId, rewardId, ruleId, time, userId } from "./Ids.ts"
+import { badgeId, eventId, questId, rewardId, ruleId, spendId, time, userId } from "./Ids.ts"
 
 export const earned = { earned: 50, total: 1250 } as const
 const noPoints = { earned: 0, total: 300 } as const
@@ -100,4 +100,20 @@ export const rewardRevocation = {
   shortfall: { xp: 50, points: 0 },
   xp: { revoked: 50, total: 0 },
   level: { before: 1, after: 1 },
+} as const
+
+export const spend = {
+  spendId,
+  userId,
+  amount: 120,
+  reason: "Streak freeze",
+  duplicate: false,
+  points: { spent: 120, total: 180 },
+} as const
+
+export const refund = {
+  spendId,
+  userId,
+  points: { refunded: 120, total: 300 },
+  shortfall: { points: 0 },
 } as const

@@ -1,6 +1,6 @@
 /** Facts of a user's history, newest first, as one event and what came before it left them. */
 import { earned, sameLevel } from "./Events.ts"
-import { badgeId, eventId, eventKey, questId, rewardId, ruleId, time } from "./Ids.ts"
+import { badgeId, eventId, eventKey, questId, rewardId, ruleId, spendId, time } from "./Ids.ts"
 
 const causeEvent = {
   kind: "event",
@@ -22,12 +22,26 @@ const causeReward = {
   reason: "Welcome back",
 } as const
 
-const causeRevocation = { kind: "revocation", eventId, rewardId: null } as const
+const causeSpend = {
+  kind: "spend",
+  spendId,
+  id: "order-1001",
+  amount: 120,
+  reason: "Streak freeze",
+} as const
+
+const causeRevocation = {
+  kind: "revocation",
+  eventId,
+  rewardId: null,
+  spendId: null,
+} as const
 
 /** One of each kind. */
 export const causes = [
   causeEvent,
   causeReward,
+  causeSpend,
   causeRevocation,
   { kind: "backfill", badgeId },
   { kind: "profile" },

@@ -16,6 +16,7 @@ export const ruleId = "rul_01a1fc1e64c07345932e273286b5ca30"
 export const webhookId = "whk_01a1fc1e64c07345932e273286b5ca30"
 export const eventId = "evt_0mi8k3f2a4c92"
 export const rewardId = "rwd_0mi8k3f2a4c92"
+export const spendId = "spd_0mi8k3f2a4c92"
 export const deliveryId = "dlv_0mi8k3f2a4c92_1"
 export const messageId = "msg_0mi8k3f2a4c92_1"
 

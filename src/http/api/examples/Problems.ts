@@ -43,6 +43,10 @@ export const occurrences = {
     `/v1/users/${userId}/rewards/rwd_0mi8k3f2a4c92`,
     "The user has no reward with this id, or it was already revoked.",
   ),
+  spend_not_found: at(
+    `/v1/users/${userId}/points/spend/spd_0mi8k3f2a4c92`,
+    "The user has no spend with this id, or it was already revoked.",
+  ),
   webhook_not_found: at(webhook, "No webhook of this project has this id."),
   delivery_not_found: at(
     `${webhook}/deliveries/${deliveryId}`,
@@ -55,6 +59,10 @@ export const occurrences = {
   quest_locked: at(events, "The user has not completed the prerequisite quests."),
   invalid_transition: at(quest, "An archived quest cannot change."),
   webhook_disabled: at(`${webhook}/test`, "The webhook is disabled; enable it first."),
+  insufficient_points: at(
+    `/v1/users/${userId}/points/spend`,
+    "The user has 300 points, 500 are needed.",
+  ),
   balance_overflow: at(events, "xp would exceed 9007199254740991; nothing was changed."),
   in_use: at(
     `/v1/badges/${badgeId}`,

@@ -121,11 +121,44 @@ describe("Granting a reward", () => {
   })
 
   it("does not create a user by a mistyped address", async () => {
-    for (const form of ["reward", "event", "profile", "hide", "show", "erase", "export"]) {
+    for (const form of ["reward", "spend", "event", "profile", "hide", "show", "erase", "export"]) {
       const fields = { type: "xp", amount: "5", action: "A", confirm: "nobody" }
       expect((await send(`${base}/users/nobody/${form}`, fields)).status).toBe(404)
     }
     expect(await readUser("nobody")).toBe(undefined)
+  })
+})
+
+describe("Spending points", () => {
+  const give = (userId: string, amount: number) =>
+    sandbox("POST", `/users/${userId}/rewards`, { type: "points", amount })
+
+  it("takes them, shows the cause in the history, and gives them back", async () => {
+    await give("buyer", 10)
+    const path = `${base}/users/buyer`
+    expect((await places.admin.get(path)).text).toContain(`href="${path}/spend"`)
+    const spent = await send(`${path}/spend`, { amount: "4", reason: "<Freeze>" })
+    expect(spent.after).toContain("Points spent: 4; 6 left.")
+    expect(spent.after).toContain("Points −4 (6)")
+    expect(spent.after).toContain("Points spent: <bdi>&lt;Freeze&gt;</bdi>")
+    const revoke = /action="([^"]+\/spends\/spd_[^"]+)"/.exec(spent.after)![1]!
+    const back = await send(revoke)
+    expect(back.after).toContain("Given back: 4 points.")
+    expect(back.after).toContain("Points +4 (10)")
+    expect((await send(revoke)).status).toBe(404)
+    expect((await readUser("buyer"))!.points).toBe(10)
+  })
+
+  it("is refused with the balance where points are missing, and spends once by two clicks", async () => {
+    await give("clicker", 3)
+    const path = `${base}/users/clicker/spend`
+    const short = await send(path, { amount: "4" })
+    expect(short.status).toBe(409)
+    expect(short.text).toContain("The user has 3 points, 4 are needed.")
+    expect(isMarked((await send(path, { amount: "0" })).text, "amount")).toBe(true)
+    const idempotencyKey = idempotencyKeyOf(short.text)
+    for (const _ of [1, 2]) await send(path, { amount: "2", idempotencyKey })
+    expect((await readUser("clicker"))!.points).toBe(1)
   })
 })
 
@@ -353,6 +386,7 @@ describe("A viewer", () => {
     const fields = { confirm: "watched", type: "xp", amount: "5", action: "A", displayName: "x" }
     for (const form of [
       "reward",
+      "spend",
       "event",
       "profile",
       "hide",
