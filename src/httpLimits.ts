@@ -58,6 +58,9 @@ export const httpLimits = {
   // Streams of messages
   streamsMax: 2_000,
   streamsOfEnvironmentMax: 200,
+  /** Of one user's messages. */
+  userStreamsMax: 10_000,
+  streamsOfUserMax: 10,
   /** Of one account in the dashboard, in all environments: it leaves places for API clients. */
   streamsOfAccountMax: 20,
   /** Records per step: live (their messages fit a stream's queue), and from the journal. */
@@ -65,6 +68,9 @@ export const httpLimits = {
   streamTakeRecordsMax: 1_000,
   streamPieceCharactersMax: 256 * kibibyte,
   streamQueueBytesMax: mebibyte,
+  userStreamQueueBytesMax: 64 * kibibyte,
+  /** Of the messages with which a user's stream resumes. */
+  userStreamPastCharactersMax: mebibyte,
   streamCoalesceMs: 20,
   streamHeartbeatMs: 15_000,
   /** Reconnection delay announced to clients. */

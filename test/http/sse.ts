@@ -78,17 +78,23 @@ export class StreamClient {
   }
 }
 
+export interface StreamAsked {
+  readonly events?: string
+  readonly userId?: string
+  readonly lastEventId?: string
+}
+
 /** Opens a stream; resolves when its head is there. */
 export const openStream = (
   url: string,
   key: string,
-  { events, lastEventId }: { readonly events?: string; readonly lastEventId?: string } = {},
+  { lastEventId, ...query }: StreamAsked = {},
 ): Promise<StreamClient> =>
   new Promise((resolve, reject) => {
-    const query = events === undefined ? "" : `?events=${encodeURIComponent(events)}`
+    const search = new URLSearchParams(query as Record<string, string>)
     const headers: Record<string, string> = { authorization: `Bearer ${key}` }
     if (lastEventId !== undefined) headers["last-event-id"] = lastEventId
-    const request = get(`${url}/v1/stream${query}`, { headers, agent: false }, (response) => {
+    const request = get(`${url}/v1/stream?${search}`, { headers, agent: false }, (response) => {
       if (response.statusCode === 200) {
         resolve(new StreamClient(response))
         return

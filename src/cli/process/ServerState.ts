@@ -171,5 +171,8 @@ const settingsInForce = (config: Config): StateNow["limits"] => [
   ["Pending deliveries of a webhook", `at most ${number(config.webhookPendingMax)}`],
   ["Deliveries kept", `${config.webhookRetentionMs / day} days`],
   ["Webhooks of an environment", `at most ${number(limits.webhooksMax)}`],
-  ["Streams", `at most ${number(limits.streamsMax)}`],
+  [
+    "Streams",
+    `at most ${number(limits.streamsMax)}, and ${number(limits.userStreamsMax)} of one user each`,
+  ],
 ]

@@ -6,7 +6,7 @@ import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
 import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { check } from "./Checks.ts"
-import { ApiKey, OpenTo, Time } from "./Common.ts"
+import { ApiKey, OpenTo, Time, UserId } from "./Common.ts"
 import { Gone, readProblems, StreamQuota } from "./Problems.ts"
 
 const patternsOf = (text: string): ReadonlyArray<string> => text.split(",")
@@ -66,7 +66,15 @@ export const Message = Schema.Struct({
 export const Stream = HttpApiGroup.make("stream")
   .add(
     HttpApiEndpoint.get("open", "/v1/stream", {
-      query: { events: Schema.optionalKey(KindPatterns) },
+      query: {
+        events: Schema.optionalKey(KindPatterns),
+        userId: Schema.optionalKey(
+          UserId.annotate({
+            description:
+              "Only messages about this user, who may be one that does not exist yet. Default: all messages of the environment.",
+          }),
+        ),
+      },
       headers: {
         "last-event-id": Schema.optionalKey(
           Schema.String.check(
@@ -88,7 +96,7 @@ export const Stream = HttpApiGroup.make("stream")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Follow the messages",
-          description: `Streams the messages of the key's project and environment as Server-Sent Events, in order, once they are durable. To resume after the last message received, send its \`id\` as \`Last-Event-ID\`; no message is lost while the journal keeps it. After ${limits.streamHeartbeatMs / 1_000} seconds without a message, the stream sends an \`id\` without data as its position, which Server-Sent Events clients remember. An environment has at most ${limits.streamsOfEnvironmentMax} streams, a server ${limits.streamsMax}. When the server has no place left, the newest stream of the environment with the most streams ends in favour of an environment with fewer. A stream also ends when its key is revoked and when the server shuts down.`,
+          description: `Streams the messages of the key's project and environment as Server-Sent Events, in order, once they are durable. To resume after the last message received, send its \`id\` as \`Last-Event-ID\`; no message is lost while the journal keeps it. With \`userId\`, the stream has the messages about that user alone; it resumes with at most ${limits.userStreamPastCharactersMax / 1024 / 1024} MiB of messages, and not after an erasure of the user: the reply is then 410, and the client loads the user's state. After ${limits.streamHeartbeatMs / 1_000} seconds without a message, the stream sends an \`id\` without data as its position, which Server-Sent Events clients remember. An environment has at most ${limits.streamsOfEnvironmentMax} streams, a server ${limits.streamsMax}. Streams of one user are counted apart: a user has at most ${limits.streamsOfUserMax}, of which one more ends the oldest, and a server ${limits.userStreamsMax}. When the server has no place left, the newest stream of the environment with the most streams ends in favour of an environment with fewer. A stream also ends when its key is revoked and when the server shuts down.`,
         }),
       ),
   )

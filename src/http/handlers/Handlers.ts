@@ -26,5 +26,5 @@ export const handlersOf = (
   badges: badgeHandlers(engine),
   project: projectHandlers(engine),
   webhooks: webhookHandlers({ engine, ...webhooks }),
-  stream: streamHandlers(streams),
+  stream: streamHandlers(engine, streams),
 })

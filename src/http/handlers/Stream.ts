@@ -4,51 +4,64 @@ import { type MessageName, messageNameOf } from "../../domain/message/Message.ts
 import { kindsOf } from "../../domain/message/MessageKind.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import type { Feed } from "../../engine/commit/Feed.ts"
+import type { Engine } from "../../engine/Engine.ts"
 import type { Stream } from "../api/Stream.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { eventStream } from "../stream/EventStream.ts"
 import type { StreamHub } from "../stream/StreamHub.ts"
 import { StreamPlace, type StreamPlaces } from "../stream/StreamPlaces.ts"
+import { readPastOf } from "../stream/UserPast.ts"
 
 export interface StreamParts {
-  readonly feed: Feed
   readonly hub: StreamHub
   readonly places: StreamPlaces
   readonly accounts: Accounts["Service"]
   readonly heartbeatMs: number
 }
 
-export const streamHandlers = ({
-  accounts,
-  feed,
-  heartbeatMs,
-  hub,
-  places,
-}: StreamParts): Handlers<typeof Stream> => ({
+export const streamHandlers = (
+  engine: Engine["Service"],
+  { accounts, heartbeatMs, hub, places }: StreamParts,
+): Handlers<typeof Stream> => ({
   open: {
     handle: ({ caller, headers, query }) =>
       Effect.gen(function* () {
-        const { environment } = caller
+        const { feed } = engine
+        const { accountId, environment } = caller
+        const { userId } = query
         const id = headers["last-event-id"]
         const after = id === undefined ? undefined : messageNameOf(id)
-        const place = places.take(environment, caller.accountId)
+        const place =
+          userId === undefined
+            ? places.take(environment, accountId)
+            : places.takeOfUser(environment, userId)
         if (!(place instanceof StreamPlace)) return yield* Effect.fail(place)
-        if (after !== undefined) {
-          const kept = Effect.flatMap(isKept(feed, after), (is) =>
-            is ? Effect.void : Effect.fail(gone),
-          )
-          yield* Effect.onError(kept, () => Effect.sync(() => place.leave()))
-        }
         const kinds = kindsOf(query.events?.split(",") ?? ["*"])
+        const user =
+          userId === undefined
+            ? undefined
+            : { id: userId, past: readPastOf(engine, environment, userId, kinds) }
+        const resumed = Effect.gen(function* () {
+          if (after === undefined) return undefined
+          if (!(yield* isKept(feed, after))) return yield* Effect.fail(gone)
+          if (user === undefined) return undefined
+          return (yield* user.past(after, feed.head + 1)) ?? (yield* Effect.fail(gone))
+        })
+        const begun = yield* Effect.onError(resumed, () => Effect.sync(() => place.leave()))
         const mayGoOn = () => accounts.isInForce(caller)
+        const scope = { feed, hub, environment, kinds, user }
         return {
           contentType: "text/event-stream",
-          stream: eventStream({ feed, hub, environment, kinds, after, mayGoOn, heartbeatMs }),
+          headers: noBuffering,
+          stream: eventStream({ ...scope, after, begun, mayGoOn, heartbeatMs }),
           place,
         }
       }),
   },
 })
+
+/** Tells nginx, and others that know the field, to pass each piece on as it comes. */
+const noBuffering = ["X-Accel-Buffering", "no"]
 
 /** Whether the journal still has the record of a message. A directory that was restored may have another one there. */
 const isKept = (feed: Feed, { at, sequence }: MessageName): Effect.Effect<boolean> =>
@@ -58,5 +71,5 @@ const isKept = (feed: Feed, { at, sequence }: MessageName): Effect.Effect<boolea
 
 const gone = laurelError(
   "gone",
-  "The journal no longer has the messages after this one. Open the stream without Last-Event-ID and reload your data.",
+  "The messages after this one are no longer kept, or too many. Open the stream without Last-Event-ID and reload your data.",
 )

@@ -140,8 +140,7 @@ export class PageRequests {
 
   #send(exchange: Exchange, reply: PlainReply | StreamedReply): void {
     if ("stream" in reply) {
-      const headers = [...streamHeaders, ...(reply.headers ?? [])]
-      this.#owner.streams.send(exchange, 200, reply, headers)
+      this.#owner.streams.send(exchange, 200, reply, streamHeaders)
       return
     }
     exchange.reply(reply.status, reply.contentType, reply.body, reply.headers)

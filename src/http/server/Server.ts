@@ -93,7 +93,6 @@ export const listenHttp = Effect.fnUntraced(function* (
     const hub = new StreamHub(engine.feed)
     yield* Effect.forkScoped(hub.run)
     const streams = {
-      feed: engine.feed,
       hub,
       places: new StreamPlaces(bounds),
       accounts,

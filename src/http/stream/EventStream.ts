@@ -3,23 +3,33 @@
  * reads the journal until it has caught up, then gets live messages from the hub, and falls back to the journal whenever its
  * client is too slow. So no message is skipped or sent twice.
  *
+ * The stream of one user attaches to the hub at once, and reads what is missing from the user's history (`UserPast.ts`):
+ * that costs what the user did, whereas the journal has what all users did.
+ *
  * After `streamHeartbeatMs` without a message, the stream sends its position: an `id` without data, which clients remember
  * and do not show. A client of rare messages resumes there.
  */
 import { Clock, Effect, Option, Stream } from "effect"
-import { type MessageName, messageId, messageKindAt } from "../../domain/message/Message.ts"
+import { type MessageName, messageId } from "../../domain/message/Message.ts"
 import type { MessageKind } from "../../domain/message/MessageKind.ts"
-import type { Feed, FeedEntry, FeedGone } from "../../engine/commit/Feed.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
+import { type Feed, type FeedEntry, FeedGone } from "../../engine/commit/Feed.ts"
+import type { StorageCode } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
-import { messageBlock, placeAfter, type StreamHub, Subscriber } from "./StreamHub.ts"
+import { messageBlocks, placeAfter, type StreamHub, Subscriber } from "./StreamHub.ts"
+import type { ReadPast, UserPast } from "./UserPast.ts"
 
 export interface EventStreamOptions {
   readonly feed: Feed
   readonly hub: StreamHub
   readonly environment: string
   readonly kinds: ReadonlySet<MessageKind>
+  /** Of one user; none: of the whole environment. */
+  readonly user?: { readonly id: string; readonly past: ReadPast } | undefined
   /** The message after which it begins, whose record is in the journal; none: it begins now. */
   readonly after: MessageName | undefined
+  /** What was read already of a user's past. */
+  readonly begun?: UserPast | undefined
   /** Whether the caller's key is still good. */
   readonly mayGoOn: () => boolean
   readonly heartbeatMs?: number
@@ -30,8 +40,11 @@ export const eventStream = (options: EventStreamOptions): Stream.Stream<string> 
   Stream.unwrap(
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
-      const open = new OpenStream(options, () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6)
-      yield* Effect.addFinalizer(() => Effect.sync(() => open.close()))
+      const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+      const open = yield* Effect.acquireRelease(
+        Effect.sync(() => new OpenStream(options, now)),
+        (opened) => Effect.sync(() => opened.close()),
+      )
       const pieces = Stream.paginate(undefined, () =>
         Effect.map(open.next, (piece) =>
           piece === undefined
@@ -39,15 +52,20 @@ export const eventStream = (options: EventStreamOptions): Stream.Stream<string> 
             : ([[piece], Option.some(undefined)] as const),
         ),
       )
-      return Stream.concat(Stream.make(`retry: ${limits.streamRetryMs}\n\n`), pieces)
+      return Stream.concat(Stream.make(`${head}${options.begun?.text ?? ""}`), pieces)
     }),
   )
+
+/** Sent at once: a proxy that waits for the first bytes of a body passes the stream on. */
+const head = `: open\nretry: ${limits.streamRetryMs}\n\n`
 
 class OpenStream {
   readonly #options: EventStreamOptions
   readonly #now: () => number
   readonly #heartbeatMs: number
   #subscriber: Subscriber | undefined
+  /** Comes before the next live message. */
+  #missed: Effect.Effect<string, FeedGone | LaurelError<StorageCode>> | undefined
   /** The place behind what was sent, once that is known. */
   #after: MessageName | undefined
   /** The sequence of the next record to look at. */
@@ -59,10 +77,12 @@ class OpenStream {
     this.#options = options
     this.#now = now
     this.#heartbeatMs = options.heartbeatMs ?? limits.streamHeartbeatMs
-    this.#after = options.after
-    this.#from = options.after?.sequence ?? options.feed.head + 1
+    const { after, begun, feed } = options
+    this.#after = begun?.after ?? after
+    this.#from = begun?.until ?? after?.sequence ?? feed.head + 1
     this.#sentAt = now()
     this.#checkedAt = now()
+    this.#missed = this.#connect()
   }
 
   close(): void {
@@ -71,21 +91,49 @@ class OpenStream {
 
   /** The next piece, which may be empty; `undefined` at the end. */
   readonly next: Effect.Effect<string | undefined> = Effect.suspend(() => {
-    const { environment, hub, kinds } = this.#options
-    // The rest of a record that it sent in part comes from the journal.
-    const between = this.#after === undefined || this.#after.sequence < this.#from
-    if (this.#subscriber === undefined && between && hub.mayAttach(this.#from)) {
-      this.#subscriber = new Subscriber(environment, kinds, this.#from)
-      hub.attach(this.#subscriber)
-    }
-    const live = this.#subscriber
-    const piece: Effect.Effect<string, FeedGone> =
-      live === undefined ? this.#past : this.#live(live)
-    return Effect.match(piece, {
+    if (this.#subscriber === undefined) this.#missed ??= this.#connect()
+    const missed = this.#missed
+    this.#missed = undefined
+    return Effect.match(missed ?? this.#live(this.#subscriber!), {
       onSuccess: (text) => this.#sent(text),
       onFailure: () => undefined,
     })
   })
+
+  /** Attaches to the hub where that leaves no gap; returns what has to be read before the next live message. */
+  #connect(): Effect.Effect<string, FeedGone | LaurelError<StorageCode>> | undefined {
+    const { hub, user } = this.#options
+    // The rest of a record that it sent in part comes from the past.
+    const between = this.#after === undefined || this.#after.sequence < this.#from
+    if (user === undefined) {
+      if (!between || this.#from < hub.next) return this.#past
+      this.#attach(this.#from)
+      return undefined
+    }
+    const from = Math.max(between ? this.#from : this.#from + 1, hub.next)
+    this.#attach(from)
+    return between && from === this.#from ? undefined : this.#pastOf(user.past, from)
+  }
+
+  #attach(from: number): void {
+    const { environment, hub, kinds, user } = this.#options
+    this.#subscriber = new Subscriber({ environment, userId: user?.id }, kinds, from)
+    hub.attach(this.#subscriber)
+  }
+
+  /** What a user's stream has not sent of the records before `until`. */
+  #pastOf(
+    read: ReadPast,
+    until: number,
+  ): Effect.Effect<string, FeedGone | LaurelError<StorageCode>> {
+    const after = this.#after ?? { sequence: this.#from, at: 0, index: -1 }
+    return Effect.flatMap(read(after, until), (past) => {
+      if (past === undefined) return new FeedGone({ first: until })
+      if (past.after !== undefined) this.#after = past.after
+      this.#from = until
+      return Effect.succeed(past.text)
+    })
+  }
 
   /** The next piece from the journal. */
   readonly #past: Effect.Effect<string, FeedGone> = Effect.suspend(() => {
@@ -107,15 +155,9 @@ class OpenStream {
 
   #blocksOf(entry: FeedEntry): string {
     const { environment, kinds } = this.#options
-    const { facts, sequence, subject } = entry.record
+    const { subject } = entry.record
     if (subject.actor === "directory" || subject.environment !== environment) return ""
-    const had = sequence === this.#after?.sequence ? this.#after.index : -1
-    let text = ""
-    for (let index = had + 1; index < facts.length; index++) {
-      const kind = messageKindAt(entry.record, index)
-      if (kind !== undefined && kinds.has(kind)) text += messageBlock(entry, index, kind)
-    }
-    return text
+    return messageBlocks(entry, kinds, this.#after)
   }
 
   #live(subscriber: Subscriber): Effect.Effect<string> {

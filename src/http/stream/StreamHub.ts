@@ -1,10 +1,11 @@
 /**
  * Distributes live messages to open streams: one fiber follows the feed for all of them, encodes each message once, and
  * queues it for the subscribers of its kind. A stream that falls behind is detached before its queue exceeds
- * `streamQueueBytesMax`, and reads the journal at its own pace until it has caught up (`EventStream.ts`).
+ * `streamQueueBytesMax` (one of a user `userStreamQueueBytesMax`), and reads what it missed at its own pace until it has
+ * caught up (`EventStream.ts`).
  *
- * Cost: a record costs what the streams of its environment ask for, not how many streams there are. The hub
- * takes what has come every `streamCoalesceMs`, so that a busy server does not write to each socket for each
+ * Cost: a record costs what the streams of its environment and those of its user ask for, not how many streams there are.
+ * The hub takes what has come every `streamCoalesceMs`, so that a busy server does not write to each socket for each
  * record.
  */
 import { Cause, Effect } from "effect"
@@ -14,21 +15,31 @@ import type { Feed, FeedEntry } from "../../engine/commit/Feed.ts"
 import { limits } from "../../Limits.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 
+/** The subjects whose messages a stream sends: those of an environment, or one user. */
+export interface StreamScope {
+  readonly environment: string
+  readonly userId?: string | undefined
+}
+
 /** A live stream, as the hub sees it. */
 export class Subscriber {
-  readonly environment: string
+  /** Names its scope. */
+  readonly scope: string
   readonly kinds: ReadonlySet<MessageKind>
   /** The first record that it wants. */
   readonly from: number
   /** It fell behind and must read from the journal. */
   detached = false
+  readonly #bytesMax: number
   #blocks: Array<string> = []
   #bytes = 0
   #place: MessageName | undefined
   #wake: (() => void) | undefined
 
-  constructor(environment: string, kinds: ReadonlySet<MessageKind>, from: number) {
-    this.environment = environment
+  constructor(scope: StreamScope, kinds: ReadonlySet<MessageKind>, from: number) {
+    this.scope = scopeName(scope)
+    this.#bytesMax =
+      scope.userId === undefined ? limits.streamQueueBytesMax : limits.userStreamQueueBytesMax
     this.kinds = kinds
     this.from = from
   }
@@ -36,7 +47,7 @@ export class Subscriber {
   /** Queues a message; false when it does not fit any more. */
   push(block: string, place: MessageName): boolean {
     this.#bytes += block.length
-    if (this.#bytes > limits.streamQueueBytesMax) return false
+    if (this.#bytes > this.#bytesMax) return false
     this.#blocks.push(block)
     this.#place = place
     return true
@@ -71,10 +82,33 @@ export class Subscriber {
   })
 }
 
+const scopeName = ({ environment, userId }: StreamScope): string =>
+  userId === undefined ? environment : userScope(environment, userId)
+
+/** The name of the scope of one user: no id has a line break. */
+export const userScope = (environment: string, userId: string): string =>
+  `${environment}\n${userId}`
+
 /** How a message looks in a stream. */
-export const messageBlock = (entry: FeedEntry, index: number, kind: MessageKind): string => {
+const messageBlock = (entry: FeedEntry, index: number, kind: MessageKind): string => {
   const { id, text } = entry.message(index)
   return `id: ${id}\nevent: ${kind}\ndata: ${text}\n\n`
+}
+
+/** The messages of a record that are of these kinds; of the record at `after` those behind it. */
+export const messageBlocks = (
+  entry: FeedEntry,
+  kinds: ReadonlySet<MessageKind>,
+  after: MessageName | undefined,
+): string => {
+  const { facts, sequence } = entry.record
+  const had = sequence === after?.sequence ? after.index : -1
+  let text = ""
+  for (let index = had + 1; index < facts.length; index++) {
+    const kind = messageKindAt(entry.record, index)
+    if (kind !== undefined && kinds.has(kind)) text += messageBlock(entry, index, kind)
+  }
+  return text
 }
 
 /** The place behind all messages of a record. */
@@ -86,7 +120,7 @@ export const placeAfter = ({ record }: FeedEntry): MessageName => ({
 
 export class StreamHub {
   readonly #feed: Feed
-  /** Those who are live, by environment. */
+  /** Those who are live, by scope. */
   readonly #subscribers = new Map<string, Set<Subscriber>>()
   #count = 0
   #wanted: (() => void) | undefined
@@ -99,15 +133,16 @@ export class StreamHub {
     this.#feed = feed
   }
 
-  /** Whether a stream that has everything before `from` can attach without a gap. */
-  mayAttach(from: number): boolean {
-    return this.position === 0 ? from > this.#feed.head : from >= this.position
+  /** The first record of a stream that attaches now. */
+  get next(): number {
+    return this.position === 0 ? this.#feed.head + 1 : this.position
   }
 
+  /** `subscriber.from` is `next` or later: an earlier one would miss messages. */
   attach(subscriber: Subscriber): void {
-    const { environment } = subscriber
-    const others = this.#subscribers.get(environment)
-    if (others === undefined) this.#subscribers.set(environment, new Set([subscriber]))
+    const { scope } = subscriber
+    const others = this.#subscribers.get(scope)
+    if (others === undefined) this.#subscribers.set(scope, new Set([subscriber]))
     else others.add(subscriber)
     if (this.#count++ > 0) return
     if (this.position === 0) this.position = this.#feed.head + 1
@@ -115,10 +150,11 @@ export class StreamHub {
   }
 
   detach(subscriber: Subscriber): void {
-    const others = this.#subscribers.get(subscriber.environment)
+    const { scope } = subscriber
+    const others = this.#subscribers.get(scope)
     if (others?.delete(subscriber) !== true) return
     this.#count--
-    if (others.size === 0) this.#subscribers.delete(subscriber.environment)
+    if (others.size === 0) this.#subscribers.delete(scope)
   }
 
   readonly #isWanted = Effect.callback<void>((resume) => {
@@ -162,9 +198,17 @@ export class StreamHub {
   )
 
   #give(entry: FeedEntry, given: Set<Subscriber>): void {
+    const { subject } = entry.record
+    if (subject.actor === "directory") return
+    this.#giveTo(subject.environment, entry, given)
+    if (subject.actor === "user") {
+      this.#giveTo(userScope(subject.environment, subject.userId), entry, given)
+    }
+  }
+
+  #giveTo(scope: string, entry: FeedEntry, given: Set<Subscriber>): void {
     const { record } = entry
-    if (record.subject.actor === "directory") return
-    const subscribers = this.#subscribers.get(record.subject.environment)
+    const subscribers = this.#subscribers.get(scope)
     if (subscribers === undefined) return
     for (let index = 0; index < record.facts.length; index++) {
       const kind = messageKindAt(record, index)

@@ -1,37 +1,52 @@
 /**
- * The places of open streams: at most `streamsMax` in all, `streamsOfEnvironmentMax` in one environment, and
- * `streamsOfAccountMax` of one account in the dashboard, so that its pages leave places for API clients.
+ * The places of open streams, in two pools. Streams of an environment take places of the first: each message is sent to all of
+ * them, so they are few. Of those one account of the dashboard has at most `streamsOfAccountMax`, so that its pages leave places
+ * for API clients. Streams of one user take places of the second. A user who has `streamsOfUserMax` and opens one more loses
+ * the oldest, since that is often of a phone that has left its network.
  *
- * While places are free, an environment takes as many as its cap allows. When none is free, places are shared max-min
+ * While places of a pool are free, an environment takes as many as its cap allows. When none is free, they are shared max-min
  * fairly: an environment that holds at least two fewer than the largest holder takes over a place of it, and the
  * newest stream of the largest holder ends. Its client reconnects with `Last-Event-ID`, so it misses no message. The
  * difference of two keeps two environments from taking the same place from each other.
  *
  * A place is taken synchronously, before anything waits, so that no two openings see the same free place.
- * Cost: constant, except that an opening while no place is free looks at every environment that holds one.
+ * Cost: an end looks for its place among those of its environment; an opening while no place is free looks at every
+ * environment that holds one.
  */
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import { userScope } from "./StreamHub.ts"
 
 export type StreamBounds = Record<
-  "streamsMax" | "streamsOfAccountMax" | "streamsOfEnvironmentMax",
+  | "streamsMax"
+  | "streamsOfAccountMax"
+  | "streamsOfEnvironmentMax"
+  | "streamsOfUserMax"
+  | "userStreamsMax",
   number
 >
 
+/** Of one pool: places in all, in one environment, and of one holder. */
+interface PoolBounds {
+  readonly max: number
+  readonly ofEnvironmentMax: number
+  readonly ofHolderMax: number
+}
+
 export class StreamPlace {
   readonly environment: string
-  /** The account of the dashboard that holds it; absent for an API key. */
-  readonly accountId: string | undefined
+  /** The account of the dashboard, or the user; absent of a stream of an environment that an API key reads. */
+  readonly holder: string | undefined
   readonly #leave: (place: StreamPlace) => void
   #end: (() => void) | undefined
   #state: "held" | "left" | "evicted" = "held"
 
   constructor(
     environment: string,
-    accountId: string | undefined,
+    holder: string | undefined,
     leave: (place: StreamPlace) => void,
   ) {
     this.environment = environment
-    this.accountId = accountId
+    this.holder = holder
     this.#leave = leave
   }
 
@@ -57,24 +72,58 @@ export class StreamPlace {
 }
 
 export class StreamPlaces {
-  readonly #bounds: StreamBounds
-  /** Of each environment that holds places, in the order in which they were taken. */
-  readonly #held = new Map<string, Array<StreamPlace>>()
-  /** How many places each account of the dashboard holds. */
-  readonly #ofAccount = new Map<string, number>()
-  readonly #tooManyHere: LaurelError<"quota_exceeded">
-  readonly #tooManyOfAccount: LaurelError<"quota_exceeded">
-  #count = 0
+  readonly ofEnvironments: PlacePool
+  readonly ofUsers: PlacePool
 
   constructor(bounds: StreamBounds) {
-    this.#bounds = bounds
-    this.#tooManyHere = laurelError(
-      "quota_exceeded",
-      `An environment has at most ${bounds.streamsOfEnvironmentMax} streams at once.`,
+    const { streamsMax, streamsOfAccountMax, streamsOfEnvironmentMax } = bounds
+    const { streamsOfUserMax, userStreamsMax } = bounds
+    this.ofEnvironments = new PlacePool(
+      {
+        max: streamsMax,
+        ofEnvironmentMax: streamsOfEnvironmentMax,
+        ofHolderMax: streamsOfAccountMax,
+      },
+      quotaExceeded(
+        `An account has at most ${streamsOfAccountMax} live pages open at once. Close one and try again.`,
+      ),
     )
-    this.#tooManyOfAccount = laurelError(
-      "quota_exceeded",
-      `An account has at most ${bounds.streamsOfAccountMax} live pages open at once. Close one and try again.`,
+    this.ofUsers = new PlacePool(
+      { max: userStreamsMax, ofEnvironmentMax: userStreamsMax, ofHolderMax: streamsOfUserMax },
+      "oldest ends",
+    )
+  }
+
+  /** A place for a stream of all messages of an environment, or why there is none. */
+  take(environment: string, accountId?: string): StreamPlace | Refusal {
+    return this.ofEnvironments.take(environment, accountId)
+  }
+
+  /** A place for a stream of one user's messages, or why there is none. */
+  takeOfUser(environment: string, userId: string): StreamPlace | Refusal {
+    return this.ofUsers.take(environment, userScope(environment, userId))
+  }
+}
+
+type Refusal = LaurelError<"quota_exceeded" | "overloaded">
+
+const quotaExceeded = (detail: string) => laurelError("quota_exceeded", detail)
+
+class PlacePool {
+  readonly #bounds: PoolBounds
+  readonly #tooManyOfHolder: LaurelError<"quota_exceeded"> | "oldest ends"
+  /** Of each environment and of each holder, in the order in which they were taken. */
+  readonly #held = new Map<string, Array<StreamPlace>>()
+  readonly #ofHolder = new Map<string, Array<StreamPlace>>()
+  readonly #tooManyHere: LaurelError<"quota_exceeded">
+  #count = 0
+
+  /** `tooManyOfHolder`: what happens when a holder that has all its places asks for one more. */
+  constructor(bounds: PoolBounds, tooManyOfHolder: LaurelError<"quota_exceeded"> | "oldest ends") {
+    this.#bounds = bounds
+    this.#tooManyOfHolder = tooManyOfHolder
+    this.#tooManyHere = quotaExceeded(
+      `An environment has at most ${bounds.ofEnvironmentMax} streams at once.`,
     )
   }
 
@@ -88,25 +137,23 @@ export class StreamPlaces {
     return this.#held.get(environment)?.length ?? 0
   }
 
-  /** A place for one stream, or why there is none: `quota_exceeded` or `overloaded`. */
-  take(
-    environment: string,
-    accountId?: string,
-  ): StreamPlace | LaurelError<"quota_exceeded" | "overloaded"> {
-    const ofAccount = accountId === undefined ? 0 : (this.#ofAccount.get(accountId) ?? 0)
-    if (ofAccount >= this.#bounds.streamsOfAccountMax) return this.#tooManyOfAccount
+  take(environment: string, holder: string | undefined): StreamPlace | Refusal {
+    const { max, ofEnvironmentMax, ofHolderMax } = this.#bounds
+    const own = holder === undefined ? undefined : this.#ofHolder.get(holder)
+    if (own !== undefined && own.length >= ofHolderMax) {
+      if (this.#tooManyOfHolder !== "oldest ends") return this.#tooManyOfHolder
+      own[0]!.evict()
+    }
     const held = this.countOf(environment)
-    if (held >= this.#bounds.streamsOfEnvironmentMax) return this.#tooManyHere
-    if (this.#count >= this.#bounds.streamsMax) {
+    if (held >= ofEnvironmentMax) return this.#tooManyHere
+    if (this.#count >= max) {
       const most = this.#largest()
       if (most === undefined || most.length < held + 2) return tooMany
       most.at(-1)!.evict()
     }
-    const place = new StreamPlace(environment, accountId, this.#remove)
-    if (accountId !== undefined) this.#ofAccount.set(accountId, ofAccount + 1)
-    const places = this.#held.get(environment)
-    if (places === undefined) this.#held.set(environment, [place])
-    else places.push(place)
+    const place = new StreamPlace(environment, holder, this.#remove)
+    add(this.#held, environment, place)
+    if (holder !== undefined) add(this.#ofHolder, holder, place)
     this.#count++
     return place
   }
@@ -120,15 +167,22 @@ export class StreamPlaces {
   }
 
   readonly #remove = (place: StreamPlace): void => {
-    const places = this.#held.get(place.environment)!
-    places.splice(places.indexOf(place), 1)
-    if (places.length === 0) this.#held.delete(place.environment)
+    remove(this.#held, place.environment, place)
+    if (place.holder !== undefined) remove(this.#ofHolder, place.holder, place)
     this.#count--
-    if (place.accountId === undefined) return
-    const ofAccount = this.#ofAccount.get(place.accountId)! - 1
-    if (ofAccount === 0) this.#ofAccount.delete(place.accountId)
-    else this.#ofAccount.set(place.accountId, ofAccount)
   }
+}
+
+const add = (lists: Map<string, Array<StreamPlace>>, name: string, place: StreamPlace): void => {
+  const places = lists.get(name)
+  if (places === undefined) lists.set(name, [place])
+  else places.push(place)
+}
+
+const remove = (lists: Map<string, Array<StreamPlace>>, name: string, place: StreamPlace): void => {
+  const places = lists.get(name)!
+  places.splice(places.indexOf(place), 1)
+  if (places.length === 0) lists.delete(name)
 }
 
 const tooMany = laurelError("overloaded", "Too many streams are open.", { retryAfterSeconds: 30 })

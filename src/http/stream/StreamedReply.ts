@@ -51,7 +51,7 @@ export class Streams {
     exchange.last = true
     let begun = false
     try {
-      begun = exchange.begin(status, reply.contentType, headers)
+      begun = exchange.begin(status, reply.contentType, [...headers, ...(reply.headers ?? [])])
     } finally {
       if (!begun || request.method === "HEAD") place?.leave()
     }

@@ -62,13 +62,13 @@ describe("Places of streams", () => {
     for (let number = 0; number < 10; number++) {
       play.takeMany(project(number), limits.streamsOfEnvironmentMax)
     }
-    expect(play.places.count).toBe(limits.streamsMax)
+    expect(play.places.ofEnvironments.count).toBe(limits.streamsMax)
     const share = Math.floor(limits.streamsMax / 11)
     expect(play.takeMany(project(10), share)).toEqual({ open: share })
     expect(Math.min(...play.counts)).toBe(share)
     expect(play.takeMany(project(10), limits.streamsOfEnvironmentMax).overloaded).toBeGreaterThan(0)
     expect(Math.max(...play.counts) - Math.min(...play.counts)).toBeLessThanOrEqual(1)
-    expect(play.places.count).toBe(limits.streamsMax)
+    expect(play.places.ofEnvironments.count).toBe(limits.streamsMax)
   })
 
   it("are given to environments one by one until each of them has one", () => {
@@ -89,6 +89,7 @@ describe("Places of streams", () => {
 
   it("of one account have a bound over all environments, and come back to it, evicted ones too", () => {
     const places = new StreamPlaces({
+      ...limits,
       streamsMax: 3,
       streamsOfEnvironmentMax: 3,
       streamsOfAccountMax: 2,
@@ -120,7 +121,11 @@ describe("Places of streams", () => {
     newest.begun(() => ended.push("newest"))
     expect(ended).toEqual(["newest"])
     newest.leave()
-    expect([places.countOf("a"), places.countOf("b"), places.count]).toEqual([1, 1, 2])
+    expect([
+      places.ofEnvironments.countOf("a"),
+      places.ofEnvironments.countOf("b"),
+      places.ofEnvironments.count,
+    ]).toEqual([1, 1, 2])
   })
 
   it("come back once, however often a stream says that it has ended", () => {
@@ -130,7 +135,7 @@ describe("Places of streams", () => {
     if (!(place instanceof StreamPlace)) throw new Error("refused")
     place.leave()
     place.leave()
-    expect([places.count, places.countOf("a")]).toEqual([1, 1])
+    expect([places.ofEnvironments.count, places.ofEnvironments.countOf("a")]).toEqual([1, 1])
   })
 
   it.each(seeds(20))(
@@ -145,13 +150,13 @@ describe("Places of streams", () => {
           play.close(environment)
           continue
         }
-        const held = play.places.countOf(environment)
+        const held = play.places.ofEnvironments.countOf(environment)
         const most = Math.max(0, ...play.counts)
         const outcome = play.take(environment)
         if (outcome === "quota_exceeded") expect(held).toBe(bounds.streamsOfEnvironmentMax)
         if (outcome === "overloaded") expect(held).toBeGreaterThanOrEqual(most - 1)
         const total = play.counts.reduce((sum, count) => sum + count, 0)
-        expect(total).toBe(play.places.count)
+        expect(total).toBe(play.places.ofEnvironments.count)
         expect(total).toBeLessThanOrEqual(bounds.streamsMax)
         expect(Math.max(...play.counts)).toBeLessThanOrEqual(bounds.streamsOfEnvironmentMax)
       }

@@ -172,7 +172,7 @@ describe("A reply in pieces", () => {
     const { port } = await serve({ contentType: "text/plain", stream, place })
     const { closed, received } = await ask(port, { method: "HEAD" })
     await closed
-    expect(places.count).toBe(0)
+    expect(places.ofEnvironments.count).toBe(0)
     expect(received.text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
     expect(bodyOf(received.text)).toBe("")
     expect(made).toBe(0)
@@ -227,7 +227,7 @@ describe("A reply in pieces", () => {
     await closed
     expect(received.text.endsWith(lastChunk)).toBe(true)
     expect(errors).toEqual([])
-    expect(places.count).toBe(0)
+    expect(places.ofEnvironments.count).toBe(0)
   })
 
   it("is cut when it has lost its place and its caller does not read", async () => {
@@ -255,7 +255,7 @@ describe("A reply in pieces", () => {
     await Effect.runPromise(Latch.await(stalled))
     const cut = once(response, "close")
     place.evict()
-    expect(places.count).toBe(0)
+    expect(places.ofEnvironments.count).toBe(0)
     await cut
   })
 
