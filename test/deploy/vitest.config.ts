@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config"
+
+/** `npm run test:deploy`: the files of deploy/ with the programs that they are for, from Debian's packages. */
+export default defineConfig({
+  test: {
+    include: ["test/deploy/*.check.ts"],
+    fileParallelism: false,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+})
