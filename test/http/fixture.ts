@@ -32,7 +32,7 @@ export class TestAccounts {
   version = 0
   authentications = 0
   readonly #callers = new Map<string, Caller>()
-  readonly #limits = new Map<string, { limit: number; used: number }>()
+  readonly #limits = new Map<string, { limit: number; used: number; resetSeconds: number }>()
 
   addKey(
     text: string,
@@ -43,6 +43,7 @@ export class TestAccounts {
       scope = kind === "publishable" ? kind : "full",
       tier = "enterprise",
       limit,
+      resetSeconds = 30,
       restrictions,
     }: {
       readonly environment?: string
@@ -51,6 +52,8 @@ export class TestAccounts {
       readonly scope?: CallerScope
       readonly tier?: Tier
       readonly limit?: number
+      /** When the limit ends, as replies say; it does not. */
+      readonly resetSeconds?: number
       readonly restrictions?: KeyRestrictions
     } = {},
   ): string {
@@ -65,7 +68,7 @@ export class TestAccounts {
       tier,
       restrictions,
     })
-    if (limit !== undefined) this.#limits.set(`key_${text}`, { limit, used: 0 })
+    if (limit !== undefined) this.#limits.set(`key_${text}`, { limit, used: 0, resetSeconds })
     return text
   }
 
@@ -97,9 +100,9 @@ export class TestAccounts {
     if (bucket === undefined) {
       return { limited: false, limit: null, remaining: 0, resetSeconds: 1, tier }
     }
-    const { limit, used } = bucket
+    const { limit, resetSeconds, used } = bucket
     const limited = used + amount > limit
-    return { limited, limit, remaining: limit - used, resetSeconds: 30, tier }
+    return { limited, limit, remaining: limit - used, resetSeconds, tier }
   }
 }
 

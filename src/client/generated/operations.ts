@@ -1,0 +1,75 @@
+// Printed by `npm run client:generate` from the declaration in src/http/api. Do not edit.
+
+/** Method, path, argument after the ids; `key`: a repeat with the same `Idempotency-Key` changes nothing. */
+export const operations = {
+  events: {
+    track: "POST /v1/events body key",
+    trackBatch: "POST /v1/events/batch body key",
+    importBatch: "POST /v1/events/import body key",
+  },
+  users: {
+    list: "GET /v1/users query",
+    get: "GET /v1/users/*",
+    put: "PUT /v1/users/* body",
+    erase: "DELETE /v1/users/*",
+    progress: "GET /v1/users/*/progress",
+    history: "GET /v1/users/*/history query",
+    export: "GET /v1/users/*/export",
+    reward: "POST /v1/users/*/rewards body key",
+    spend: "POST /v1/users/*/points/spend body key",
+    refund: "DELETE /v1/users/*/points/spend/*",
+    revokeReward: "DELETE /v1/users/*/rewards/*",
+    revokeEvent: "DELETE /v1/users/*/events/*",
+  },
+  quests: {
+    create: "POST /v1/quests body key",
+    list: "GET /v1/quests query",
+    get: "GET /v1/quests/*",
+    update: "PATCH /v1/quests/* body",
+    delete: "DELETE /v1/quests/*",
+  },
+  leaderboard: {
+    get: "GET /v1/leaderboard query",
+  },
+  rules: {
+    create: "POST /v1/rules body key",
+    list: "GET /v1/rules query",
+    get: "GET /v1/rules/*",
+    update: "PATCH /v1/rules/* body",
+    delete: "DELETE /v1/rules/*",
+  },
+  badges: {
+    create: "POST /v1/badges body key",
+    list: "GET /v1/badges query",
+    get: "GET /v1/badges/*",
+    update: "PATCH /v1/badges/* body",
+    delete: "DELETE /v1/badges/*",
+    startBackfill: "POST /v1/badges/*/backfill body key",
+    getBackfill: "GET /v1/badges/*/backfill",
+  },
+  project: {
+    get: "GET /v1/project",
+    update: "PATCH /v1/project body",
+    simulate: "POST /v1/project/simulate body",
+    preview: "POST /v1/project/preview body",
+  },
+  webhooks: {
+    create: "POST /v1/webhooks body key",
+    list: "GET /v1/webhooks query",
+    get: "GET /v1/webhooks/*",
+    update: "PATCH /v1/webhooks/* body",
+    delete: "DELETE /v1/webhooks/*",
+    rotateSecret: "POST /v1/webhooks/*/rotate-secret body key",
+    test: "POST /v1/webhooks/*/test - key",
+    recover: "POST /v1/webhooks/*/recover body key",
+    deliveries: "GET /v1/webhooks/*/deliveries query",
+    delivery: "GET /v1/webhooks/*/deliveries/*",
+    redeliver: "POST /v1/webhooks/*/deliveries/*/redeliver - key",
+    catalogue: "GET /v1/webhook-events",
+  },
+  system: {
+    health: "GET /healthz",
+    ready: "GET /readyz",
+    openapi: "GET /openapi.json",
+  },
+} as const

@@ -1,0 +1,5 @@
+export type { CallOptions, KeyedCallOptions } from "./CallOptions.ts"
+export type * from "./generated/types.ts"
+export { createLaurel, type Laurel, type LaurelOptions, type StreamOptions } from "./Laurel.ts"
+export { LaurelError, type LaurelErrorCode } from "./LaurelError.ts"
+export type { StreamState } from "./stream.ts"

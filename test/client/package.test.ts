@@ -1,0 +1,64 @@
+/** The package as an app gets it: its size, its types, its modules. */
+import { execFile } from "node:child_process"
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { fullKey, startServer, type TestServer } from "../http/fixture.ts"
+import { buildPackage } from "./package/build.ts"
+import { type Entry, entries, folder } from "./package/entries.ts"
+import { gzippedBytes } from "./package/size.ts"
+
+const run = promisify(execFile)
+const tsc = resolve(folder, "../../node_modules/typescript/bin/tsc")
+let app: string
+let server: TestServer
+
+beforeAll(async () => {
+  app = await mkdtemp(join(tmpdir(), "laurel-app-"))
+  const installed = join(app, "node_modules/laurel-client")
+  await mkdir(installed, { recursive: true })
+  await cp(join(folder, "package.json"), join(installed, "package.json"))
+  await buildPackage(installed)
+  server = await startServer()
+})
+afterAll(async () => {
+  await server.stop()
+  await rm(app, { recursive: true })
+})
+
+describe("The package", () => {
+  it.each(Object.entries(entries))("%s has at most %i bytes, gzipped", async (entry, goal) => {
+    expect(await gzippedBytes(entry as Entry)).toBeLessThanOrEqual(goal)
+  })
+
+  it("is used by a program in TypeScript, whose mistakes the compiler finds", async () => {
+    const program = `
+      import { createLaurel, LaurelError } from "laurel-client"
+      const [url, key] = process.argv.slice(2) as [string, string]
+      const laurel = createLaurel({ url, key })
+      const metadata = { score: 93 }
+      const { xp } = await laurel.events.track({ userId: "ada", action: "LESSON_DONE", metadata })
+      // @ts-expect-error: an action is text
+      const wrong = () => laurel.events.track({ userId: "ada", action: 7 })
+      // @ts-expect-error: no such member
+      const misspelt = () => laurel.events.track({ userId: "ada", action: "A", metdata: {} })
+      const code = await laurel.users.get("nobody").catch((error: LaurelError) => error.code)
+      // @ts-expect-error: no such code
+      if (code === "user_not_fuond") throw wrong() ?? misspelt()
+      console.log(JSON.stringify({ earned: xp.earned, code }))
+    `
+    await writeFile(join(app, "package.json"), '{ "type": "module" }')
+    await writeFile(join(app, "app.ts"), program)
+    const types = ["--types", "node", "--typeRoots", resolve(folder, "../../node_modules/@types")]
+    const options = ["--strict", "--noEmit", "--target", "esnext", "--module", "nodenext", ...types]
+    const checked = await run(process.execPath, [tsc, ...options, "app.ts"], { cwd: app }).catch(
+      ({ stdout }) => ({ stdout }),
+    )
+    expect(checked.stdout).toBe("")
+    const args = [join(app, "app.ts"), server.url, fullKey]
+    const { stdout } = await run(process.execPath, args)
+    expect(JSON.parse(stdout)).toEqual({ earned: 0, code: "user_not_found" })
+  })
+})

@@ -1,0 +1,26 @@
+import path from "node:path"
+import { type OutputChunk, rolldown } from "rolldown"
+
+/** The folder of the package. */
+export const folder = path.resolve(import.meta.dirname, "../../../src/client")
+
+/** The entries of the package: the goal of each for its bytes, minified and gzipped. */
+export const entries = {
+  index: 2_500,
+  webhook: 700,
+} as const
+
+export type Entry = keyof typeof entries
+
+/** The modules of the package: one for each of `names`, and what several of them share. */
+export const bundle = async (names: ReadonlyArray<Entry>): Promise<ReadonlyArray<OutputChunk>> => {
+  const input = Object.fromEntries(names.map((name) => [name, path.join(folder, `${name}.ts`)]))
+  const bundled = await rolldown({ input, platform: "browser" })
+  const { output } = await bundled.generate({
+    format: "esm",
+    minify: true,
+    chunkFileNames: "[name].js",
+  })
+  await bundled.close()
+  return output.filter((file) => file.type === "chunk")
+}
