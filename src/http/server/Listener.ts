@@ -52,6 +52,8 @@ export class Listener {
       connectionsCheckingInterval: bounds.connectionsCheckMs,
       maxHeaderSize: limits.headerBytesMax,
       IncomingMessage: ServerRequest,
+      // A request without a body needs no events of a stream.
+      optimizeEmptyRequests: true,
       // Answered by the handler, with a body.
       requireHostHeader: false,
     })
