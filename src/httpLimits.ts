@@ -29,6 +29,8 @@ export const httpLimits = {
   overloadCalmMs: 1_000,
   /** A request is one unit, plus one for each of these of its body. */
   admissionUnitBytes: 16 * kibibyte,
+  /** Replies that are ready in the same turn are sent together, up to so many. */
+  repliesTogetherMax: 32,
   /** Requests in progress, and memory of their bodies. */
   requestsWaitingMax: 10_000,
   bodiesBytesMax: 256 * mebibyte,

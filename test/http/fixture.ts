@@ -302,7 +302,7 @@ const call = (
     outgoing.end(payload)
   })
 
-const connectTo = (port: number): Promise<Socket> =>
+export const connectTo = (port: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => resolve(socket))
     socket.on("error", reject)

@@ -20,6 +20,7 @@ import type { Router } from "../contract/Router.ts"
 import { PageRequests, type Pages } from "../pages/Pages.ts"
 import type { Exchange, RequestHandler, RunForRequest } from "../request/Exchange.ts"
 import type { Share } from "../request/FairShares.ts"
+import { replies } from "../request/Replies.ts"
 import { insufficientScope, internalError } from "../request/RequestErrors.ts"
 import { headFault } from "../request/RequestHead.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
@@ -218,8 +219,7 @@ export class Pipeline implements RequestHandler {
 
   #withBody(open: OpenRequest): void {
     const { exchange, operation } = open
-    const { request } = exchange
-    const share = exchange.share!
+    const { request, share } = exchange
     const mediaType = acceptedMediaType(request, operation.mediaTypes)
     if (mediaType === undefined) {
       const header = operation.method === "PATCH" ? "Accept-Patch" : "Accept-Post"
@@ -234,7 +234,7 @@ export class Pipeline implements RequestHandler {
     exchange.askForBody()
     exchange.reading = true
     const room = (bytes: number): LaurelError | undefined => {
-      const refusal = this.#admission.hold(share, bytes)
+      const refusal = this.#admission.hold(share!, bytes)
       if (refusal === undefined) exchange.bodyBytes += bytes
       return refusal
     }
@@ -243,7 +243,7 @@ export class Pipeline implements RequestHandler {
       try {
         if (Result.isFailure(body)) open.refuse(body.failure)
         // One that took its time finds out again whether there is a place.
-        else if (this.#hasPlace(exchange, 0) && this.#hasShare(exchange, share, 0)) {
+        else if (this.#hasPlace(exchange, 0) && this.#hasShare(exchange, share!, 0)) {
           this.#withPayload(open, body.success, mediaType)
         }
       } catch (defect) {
@@ -256,6 +256,7 @@ export class Pipeline implements RequestHandler {
   #withPayload(open: OpenRequest, body: Buffer, mediaType: string): void {
     const { exchange, operation } = open
     if (!open.payForBody(body.length)) return
+    if (body.length >= limits.admissionUnitBytes) replies.send()
     const payload = operation.payload(body, mediaType)
     if (payload instanceof Promise) {
       payload

@@ -10,6 +10,7 @@ import { problemContentType } from "../api/Problems.ts"
 import { discardBody, hasBody } from "../body/Body.ts"
 import type { Share } from "./FairShares.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
+import { replies } from "./Replies.ts"
 import { originForm } from "./RequestHead.ts"
 import { requestIdOf } from "./RequestIds.ts"
 import type { OperationMetrics } from "./RequestMetrics.ts"
@@ -87,14 +88,14 @@ export class Exchange {
     const question = url.indexOf("?")
     this.path = question === -1 ? url : url.slice(0, question)
     this.queryText = question === -1 ? "" : url.slice(question + 1)
+    replies.awaitEnd()
   }
 
   reply(status: number, contentType: string, body: string | Buffer, more: HeaderList = none): void {
-    const { response } = this
     if (!this.#sendable()) return
     const length = String(Buffer.byteLength(body))
     this.#head(status, ["Content-Type", contentType, "Content-Length", length, ...more])
-    response.end(body)
+    replies.add(this.response, body)
   }
 
   /** Sends a reply without a body and without Content-Length. */

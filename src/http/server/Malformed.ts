@@ -8,6 +8,7 @@ import { limits } from "../../Limits.ts"
 import { problemContentType } from "../api/Problems.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import { problemBody } from "../request/Problem.ts"
+import { replies } from "../request/Replies.ts"
 import { httpVersionNotSupported } from "../request/RequestHead.ts"
 import { newRequestId } from "../request/RequestIds.ts"
 import { STATUS_CODES } from "./nodeHttp.ts"
@@ -26,6 +27,7 @@ export const refuseConnection = (
   socket: Socket,
   latest: Exchange | undefined,
 ): number | undefined => {
+  replies.send()
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy()
     return undefined

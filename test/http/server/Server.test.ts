@@ -2,6 +2,7 @@
 import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { replies } from "../../../src/http/request/Replies.ts"
 import { limits } from "../../../src/Limits.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import {
@@ -329,6 +330,27 @@ describe("connections", () => {
     const last = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     const reply = await server.raw([...requests, last].join(""))
     expect([...reply.matchAll(/"userId":"(.)"/g)].map(([, userId]) => userId)).toEqual(users)
+  })
+
+  it.each([
+    ["a small body goes before", 0, 1],
+    ["a large one goes behind", limits.admissionUnitBytes, 0],
+  ])("get a reply that is ready in the same turn: %s", async (_, padding, ready) => {
+    const seen: Array<number> = []
+    await start({
+      wrapEngine: (engine) => ({
+        ...engine,
+        askUserWithCallback: (...args) => {
+          seen.push(replies.size)
+          engine.askUserWithCallback(...args)
+        },
+      }),
+    })
+    const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    const padded = body + " ".repeat(padding)
+    const bytes = get + head("Connection: close\r\n", padded.length) + padded
+    expect((await server.raw(bytes)).match(/HTTP\/1.1 200/g)).toHaveLength(2)
+    expect(seen).toEqual([ready])
   })
 
   it("of HTTP/1.0 work without a host", async () => {
