@@ -3,6 +3,7 @@ import { Effect, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { messageKinds } from "../../src/domain/message/MessageKind.ts"
 import { errorKinds } from "../../src/domain/values/Errors.ts"
 import { Api } from "../../src/http/api/Api.ts"
 import { fullKey, startServer, type TestServer } from "./fixture.ts"
@@ -153,7 +154,8 @@ describe("/openapi.json", () => {
         walk(`${name}.${key}`, member)
       }
       if (schema.items !== undefined) walk(`${name}[]`, schema.items)
-      for (const each of [...(schema.anyOf ?? []), ...(schema.allOf ?? [])]) walk(name, each)
+      for (const each of [...(schema.anyOf ?? schema.oneOf ?? []), ...(schema.allOf ?? [])])
+        walk(name, each)
     }
     const summaries = new Set<string>()
     let operations = 0
@@ -206,6 +208,35 @@ describe("/openapi.json", () => {
     const { json } = await get("/openapi.json")
     const names = Object.keys(json.components.schemas)
     expect(names.filter((name) => !/^([A-Z][a-z]*)+$/.test(name))).toEqual([])
+  })
+
+  it("types messages by their kind, at streams, deliveries and webhooks", async () => {
+    const { json } = await get("/openapi.json")
+    const { schemas } = json.components
+    const { discriminator, oneOf } = schemas.Message
+    const { kinds } = (await server.call("GET", "/v1/webhook-events")).json
+    expect(kinds.length).toBe(messageKinds.length)
+    expect(Object.keys(json.webhooks)).toEqual(messageKinds)
+    expect(Object.keys(discriminator.mapping)).toEqual(messageKinds)
+    expect(oneOf).toHaveLength(messageKinds.length)
+    for (const [index, { description, kind, schema }] of kinds.entries()) {
+      const { $ref } = oneOf[index]
+      const { post } = json.webhooks[kind]
+      expect(discriminator.mapping[kind]).toBe($ref)
+      expect(post.requestBody.content["application/json"].schema).toEqual({ $ref })
+      expect(post.description).toBe(description)
+      const named = schemas[$ref.split("/").at(-1)]
+      expect(named.properties.type.enum).toEqual([kind])
+      expect(Object.keys(named.properties.data.properties)).toEqual(
+        Object.keys(schema.properties.data.properties),
+      )
+    }
+    const stream = json.paths["/v1/stream"].get.responses[200].content["text/event-stream"]
+    expect(stream).toEqual({ schema: { $ref: "#/components/schemas/Message" } })
+    expect(schemas.DeliveryDetails.properties.message.anyOf).toEqual([
+      { $ref: "#/components/schemas/Message" },
+      { type: "null" },
+    ])
   })
 
   it("types nullable members", async () => {

@@ -1305,26 +1305,124 @@ export interface LevelProgress {
   readonly ratio: number
 }
 
-/** A message. */
-export interface Message {
-  /** The message's id, the same on every attempt. */
+/** A message; `type` is its kind. */
+export type Message = MessageEventTracked | MessageXpEarned | MessageXpRevoked | MessagePointsEarned | MessagePointsRevoked | MessagePointsSpent | MessagePointsRefunded | MessageLevelChanged | MessageBadgeEarned | MessageBadgeRevoked | MessageStreakExtended | MessageStreakBroken | MessageQuestStarted | MessageQuestProgressed | MessageQuestCompleted | MessageQuestExpired | MessageQuestCreated | MessageQuestUpdated | MessageRewardGranted | MessageRewardRevoked | MessageLeaderboardWindowClosed | MessageUserCreated | MessageUserDeleted | MessageWebhookDisabled | MessageWebhookTest
+
+/** A user earned a badge. */
+export interface MessageBadgeEarned {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
   readonly id: string
-  /** The kind of message. */
-  readonly type: "event.tracked" | "xp.earned" | "xp.revoked" | "points.earned" | "points.revoked" | "points.spent" | "points.refunded" | "level.changed" | "badge.earned" | "badge.revoked" | "streak.extended" | "streak.broken" | "quest.started" | "quest.progressed" | "quest.completed" | "quest.expired" | "quest.created" | "quest.updated" | "reward.granted" | "reward.revoked" | "leaderboard.window_closed" | "user.created" | "user.deleted" | "webhook.disabled" | "webhook.test"
-  /** ISO 8601, UTC, with milliseconds. */
+  readonly type: "badge.earned"
+  /** Time of the record. */
   readonly timestamp: string
   /** The project's id. */
   readonly project: string
   /** The environment. */
   readonly environment: "sandbox" | "production"
-  /** The message's content, depending on `type`. `sequence` increases with time. */
-  readonly data: Readonly<Record<string, unknown>>
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Id of the badge. */
+    readonly badgeId: string
+    /** Name of the badge. */
+    readonly name: string
+    readonly source: Source
+  }
+}
+
+/** A badge was revoked. */
+export interface MessageBadgeRevoked {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "badge.revoked"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Id of the badge. */
+    readonly badgeId: string
+    /** Name of the badge. */
+    readonly name: string
+  }
 }
 
 /** All kinds of message. */
 export interface MessageCatalogue {
   /** All kinds. */
   readonly kinds: ReadonlyArray<MessageKind>
+}
+
+/** The cause. `clock`: the passing of time. */
+export interface MessageCause {
+  /** Kind of cause. */
+  readonly kind: "event" | "reward" | "spend" | "revocation" | "profile" | "backfill" | "clock"
+  /** The event, reward or spend that was sent or, for `revocation`, revoked. */
+  readonly id: string | null
+}
+
+/** An event was accepted. Its effects have messages of their own. */
+export interface MessageEventTracked {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "event.tracked"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Laurel's id of the event. */
+    readonly eventId: string
+    /** Action of the event. */
+    readonly action: string
+    /** Time of the event, as sent by the caller. */
+    readonly occurredAt: string
+    /** Time at which Laurel accepted it. */
+    readonly receivedAt: string
+    /** The metadata sent with the event. */
+    readonly metadata: Readonly<Record<string, unknown>> | null
+    /** The balance of xp and its change. */
+    readonly xp: {
+      /** The xp earned; negative where they were revoked. */
+      readonly earned: number
+      /** Balance after this request. */
+      readonly total: number
+    }
+    /** The balance of points and its change. */
+    readonly points: {
+      /** The points earned; negative where they were revoked. */
+      readonly earned: number
+      /** Balance after this request. */
+      readonly total: number
+    }
+    /** The level before and after. */
+    readonly level: {
+      /** The level before. */
+      readonly before: number
+      /** The level after. */
+      readonly after: number
+    }
+  }
 }
 
 /** A kind of message. */
@@ -1337,6 +1435,640 @@ export interface MessageKind {
   readonly schema: Readonly<Record<string, unknown>>
   /** A message of this kind. */
   readonly example: Readonly<Record<string, unknown>>
+}
+
+/** A day, week or month of the leaderboard closed. */
+export interface MessageLeaderboardWindowClosed {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "leaderboard.window_closed"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** Kind of window. */
+    readonly window: "daily" | "weekly" | "monthly"
+    /** Start of the window. */
+    readonly startsAt: string
+    /** End of the window. */
+    readonly endsAt: string
+    /** Number of users on its board. */
+    readonly total: number
+  }
+}
+
+/** A user's level rose or fell: one message for any number of levels. */
+export interface MessageLevelChanged {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "level.changed"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The level before. */
+    readonly from: number
+    /** The level after; lower if xp were revoked. */
+    readonly to: number
+    /** The levels gained; of more than 1,000, the highest. */
+    readonly levels: ReadonlyArray<number>
+  }
+}
+
+/** A user earned points from one source. */
+export interface MessagePointsEarned {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "points.earned"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The amount. */
+    readonly amount: number
+    /** The running balance of the cause. */
+    readonly total: number
+    readonly source: Source
+  }
+}
+
+/** A spend was revoked. */
+export interface MessagePointsRefunded {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "points.refunded"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The spend that was revoked. */
+    readonly spendId: string
+    /** The amount returned to the balance. */
+    readonly amount: number
+    /** The balance afterwards. */
+    readonly total: number
+    /** The part that was not returned: its points were revoked at their source. */
+    readonly shortfall: number
+  }
+}
+
+/** Points were revoked with an event or a reward. */
+export interface MessagePointsRevoked {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "points.revoked"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The amount revoked. */
+    readonly amount: number
+    /** The balance afterwards. */
+    readonly total: number
+  }
+}
+
+/** A user spent points. */
+export interface MessagePointsSpent {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "points.spent"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Id of the spend. */
+    readonly spendId: string
+    /** The amount spent. */
+    readonly amount: number
+    /** The balance afterwards. */
+    readonly total: number
+    /** The reason sent with the spend. */
+    readonly reason: string | null
+  }
+}
+
+/** The quest afterwards; `GET /v1/quests/{id}` has all of it. */
+export interface MessageQuest {
+  /** Id of the quest. */
+  readonly id: string
+  /** Title of the quest. */
+  readonly title: string
+  /** Status of the quest. */
+  readonly status: "draft" | "scheduled" | "active" | "paused" | "ended" | "archived"
+  /** The quest's reward. */
+  readonly reward: {
+    /** Experience points. */
+    readonly xp: number
+    /** Points. */
+    readonly points: number
+    /** Id of a badge. */
+    readonly badgeId: string | null
+  }
+  /** How often the quest starts again. */
+  readonly recurrence: "none" | "daily" | "weekly" | "monthly"
+  /** Start of the quest. */
+  readonly startsAt: string | null
+  /** End of the quest. */
+  readonly endsAt: string | null
+  /** Time of creation. */
+  readonly createdAt: string
+  /** Time of the last change. */
+  readonly updatedAt: string
+}
+
+/** A user completed a quest. */
+export interface MessageQuestCompleted {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "quest.completed"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Id of the quest. */
+    readonly questId: string
+    /** Title of the quest. */
+    readonly title: string
+    /** The user's completions, this one included. */
+    readonly times: number
+  }
+}
+
+/** A quest was created. */
+export interface MessageQuestCreated {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "quest.created"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    readonly quest: MessageQuest
+  }
+}
+
+/** A quest or its period ended before a user who had started it completed it. */
+export interface MessageQuestExpired {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "quest.expired"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Id of the quest. */
+    readonly questId: string
+    /** Title of the quest. */
+    readonly title: string
+  }
+}
+
+/** An event counted for a quest step. */
+export interface MessageQuestProgressed {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "quest.progressed"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Id of the quest. */
+    readonly questId: string
+    /** Title of the quest. */
+    readonly title: string
+    /** The key of the step. */
+    readonly step: string
+    /** Events counted for the step. */
+    readonly current: number
+    /** The target of the step. */
+    readonly target: number
+    /** The completed share of the whole quest, 0 to 1. */
+    readonly progress: number
+  }
+}
+
+/** A user's first event counted for a step of a quest. */
+export interface MessageQuestStarted {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "quest.started"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Id of the quest. */
+    readonly questId: string
+    /** Title of the quest. */
+    readonly title: string
+  }
+}
+
+/** A quest's definition was changed or archived. */
+export interface MessageQuestUpdated {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "quest.updated"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    readonly quest: MessageQuest
+  }
+}
+
+/** A reward was granted by hand. */
+export interface MessageRewardGranted {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "reward.granted"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Laurel's id of the reward. */
+    readonly rewardId: string
+    /** Kind of reward. */
+    readonly type: "xp" | "points" | "badge"
+    /** Amount granted; null for a badge. */
+    readonly amount: number | null
+    /** Id of the badge granted; null for xp and points. */
+    readonly badgeId: string | null
+    /** The reason sent with the reward. */
+    readonly reason: string | null
+    /** The balance of xp and its change. */
+    readonly xp: {
+      /** The xp earned; negative where they were revoked. */
+      readonly earned: number
+      /** Balance after this request. */
+      readonly total: number
+    }
+    /** The balance of points and its change. */
+    readonly points: {
+      /** The points earned; negative where they were revoked. */
+      readonly earned: number
+      /** Balance after this request. */
+      readonly total: number
+    }
+    /** The level before and after. */
+    readonly level: {
+      /** The level before. */
+      readonly before: number
+      /** The level after. */
+      readonly after: number
+    }
+  }
+}
+
+/** A reward was revoked. */
+export interface MessageRewardRevoked {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "reward.revoked"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** Laurel's id of the reward. */
+    readonly rewardId: string
+    /** The balance of xp and its change. */
+    readonly xp: {
+      /** The xp earned; negative where they were revoked. */
+      readonly earned: number
+      /** Balance after this request. */
+      readonly total: number
+    }
+    /** The balance of points and its change. */
+    readonly points: {
+      /** The points earned; negative where they were revoked. */
+      readonly earned: number
+      /** Balance after this request. */
+      readonly total: number
+    }
+    /** The level before and after. */
+    readonly level: {
+      /** The level before. */
+      readonly before: number
+      /** The level after. */
+      readonly after: number
+    }
+    /** The part already spent, which could not be revoked. */
+    readonly shortfall: {
+      /** Xp missing. */
+      readonly xp: number
+      /** Points missing. */
+      readonly points: number
+    }
+  }
+}
+
+/** A user missed a day without a freeze left. */
+export interface MessageStreakBroken {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "streak.broken"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The key of the streak. */
+    readonly key: string
+    /** Length of the streak in days. */
+    readonly length: number
+    /** Longest run in days. */
+    readonly best: number
+  }
+}
+
+/** A user's streak grew by a day. */
+export interface MessageStreakExtended {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "streak.extended"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The key of the streak. */
+    readonly key: string
+    /** Days in a row. */
+    readonly current: number
+    /** Longest run in days. */
+    readonly best: number
+  }
+}
+
+/** A user was created by a first event, reward or profile. */
+export interface MessageUserCreated {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "user.created"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+  }
+}
+
+/** A user was erased. Undelivered messages about the user are dropped. */
+export interface MessageUserDeleted {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "user.deleted"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+  }
+}
+
+/** Laurel disabled a webhook; sent to all other webhooks. */
+export interface MessageWebhookDisabled {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "webhook.disabled"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** Id of the webhook. */
+    readonly webhookId: string
+    /** The webhook's description for people. */
+    readonly description: string | null
+    /** `gone`: it answered 410. `failing`: only failures for five days. */
+    readonly reason: "gone" | "failing"
+    /** Time at which it was disabled. */
+    readonly disabledAt: string
+  }
+}
+
+/** A test was requested; sent to the tested webhook, whatever its subscriptions. */
+export interface MessageWebhookTest {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "webhook.test"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** Id of the webhook. */
+    readonly webhookId: string
+  }
+}
+
+/** A user earned xp from one source. */
+export interface MessageXpEarned {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "xp.earned"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The amount. */
+    readonly amount: number
+    /** The running balance of the cause. */
+    readonly total: number
+    readonly source: Source
+  }
+}
+
+/** Xp were revoked with an event or a reward. */
+export interface MessageXpRevoked {
+  /** The message's id, the same on every attempt, also in the header field `webhook-id`. */
+  readonly id: string
+  readonly type: "xp.revoked"
+  /** Time of the record. */
+  readonly timestamp: string
+  /** The project's id. */
+  readonly project: string
+  /** The environment. */
+  readonly environment: "sandbox" | "production"
+  /** The content of the message. */
+  readonly data: {
+    /** The number of the record that the message tells of. It grows with time: sort by it. Messages of one record share it. */
+    readonly sequence: number
+    /** The caller's own id of the user. */
+    readonly userId: string
+    readonly cause: MessageCause
+    /** The amount revoked. */
+    readonly amount: number
+    /** The balance afterwards. */
+    readonly total: number
+  }
 }
 
 /** A badge to create. */

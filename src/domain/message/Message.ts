@@ -153,7 +153,9 @@ const userData = (record: JournalRecord, fact: Fact, userId: string): MessageDat
         record,
         false,
       ) as EventReply
-      const metadata = (record.cause.kind === "event" && record.cause.metadata) || null
+      const sent = (record.cause.kind === "event" && record.cause.metadata) || null
+      // It was parsed from JSON.
+      const metadata = sent as MessageData["event.tracked"]["metadata"]
       const received = isoTime(receivedAt)
       const occurred = occurredAt === receivedAt ? received : isoTime(occurredAt)
       const times = { occurredAt: occurred, receivedAt: received }

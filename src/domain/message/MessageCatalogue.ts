@@ -188,24 +188,26 @@ const entries: { readonly [Kind in MessageKind]: Entry<Kind> } = {
   },
 }
 
+/** When messages of a kind are sent. */
+export const triggerOf = (kind: MessageKind): string => entries[kind].description
+
 /** A complete example of a message. */
-const exampleOf = (type: MessageKind, data: MessageData[MessageKind]) => ({
+export const exampleOf = <Kind extends MessageKind>(kind: Kind) => ({
   id: "msg_0mi8k3f2a4c92_1",
-  type,
+  type: kind,
   timestamp: "2026-11-01T09:30:00.000Z",
   project: "prj_01a1fc1e64c07345932e273286b5ca30",
   environment: "production" as const,
-  data,
+  data: entries[kind].example,
 })
 
 /** A kind's trigger, JSON Schema (draft 2020-12) and example. */
 export const describeMessage = (kind: MessageKind) => {
-  const { description, example } = entries[kind]
   const { definitions, schema } = Schema.toJsonSchemaDocument(messageSchema(kind))
   return {
     kind,
-    description,
+    description: triggerOf(kind),
     schema: Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions },
-    example: exampleOf(kind, example),
+    example: exampleOf(kind),
   }
 }

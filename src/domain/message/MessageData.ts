@@ -5,6 +5,7 @@ import { windowKinds } from "../values/Calendar.ts"
 import type { MessageKind } from "./MessageKind.ts"
 
 const text = (description: string) => Schema.String.annotate({ description })
+const textOrNull = (description: string) => Schema.NullOr(Schema.String).annotate({ description })
 const count = (description: string) => Schema.Int.annotate({ description })
 const time = (description: string) => Schema.String.annotate({ description, format: "date-time" })
 
@@ -26,35 +27,47 @@ const user = {
       "profile",
       "backfill",
       "clock",
-    ]),
+    ]).annotate({ description: "Kind of cause." }),
     id: Schema.NullOr(Schema.String).annotate({
       description: "The event, reward or spend that was sent or, for `revocation`, revoked.",
     }),
-  }).annotate({ description: "The cause. `clock`: the passing of time." }),
+  }).annotate({
+    identifier: "MessageCause",
+    description: "The cause. `clock`: the passing of time.",
+  }),
 }
 
 const change = (what: string) =>
   Schema.Struct({
-    earned: count(`The ${what} that were given; negative where they were taken back.`),
+    earned: count(`The ${what} earned; negative where they were revoked.`),
     total: count("Balance after this request."),
-  })
+  }).annotate({ description: `The balance of ${what} and its change.` })
 const outcome = {
   xp: change("xp"),
   points: change("points"),
-  level: Schema.Struct({ before: Schema.Int, after: Schema.Int }),
+  level: Schema.Struct({
+    before: count("The level before."),
+    after: count("The level after."),
+  }).annotate({ description: "The level before and after." }),
 }
 
-const source = Schema.Struct({
-  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]),
-  id: Schema.NullOr(Schema.String),
+export const Source = Schema.Struct({
+  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
+    description: "Kind of source.",
+  }),
+  id: Schema.NullOr(Schema.String).annotate({
+    description: "Id of the rule or quest; null for other kinds.",
+  }),
 }).annotate({
+  identifier: "Source",
+  examples: [{ kind: "rule", id: "rul_01a1fc1e64c07345932e273286b5ca30" }],
   description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
 })
 const earned = {
   ...user,
   amount: count("The amount."),
   total: count("The running balance of the cause."),
-  source,
+  source: Source,
 }
 const revoked = {
   ...user,
@@ -64,62 +77,70 @@ const revoked = {
 
 const questName = {
   ...user,
-  questId: Schema.String,
-  title: Schema.String,
+  questId: text("Id of the quest."),
+  title: text("Title of the quest."),
 }
 
 const quest = {
   ...sequence,
   quest: Schema.Struct({
-    id: Schema.String,
-    title: Schema.String,
-    status: Schema.Literals(questStatuses),
+    id: text("Id of the quest."),
+    title: text("Title of the quest."),
+    status: Schema.Literals(questStatuses).annotate({ description: "Status of the quest." }),
     reward: Schema.Struct({
-      xp: Schema.Int,
-      points: Schema.Int,
-      badgeId: Schema.NullOr(Schema.String),
+      xp: count("Experience points."),
+      points: count("Points."),
+      badgeId: textOrNull("Id of a badge."),
+    }).annotate({ description: "The quest's reward." }),
+    recurrence: Schema.Literals(questRecurrences).annotate({
+      description: "How often the quest starts again.",
     }),
-    recurrence: Schema.Literals(questRecurrences),
     startsAt: Schema.NullOr(time("Start of the quest.")),
     endsAt: Schema.NullOr(time("End of the quest.")),
     createdAt: time("Time of creation."),
     updatedAt: time("Time of the last change."),
-  }).annotate({ description: "The quest afterwards; `GET /v1/quests/{id}` has all of it." }),
+  }).annotate({
+    identifier: "MessageQuest",
+    description: "The quest afterwards; `GET /v1/quests/{id}` has all of it.",
+  }),
 }
 
-const badge = { ...user, badgeId: Schema.String, name: Schema.String }
+const badge = { ...user, badgeId: text("Id of the badge."), name: text("Name of the badge.") }
+
+const content = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  Schema.Struct(fields).annotate({ description: "The content of the message." })
 
 const data = {
-  "event.tracked": Schema.Struct({
+  "event.tracked": content({
     ...user,
-    eventId: Schema.String,
-    action: Schema.String,
+    eventId: text("Laurel's id of the event."),
+    action: text("Action of the event."),
     occurredAt: time("Time of the event, as sent by the caller."),
     receivedAt: time("Time at which Laurel accepted it."),
-    metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Unknown)).annotate({
+    metadata: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)).annotate({
       description: "The metadata sent with the event.",
     }),
     ...outcome,
   }),
-  "xp.earned": Schema.Struct(earned),
-  "xp.revoked": Schema.Struct(revoked),
-  "points.earned": Schema.Struct(earned),
-  "points.revoked": Schema.Struct(revoked),
-  "points.spent": Schema.Struct({
+  "xp.earned": content(earned),
+  "xp.revoked": content(revoked),
+  "points.earned": content(earned),
+  "points.revoked": content(revoked),
+  "points.spent": content({
     ...user,
-    spendId: Schema.String,
+    spendId: text("Id of the spend."),
     amount: count("The amount spent."),
     total: count("The balance afterwards."),
-    reason: Schema.NullOr(Schema.String),
+    reason: textOrNull("The reason sent with the spend."),
   }),
-  "points.refunded": Schema.Struct({
+  "points.refunded": content({
     ...user,
     spendId: text("The spend that was revoked."),
     amount: count("The amount returned to the balance."),
     total: count("The balance afterwards."),
     shortfall: count("The part that was not returned: its points were revoked at their source."),
   }),
-  "level.changed": Schema.Struct({
+  "level.changed": content({
     ...user,
     from: count("The level before."),
     to: count("The level after; lower if xp were revoked."),
@@ -127,22 +148,22 @@ const data = {
       description: "The levels gained; of more than 1,000, the highest.",
     }),
   }),
-  "badge.earned": Schema.Struct({ ...badge, source }),
-  "badge.revoked": Schema.Struct(badge),
-  "streak.extended": Schema.Struct({
+  "badge.earned": content({ ...badge, source: Source }),
+  "badge.revoked": content(badge),
+  "streak.extended": content({
     ...user,
     key: text("The key of the streak."),
     current: count("Days in a row."),
     best: count("Longest run in days."),
   }),
-  "streak.broken": Schema.Struct({
+  "streak.broken": content({
     ...user,
     key: text("The key of the streak."),
     length: count("Length of the streak in days."),
     best: count("Longest run in days."),
   }),
-  "quest.started": Schema.Struct(questName),
-  "quest.progressed": Schema.Struct({
+  "quest.started": content(questName),
+  "quest.progressed": content({
     ...questName,
     step: text("The key of the step."),
     current: count("Events counted for the step."),
@@ -151,49 +172,54 @@ const data = {
       description: "The completed share of the whole quest, 0 to 1.",
     }),
   }),
-  "quest.completed": Schema.Struct({
+  "quest.completed": content({
     ...questName,
     times: count("The user's completions, this one included."),
   }),
-  "quest.expired": Schema.Struct(questName),
-  "quest.created": Schema.Struct(quest),
-  "quest.updated": Schema.Struct(quest),
-  "reward.granted": Schema.Struct({
+  "quest.expired": content(questName),
+  "quest.created": content(quest),
+  "quest.updated": content(quest),
+  "reward.granted": content({
     ...user,
-    rewardId: Schema.String,
-    type: Schema.Literals(["xp", "points", "badge"]),
-    amount: Schema.NullOr(Schema.Int),
-    badgeId: Schema.NullOr(Schema.String),
-    reason: Schema.NullOr(Schema.String),
+    rewardId: text("Laurel's id of the reward."),
+    type: Schema.Literals(["xp", "points", "badge"]).annotate({ description: "Kind of reward." }),
+    amount: Schema.NullOr(Schema.Int).annotate({
+      description: "Amount granted; null for a badge.",
+    }),
+    badgeId: textOrNull("Id of the badge granted; null for xp and points."),
+    reason: textOrNull("The reason sent with the reward."),
     ...outcome,
   }),
-  "reward.revoked": Schema.Struct({
+  "reward.revoked": content({
     ...user,
-    rewardId: Schema.String,
+    rewardId: text("Laurel's id of the reward."),
     ...outcome,
-    shortfall: Schema.Struct({ xp: Schema.Int, points: Schema.Int }).annotate({
+    shortfall: Schema.Struct({
+      xp: count("Xp missing."),
+      points: count("Points missing."),
+    }).annotate({
       description: "The part already spent, which could not be revoked.",
     }),
   }),
-  "leaderboard.window_closed": Schema.Struct({
+  "leaderboard.window_closed": content({
     ...sequence,
-    window: Schema.Literals(windowKinds),
+    window: Schema.Literals(windowKinds).annotate({ description: "Kind of window." }),
     startsAt: time("Start of the window."),
     endsAt: time("End of the window."),
     total: count("Number of users on its board."),
   }),
-  "user.created": Schema.Struct(user),
-  "user.deleted": Schema.Struct({ ...sequence, userId: user.userId }),
-  "webhook.disabled": Schema.Struct({
+  "user.created": content(user),
+  "user.deleted": content({ ...sequence, userId: user.userId }),
+  "webhook.disabled": content({
     ...sequence,
-    webhookId: Schema.String,
-    description: Schema.NullOr(Schema.String),
+    webhookId: text("Id of the webhook."),
+    description: textOrNull("The webhook's description for people."),
     reason: Schema.Literals(["gone", "failing"]).annotate({
       description: "`gone`: it answered 410. `failing`: only failures for five days.",
     }),
     disabledAt: time("Time at which it was disabled."),
   }),
-  "webhook.test": Schema.Struct({ ...sequence, webhookId: Schema.String }),
+  "webhook.test": content({ ...sequence, webhookId: text("Id of the webhook.") }),
 } as const satisfies Record<MessageKind, Schema.Top>
 
 export type MessageData = { readonly [Kind in MessageKind]: (typeof data)[Kind]["Type"] }
@@ -201,10 +227,12 @@ export type MessageData = { readonly [Kind in MessageKind]: (typeof data)[Kind][
 /** The schema of a whole message of a kind. */
 export const messageSchema = <Kind extends MessageKind>(kind: Kind) =>
   Schema.Struct({
-    id: text("The same on every attempt, also in the header field `webhook-id`."),
+    id: text("The message's id, the same on every attempt, also in the header field `webhook-id`."),
     type: Schema.Literal(kind),
     timestamp: time("Time of the record."),
-    project: Schema.String,
-    environment: Schema.Literals(["sandbox", "production"]),
+    project: text("The project's id."),
+    environment: Schema.Literals(["sandbox", "production"]).annotate({
+      description: "The environment.",
+    }),
     data: data[kind],
   })

@@ -1,13 +1,13 @@
 /** Shapes of deliveries. */
 import { Schema } from "effect"
-import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
+import { exampleOf } from "../../domain/message/MessageCatalogue.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { check, oneOf, text } from "./Checks.ts"
 import { Time } from "./Common.ts"
 import { deliveryId, messageId } from "./examples/Ids.ts"
 import { delivery, deliveryDetails, deliveryPage } from "./examples/Webhooks.ts"
-import { Message } from "./Stream.ts"
+import { Message } from "./Messages.ts"
 import { webhookParams } from "./WebhookShapes.ts"
 
 const deliveryStatus = oneOf(["pending", "succeeded", "failed", "dropped"])
@@ -78,10 +78,6 @@ export const DeliveryPage = Schema.Struct({
   examples: [deliveryPage],
 })
 
-const { data, ...envelope } = describeMessage("xp.earned").example
-type JsonObject = { readonly [name: string]: Schema.Json }
-const message = { ...envelope, data: data as JsonObject }
-
 export const DeliveryDetails = Schema.Struct({
   ...deliveryFields,
   responses: Schema.Array(
@@ -100,7 +96,7 @@ export const DeliveryDetails = Schema.Struct({
 }).annotate({
   identifier: "DeliveryDetails",
   description: "A delivery with its attempts.",
-  examples: [{ ...deliveryDetails, message }],
+  examples: [{ ...deliveryDetails, message: exampleOf("xp.earned") }],
 })
 
 /** The end of a page of a log. */

@@ -1,6 +1,7 @@
 /** A user's history: facts with their causes. `domain/message/HistoryFact.ts` makes them. */
 import { Schema } from "effect"
 import { type HistoryKind, historyKinds } from "../../domain/message/HistoryFact.ts"
+import { Source } from "../../domain/message/MessageData.ts"
 import { check, oneOf } from "./Checks.ts"
 import {
   Action,
@@ -13,8 +14,7 @@ import {
   Time,
   typeName,
 } from "./Common.ts"
-import { causes, historyPage, profile, source } from "./examples/History.ts"
-import { ruleId } from "./examples/Ids.ts"
+import { causes, historyPage, profile } from "./examples/History.ts"
 
 const CallersId = Schema.NullOr(Schema.String).annotate({
   description: "Your id; null: none.",
@@ -98,20 +98,6 @@ export const HistoryCause = Schema.Union([
     description: "`profile`: a change of the profile. `clock`: the passage of time.",
   }),
 ]).annotate({ identifier: "HistoryCause", description: "The cause.", examples: causes })
-
-const Source = Schema.Struct({
-  kind: Schema.Literals(["rule", "quest", "reward", "criteria"]).annotate({
-    description: "Kind of source.",
-  }),
-  id: Schema.NullOr(Schema.String).annotate({
-    description: "Id of the rule or quest; null for other kinds.",
-    examples: [ruleId],
-  }),
-}).annotate({
-  identifier: "Source",
-  description: "The source: a rule, a quest, a reward or, for a badge, its own criteria.",
-  examples: [source],
-})
 
 const outcome = { xp: Earned, points: Earned, level: LevelChange }
 const undone = {

@@ -3,6 +3,7 @@ import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Checks.ts"
 import { messageId, ruleId } from "./examples/Ids.ts"
+import { messageAlternatives, webhookParameters, webhookRequests } from "./Messages.ts"
 
 const errorTable = (Object.keys(errorKinds) as Array<ErrorCode>)
   .map((code) => `| \`${code}\` | ${errorKinds[code].status} | ${errorKinds[code].title} |`)
@@ -118,6 +119,10 @@ export const completeReference = (document: Record<string, Json>): Record<string
   document.info.contact = { name: "The operator of this server" }
   // Streams show the message itself as the schema of their events.
   delete document.components.schemas.MessageEncoded
+  const { anyOf: _, ...message } = document.components.schemas.Message
+  document.components.schemas.Message = { ...message, ...messageAlternatives }
+  document.components.parameters = webhookParameters
+  document.webhooks = webhookRequests()
   document.components.headers = headers
   document.components.schemas = Object.fromEntries(
     Object.entries(document.components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1)),

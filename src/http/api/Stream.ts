@@ -2,11 +2,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { messageNameOf } from "../../domain/message/Message.ts"
-import { describeMessage } from "../../domain/message/MessageCatalogue.ts"
-import { isKindPattern, messageKinds } from "../../domain/message/MessageKind.ts"
+import { isKindPattern } from "../../domain/message/MessageKind.ts"
 import { limits } from "../../Limits.ts"
 import { check } from "./Checks.ts"
-import { ApiKey, OpenTo, Time, UserId } from "./Common.ts"
+import { ApiKey, OpenTo, UserId } from "./Common.ts"
+import { Message } from "./Messages.ts"
 import { Gone, readProblems, StreamQuota } from "./Problems.ts"
 
 const patternsOf = (text: string): ReadonlyArray<string> => text.split(",")
@@ -25,42 +25,6 @@ export const KindPatterns = Schema.String.check(
 ).annotate({
   description: "Messages to send: kinds, families (`quest.*`) or all (`*`), separated by commas.",
   examples: ["xp.earned,quest.*"],
-})
-
-/** The example of a message in the reference. */
-const { data, ...envelope } = describeMessage("badge.earned").example
-export const messageExample = {
-  ...envelope,
-  data: data as { readonly [name: string]: Schema.Json },
-}
-
-/** A message as streams and webhooks send it; the catalogue has the schema of `data`. */
-export const Message = Schema.Struct({
-  id: Schema.String.annotate({
-    description: "The message's id, the same on every attempt.",
-    examples: ["msg_0mi8k3f2a4c92_1"],
-  }),
-  type: Schema.Literals(messageKinds).annotate({
-    description: "The kind of message.",
-    examples: [messageExample.type],
-  }),
-  timestamp: Time,
-  project: Schema.String.annotate({
-    description: "The project's id.",
-    examples: ["prj_01a1fc1e64c07345932e273286b5ca30"],
-  }),
-  environment: Schema.Literals(["sandbox", "production"]).annotate({
-    description: "The environment.",
-    examples: ["production"],
-  }),
-  data: Schema.Record(Schema.String, Schema.Json).annotate({
-    description: "The message's content, depending on `type`. `sequence` increases with time.",
-    examples: [{ sequence: 204_878, userId: "user-42" }],
-  }),
-}).annotate({
-  identifier: "Message",
-  description: "A message.",
-  examples: [messageExample],
 })
 
 export const Stream = HttpApiGroup.make("stream")

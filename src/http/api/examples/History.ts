@@ -47,7 +47,7 @@ export const causes = [
   { kind: "profile" },
 ] as const
 
-export const source = { kind: "rule", id: ruleId } as const
+const source = { kind: "rule", id: ruleId } as const
 
 export const profile = {
   displayName: "Ada",
