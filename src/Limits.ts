@@ -68,6 +68,11 @@ export const limits = {
   textSearchesOfActionMax: 200,
   /** Target of a step or a badge. */
   targetMax: Number.MAX_SAFE_INTEGER,
+  /** Steps and badges that sum: their target, the number of one event, the sum itself, and its decimals. */
+  sumTargetMax: 1_000_000_000,
+  sumAmountMax: 1_000_000_000,
+  sumMax: 2_000_000_000,
+  sumDecimals: 4,
   /** Keys of steps and streaks. */
   keyCharactersMax: 64,
   multiplierMax: 1_000_000,

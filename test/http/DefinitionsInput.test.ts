@@ -50,6 +50,10 @@ const criteria = (more: object) => ({
   criteria: { kind: "action_count", target: 1, action: "A", ...more },
 })
 
+const summed = (more: object) => ({
+  criteria: { kind: "action_sum", target: 1, action: "A", sumPath: "km", ...more },
+})
+
 const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
   ["quest", "a title of 1 character", { title: "t" }],
   ["quest", "a title of 200 emoji", { title: emoji.repeat(limits.titleCharactersMax) }],
@@ -58,6 +62,16 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
   ["quest", "a reward of nothing", { reward: { xp: 0, points: 0 } }],
   ["quest", "as many steps as there may be", { steps: steps(limits.questStepsMax) }],
   ["quest", "the largest target", { steps: [step({ target: limits.targetMax })] }],
+  [
+    "quest",
+    "the largest target of a sum",
+    { steps: [step({ sumPath: "km", target: limits.sumTargetMax })] },
+  ],
+  [
+    "quest",
+    "no path to sum, as it is shown",
+    { steps: [step({ sumPath: null, target: limits.targetMax })] },
+  ],
   ["quest", "a key of 64 characters", { steps: [step({ key: "k-_9".repeat(16) })] }],
   [
     "quest",
@@ -94,6 +108,7 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
   ["badge", "an empty description and icon", { description: "", icon: "" }],
   ["badge", "the smallest target", criteria({ target: 1 })],
   ["badge", "the largest target", criteria({ target: limits.targetMax })],
+  ["badge", "the largest target of a sum", summed({ target: limits.sumTargetMax })],
   ["project", "a name of 200 characters", { name: "n".repeat(200) }],
   ["project", "a time zone that is a link", { timezone: "Asia/Calcutta" }],
   ["project", "the flattest quadratic curve", curve({ kind: "quadratic", base: 1 })],
@@ -129,6 +144,48 @@ const accepted: ReadonlyArray<readonly [Kind, string, object]> = [
 ]
 
 const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = [
+  [
+    "quest",
+    "a sum beyond the largest target",
+    { steps: [step(), step({ key: "s", sumPath: "km", target: limits.sumTargetMax + 1 })] },
+    "/steps/1/target",
+    "out_of_range",
+  ],
+  [
+    "quest",
+    "a target with decimals",
+    { steps: [step({ sumPath: "km", target: 42.195 })] },
+    "/steps/0/target",
+    "invalid_type",
+  ],
+  [
+    "quest",
+    "an empty path to sum",
+    { steps: [step({ sumPath: "" })] },
+    "/steps/0/sumPath",
+    "too_short",
+  ],
+  [
+    "badge",
+    "a sum beyond the largest target",
+    summed({ target: limits.sumTargetMax + 1 }),
+    "/criteria/target",
+    "out_of_range",
+  ],
+  [
+    "badge",
+    "a path that is none",
+    summed({ sumPath: "a..b" }),
+    "/criteria/sumPath",
+    "invalid_format",
+  ],
+  [
+    "badge",
+    "a path to sum where events are counted",
+    criteria({ sumPath: "km" }),
+    "/criteria/sumPath",
+    "unknown_member",
+  ],
   ["quest", "an empty title", { title: "" }, "/title", "too_short"],
   ["quest", "a title of 201 emoji", { title: emoji.repeat(201) }, "/title", "too_long"],
   ["quest", "a line break in a title", { title: "a\nb" }, "/title", "invalid_format"],

@@ -26,7 +26,7 @@ const wholePatch = (kind: Kind, { criteria, reward, ...rest }: Json): Json => {
   const noReward = { points: null, badgeId: null }
   if (kind === "badge") {
     const parts = {
-      ...(criteria.kind === "action_count" && { where: null }),
+      ...((criteria.kind === "action_count" || criteria.kind === "action_sum") && { where: null }),
       ...(criteria.kind === "streak" && { streak: null }),
       ...criteria,
     }

@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict"
 import { replyOf } from "../../src/domain/message/UserReply.ts"
+import { isCounting } from "../../src/domain/project/Badge.ts"
 import { emptyProject, type ProjectState } from "../../src/domain/project/Project.ts"
 import { applyProject } from "../../src/domain/record/applyProject.ts"
 import type { Cause, JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
@@ -134,7 +135,7 @@ export class Oracle {
         return undefined
       case "backfill": {
         const badge = definitions.badges.find(({ id }) => id === command.badgeId)
-        if (badge?.criteria.kind === "action_count" && command.counted !== undefined) {
+        if (badge !== undefined && isCounting(badge.criteria) && command.counted !== undefined) {
           assert.equal(command.counted, countInHistory(model.log(userId), badge.criteria))
         }
         return known

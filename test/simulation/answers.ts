@@ -1,11 +1,8 @@
 /** Which records answers are about. */
 
 import type { UserReply } from "../../src/domain/message/UserReply.ts"
-import {
-  duplicateKey,
-  type JournalRecord,
-  type UserCommand,
-} from "../../src/domain/record/Record.ts"
+import { duplicateKey } from "../../src/domain/record/duplicateKey.ts"
+import type { JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 
 /** The record that an answer to `userId` is about: among all `records` of it, of which those of `fresh` are new. */

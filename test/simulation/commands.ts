@@ -1,6 +1,6 @@
 /** Random definitions, edits and commands, in such proportions that they meet. */
 
-import type { Badge, Criterion } from "../../src/domain/project/Badge.ts"
+import { type Badge, type Criterion, isCounting } from "../../src/domain/project/Badge.ts"
 import type { Condition } from "../../src/domain/project/Condition.ts"
 import type { ProjectSettings, ProjectState } from "../../src/domain/project/Project.ts"
 import { type Quest, questStatusAt } from "../../src/domain/project/Quest.ts"
@@ -113,7 +113,7 @@ export const randomRule = (run: Surroundings): Rule => {
 }
 
 const criterion = (random: Random): Criterion => {
-  switch (random.integer(0, 6)) {
+  switch (random.integer(0, 7)) {
     case 0:
       return { kind: "xp", target: random.pick([1, 50, 200, 500]) }
     case 1:
@@ -130,6 +130,14 @@ const criterion = (random: Random): Criterion => {
         where: where(random),
       }
     case 5:
+      return {
+        kind: "action_sum",
+        target: random.integer(1, 15),
+        action: random.pick(actions),
+        where: where(random),
+        sumPath: "amount",
+      }
+    case 6:
       return {
         kind: "streak",
         target: random.integer(1, 6),
@@ -160,6 +168,7 @@ const steps = (random: Random): Quest["steps"] =>
     action: random.pick(actions),
     where: where(random),
     target: random.integer(1, 4),
+    ...(random.chance(0.3) && { sumPath: "amount" }),
   }))
 
 export const randomQuest = (run: Surroundings): Quest => {
@@ -277,7 +286,7 @@ const metadata = (random: Random): Metadata | undefined =>
   random.chance(0.3)
     ? undefined
     : {
-        amount: random.pick([0, 1, 1.5, 2.3, 3, 7, "3"]),
+        amount: random.pick([0, 0.1, 0.2, 1, 1.5, 2.3, 3, 7, "3", -4, 1e-9, 1e300]),
         kind: random.pick(["a", "c"]),
         ...(random.chance(0.5) && { cart: { total: 3 } }),
         ...(random.chance(0.3) && { constructor: { name: "x" } }),
@@ -305,7 +314,7 @@ const backfill = (
   const badge = random.pick([...project.badges.values()])
   const { criteria, id } = badge
   const bare = { kind: "backfill", badgeId: id, notify: false } as const
-  if (criteria.kind !== "action_count") return bare
+  if (!isCounting(criteria)) return bare
   const counted = countInHistory(model.log(userId), criteria)
   return { ...bare, counted, countedUpTo: sequenceOf(userId) }
 }

@@ -1,6 +1,7 @@
 /** What can be seen of a user at a moment: once as the domain has it, once as the model works it out. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
+import { isCounting } from "../../src/domain/project/Badge.ts"
 import { levelAt } from "../../src/domain/project/Level.ts"
 import type { ProjectState } from "../../src/domain/project/Project.ts"
 import { questPeriodOf, questStatusAt } from "../../src/domain/project/Quest.ts"
@@ -43,7 +44,7 @@ export const stateView = (user: UserState, project: ProjectState, now: number) =
     badges: byKey(user.badges),
     badgeCounts: byKey(
       [...project.badges.values()]
-        .filter(({ criteria, id }) => criteria.kind === "action_count" && !user.badges.has(id))
+        .filter(({ criteria, id }) => isCounting(criteria) && !user.badges.has(id))
         .map(({ id }) => [id, user.badgeCounts.get(id) ?? 0]),
     ),
     questCount: user.questsCompleted,
@@ -124,7 +125,7 @@ export const modelView = (
     ),
     badgeCounts: byKey(
       badges
-        .filter(({ criteria, id }) => criteria.kind === "action_count" && !held.has(id))
+        .filter(({ criteria, id }) => isCounting(criteria) && !held.has(id))
         .map(({ id }) => [id, countFor(log, id)]),
     ),
     questCount: questCount(log),

@@ -567,6 +567,17 @@ export type Criteria = {
   /** Conditions on the metadata; all must hold. */
   readonly where: ReadonlyArray<Condition>
 } | {
+  /** Sum of a number in the metadata of matching events. */
+  readonly kind: "action_sum"
+  /** The number at which the badge is earned. */
+  readonly target: number
+  /** What the user did. */
+  readonly action: string
+  /** Conditions on the metadata; all must hold. */
+  readonly where: ReadonlyArray<Condition>
+  /** The path to a number in the metadata, to sum instead of counting events. Numbers up to 1000000000 add up exactly, rounded to 4 decimals; an event without a number above 0 there does not count. The target is at most 1000000000; the sum stops at 2000000000. */
+  readonly sumPath: string
+} | {
   /** Days of a streak. */
   readonly kind: "streak"
   /** The number at which the badge is earned. */
@@ -580,14 +591,16 @@ export type Criteria = {
 
 /** Changing `kind` replaces all criteria, so send everything that the new kind requires. */
 export interface CriteriaPatch {
-  /** The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it. */
-  readonly kind?: "xp" | "level" | "points" | "action_count" | "quest_count" | "streak" | "manual"
+  /** The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it. */
+  readonly kind?: "xp" | "level" | "points" | "action_count" | "action_sum" | "quest_count" | "streak" | "manual"
   /** The number at which the badge is earned; required unless the kind is `manual`. */
   readonly target?: number
   /** What the user did. */
   readonly action?: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition> | null
+  /** The path to the number to sum; only for the kind `action_sum`, and required there. */
+  readonly sumPath?: string
   /** The key of a streak; only for the kind `streak`. Default: any streak. */
   readonly streak?: string | null
 }
@@ -1007,9 +1020,9 @@ export interface HistoryQuestProgressed {
   readonly title: string
   /** The key of the step. */
   readonly step: string
-  /** Count at the time. */
+  /** Count or sum at the time. */
   readonly current: number
-  /** Required count at the time. */
+  /** Required count or sum at the time. */
   readonly target: number
   /** Completed share of the quest, 0 to 1. */
   readonly progress: number
@@ -1723,7 +1736,7 @@ export interface MessageQuestProgressed {
     readonly title: string
     /** The key of the step. */
     readonly step: string
-    /** Events counted for the step. */
+    /** Events counted for the step, or their sum, which may exceed the target. */
     readonly current: number
     /** The target of the step. */
     readonly target: number
@@ -2086,14 +2099,16 @@ export interface NewBadge {
 
 /** The badge's criteria. */
 export interface NewCriteria {
-  /** The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it. */
-  readonly kind: "xp" | "level" | "points" | "action_count" | "quest_count" | "streak" | "manual"
+  /** The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it. */
+  readonly kind: "xp" | "level" | "points" | "action_count" | "action_sum" | "quest_count" | "streak" | "manual"
   /** The number at which the badge is earned; required unless the kind is `manual`. */
   readonly target?: number
   /** What the user did. */
   readonly action?: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition>
+  /** The path to the number to sum; only for the kind `action_sum`, and required there. */
+  readonly sumPath?: string
   /** The key of a streak; only for the kind `streak`. Default: any streak. */
   readonly streak?: string
 }
@@ -2131,7 +2146,7 @@ export interface NewQuestReward {
   readonly badgeId?: string
 }
 
-/** A step: a number of events with this action that satisfy `where`. */
+/** A step: a number of events with this action that satisfy `where`, or with `sumPath` the sum of a number of theirs. */
 export interface NewQuestStep {
   /** Your key of the step, unique within the quest. */
   readonly key: string
@@ -2139,8 +2154,10 @@ export interface NewQuestStep {
   readonly action: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition>
-  /** Number of events that complete the step. */
+  /** Number of events, or sum, that completes the step. */
   readonly target: number
+  /** The path to a number in the metadata, to sum instead of counting events. Numbers up to 1000000000 add up exactly, rounded to 4 decimals; an event without a number above 0 there does not count. The target is at most 1000000000; the sum stops at 2000000000. */
+  readonly sumPath?: string | null
 }
 
 /** A rule to create. */
@@ -2406,8 +2423,10 @@ export interface QuestStep {
   readonly action: string
   /** Conditions on the metadata; all must hold. */
   readonly where: ReadonlyArray<Condition>
-  /** Number of events that complete the step. */
+  /** Number of events, or sum, that completes the step. */
   readonly target: number
+  /** The path to the number that the step sums; null: it counts events. */
+  readonly sumPath: string | null
 }
 
 /** The period under recovery. */
@@ -2711,9 +2730,9 @@ export interface StartedBackfill {
 export interface StepProgress {
   /** The key of the step. */
   readonly key: string
-  /** Current count, at most `target`. */
+  /** Current count or sum, at most `target`. */
   readonly current: number
-  /** Required count. */
+  /** Required count or sum. */
   readonly target: number
 }
 

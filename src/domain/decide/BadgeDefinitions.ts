@@ -8,6 +8,7 @@ import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/
 import { type Decided, quotaExceeded } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { badgeInUse, streakReferenceFaults } from "./References.ts"
+import { sumTargetFaults } from "./SumTargets.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
 /** A criterion as sent: the union of the members of all kinds. */
@@ -16,6 +17,7 @@ export interface CriterionParts {
   readonly target?: number
   readonly action?: string
   readonly where?: ReadonlyArray<Condition> | null
+  readonly sumPath?: string
   readonly streak?: string | null
 }
 
@@ -95,6 +97,7 @@ const kindMembers: Readonly<Record<CriterionKind, KindMembers>> = {
   points: target,
   quest_count: target,
   action_count: { required: ["target", "action"], optional: ["where"] },
+  action_sum: { required: ["target", "action", "sumPath"], optional: ["where"] },
   streak: { required: ["target"], optional: ["streak"] },
   manual: { required: [] },
 }
@@ -104,9 +107,10 @@ const criterionOf = (
   badgeId: string,
   parts: CriterionParts,
 ): Result.Result<Criterion, LaurelError<"invalid_request">> => {
-  const { action, kind, streak = null, target, where } = parts
+  const { action, kind, streak = null, sumPath, target, where } = parts
   const faults: ReadonlyArray<Fault> = [
     ...partFaults(parts, kindMembers, "/criteria"),
+    ...sumTargetFaults(parts, "/criteria/target"),
     ...(kind === "streak" ? streakReferenceFaults(state, streak, "/criteria/streak") : []),
     ...textSearchFaults(
       state,
@@ -119,7 +123,8 @@ const criterionOf = (
   const criterion = {
     kind,
     ...(kind !== "manual" && { target }),
-    ...(kind === "action_count" && { action, where: where ?? [] }),
+    ...((kind === "action_count" || kind === "action_sum") && { action, where: where ?? [] }),
+    ...(kind === "action_sum" && { sumPath }),
     ...(kind === "streak" && { streak }),
   }
   return Result.succeed(criterion as Criterion)

@@ -1,24 +1,36 @@
 /** Awards badges by their criteria. */
 import { Result } from "effect"
 import { type CountingBadge, crossedBy, type Thresholds } from "../project/ActionIndex.ts"
+import { amountOf, minusAmount, plusAmount } from "../project/Amount.ts"
 import { targetOf } from "../project/Badge.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Backfill } from "../record/Record.ts"
 import { criterionNumber } from "../user/Criterion.ts"
 import type { UserState } from "../user/User.ts"
 import { type LaurelError, refuse } from "../values/Errors.ts"
+import type { Metadata } from "../values/Metadata.ts"
 import { type Decision, Draft } from "./Draft.ts"
 
 /**
- * Counts the event for the `action_count` badges, and awards those whose target it reaches. Counting continues after
+ * Counts or sums the event for the badges by actions, and awards those whose target it reaches. Counting continues after
  * the award: if an event is revoked, later ones may still reach the target.
  */
-export const countAction = (draft: Draft, badges: ReadonlyArray<CountingBadge>): void => {
+export const countAction = (
+  draft: Draft,
+  badges: ReadonlyArray<CountingBadge>,
+  metadata: Metadata | undefined,
+): void => {
   for (const { badge, criteria } of badges) {
-    const current = (draft.user?.badgeCounts.get(badge.id) ?? 0) + 1
-    draft.facts.push({ kind: "badge.counted", badgeId: badge.id, current })
+    const amount = amountOf(criteria, metadata)
+    const before = draft.user?.badgeCounts.get(badge.id) ?? 0
+    const current = plusAmount(criteria, before, amount)
+    if (current === before) continue
+    const by = minusAmount(current, before)
+    const counted = { kind: "badge.counted", badgeId: badge.id, current } as const
+    draft.facts.push(by === 1 ? counted : { ...counted, by })
     // As with balances: a user past a lowered target gets the badge by a backfill.
-    if (current === criteria.target) draft.giveBadge(badge.id, "criteria", criteria.target)
+    if (before < criteria.target && current >= criteria.target)
+      draft.giveBadge(badge.id, "criteria", criteria.target)
   }
 }
 

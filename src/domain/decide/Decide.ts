@@ -128,8 +128,8 @@ const decideEvent = (
     const { badges, rules, steps, work } = entry.matching(command.metadata)
     if (meter !== undefined) meter.work += work
     applyRules(draft, rules, command)
-    countSteps(draft, steps)
-    countAction(draft, badges)
+    countSteps(draft, steps, command.metadata)
+    countAction(draft, badges, command.metadata)
   }
   extendStreaks(draft, entry, command, (key, before, after) =>
     awardStreakBadges(draft, key, before, after),

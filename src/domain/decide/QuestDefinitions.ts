@@ -9,6 +9,7 @@ import { type Metadata, metadataFault } from "../values/Metadata.ts"
 import { mergePatch } from "../values/mergePatch.ts"
 import { type Decided, quotaExceeded } from "./Decided.ts"
 import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
+import { sumTargetFaults } from "./SumTargets.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
 /** The members of a merge patch; `reward` and `metadata` are merged. */
@@ -98,6 +99,7 @@ const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> =>
   if (ofMetadata !== undefined) faults.push({ pointer: "/metadata", ...ofMetadata })
   faults.push(...badgeReferenceFaults(state, reward.badgeId, "/reward/badgeId"))
   faults.push(...prerequisiteFaults(state, quest))
+  faults.push(...steps.flatMap((step, index) => sumTargetFaults(step, `/steps/${index}/target`)))
   const clauses = steps.map((step, index) => ({ ...step, pointer: `/steps/${index}/where` }))
   faults.push(...textSearchFaults(state, id, clauses))
   return faults

@@ -1,5 +1,6 @@
 /** Advances quests by events, and expires them by the clock. */
 import type { StepsOfQuest } from "../project/ActionIndex.ts"
+import { amountOf, plusAmount } from "../project/Amount.ts"
 import { type Quest, questPeriodOf, questStatusAt } from "../project/Quest.ts"
 import type { TrackedEvent } from "../record/Record.ts"
 import {
@@ -10,6 +11,7 @@ import {
   stepCountOf,
 } from "../user/QuestState.ts"
 import { invalidRequest, type LaurelError, laurelError } from "../values/Errors.ts"
+import type { Metadata } from "../values/Metadata.ts"
 import type { Draft } from "./Draft.ts"
 
 /** The period of the event; `undefined` if it is over. */
@@ -18,13 +20,15 @@ const openPeriod = (draft: Draft, quest: Quest): number | undefined => {
   return questPeriodOf(quest, draft.zone.dayAt(draft.occurredAt)) === current ? current : undefined
 }
 
-/** The completed share of the quest, 0 to 1. */
+/** The completed share of the quest, 0 to 1: of all events, or of steps that sum different things, each weighs the same. */
 export const questProgress = ({ steps }: Quest, counts: StepCounts): number => {
+  const sums = steps.some(({ sumPath }) => sumPath !== undefined)
   let done = 0
   let asked = 0
   for (const { key, target } of steps) {
-    done += Math.min(stepCountOf(counts, key), target)
-    asked += target
+    const part = Math.min(stepCountOf(counts, key), target)
+    done += sums ? part / target : part
+    asked += sums ? 1 : target
   }
   return asked === 0 ? 0 : done / asked
 }
@@ -41,26 +45,34 @@ const standing = (state: QuestState | undefined, period: number): QuestState | u
     : state
 
 /** Counts the event for the matching steps of the quests that are open to the user. */
-export const countSteps = (draft: Draft, satisfied: ReadonlyArray<StepsOfQuest>): void => {
+export const countSteps = (
+  draft: Draft,
+  satisfied: ReadonlyArray<StepsOfQuest>,
+  metadata: Metadata | undefined,
+): void => {
   for (const { quest, steps } of satisfied) {
     if (questStatusAt(quest, draft.now) !== "active") continue
     if (quest.startsAt !== null && draft.occurredAt < quest.startsAt) continue
     const period = openPeriod(draft, quest)
     if (period === undefined) continue
-    const before = draft.user?.quests.get(quest.id)
-    const state = standing(before, period)
+    const stateBefore = draft.user?.quests.get(quest.id)
+    const state = standing(stateBefore, period)
     if (state !== undefined && state.completedAt !== null) continue
     if (quest.prerequisites.length > 0 && isLocked(draft, quest)) continue
     let counts = state?.steps
     let started = state !== undefined
     let matched = false
-    for (const { key, target } of steps) {
-      const current = stepCountOf(counts, key) + 1
-      if (current > target && !isDone(quest, state?.steps)) continue
+    for (const step of steps) {
+      const { key, target } = step
+      const by = amountOf(step, metadata)
+      const before = stepCountOf(counts, key)
+      const isFull = before >= target
+      if (by === 0 || (isFull && !isDone(quest, state?.steps))) continue
       matched = true
-      if (current > target) continue
-      if (!started) start(draft, quest, period, before)
+      if (isFull) continue
+      if (!started) start(draft, quest, period, stateBefore)
       started = true
+      const current = plusAmount(step, before, by)
       counts = { ...counts, [key]: current }
       draft.facts.push({
         kind: "quest.progressed",
@@ -68,11 +80,12 @@ export const countSteps = (draft: Draft, satisfied: ReadonlyArray<StepsOfQuest>)
         step: key,
         current,
         target,
+        ...(by !== 1 && { by }),
         progress: questProgress(quest, counts),
       })
     }
     // An edit may have lowered the targets to the present counts; then any match completes the quest.
-    if (matched && isDone(quest, counts)) complete(draft, quest, period, before)
+    if (matched && isDone(quest, counts)) complete(draft, quest, period, stateBefore)
   }
 }
 

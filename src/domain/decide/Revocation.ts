@@ -16,7 +16,8 @@
  * revoked, whatever the order of spends and revocations.
  */
 import { Result } from "effect"
-import { targetOf } from "../project/Badge.ts"
+import { amountOf, minusAmount } from "../project/Amount.ts"
+import { isCounting, targetOf } from "../project/Badge.ts"
 import { compileWhere } from "../project/Condition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fact, JournalRecord, Revocable, Revocation } from "../record/Record.ts"
@@ -114,7 +115,7 @@ class Undo {
       case "quest.progressed": {
         const state = this.#quests.get(fact.questId) ?? this.#user.quests.get(fact.questId)
         if (state === undefined || state.period !== fact.period) break
-        const left = stepCountOf(state.steps, fact.step) - 1
+        const left = minusAmount(stepCountOf(state.steps, fact.step), fact.by ?? 1)
         const { [fact.step]: _, ...others } = state.steps
         const steps = left > 0 ? { ...others, [fact.step]: left } : others
         this.#quests.set(fact.questId, { ...state, steps })
@@ -131,20 +132,22 @@ class Undo {
     const { badgeRecounts } = this.#user
     for (const fact of facts) {
       if (fact.kind !== "badge.counted") continue
-      if ((badgeRecounts.get(fact.badgeId) ?? 0) < sequence) this.#countLess(fact.badgeId)
+      const isCovered = (badgeRecounts.get(fact.badgeId) ?? 0) >= sequence
+      if (!isCovered) this.#countLess(fact.badgeId, fact.by ?? 1)
     }
     if (cause.kind !== "event") return
     for (const [badgeId, upTo] of badgeRecounts) {
       const criteria = this.#draft.project.badges.get(badgeId)?.criteria
-      if (upTo < sequence || criteria?.kind !== "action_count") continue
+      if (upTo < sequence || criteria === undefined || !isCounting(criteria)) continue
       if (criteria.action !== cause.action) continue
       if (!compileWhere(criteria.where)(cause.metadata)) continue
-      this.#countLess(badgeId)
+      const amount = amountOf(criteria, cause.metadata)
+      if (amount > 0) this.#countLess(badgeId, amount)
     }
   }
 
-  #countLess(badgeId: string): void {
-    const current = Math.max(0, (this.#user.badgeCounts.get(badgeId) ?? 0) - 1)
+  #countLess(badgeId: string, amount: number): void {
+    const current = minusAmount(this.#user.badgeCounts.get(badgeId) ?? 0, amount)
     this.#counts.set(badgeId, current)
     this.#draft.facts.push({ kind: "badge.counted", badgeId, current })
   }

@@ -3,6 +3,7 @@
  * event could hold the event loop for seconds; all other conditions cost at most 0.1 µs.
  */
 import { limits } from "../../Limits.ts"
+import { isCounting } from "../project/Badge.ts"
 import type { Condition } from "../project/Condition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type { Fault } from "../values/Errors.ts"
@@ -59,7 +60,7 @@ function* clausesOf({
     for (const { action, where } of steps) yield { id, action, where }
   }
   for (const { archived, criteria, id } of badges.values()) {
-    if (archived || criteria.kind !== "action_count") continue
+    if (archived || !isCounting(criteria)) continue
     yield { id, action: criteria.action, where: criteria.where }
   }
 }

@@ -166,7 +166,9 @@ const data = {
   "quest.progressed": content({
     ...questName,
     step: text("The key of the step."),
-    current: count("Events counted for the step."),
+    current: Schema.Finite.annotate({
+      description: "Events counted for the step, or their sum, which may exceed the target.",
+    }),
     target: count("The target of the step."),
     progress: Schema.Finite.annotate({
       description: "The completed share of the whole quest, 0 to 1.",

@@ -4,15 +4,13 @@
  */
 import { countUpTo } from "../values/countUpTo.ts"
 import type { Metadata } from "../values/Metadata.ts"
-import { type Badge, type Criterion, targetOf } from "./Badge.ts"
+import { type Badge, type CountingCriterion, isCounting, targetOf } from "./Badge.ts"
 import type { Condition } from "./Condition.ts"
 import { Matcher } from "./Matcher.ts"
 import type { ProjectState, StreakDefinition } from "./Project.ts"
 import type { Quest, QuestStep } from "./Quest.ts"
 import type { Rule } from "./Rule.ts"
 import { SharedConditions } from "./SharedConditions.ts"
-
-type CountCriterion = Extract<Criterion, { readonly kind: "action_count" }>
 
 /** Steps of one quest. */
 export interface StepsOfQuest {
@@ -22,7 +20,7 @@ export interface StepsOfQuest {
 
 export interface CountingBadge {
   readonly badge: Badge
-  readonly criteria: CountCriterion
+  readonly criteria: CountingCriterion
 }
 
 /** The definitions that match an event, each list in the order of creation. */
@@ -153,7 +151,7 @@ const build = (project: ProjectState, before: Index | undefined): Index => {
   for (const badge of project.badges.values()) {
     const { criteria } = badge
     if (badge.archived || criteria.kind === "manual") continue
-    if (criteria.kind === "action_count") of(criteria.action).badges.push({ badge, criteria })
+    if (isCounting(criteria)) of(criteria.action).badges.push({ badge, criteria })
     else {
       const name = criteria.kind === "streak" ? `streak ${criteria.streak ?? ""}` : criteria.kind
       const badges = crossed.get(name)

@@ -5,6 +5,7 @@ export const criterionKinds = [
   "level",
   "points",
   "action_count",
+  "action_sum",
   "quest_count",
   "streak",
   "manual",
@@ -19,10 +20,25 @@ export type Criterion =
       readonly target: number
       readonly action: string
       readonly where: ReadonlyArray<Condition>
+      readonly sumPath?: never
+    }
+  /** The sum of the numbers at `sumPath` of the metadata of matching events. */
+  | {
+      readonly kind: "action_sum"
+      readonly target: number
+      readonly action: string
+      readonly where: ReadonlyArray<Condition>
+      readonly sumPath: string
     }
   /** `streak`: the key of a streak, or null for any streak. */
   | { readonly kind: "streak"; readonly target: number; readonly streak: string | null }
   | { readonly kind: "manual" }
+
+/** A criterion that counts events or sums a number of theirs. */
+export type CountingCriterion = Extract<Criterion, { readonly action: string }>
+
+export const isCounting = (criteria: Criterion): criteria is CountingCriterion =>
+  criteria.kind === "action_count" || criteria.kind === "action_sum"
 
 /** A badge's definition. An archived badge is no longer awarded; users keep it. Times are epoch milliseconds. */
 export interface Badge {

@@ -16,12 +16,16 @@ export type QuestStatus = (typeof questStatuses)[number]
 export const questRecurrences = ["none", "daily", "weekly", "monthly"] as const
 export type QuestRecurrence = "none" | WindowKind
 
-/** `target` events with this action that satisfy `where` complete the step. */
+/**
+ * `target` events with this action that satisfy `where` complete the step; with `sumPath`, the number at this path of
+ * their metadata adds up to it.
+ */
 export interface QuestStep {
   readonly key: string
   readonly action: string
   readonly where: ReadonlyArray<Condition>
   readonly target: number
+  readonly sumPath?: string
 }
 
 /** A quest's definition. Times are epoch milliseconds. */

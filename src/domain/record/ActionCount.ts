@@ -1,20 +1,21 @@
 /**
- * Counts a user's events for a badge, reading the history backwards: a revoked event does not count, and in this
+ * Counts a user's events for a badge, or sums a number of theirs, reading the history backwards: a revoked event does not count, and in this
  * direction its revocation comes first.
  */
-import type { Criterion } from "../project/Badge.ts"
+import { amountOf, plusAmount } from "../project/Amount.ts"
+import type { CountingCriterion } from "../project/Badge.ts"
 import { compileWhere, type Where } from "../project/Condition.ts"
 import type { JournalRecord } from "./Record.ts"
 
 export class ActionCount {
   current = 0
-  readonly #action: string
+  readonly #criteria: CountingCriterion
   readonly #where: Where
   /** Sequences of revoked events not read yet. */
   readonly #revoked = new Set<number>()
 
-  constructor(criteria: Extract<Criterion, { readonly kind: "action_count" }>) {
-    this.#action = criteria.action
+  constructor(criteria: CountingCriterion) {
+    this.#criteria = criteria
     this.#where = compileWhere(criteria.where)
   }
 
@@ -30,6 +31,11 @@ export class ActionCount {
       return
     }
     if (cause.kind !== "event" || this.#revoked.delete(sequence)) return
-    if (cause.action === this.#action && this.#where(cause.metadata)) this.current++
+    if (cause.action !== this.#criteria.action || !this.#where(cause.metadata)) return
+    this.plus(amountOf(this.#criteria, cause.metadata))
+  }
+
+  plus(amount: number): void {
+    this.current = plusAmount(this.#criteria, this.current, amount)
   }
 }

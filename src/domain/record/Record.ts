@@ -71,8 +71,8 @@ export interface Erasure {
 }
 
 /**
- * Awards a badge to a user who already qualifies. For `action_count` badges, `counted` is the number of matching events
- * in the history up to the record `countedUpTo`.
+ * Awards a badge to a user who already qualifies. For badges that count or sum, `counted` is the number or sum of matching
+ * events in the history up to the record `countedUpTo`.
  */
 export interface Backfill {
   readonly kind: "backfill"
@@ -174,8 +174,13 @@ export type UserFact =
       readonly occurredAt: number
       readonly times: 1 | -1
     }
-  /** Events counted for a badge; by a backfill, in the whole history. */
-  | { readonly kind: "badge.counted"; readonly badgeId: string; readonly current: number }
+  /** Events counted or summed for a badge; by a backfill, in the whole history. `by`: what the event added, if not 1. */
+  | {
+      readonly kind: "badge.counted"
+      readonly badgeId: string
+      readonly current: number
+      readonly by?: number
+    }
   /** `target`: the target when it was earned; absent for a granted badge. */
   | {
       readonly kind: "badge.earned"
@@ -191,6 +196,8 @@ export type UserFact =
       readonly step: string
       readonly current: number
       readonly target: number
+      /** What the event added, if not 1. */
+      readonly by?: number
       /** The completed share of the whole quest, 0 to 1. */
       readonly progress: number
     } & QuestRef)
@@ -327,19 +334,3 @@ export interface JournalRecord {
 /** Whether a record sends no messages: imported history, or a silent backfill. */
 export const isSilent = ({ cause }: JournalRecord): boolean =>
   cause.kind === "event" ? cause.imported === true : cause.kind === "backfill" && !cause.notify
-
-/** The deduplication key of a command, in the namespace of its kind; `undefined` if it has none. */
-export const duplicateKey = (cause: Cause): string | undefined => {
-  switch (cause.kind) {
-    case "event":
-      return cause.id === undefined ? undefined : `e${cause.id}`
-    case "reward":
-      return cause.id === undefined ? undefined : `r${cause.id}`
-    case "spend":
-      return cause.id === undefined ? undefined : `s${cause.id}`
-    case "revocation":
-      return `v${cause.sequence}`
-    default:
-      return undefined
-  }
-}

@@ -18,6 +18,7 @@ export const criterionNumber = (
     case "quest_count":
       return user.questsCompleted
     case "action_count":
+    case "action_sum":
       return user.badgeCounts.get(id) ?? 0
     case "streak": {
       if (criteria.streak !== null) return user.streaks.get(criteria.streak)?.best ?? 0

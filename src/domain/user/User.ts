@@ -54,7 +54,7 @@ export interface UserState {
   readonly windows: Readonly<Record<WindowKind, WindowScores>>
   readonly profile: Profile
   readonly badges: ReadonlyMap<string, EarnedBadge>
-  /** Events counted for each `action_count` badge, also after it is earned. */
+  /** Events counted, or their sum, for each `action_count` or `action_sum` badge, also after it is earned. */
   readonly badgeCounts: ReadonlyMap<string, number>
   /** By badge: the last record up to which a backfill has counted the whole history. */
   readonly badgeRecounts: ReadonlyMap<string, number>

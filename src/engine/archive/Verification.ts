@@ -14,7 +14,8 @@
 
 import { Effect, type Scope } from "effect"
 import { environmentId, environmentNames } from "../../domain/project/Directory.ts"
-import { duplicateKey, type JournalRecord } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/record/duplicateKey.ts"
+import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
 import { damageOf, faultText } from "../../storage/journal/JournalScan.ts"

@@ -9,7 +9,7 @@
 
 import { Data, Effect, Schedule, Stream } from "effect"
 import type { DoneReply } from "../../domain/message/UserReply.ts"
-import type { Badge, Criterion } from "../../domain/project/Badge.ts"
+import { type Badge, type CountingCriterion, isCounting } from "../../domain/project/Badge.ts"
 import { levelAt } from "../../domain/project/Level.ts"
 import { ActionCount } from "../../domain/record/ActionCount.ts"
 import type { Backfill } from "../../domain/record/Record.ts"
@@ -39,8 +39,6 @@ export interface BackfillRunParts {
     prepare?: Effect.Effect<Backfill, Broken>,
   ) => Effect.Effect<Answer<DoneReply>, LaurelError>
 }
-
-type CountCriterion = Extract<Criterion, { readonly kind: "action_count" }>
 
 /** The count in a user's history up to the record with the sequence `upTo`. */
 interface Counted {
@@ -114,7 +112,7 @@ export class BackfillRun {
     const { criteria } = badge
     const levelOf = (xp: number) => levelAt(settings.levelCurve, xp)
     const award = (user: UserState): Effect.Effect<unknown, Broken | Ended> => {
-      if (criteria.kind === "action_count") return this.#count(user, badge, criteria)
+      if (isCounting(criteria)) return this.#count(user, badge, criteria)
       return qualifies(badge, user, levelOf) ? this.#ask(user) : Effect.void
     }
     const concurrency = limits.backfillUsersConcurrentMax
@@ -124,7 +122,7 @@ export class BackfillRun {
   })
 
   /** Asks until the badge is given or refused for good; `counted` so far of the user's history, where it counts. */
-  #ask(user: UserState, criteria?: CountCriterion, counted?: Counted) {
+  #ask(user: UserState, criteria?: CountingCriterion, counted?: Counted) {
     const { badgeId } = this
     const command: Backfill = { kind: "backfill", badgeId, notify: this.#notify }
     const prepare =
@@ -144,7 +142,7 @@ export class BackfillRun {
     this: BackfillRun,
     command: Backfill,
     { createdAt, id }: UserState,
-    criteria: CountCriterion,
+    criteria: CountingCriterion,
     counted: Counted | undefined,
   ): Effect.fn.Return<Backfill, Broken> {
     const user = this.#environment.users.get(id)?.durable
@@ -160,7 +158,7 @@ export class BackfillRun {
     this: BackfillRun,
     user: UserState,
     badge: Badge,
-    criteria: CountCriterion,
+    criteria: CountingCriterion,
   ): Effect.fn.Return<void, Broken | Ended> {
     // The badge was there before the user: every event was counted as it came.
     if (user.createdAt > badge.updatedAt) return
@@ -174,13 +172,14 @@ export class BackfillRun {
   readonly #countUpTo = Effect.fnUntraced(function* (
     this: BackfillRun,
     user: UserState,
-    criteria: CountCriterion,
+    criteria: CountingCriterion,
     earlier?: Counted,
   ): Effect.fn.Return<Counted, Broken> {
     const upTo = user.sequence
     if (earlier !== undefined) {
       const newer = yield* this.#countAfter(user, criteria, earlier.upTo)
-      if (!newer.open) return { current: earlier.current + newer.current, upTo }
+      newer.plus(earlier.current)
+      if (!newer.open) return { current: newer.current, upTo }
     }
     const { current } = yield* this.#countAfter(user, criteria, 0)
     return { current, upTo }
@@ -189,7 +188,7 @@ export class BackfillRun {
   /** Counts the user's records after the sequence `after`. */
   #countAfter(
     { id, sequence }: UserState,
-    criteria: CountCriterion,
+    criteria: CountingCriterion,
     after: number,
   ): Effect.Effect<ActionCount, Broken> {
     const count = new ActionCount(criteria)

@@ -7,7 +7,8 @@
  * snapshot drops the map.
  */
 import { Effect } from "effect"
-import { duplicateKey, type JournalRecord, type Subject } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/record/duplicateKey.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { ErasedActor, Erasures } from "../erasure/Erasures.ts"

@@ -6,7 +6,8 @@
 
 import { Effect, Stream } from "effect"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
-import { duplicateKey, type Subject } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/record/duplicateKey.ts"
+import type { Subject } from "../../domain/record/Record.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { EntryBlock } from "../../storage/EntryBlock.ts"
 import {

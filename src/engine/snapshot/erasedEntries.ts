@@ -1,5 +1,6 @@
 import { Effect, Stream } from "effect"
-import { duplicateKey } from "../../domain/record/Record.ts"
+import { duplicateKey } from "../../domain/record/duplicateKey.ts"
+
 import { limits } from "../../Limits.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"

@@ -14,7 +14,15 @@ import {
   pageQuery,
   Time,
 } from "./Common.ts"
-import { CountedAction, Key, patchWords, ShownWhere, Target, Where } from "./Definitions.ts"
+import {
+  CountedAction,
+  Key,
+  patchWords,
+  ShownWhere,
+  SumPath,
+  Target,
+  Where,
+} from "./Definitions.ts"
 import { badge, badgePage } from "./examples/Definitions.ts"
 import { countedBadgeId } from "./examples/Ids.ts"
 import {
@@ -47,7 +55,7 @@ const Secret = Schema.Boolean.annotate({
 
 const Kind = oneOf(criterionKinds).annotate({
   description:
-    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it.",
+    "The number that earns the badge: the user's `xp` or `level`; `points`: points earned, spent ones included; `action_count`: events with an action; `action_sum`: the sum of a number in their metadata; `quest_count`: completed quests; `streak`: days of a streak; `manual`: none, only rules, quests and rewards give it.",
   examples: ["action_count"],
 })
 
@@ -56,7 +64,10 @@ const CriterionTarget = Target.annotate({
 })
 const CriterionAction = CountedAction.annotate({
   description:
-    "The action of the events to count; only for the kind `action_count`, and required there.",
+    "The action of the events; only for the kinds `action_count` and `action_sum`, and required there.",
+})
+const CriterionSumPath = SumPath.annotate({
+  description: "The path to the number to sum; only for the kind `action_sum`, and required there.",
 })
 const StreakKey = Key.annotate({
   description: "The key of a streak; only for the kind `streak`. Default: any streak.",
@@ -68,6 +79,7 @@ const NewCriteria = Schema.Struct({
   target: Schema.optionalKey(CriterionTarget),
   action: Schema.optionalKey(CriterionAction),
   where: Schema.optionalKey(Where),
+  sumPath: Schema.optionalKey(CriterionSumPath),
   streak: Schema.optionalKey(StreakKey),
 }).annotate({ identifier: "NewCriteria", description: "The badge's criteria." })
 
@@ -91,6 +103,10 @@ export const NewBadge = Schema.Struct({
       },
       icon: "🏅",
     },
+    {
+      name: "A hundred kilometres",
+      criteria: { kind: "action_sum", action: "RUN_DONE", sumPath: "km", target: 100 },
+    },
     { name: "A whole week", criteria: { kind: "streak", streak: "daily", target: 7 } },
     { name: "Moderator", criteria: { kind: "manual" }, secret: true },
   ],
@@ -104,6 +120,7 @@ export const BadgePatch = Schema.Struct({
       target: Schema.optionalKey(CriterionTarget),
       action: Schema.optionalKey(CriterionAction),
       where: Schema.optionalKey(Schema.NullOr(Where)),
+      sumPath: Schema.optionalKey(CriterionSumPath),
       streak: Schema.optionalKey(Schema.NullOr(StreakKey)),
     }).annotate({
       identifier: "CriteriaPatch",
@@ -133,6 +150,15 @@ const Criteria = Schema.Union([
     target: shownTarget,
     action: CountedAction,
     where: ShownWhere,
+  }),
+  Schema.Struct({
+    kind: Schema.Literal("action_sum").annotate({
+      description: "Sum of a number in the metadata of matching events.",
+    }),
+    target: shownTarget,
+    action: CountedAction,
+    where: ShownWhere,
+    sumPath: SumPath,
   }),
   Schema.Struct({
     kind: Schema.Literal("streak").annotate({ description: "Days of a streak." }),
@@ -230,7 +256,7 @@ export const Badges = HttpApiGroup.make("badges")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Create a badge",
-          description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` counts events from now on. An environment holds at most ${limits.badgesMax} active badges.`,
+          description: `A user earns the badge once, with the event or reward that reaches the target of its criteria. \`action_count\` and \`action_sum\` look at events from now on. An environment holds at most ${limits.badgesMax} active badges.`,
         }),
       ),
     HttpApiEndpoint.get("list", "/v1/badges", {
@@ -274,7 +300,7 @@ export const Badges = HttpApiGroup.make("badges")
           summary: "Change a badge",
           description: `${patchWords}
 
-Owners keep the badge whatever its new criteria. Counts for \`action_count\` stay; new criteria count for events from now on. After lowering a target, start a backfill to award users past it. An archived badge cannot change (409 \`invalid_transition\`).`,
+Owners keep the badge whatever its new criteria. Counts and sums stay; new criteria apply to events from now on. After lowering a target, start a backfill to award users past it. An archived badge cannot change (409 \`invalid_transition\`).`,
         }),
       ),
     HttpApiEndpoint.delete("delete", "/v1/badges/:id", {

@@ -50,6 +50,12 @@ export const MetadataPath = text(1, limits.conditionPathCharactersMax)
     examples: ["score"],
   })
 
+/** Where a step or a badge finds the number to sum. */
+export const SumPath = MetadataPath.annotate({
+  description: `The path to a number in the metadata, to sum instead of counting events. Numbers up to ${limits.sumAmountMax} add up exactly, rounded to ${limits.sumDecimals} decimals; an event without a number above 0 there does not count. The target is at most ${limits.sumTargetMax}; the sum stops at ${limits.sumMax}.`,
+  examples: ["km"],
+})
+
 const Scalar = Schema.Union([
   text(0, limits.conditionTextCharactersMax, "multiple"),
   Schema.Finite,

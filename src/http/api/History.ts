@@ -163,8 +163,11 @@ export const Fact = Schema.Union([
   factOf("quest.progressed", "An event counted for a quest step.", {
     ...quest,
     step: Schema.String.annotate({ description: "The key of the step.", examples: ["lessons"] }),
-    current: count(3, "Count at the time."),
-    target: count(5, "Required count at the time."),
+    current: Schema.Finite.annotate({
+      description: "Count or sum at the time.",
+      examples: [3],
+    }),
+    target: count(5, "Required count or sum at the time."),
     progress: share,
   }),
   factOf("quest.completed", "The user completed a quest.", {

@@ -14,19 +14,7 @@ import {
   Time,
   TimeIn,
 } from "./Common.ts"
-import {
-  BadgeId,
-  CountedAction,
-  givenPoints,
-  givenXp,
-  Key,
-  patchWords,
-  Reward,
-  RewardPatch,
-  ShownWhere,
-  Target,
-  Where,
-} from "./Definitions.ts"
+import { BadgeId, givenPoints, givenXp, patchWords, Reward, RewardPatch } from "./Definitions.ts"
 import { countedQuest, quest, questPage } from "./examples/Definitions.ts"
 import { questId } from "./examples/Ids.ts"
 import {
@@ -37,6 +25,7 @@ import {
   UseConflict,
   writeProblems,
 } from "./Problems.ts"
+import { QuestStep, Steps } from "./QuestSteps.ts"
 
 const before = "qst_01a1fc0b7d10766ab1c90c8a1f4de2b7"
 
@@ -48,51 +37,6 @@ const Description = text(0, limits.descriptionCharactersMax, "multiple").annotat
   description: "Description for people.",
   examples: ["Finish three lessons with 90 points or more"],
 })
-
-const StepKey = Key.annotate({
-  description: "Your key of the step, unique within the quest.",
-  examples: ["lessons"],
-})
-
-export const NewQuestStep = Schema.Struct({
-  key: StepKey,
-  action: CountedAction,
-  where: Schema.optionalKey(Where),
-  target: Target.annotate({
-    description: "Number of events that complete the step.",
-    examples: [3],
-  }),
-}).annotate({
-  identifier: "NewQuestStep",
-  description: "A step: a number of events with this action that satisfy `where`.",
-})
-
-export const QuestStep = Schema.Struct({
-  key: StepKey,
-  action: CountedAction,
-  where: ShownWhere,
-  target: Target.annotate({
-    description: "Number of events that complete the step.",
-    examples: [3],
-  }),
-}).annotate({ identifier: "QuestStep" })
-
-const Steps = list(NewQuestStep, 0, limits.questStepsMax)
-  .check(distinct<typeof NewQuestStep.Type>(["key"], ({ key }) => key))
-  .annotate({
-    description:
-      "The quest completes with its last step. Without steps, a `QUEST_COMPLETE` event that names the quest completes it.",
-    examples: [
-      [
-        {
-          key: "lessons",
-          action: "LESSON_DONE",
-          where: [{ path: "score", op: "gte", value: 90 }],
-          target: 3,
-        },
-      ],
-    ],
-  })
 
 const Recurrence = oneOf(questRecurrences).annotate({
   description:
@@ -160,6 +104,11 @@ export const NewQuest = Schema.Struct({
         },
       ],
       recurrence: "weekly",
+    },
+    {
+      title: "Run 42 km",
+      reward: { xp: 500 },
+      steps: [{ key: "km", action: "RUN_DONE", sumPath: "km", target: 42 }],
     },
   ],
 })

@@ -160,7 +160,7 @@ export const Progress = Schema.Struct({
     Schema.Struct({
       id: BadgeId,
       name: BadgeName,
-      current: Schema.Int.annotate({
+      current: Schema.Finite.annotate({
         description: "Current count, at most `target`.",
         examples: [7],
       }),
@@ -189,11 +189,11 @@ export const Progress = Schema.Struct({
             description: "The key of the step.",
             examples: ["lessons"],
           }),
-          current: Schema.Int.annotate({
-            description: "Current count, at most `target`.",
+          current: Schema.Finite.annotate({
+            description: "Current count or sum, at most `target`.",
             examples: [3],
           }),
-          target: Schema.Int.annotate({ description: "Required count.", examples: [5] }),
+          target: Schema.Int.annotate({ description: "Required count or sum.", examples: [5] }),
         }).annotate({ identifier: "StepProgress", description: "Progress in a step." }),
       ).annotate({ description: "The quest's current steps." }),
       periodEndsAt: Schema.NullOr(Time).annotate({

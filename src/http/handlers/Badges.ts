@@ -88,7 +88,13 @@ export const newBadge = (payload: typeof NewBadge.Type, id: string) => {
 /** The change of a badge to what `payload` describes. */
 export const badgeReplacement = (payload: typeof NewBadge.Type): BadgeChange => {
   const { criteria, id: _, ...members } = newBadge(payload, "")
-  const none = { target: undefined, action: undefined, where: undefined, streak: undefined }
+  const none = {
+    target: undefined,
+    action: undefined,
+    where: undefined,
+    sumPath: undefined,
+    streak: undefined,
+  }
   return { ...members, criteria: { ...none, ...criteria } as CriterionParts }
 }
 

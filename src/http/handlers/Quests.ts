@@ -2,10 +2,11 @@ import { Effect } from "effect"
 import { type Caller, isClient } from "../../accounts/Accounts.ts"
 import { makeId } from "../../accounts/makeId.ts"
 import type { QuestChange } from "../../domain/decide/QuestDefinitions.ts"
-import { type Quest, questStatusAt } from "../../domain/project/Quest.ts"
+import { type Quest, type QuestStep, questStatusAt } from "../../domain/project/Quest.ts"
 import { laurelError } from "../../domain/values/Errors.ts"
 import { isoTime, isoTimeOrNull } from "../../domain/values/isoTime.ts"
 import type { Engine } from "../../engine/Engine.ts"
+import type { NewQuestStep } from "../api/QuestSteps.ts"
 import type { NewQuest, QuestPatch, Quests } from "../api/Quests.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { referenceFaults } from "./References.ts"
@@ -82,6 +83,11 @@ export const questHandlers = (engine: Engine["Service"]): Handlers<typeof Quests
 
 const questNotFound = laurelError("quest_not_found", "No quest of this project has this id.")
 
+const newStep = ({ sumPath, ...step }: typeof NewQuestStep.Type): QuestStep => ({
+  ...withWhere(step),
+  ...(typeof sumPath === "string" && { sumPath }),
+})
+
 export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
   const { reward, startsAt = null, endsAt = null, status = "active", steps = [] } = payload
   return {
@@ -90,7 +96,7 @@ export const newQuest = (payload: typeof NewQuest.Type, id: string) => {
     description: payload.description ?? null,
     set: status === "active" ? ("published" as const) : status,
     reward: { points: 0, badgeId: null, ...reward },
-    steps: steps.map(withWhere),
+    steps: steps.map(newStep),
     startsAt: timeOf(startsAt),
     endsAt: timeOf(endsAt),
     recurrence: payload.recurrence ?? "none",
@@ -111,7 +117,7 @@ const questChange = (patch: typeof QuestPatch.Type): QuestChange => {
   return named({
     ...rest,
     reward: reward && named({ ...reward, points: reward.points === null ? 0 : reward.points }),
-    steps: steps === null ? [] : steps?.map(withWhere),
+    steps: steps === null ? [] : steps?.map(newStep),
     startsAt: timeOf(patch.startsAt),
     endsAt: timeOf(patch.endsAt),
     recurrence: recurrence === null ? "none" : recurrence,
@@ -128,6 +134,7 @@ const showQuest = (quest: Quest, now: number) => {
   const { set: _, ...shown } = quest
   return {
     ...shown,
+    steps: quest.steps.map((step) => ({ ...step, sumPath: step.sumPath ?? null })),
     status: questStatusAt(quest, now),
     startsAt: isoTimeOrNull(quest.startsAt),
     endsAt: isoTimeOrNull(quest.endsAt),

@@ -42,6 +42,10 @@ describe("A badge", () => {
         { kind: "action_count", target: 2, action: "TAP", where },
       ],
       [
+        { kind: "action_sum", target: 2, action: "RUN", sumPath: "km" },
+        { kind: "action_sum", target: 2, action: "RUN", sumPath: "km", where: [] },
+      ],
+      [
         { kind: "streak", target: 7 },
         { kind: "streak", target: 7, streak: null },
       ],
@@ -58,6 +62,7 @@ describe("A badge", () => {
 
   it.each<readonly [CriterionParts, ReadonlyArray<readonly [string, string]>]>([
     [{}, [["/criteria/kind", "missing"]]],
+    [{ kind: "action_sum", target: 1, action: "RUN" }, [["/criteria/sumPath", "missing"]]],
     [{ kind: "xp" }, [["/criteria/target", "missing"]]],
     [{ kind: "manual", target: 1 }, [["/criteria/target", "unknown_member"]]],
     [

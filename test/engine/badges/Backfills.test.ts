@@ -139,6 +139,34 @@ describe("A backfill", () => {
     }),
   )
 
+  it.effect("sums a number of a user's history, but for what was taken back", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const before = yield* start(MemoryStorage.make({ state }))
+      const run = (userId: string, km: unknown) =>
+        before.engine.askUser(sandbox, event(userId, "RUN", { metadata: { km } }))
+      for (const km of [0.1, 0.2, "9", 9.7]) yield* run("ada", km)
+      for (const km of [9.99, -5]) yield* run("bob", km)
+      const { reply } = yield* run("bob", 4)
+      const name = recordNameOf("evt", (reply as { readonly eventId: string }).eventId)!
+      const command = { kind: "revocation", of: "event", ...name } as const
+      yield* before.engine.askUser(sandbox, { userId: "bob", command })
+      yield* before.close()
+      const { engine } = yield* start(MemoryStorage.make({ state }))
+      const criteria = { kind: "action_sum", action: "RUN", where: [], target: 10 } as const
+      yield* createBadge(engine, { ...criteria, sumPath: "km" })
+      yield* startBackfill(engine)
+      expect(yield* finished(engine)).toMatchObject({ checked: 2, awarded: 1 })
+      for (const [userId, sum] of [
+        ["ada", 10],
+        ["bob", 9.99],
+      ] as const) {
+        const user = yield* engine.readUser(sandbox, userId)
+        expect([userId, user?.badgeCounts.get("b")]).toEqual([userId, sum])
+      }
+    }),
+  )
+
   it.effect("counts the actions of a user's history, but for those that were taken back", () =>
     Effect.gen(function* () {
       const state = new MemoryStorage.MemoryState()

@@ -5,6 +5,7 @@
  * A command answers what the caller must be told, or the code of the refusal; refused, it changes nothing.
  */
 
+import { isCounting } from "../../../src/domain/project/Badge.ts"
 import type { Gives } from "../../../src/domain/project/Rule.ts"
 import type {
   Backfill,
@@ -266,7 +267,7 @@ export class Model {
     const { criteria, id } = badge
     if (criteria.kind === "manual") return nothingDone
     const isHeld = badgesOf(before).has(id)
-    const isCounted = criteria.kind === "action_count"
+    const isCounted = isCounting(criteria)
     const number = isCounted
       ? countInHistory(before, criteria)
       : (numberFor(before, badge, this.place(userId, definitions), now) ?? 0)

@@ -1,10 +1,15 @@
 /** The badges of a user, and the numbers that earn them. */
-import type { Badge, Criterion } from "../../../src/domain/project/Badge.ts"
+import {
+  type Badge,
+  type CountingCriterion,
+  isCounting,
+} from "../../../src/domain/project/Badge.ts"
+import { amountFor, sumOf } from "./amounts.ts"
 import { pointsEarnedOf, xpOf } from "./balances.ts"
 import { satisfies } from "./conditions.ts"
 import type { Definitions } from "./Definitions.ts"
 import { levelOf } from "./levels.ts"
-import { type Awarded, type Happened, type Log, standing } from "./log.ts"
+import { type Awarded, type Counted, type Happened, type Log, standing } from "./log.ts"
 import { questCount } from "./quests.ts"
 import { grownRuns, streakOf } from "./streaks.ts"
 
@@ -29,13 +34,15 @@ export const badgesOf = (log: Log): ReadonlyMap<string, HeldBadge> => {
   return held
 }
 
-/** The events of the whole history, whenever the badge was made, that satisfy its criteria. */
-export const countInHistory = (
-  log: Log,
-  { action, where }: Extract<Criterion, { readonly kind: "action_count" }>,
-): number =>
-  standing(log).filter((entry) => entry.action === action && satisfies(where, entry.metadata))
-    .length
+/** The events of the whole history, whenever the badge was made, that satisfy its criteria; or the sum over them. */
+export const countInHistory = (log: Log, criteria: CountingCriterion): number =>
+  sumOf(standing(log).map((entry) => amountIn(entry, criteria)))
+
+/** How much an event counts by these criteria. */
+const amountIn = (
+  { action, metadata }: Happened,
+  { action: wanted, sumPath, where }: CountingCriterion,
+): number => (action === wanted && satisfies(where, metadata) ? amountFor(sumPath, metadata) : 0)
 
 /** How many events have counted for a badge: those that the last backfill found, and from there on one by one. */
 export const countFor = (log: Log, badgeId: string): number => {
@@ -43,9 +50,13 @@ export const countFor = (log: Log, badgeId: string): number => {
   for (const entry of log) {
     if (entry.kind === "backfilled" && entry.counted?.badgeId === badgeId)
       count = entry.counted.count
-    if ((entry.kind === "event" || entry.kind === "reward") && entry.counted.includes(badgeId))
-      count++
-    if (entry.kind === "undone" && entry.uncounted.includes(badgeId)) count = Math.max(0, count - 1)
+    const of = ({ amount, badgeId: id }: Counted) => (id === badgeId ? amount : 0)
+    if (entry.kind === "event" || entry.kind === "reward")
+      count = sumOf([count, ...entry.counted.map(of)])
+    if (entry.kind === "undone") {
+      const less = sumOf(entry.uncounted.map(of))
+      count = less === 0 ? count : Math.max(0, sumOf([count, -less]))
+    }
   }
   return count
 }
@@ -58,19 +69,19 @@ export const countedBy = (
   log: Log,
   event: Happened,
   badges: ReadonlyArray<Badge>,
-): ReadonlyArray<string> =>
+): ReadonlyArray<Counted> =>
   badges.flatMap(({ criteria, id }) => {
-    if (criteria.kind !== "action_count") return event.counted.includes(id) ? [id] : []
+    const whenItCame = event.counted.filter(({ badgeId }) => badgeId === id)
+    if (!isCounting(criteria)) return whenItCame
     const isCovered = log.some(
       (entry) =>
         entry.kind === "backfilled" &&
         entry.counted?.badgeId === id &&
         log.indexOf(entry) > log.indexOf(event),
     )
-    const counts = isCovered
-      ? criteria.action === event.action && satisfies(criteria.where, event.metadata)
-      : event.counted.includes(id)
-    return counts ? [id] : []
+    if (!isCovered) return whenItCame
+    const amount = amountIn(event, criteria)
+    return amount === 0 ? [] : [{ badgeId: id, amount }]
   })
 
 /** The definitions, and the time zone that the user's days are counted in. */
@@ -97,6 +108,7 @@ export const numberFor = (
     case "quest_count":
       return questCount(log)
     case "action_count":
+    case "action_sum":
       return countFor(log, id)
     case "streak": {
       const best = settings.streaks
@@ -112,9 +124,9 @@ export const numberFor = (
 /** Notes for which badges an event counts, whether or not the user has them. */
 export const countForBadges = (badges: ReadonlyArray<Badge>, event: Happened): void => {
   for (const { archived, criteria, id } of badges) {
-    if (archived || criteria.kind !== "action_count") continue
-    if (criteria.action === event.action && satisfies(criteria.where, event.metadata))
-      event.counted.push(id)
+    if (archived || !isCounting(criteria)) continue
+    const amount = amountIn(event, criteria)
+    if (amount > 0) event.counted.push({ badgeId: id, amount })
   }
 }
 

@@ -28,13 +28,19 @@ export interface Happened {
     readonly questId: string
     readonly period: string
     readonly step: string
+    readonly amount: number
   }>
   readonly completions: Array<{ readonly questId: string; readonly period: string }>
-  /** Badges that count actions and that it counted for when it came. */
-  readonly counted: Array<string>
+  /** Badges by actions that it counted for when it came, and how much. */
+  readonly counted: Array<Counted>
   readonly badges: Array<Awarded>
   /** Streaks that it counted for, and the place that the user was in then. */
   readonly streaks: Array<{ readonly key: string; readonly zone: string }>
+}
+
+export interface Counted {
+  readonly badgeId: string
+  readonly amount: number
 }
 
 /** `target`: of the criteria that were met; absent for a badge that was given. */
@@ -52,7 +58,7 @@ export interface Undone {
   /** The windows that were still open. */
   readonly windows: Windows
   /** Badges for which the event counts no more. */
-  readonly uncounted: ReadonlyArray<string>
+  readonly uncounted: ReadonlyArray<Counted>
   readonly lost: ReadonlyArray<string>
   /** Badges that would be lost, but are earned all the same. */
   readonly badges: ReadonlyArray<Awarded>

@@ -2,6 +2,7 @@
 
 import type { Quest, QuestStatus } from "../../../src/domain/project/Quest.ts"
 import type { ErrorCode } from "../../../src/domain/values/Errors.ts"
+import { amountFor, sumOf } from "./amounts.ts"
 import { dateAt, nextWindow, startOf, windowOf } from "./calendar.ts"
 import { satisfies } from "./conditions.ts"
 import { type Happened, happened, type Log, standing } from "./log.ts"
@@ -44,15 +45,24 @@ export const completionsOf = (
 export const questCount = (log: Log): number =>
   standing(log).reduce((sum, { completions }) => sum + completions.length, 0)
 
-/** How many events count for a step in a period. */
+/** How much the events of a period count for a step. */
 export const stepCount = (log: Log, questId: string, period: string, step: string): number =>
-  standing(log).filter(({ steps }) =>
-    steps.some((one) => one.questId === questId && one.period === period && one.step === step),
-  ).length
+  sumOf(
+    standing(log)
+      .flatMap(({ steps }) => steps)
+      .filter((one) => one.questId === questId && one.period === period && one.step === step)
+      .map(({ amount }) => amount),
+  )
 
-/** The share of a quest that is done: of all that its steps ask for together. */
+/** The share of a quest that is done: of all that its steps ask for together, or the mean of the steps if some sum. */
 export const shareDone = (log: Log, quest: Quest, period: string): number => {
   if (completionsOf(log, quest.id, period).length > 0) return 1
+  if (quest.steps.some(({ sumPath }) => sumPath !== undefined)) {
+    const shares = quest.steps.map(
+      ({ key, target }) => Math.min(stepCount(log, quest.id, period, key), target) / target,
+    )
+    return shares.reduce((sum, share) => sum + share, 0) / shares.length
+  }
   let done = 0
   let asked = 0
   for (const { key, target } of quest.steps) {
@@ -92,12 +102,18 @@ export const countForSteps = (
     if (quest.startsAt !== null && event.occurredAt < quest.startsAt) return []
     if (locked(log, quest) || completionsOf(log, quest.id, period).length > 0) return []
     const matching = quest.steps.filter(
-      (step) => step.action === event.action && satisfies(step.where, event.metadata),
+      (step) =>
+        step.action === event.action &&
+        satisfies(step.where, event.metadata) &&
+        amountFor(step.sumPath, event.metadata) > 0,
     )
     const counting = matching.filter(
       ({ key, target }) => stepCount(log, quest.id, period, key) < target,
     )
-    for (const { key } of counting) event.steps.push({ questId: quest.id, period, step: key })
+    for (const { key, sumPath } of counting) {
+      const amount = amountFor(sumPath, event.metadata)
+      event.steps.push({ questId: quest.id, period, step: key, amount })
+    }
     // Steps may also be done by an edit; the next event that they are about completes the quest.
     const completed = matching.length > 0 && !stepsOpen(log, quest, period)
     if (counting.length === 0 && !completed) return []

@@ -34,10 +34,14 @@ const kindLabels: Readonly<Record<CriterionKind, string>> = {
   level: "the level reaches the target",
   points: "points reach the target",
   action_count: "a number of events with an action",
+  action_sum: "a sum over events with an action",
   quest_count: "a number of completed quests",
   streak: "days of a streak",
   manual: "given by rules, quests and people only",
 }
+
+const isByAction = (kind: CriterionKind): boolean =>
+  kind === "action_count" || kind === "action_sum"
 
 const kindOf = (form: Form): CriterionKind =>
   criterionKinds.find((kind) => kind === form.text("criteria.kind")) ?? "action_count"
@@ -49,9 +53,10 @@ const criteriaTexts = (criteria: Badge["criteria"]) => {
   if (criteria.kind === "streak") {
     return [...counted, ["criteria.streak", criteria.streak ?? ""] as const]
   }
-  if (criteria.kind !== "action_count") return counted
+  if (!("action" in criteria)) return counted
   return [
     ...counted,
+    ...(criteria.kind === "action_sum" ? [["criteria.sumPath", criteria.sumPath] as const] : []),
     ["criteria.action", criteria.action] as const,
     ...conditionTexts("criteria.where", criteria.where),
   ]
@@ -72,9 +77,11 @@ const criteriaOf = (form: Form): Record<string, unknown> => {
   const target = form.number("criteria.target") ?? null
   if (kind === "manual") return { kind }
   if (kind === "streak") return { kind, target, streak: form.text("criteria.streak") || null }
-  if (kind !== "action_count") return { kind, target }
+  if (!isByAction(kind)) return { kind, target }
   const action = form.text("criteria.action")
-  return { kind, target, action, where: conditionsOf(form, "criteria.where") }
+  const where = conditionsOf(form, "criteria.where")
+  if (kind === "action_count") return { kind, target, action, where }
+  return { kind, target, action, where, sumPath: form.text("criteria.sumPath") }
 }
 
 const patchOf = (form: Form) => ({
@@ -114,7 +121,7 @@ const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
         value: form.text("criteria.target"),
         faults,
       }),
-    kind === "action_count" && [
+    isByAction(kind) && [
       textField({
         name: "criteria.action",
         label: "Action",
@@ -122,6 +129,14 @@ const criteriaFields = (draft: Draft, streaks: Streaks): Html => {
         hint: "Events are counted from now on; a backfill counts those before.",
         faults,
       }),
+      kind === "action_sum" &&
+        textField({
+          name: "criteria.sumPath",
+          label: "Sum of",
+          value: form.text("criteria.sumPath"),
+          hint: "The path to a number in the metadata, such as km. Events without a number above 0 there do not count.",
+          faults,
+        }),
       conditionFields(draft, "criteria.where"),
     ],
     kind === "streak" &&
@@ -173,9 +188,8 @@ const names = (form: Form) => {
     "criteria.kind",
     ...(kind === "manual" ? [] : ["criteria.target"]),
     ...(kind === "streak" ? ["criteria.streak"] : []),
-    ...(kind === "action_count"
-      ? ["criteria.action", ...conditionNames(form, "criteria.where")]
-      : []),
+    ...(kind === "action_sum" ? ["criteria.sumPath"] : []),
+    ...(isByAction(kind) ? ["criteria.action", ...conditionNames(form, "criteria.where")] : []),
   ]
 }
 
@@ -234,6 +248,8 @@ const criteriaWords = (criteria: Badge["criteria"]): string => {
       return "by hand"
     case "action_count":
       return `${criteria.target} × ${criteria.action}`
+    case "action_sum":
+      return `${criteria.target} ${criteria.sumPath} of ${criteria.action}`
     case "streak":
       return `${criteria.target} days of ${criteria.streak ?? "any streak"}`
     case "quest_count":

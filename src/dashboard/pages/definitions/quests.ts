@@ -45,12 +45,13 @@ const textsOf = (quest: Quest) =>
     ["title", quest.title],
     ["description", quest.description ?? ""],
     ...rewardTexts(quest.reward),
-    ...quest.steps.flatMap(({ action, key, target, where }, index) => {
+    ...quest.steps.flatMap(({ action, key, sumPath, target, where }, index) => {
       const row = `steps.${index}`
       return [
         [`${row}.key`, key],
         [`${row}.action`, action],
         [`${row}.target`, String(target)],
+        [`${row}.sumPath`, sumPath ?? ""],
         ...conditionTexts(`${row}.where`, where),
       ] as const
     }),
@@ -72,6 +73,7 @@ const stepsOf = (form: Form) =>
       action: form.text(`${row}.action`),
       where: conditionsOf(form, `${row}.where`),
       target: form.number(`${row}.target`) ?? null,
+      sumPath: form.text(`${row}.sumPath`) || null,
     }
   })
 
@@ -120,7 +122,8 @@ const stepFields = (draft: Draft, row: string, place: number): Html => {
   return html`<fieldset><legend>Step ${place}</legend><div class="row fields">
 ${textField({ name: `${row}.key`, label: "Key", value: form.text(`${row}.key`), faults })}
 ${textField({ name: `${row}.action`, label: "Action", value: form.text(`${row}.action`), faults })}
-${numberField({ name: `${row}.target`, label: "Events", value: form.text(`${row}.target`), faults })}
+${numberField({ name: `${row}.target`, label: "Target", value: form.text(`${row}.target`), faults })}
+${textField({ name: `${row}.sumPath`, label: "Sum of", value: form.text(`${row}.sumPath`), faults })}
 ${removeButton(row, `step ${place}`, address)}</div>
 ${conditionFields(draft, `${row}.where`)}</fieldset>`
 }
@@ -128,7 +131,7 @@ ${conditionFields(draft, `${row}.where`)}</fieldset>`
 const stepsGroup = (draft: Draft): Html => {
   const { address, faults, form } = draft
   return group({ legend: "Steps", name: "steps", faults }, [
-    html`<p class="hint">The quest completes with its last step. Without steps, your app completes it by the event <code>QUEST_COMPLETE</code>. Users keep their count as long as the key of a step stays.</p>`,
+    html`<p class="hint">The quest completes with its last step. Without steps, your app completes it by the event <code>QUEST_COMPLETE</code>. Users keep their count as long as the key of a step stays. A step counts events; with <b>Sum of</b>, the path to a number in the metadata such as <code>km</code>, it adds these numbers.</p>`,
     form
       .indices("steps", stepRowsMax)
       .map((index, place) => stepFields(draft, `steps.${index}`, place + 1)),
@@ -203,7 +206,10 @@ const names = (form: Form) => [
   "steps",
   ...form.indices("steps", stepRowsMax).flatMap((index) => {
     const row = `steps.${index}`
-    return [`${row}.key`, `${row}.action`, `${row}.target`, ...conditionNames(form, `${row}.where`)]
+    return [
+      ...["key", "action", "target", "sumPath"].map((name) => `${row}.${name}`),
+      ...conditionNames(form, `${row}.where`),
+    ]
   }),
   "startsAt",
   "endsAt",
@@ -292,7 +298,11 @@ const list = Effect.fnUntraced(function* (visit: PlaceVisit) {
     rows: page.quests.map((quest) => [
       html`<a href="${visit.base}${path}/${quest.id}">${quest.title}</a>`,
       quest.status,
-      quest.steps.map(({ action, target }) => `${target} × ${action}`).join(", "),
+      quest.steps
+        .map(({ action, sumPath, target }) =>
+          sumPath === null ? `${target} × ${action}` : `${target} ${sumPath} of ${action}`,
+        )
+        .join(", "),
       rewardWords(quest.reward, badges),
       quest.recurrence === "none" ? "never" : quest.recurrence,
       quest.startsAt !== null && isoTime(quest.startsAt),

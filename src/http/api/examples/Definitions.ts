@@ -12,7 +12,7 @@ export const quest = {
   description: "Finish five lessons with 90 points or more",
   status: "active",
   reward,
-  steps: [{ key: "lessons", action: "LESSON_DONE", where: wellDone, target: 5 }],
+  steps: [{ key: "lessons", action: "LESSON_DONE", where: wellDone, target: 5, sumPath: null }],
   startsAt: null,
   endsAt: later,
   recurrence: "none",

@@ -40,6 +40,10 @@ describe("The form of a new badge", () => {
         { kind: "action_count", target: 3, action: "TAP", where: [condition] },
       ],
       [
+        { ...counted, "criteria.kind": "action_sum", "criteria.sumPath": "run.km" },
+        { kind: "action_sum", target: 2, action: "TAP", where: [], sumPath: "run.km" },
+      ],
+      [
         { "criteria.kind": "streak", "criteria.target": "7", "criteria.streak": "daily" },
         { kind: "streak", target: 7, streak: "daily" },
       ],
@@ -79,6 +83,7 @@ describe("The form of a new badge", () => {
         ["criteria.target", "ten"],
         ["criteria.action", "", counted],
         ["criteria.action", "QUEST_COMPLETE", counted],
+        ["criteria.sumPath", "", { ...counted, "criteria.kind": "action_sum" }],
         ["criteria.streak", "none", { "criteria.kind": "streak" }],
         ["criteria.where.0.path", "a..b", { ...counted, "criteria.where.0.op": "exists" }],
       ]

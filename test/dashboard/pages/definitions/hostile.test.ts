@@ -124,6 +124,7 @@ describe("Forms that no page sent", () => {
     "x".repeat(5_000),
     "table",
     "action_count",
+    "action_sum",
     "streak",
     "2026-02-30T00:00:00Z",
     "9".repeat(400),
