@@ -126,7 +126,7 @@ describe("badges", () => {
     const refused = await place.delete(`/v1/badges/${badgeId}`)
     expect(problemOf(refused)).toEqual([409, "in_use"])
     expect(refused.json.detail).toContain(`rule ${rule} (A), quest ${quest} (Q)`)
-    await place.patch(`/v1/rules/${rule}`, { reward: { badgeId: null } })
+    await place.patch(`/v1/rules/${rule}`, { reward: { badgeId: null, xp: 1 } })
     await place.delete(`/v1/quests/${quest}`)
     expect((await place.delete(`/v1/badges/${badgeId}`)).status).toBe(204)
     expect(faultsOf(await place.patch(`/v1/rules/${rule}`, { reward: { badgeId } }))).toEqual([
