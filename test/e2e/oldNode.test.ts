@@ -1,4 +1,4 @@
-/** An old Node is refused in one sentence, by the command and before the tests. */
+/** A Node that cannot run Laurel is refused in one sentence. */
 import { spawnSync } from "node:child_process"
 import { resolve } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -15,8 +15,8 @@ const runAs = (version: string, program: string, ...args: ReadonlyArray<string>)
 }
 
 describe("a Node that is too old", () => {
-  it.each(["laurel.js", "requireNode.js"])("is refused by %s in one sentence", (program) => {
-    const { status, stderr, stdout } = runAs("25.9.0", program, "--version")
+  it("is refused in one sentence", () => {
+    const { status, stderr, stdout } = runAs("25.9.0", "laurel.js", "--version")
     expect(stderr).toBe(
       "laurel: Node 26 or newer is required, and this is 25.9.0: run `npm ci`, which installs it, and start Laurel with `npm start` or `npm run laurel`\n",
     )
@@ -26,6 +26,28 @@ describe("a Node that is too old", () => {
 
   it("is one below 26", () => {
     const { status, stdout } = runAs("26.0.0", "laurel.js", "--version")
+    expect(stdout).toMatch(/^laurel v\d/)
+    expect(status).toBe(0)
+  })
+})
+
+describe("a Node that does not start", () => {
+  it("is named with what it needs, as by npm start", () => {
+    const { status, stderr } = spawnSync("/bin/sh", [resolve(source, "laurel.sh"), "--version"], {
+      encoding: "utf8",
+      // No program is there, as where the loader finds no library of it.
+      env: { PATH: "/nowhere" },
+    })
+    expect(stderr).toMatch(
+      /^laurel: the Node 26 that npm installed does not start .* libatomic1\n$/,
+    )
+    expect(status).toBe(69)
+  })
+
+  it("is not claimed of one that does", () => {
+    const { status, stdout } = spawnSync("sh", [resolve(source, "laurel.sh"), "--version"], {
+      encoding: "utf8",
+    })
     expect(stdout).toMatch(/^laurel v\d/)
     expect(status).toBe(0)
   })

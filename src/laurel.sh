@@ -1,0 +1,7 @@
+#!/bin/sh
+# Runs Laurel with the Node that npm installed, or says what that Node lacks on this machine: its loader names only a file.
+if ! node --version > /dev/null 2>&1; then
+  echo "laurel: the Node 26 that npm installed does not start on this machine. It needs glibc, so not Alpine's musl, and libatomic: on Debian and Ubuntu, apt-get install libatomic1" >&2
+  exit 69
+fi
+exec node "$(dirname "$0")/laurel.js" "$@"
