@@ -80,6 +80,7 @@ export const limits = {
   cooldownSecondsMax: 366 * 86_400,
   iconCharactersMax: 2_048,
   streakActionsMax: 50,
+  clientActionsMax: 100,
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
 

@@ -12,6 +12,14 @@ export const accountLimits = {
   /** Interval of the records that say when keys were last used, and the time for the last of them at an orderly end. */
   keyUseFlushMs: 3_600_000,
   keyUseLastFlushMs: 2_000,
+  /** Lifetimes of user tokens; a token has the longest user id, escaped. */
+  userTokenSecondsMin: 60,
+  userTokenSeconds: 3_600,
+  userTokenSecondsMax: 86_400,
+  userTokenCharactersMax: 2_048,
+  /** Requests with the tokens of one user, and the users whose requests are counted; those seen first are forgotten first. */
+  userRequestsPerMinute: 120,
+  usersCountedMax: 100_000,
   accountsMax: 1_000,
   emailCharactersMax: 254,
   accountNameCharactersMax: 100,

@@ -78,6 +78,7 @@ const unlimited = {
 } as const
 const accounts: Accounts["Service"] = {
   authenticate: () => caller,
+  makeToken: () => undefined,
   isInForce: () => true,
   version: 0,
   consume: () => unlimited,

@@ -13,15 +13,17 @@ export interface KeyRestrictions {
   readonly addresses: AddressRanges | undefined
 }
 
-/** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). Of a page, `keyId` is an account's id. */
+/** The project and environment of a key. `environment` is the id for the engine (`prj_…:sandbox`). Of a user token, `keyId` is the key that made it; of a page, an account. */
 export interface Caller {
   /** `account`: a page of the dashboard. */
-  readonly kind: KeyKind | "account"
+  readonly kind: KeyKind | "user" | "account"
   readonly keyId: string
   /** The account behind a request of the dashboard; absent for an API key. */
   readonly accountId?: string
   /** The user of a user token, the only one that its requests may name. */
   readonly userId?: string
+  /** When a user token expires, epoch milliseconds. */
+  readonly expiresAt?: number
   readonly projectId: string
   readonly environmentName: EnvironmentName
   readonly environment: string
@@ -34,7 +36,7 @@ export interface Caller {
 }
 
 /** Whether the request comes from where nobody keeps a secret, such as a web page or an app. */
-export const isClient = ({ kind }: Caller): boolean => kind === "publishable"
+export const isClient = ({ kind }: Caller): boolean => kind === "publishable" || kind === "user"
 
 /** `limit` is requests per minute; `null` is no limit, and then the other numbers say nothing. */
 export interface RateLimitState {
@@ -43,16 +45,25 @@ export interface RateLimitState {
   readonly remaining: number
   /** Seconds until the window ends, at least 1. */
   readonly resetSeconds: number
-  readonly tier: Tier
+  /** `user`: of the tokens of one user. */
+  readonly tier: Tier | "user"
+}
+
+/** `expiresAt` is epoch milliseconds. */
+export interface MadeToken {
+  readonly token: string
+  readonly expiresAt: number
 }
 
 export class Accounts extends Context.Service<
   Accounts,
   {
-    /** The caller behind a key's text; `undefined` for every key that is not in force. */
+    /** The caller behind the text of a key or user token; `undefined` for each that is not in force. */
     readonly authenticate: (keyText: string) => Caller | undefined
-    /** Whether the key of a caller that was authenticated before is still in force. */
+    /** Whether the key, and the token, of a caller that was authenticated before is still in force. */
     readonly isInForce: (caller: Caller) => boolean
+    /** A token of a user, made by a secret key; `undefined` for another caller, or a key no longer in force. */
+    readonly makeToken: (caller: Caller, userId: string, seconds: number) => MadeToken | undefined
     /** Changes whenever any key does, so that callers may be remembered until then. */
     readonly version: number
     /**

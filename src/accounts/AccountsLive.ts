@@ -126,9 +126,11 @@ export const make = Effect.gen(function* () {
 
   const accounts = Accounts.of({
     authenticate: (text) => index.find(text, now()),
-    isInForce: ({ accountId, keyId }) => {
+    makeToken: (caller, userId, seconds) => index.makeToken(caller, userId, seconds, now()),
+    isInForce: ({ accountId, expiresAt, keyId }) => {
       // Pages look after the session and the project of an account themselves.
       if (accountId !== undefined) return directory.accounts.has(accountId)
+      if (expiresAt !== undefined && expiresAt <= now()) return false
       const key = directory.keys.get(keyId)
       return key !== undefined && isKeyInForce(key, now()) && !isArchived(directory, key)
     },

@@ -1,7 +1,7 @@
 /**
  * The keys in force, by the hash of their text, rebuilt from the directory whenever that changes. The look-up
  * finds a candidate by its keyed hash, which nobody can compute without the secret; the comparison
- * after it takes the same time wherever two hashes differ.
+ * after it takes the same time wherever two hashes differ. A user token names its key by id.
  */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
 import {
@@ -12,10 +12,11 @@ import {
   isKeyInForce,
   scopeOf,
 } from "../domain/project/Directory.ts"
-import type { Caller, KeyRestrictions } from "./Accounts.ts"
+import type { Caller, KeyRestrictions, MadeToken } from "./Accounts.ts"
 import { AddressRanges } from "./AddressRanges.ts"
 import { isKeyText } from "./KeyText.ts"
 import type { KeyUses } from "./KeyUses.ts"
+import { looksLikeToken, type UserToken, UserTokens } from "./UserTokens.ts"
 
 /** HMAC-SHA-256 of a key's text under the directory's secret (hex), in hex. */
 export const hashKeyText = (secret: string | KeyObject, text: string): string =>
@@ -34,34 +35,60 @@ interface IndexedKey {
 
 export class KeyIndex {
   readonly #secret: KeyObject | undefined
+  readonly #tokens: UserTokens | undefined
   readonly #keys = new Map<string, IndexedKey>()
+  readonly #keysById = new Map<string, IndexedKey>()
   /** When the next key expires, epoch milliseconds. */
   readonly nextExpiryAt: number
 
   /** Indexes the keys that are in force at `now`. */
   constructor(directory: DirectoryState, uses: KeyUses, now: number) {
     this.#secret = directory.hashSecret === null ? undefined : secretKey(directory.hashSecret)
+    this.#tokens = this.#secret && new UserTokens(this.#secret)
     let nextExpiryAt = Number.POSITIVE_INFINITY
     for (const key of directory.keys.values()) {
       if (!isKeyInForce(key, now) || isArchived(directory, key)) continue
       const expiresAt = key.expiresAt ?? Number.POSITIVE_INFINITY
       nextExpiryAt = Math.min(nextExpiryAt, expiresAt)
-      this.#keys.set(key.hash, {
+      const indexed = {
         caller: callerOf(key, uses),
         hash: Buffer.from(key.hash, "hex"),
         expiresAt,
-      })
+      }
+      this.#keys.set(key.hash, indexed)
+      this.#keysById.set(key.id, indexed)
     }
     this.nextExpiryAt = nextExpiryAt
   }
 
-  /** The caller whose key this is, `undefined` if it is none in force. */
+  /** The caller whose key or token this is, `undefined` if it is none in force. */
   find(text: string, now: number): Caller | undefined {
+    if (looksLikeToken(text)) return this.#ofToken(text, now)
     if (this.#secret === undefined || !isKeyText(text)) return undefined
     const asked = hash(this.#secret, text)
     const found = this.#keys.get(asked.toString("hex"))
     if (found === undefined || !timingSafeEqual(found.hash, asked)) return undefined
     return found.expiresAt > now ? found.caller : undefined
+  }
+
+  /** A token of the caller's key, which ends no later than that; `undefined` unless it is a secret key in force. */
+  makeToken(
+    { keyId, kind }: Caller,
+    userId: string,
+    seconds: number,
+    now: number,
+  ): MadeToken | undefined {
+    const key = this.#keysById.get(keyId)
+    if (kind !== "secret" || key === undefined || key.expiresAt <= now) return undefined
+    const endsAt = Math.min(now + seconds * 1_000, key.expiresAt)
+    const expiresAt = Math.floor(endsAt / 1_000) * 1_000
+    return { token: this.#tokens!.make({ keyId, userId, expiresAt }, now), expiresAt }
+  }
+
+  #ofToken(text: string, now: number): Caller | undefined {
+    const token = this.#tokens?.read(text, now)
+    const key = token && this.#keysById.get(token.keyId)
+    return key !== undefined && key.expiresAt > now ? userCaller(key.caller, token!) : undefined
   }
 }
 
@@ -76,6 +103,13 @@ const callerOf = (key: ApiKey, uses: KeyUses): Caller => ({
   restrictions: restrictionsOf(key),
   use: uses.of(key.id),
 })
+
+/** The caller of a token of a key, which need not come from where the key does: its addresses are those of servers. */
+const userCaller = (key: Caller, { expiresAt, userId }: UserToken): Caller => {
+  const origins = key.restrictions?.origins
+  const restrictions = origins && { origins, addresses: undefined }
+  return { ...key, kind: "user", scope: "user", userId, expiresAt, restrictions }
+}
 
 const restrictionsOf = ({ allowedCidrs, allowedOrigins }: ApiKey): KeyRestrictions | undefined =>
   allowedCidrs === undefined && allowedOrigins === undefined

@@ -188,6 +188,110 @@ describe("Accounts", () => {
   )
 })
 
+describe("User tokens", () => {
+  const tokenOf = (accounts: Accounts["Service"], key: string, seconds = 3_600) =>
+    accounts.makeToken(accounts.authenticate(key)!, "ada", seconds)
+
+  it.effect("are of one user, in the environment of the key that made them", () =>
+    Effect.gen(function* () {
+      const { accounts, keys } = yield* startAccounts()
+      const restricted = { allowedCidrs: ["10.0.0.0/8"], allowedOrigins: ["https://app.example"] }
+      const made = yield* keys.create({ ...wish, ...restricted })
+      const { expiresAt, token } = tokenOf(accounts, made.key)!
+      const server = accounts.authenticate(made.key)!
+      expect(accounts.authenticate(token)).toEqual({
+        ...server,
+        kind: "user",
+        scope: "user",
+        userId: "ada",
+        expiresAt,
+        restrictions: { origins: new Set(["https://app.example"]), addresses: undefined },
+      })
+    }),
+  )
+
+  it.effect("end by the clock, and no later than their key", () =>
+    Effect.gen(function* () {
+      const { accounts, keys } = yield* startAccounts()
+      const expiresAt = new Date(90_500).toISOString()
+      const lasting = tokenOf(accounts, (yield* keys.create(wish)).key, 60)!
+      const short = tokenOf(accounts, (yield* keys.create({ ...wish, expiresAt })).key)!
+      expect([lasting.expiresAt, short.expiresAt]).toEqual([60_000, 90_000])
+      const caller = accounts.authenticate(lasting.token)!
+      yield* TestClock.adjust(59_999)
+      expect([accounts.isInForce(caller), accounts.authenticate(lasting.token)]).toEqual([
+        true,
+        caller,
+      ])
+      yield* TestClock.adjust(1)
+      expect([accounts.isInForce(caller), accounts.authenticate(lasting.token)]).toEqual([
+        false,
+        undefined,
+      ])
+      expect(accounts.authenticate(short.token)).toBeDefined()
+      yield* TestClock.adjust(30_000)
+      expect(accounts.authenticate(short.token)).toBeUndefined()
+    }),
+  )
+
+  it.effect("end when their key is revoked or replaced, or its project is archived", () =>
+    Effect.gen(function* () {
+      const { accounts, engine, keys } = yield* startAccounts()
+      const [revoked, replaced, archived] = [
+        yield* keys.create(wish),
+        yield* keys.create(wish),
+        yield* keys.create({ ...wish, project: "old" }),
+      ]
+      const tokens = [revoked, replaced, archived].map(({ key }) => tokenOf(accounts, key)!.token)
+      const callers = tokens.map((token) => accounts.authenticate(token)!)
+      expect(callers.map(accounts.isInForce)).toEqual([true, true, true])
+      const { projectId } = callers[2]!
+      yield* engine.askDirectory({ kind: "archiveProject", by: "operator", projectId })
+      yield* keys.revoke(revoked.id)
+      const successor = yield* keys.rotate(replaced.id, "1h")
+      const known = () => tokens.map((token) => accounts.authenticate(token) !== undefined)
+      expect(known()).toEqual([false, true, false])
+      yield* TestClock.adjust("59 minutes")
+      expect(known()).toEqual([false, true, false])
+      const later = tokenOf(accounts, successor.key)!.token
+      yield* TestClock.adjust("1 minute")
+      expect(known()).toEqual([false, false, false])
+      expect(accounts.authenticate(later)).toBeDefined()
+      expect(callers.map(accounts.isInForce)).toEqual([false, false, false])
+    }),
+  )
+
+  it.effect("are made by secret keys in force, by no other caller", () =>
+    Effect.gen(function* () {
+      const { accounts, keys } = yield* startAccounts()
+      const { id, key } = yield* keys.create(wish)
+      const page = yield* keys.create({ ...wish, kind: "publishable", scope: "read" })
+      expect(tokenOf(accounts, page.key)).toBeUndefined()
+      const { token } = tokenOf(accounts, key)!
+      expect(tokenOf(accounts, token)).toBeUndefined()
+      const server = accounts.authenticate(key)!
+      expect(accounts.makeToken({ ...server, kind: "account" }, "ada", 60)).toBeUndefined()
+      yield* keys.revoke(id)
+      expect(accounts.makeToken(server, "ada", 60)).toBeUndefined()
+    }),
+  )
+
+  it.effect("survive a restart, and are known by no other server", () =>
+    Effect.gen(function* () {
+      const first = yield* startAccounts()
+      const { id, key } = yield* first.keys.create(wish)
+      const { token } = tokenOf(first.accounts, key)!
+      yield* first.close("kill")
+      const second = yield* startAccounts(first.state)
+      expect(second.accounts.authenticate(token)).toMatchObject({ keyId: id, userId: "ada" })
+      const other = yield* startAccounts()
+      expect(other.accounts.authenticate(token)).toBeUndefined()
+      yield* other.keys.create(wish)
+      expect(other.accounts.authenticate(token)).toBeUndefined()
+    }),
+  )
+})
+
 describe("The last use of a key", () => {
   const usesIn = (records: ReadonlyArray<JournalRecord>) =>
     records.flatMap(({ facts }) => facts).filter((fact) => fact.kind === "keys.used")

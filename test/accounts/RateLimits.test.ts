@@ -6,6 +6,7 @@ import {
   type DirectoryState,
   emptyDirectory,
 } from "../../src/domain/project/Directory.ts"
+import { limits } from "../../src/Limits.ts"
 
 const key = (id: string, more: Partial<ApiKey> = {}): ApiKey => ({
   id,
@@ -101,7 +102,7 @@ describe("Rate limits", () => {
     consume(first, 99, 0)
     expect(consume(second, 1, 0).remaining).toBe(0)
     expect(consume(first, 1, 0).limited).toBe(true)
-    expect(rateLimits.size).toBe(1)
+    expect(rateLimits.size).toBe(2)
   })
 
   it("are kept apart by environment, project and policy", () => {
@@ -128,6 +129,67 @@ describe("Rate limits", () => {
     expect(consume(server, 100, 0).limited).toBe(false)
   })
 
+  describe("of user tokens", () => {
+    const most = limits.userRequestsPerMinute
+    const unlimited = key("a", { tier: "enterprise", requestsPerMinute: null })
+    const token = (of: ApiKey, userId: string): Caller => ({ ...caller(of), kind: "user", userId })
+
+    it("are of one user each, whichever key made them", () => {
+      const other = key("b", { tier: "pro", requestsPerMinute: 1_000 })
+      const { rateLimits } = limitsOf(unlimited, other)
+      for (let asked = 1; asked <= most; asked++) {
+        const of = asked % 2 === 0 ? unlimited : other
+        expect(rateLimits.consume(token(of, "ada"), 1, 0)).toEqual({
+          limited: false,
+          limit: most,
+          remaining: most - asked,
+          resetSeconds: 60,
+          tier: "user",
+        })
+      }
+      for (const of of [unlimited, other]) {
+        expect(rateLimits.look(token(of, "ada"), 1, 0)).toMatchObject({
+          limited: true,
+          tier: "user",
+        })
+        expect(rateLimits.consume(token(of, "ada"), 1, 0).limited).toBe(true)
+        expect(rateLimits.consume(token(of, "bob"), 1, 0).limited).toBe(false)
+      }
+      const elsewhere = key("c", {
+        projectId: "prj_2",
+        tier: "enterprise",
+        requestsPerMinute: null,
+      })
+      expect(rateLimits.consume(token(elsewhere, "ada"), 1, 0).limited).toBe(false)
+      expect(rateLimits.consume(token(unlimited, "ada"), 1, 60_000).limited).toBe(false)
+    })
+
+    it("share that of clients with publishable keys, and take nothing from servers", () => {
+      const [server, page] = [key("a"), key("b", { kind: "publishable", scope: "read" })]
+      const { consume, look, rateLimits } = limitsOf(server, page)
+      for (let asked = 0; asked < 99; asked++) {
+        expect(rateLimits.consume(token(server, `u${asked}`), 1, 0).limited).toBe(false)
+      }
+      expect(consume(page, 1, 0)).toMatchObject({ limited: false, remaining: 0 })
+      const refused = rateLimits.consume(token(server, "one more"), 1, 0)
+      expect(refused).toMatchObject({ limited: true, tier: "free", limit: 100 })
+      expect(rateLimits.look(token(server, "one more"), 1, 0).limited).toBe(true)
+      expect(look(server, 100, 0).limited).toBe(false)
+      expect(rateLimits.consume(token(server, "one more"), most, 60_000).limited).toBe(true)
+      expect(rateLimits.consume(token(server, "one more"), 100, 60_000).limited).toBe(false)
+    })
+
+    it("are counted of so many users; those seen first begin again", () => {
+      const { rateLimits } = limitsOf(unlimited)
+      const spend = (userId: string) =>
+        rateLimits.consume(token(unlimited, userId), most, 0).limited
+      expect([spend("first"), spend("first")]).toEqual([false, true])
+      for (let user = 1; user < limits.usersCountedMax; user++) spend(`u${user}`)
+      expect(spend("first")).toBe(true)
+      expect([spend("one more"), spend("first")]).toEqual([false, false])
+    })
+  })
+
   it("do not hold a key without a limit", () => {
     const open = key("a", { tier: "enterprise", requestsPerMinute: null })
     const { consume, rateLimits } = limitsOf(open)
@@ -143,7 +205,7 @@ describe("Rate limits", () => {
     consume(free, 100, 0)
     rateLimits.load(directoryOf(free))
     expect(consume(free, 1, 0).limited).toBe(true)
-    expect(rateLimits.size).toBe(1)
+    expect(rateLimits.size).toBe(2)
   })
 
   it("end a window when the clock is set back, instead of waiting for hours", () => {

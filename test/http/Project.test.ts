@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
 import { faultsOf, Place, problemOf } from "./definitions.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -23,6 +24,7 @@ describe("GET /v1/project", () => {
       timezone: "UTC",
       levelCurve: { kind: "quadratic", base: 50 },
       streaks: [],
+      clientActions: [],
       tier: "enterprise",
     })
   })
@@ -119,6 +121,20 @@ describe("PATCH /v1/project", () => {
     expect(refused.json.detail).toContain(`badge ${id} (Week)`)
     await place.delete(`/v1/badges/${id}`)
     expect((await place.patch("/v1/project", { streaks: [] })).status).toBe(200)
+  })
+
+  it("lists the actions that users may send themselves", async () => {
+    const place = newPlace()
+    const set = (clientActions: unknown) => place.patch("/v1/project", { clientActions })
+    const most = Array.from({ length: limits.clientActionsMax }, (_, index) => `A${index}`)
+    expect((await set(most)).json.clientActions).toEqual(most)
+    expect(faultsOf(await set([...most, "B"]))).toEqual([["/clientActions", "too_long"]])
+    expect(faultsOf(await set(["TAP", "tap"]))).toEqual([["/clientActions/1", "invalid_format"]])
+    expect(faultsOf(await set(["TAP", "B", "TAP"]))).toEqual([["/clientActions/2", "duplicate"]])
+    expect(faultsOf(await set("TAP"))).toEqual([["/clientActions", "invalid_type"]])
+    await place.patch("/v1/project", { name: "Mine" })
+    expect((await place.get("/v1/project")).json.clientActions).toEqual(most)
+    expect((await set(null)).json.clientActions).toEqual([])
   })
 
   it("does not change the tier", async () => {

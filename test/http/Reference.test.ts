@@ -50,6 +50,7 @@ describe("/openapi.json", () => {
       "/v1/users/{id}/progress",
       "/v1/users/{id}/rewards",
       "/v1/users/{id}/rewards/{rewardId}",
+      "/v1/users/{id}/tokens",
       "/v1/webhook-events",
       "/v1/webhooks",
       "/v1/webhooks/{id}",

@@ -8,6 +8,7 @@ import {
   Accounts,
   type Caller,
   type KeyRestrictions,
+  type MadeToken,
   type RateLimitState,
 } from "../../src/accounts/Accounts.ts"
 import type {
@@ -80,6 +81,10 @@ export class TestAccounts {
   authenticate(text: string): Caller | undefined {
     this.authentications++
     return this.#callers.get(text)
+  }
+
+  makeToken(_: Caller, userId: string): MadeToken {
+    return { token: `token of ${userId}`, expiresAt: 0 }
   }
 
   isInForce({ keyId }: Caller): boolean {

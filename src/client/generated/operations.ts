@@ -15,6 +15,7 @@ export const operations = {
     progress: "GET /v1/users/*/progress",
     history: "GET /v1/users/*/history query",
     export: "GET /v1/users/*/export",
+    createToken: "POST /v1/users/*/tokens body",
     reward: "POST /v1/users/*/rewards body key",
     spend: "POST /v1/users/*/points/spend body key",
     refund: "DELETE /v1/users/*/points/spend/*",

@@ -97,6 +97,8 @@ export interface Operations {
     }, options?: CallOptions): Promise<HistoryPage>
     /** Export a user */
     export(id: string, options?: CallOptions): Promise<UserExport>
+    /** Make a token for a user */
+    createToken(id: string, body?: TokenRequest, options?: CallOptions): Promise<UserToken>
     /** Grant a reward */
     reward(id: string, body: RewardGrant, options?: KeyedCallOptions): Promise<RewardOutcome>
     /** Spend points */
@@ -250,7 +252,7 @@ export interface Operations {
 export interface StreamQuery {
   /** Messages to send: kinds, families (`quest.*`) or all (`*`), separated by commas. */
   readonly events?: string
-  /** Only messages about this user, who may be one that does not exist yet. Default: all messages of the environment. */
+  /** Only messages about this user, who may be one that does not exist yet. Default: all messages of the environment; with a user token, those about its user. */
   readonly userId?: string
 }
 
@@ -2298,6 +2300,8 @@ export interface Project {
   readonly levelCurve: LevelCurve
   /** The project's streaks. */
   readonly streaks: ReadonlyArray<Streak>
+  /** The actions that users may send themselves, with a user token. */
+  readonly clientActions: ReadonlyArray<string>
   /** The tier of the key in use (read only). */
   readonly tier: "free" | "pro" | "enterprise"
 }
@@ -2311,6 +2315,8 @@ export interface ProjectPatch {
   readonly levelCurve?: LevelCurvePatch
   /** The full list of the project's streaks. A streak used by badges cannot be removed. */
   readonly streaks?: ReadonlyArray<NewStreak> | null
+  /** The actions that users may send themselves, with a user token. A user can send them at any time and with any metadata: list only what users may claim, and give their rules limits. Default: none. */
+  readonly clientActions?: ReadonlyArray<string> | null
 }
 
 /** A quest with its reward. */
@@ -2779,6 +2785,12 @@ export interface StreakProgress {
   readonly freezes: number
 }
 
+/** A token to make. */
+export interface TokenRequest {
+  /** Lifetime of the token. Default 3600. The token ends no later than your key. */
+  readonly expiresInSeconds?: number
+}
+
 /** A user with balances and badges. */
 export interface User {
   /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
@@ -2843,6 +2855,14 @@ export interface UserPage {
   readonly offset: number
   /** Whether more items follow this page. */
   readonly hasMore: boolean
+}
+
+/** A token of a user. */
+export interface UserToken {
+  /** The token: a JSON Web Token, whose `exp` is the expiry. Send it in place of a key, as `Authorization: Bearer <token>`. */
+  readonly token: string
+  /** ISO 8601, UTC, with milliseconds. */
+  readonly expiresAt: string
 }
 
 /** A URL that receives messages. */

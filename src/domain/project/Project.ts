@@ -30,6 +30,8 @@ export interface ProjectSettings {
   readonly timezone: string
   readonly levelCurve: LevelCurve
   readonly streaks: ReadonlyArray<StreakDefinition>
+  /** The actions that users may send themselves, with a user token; absent: none. */
+  readonly clientActions?: ReadonlyArray<string>
 }
 
 /** A backfill: the award of a badge to users who already qualify. Times are epoch milliseconds. */

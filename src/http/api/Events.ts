@@ -16,6 +16,7 @@ import {
   Time,
   TimeIn,
   UserId,
+  UserNamed,
 } from "./Common.ts"
 import {
   batchOutcome,
@@ -196,13 +197,16 @@ export const Events = HttpApiGroup.make("events")
       payload: Event,
       success: EventOutcome,
       error: [...writeProblems, QuestNotFound, EventConflict],
-    }).annotateMerge(
-      OpenApi.annotations({
-        summary: "Track an event",
-        description:
-          "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. Replies once the outcome is on disk.",
-      }),
-    ),
+    })
+      .annotate(OpenTo, ["ingest", "user"])
+      .annotate(UserNamed, ({ payload }) => payload.userId)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Track an event",
+          description:
+            "Applies one event of a user: the rules of its action or, for `QUEST_COMPLETE`, the reward of the quest that `metadata.questId` names. Replies once the outcome is on disk. With a user token: an event of that user, without `occurredAt`, whose action is one of the project's `clientActions`.",
+        }),
+      ),
     HttpApiEndpoint.post("trackBatch", "/v1/events/batch", {
       headers: batchHeaders,
       payload: [
@@ -212,6 +216,7 @@ export const Events = HttpApiGroup.make("events")
       success: BatchReply,
       error: [...writeProblems, BatchTooLarge, BatchConflict],
     })
+      .annotate(OpenTo, ["ingest"])
       .annotate(BodyBytesMax, limits.batchBodyBytesMax)
       .annotateMerge(
         OpenApi.annotations({
@@ -219,9 +224,6 @@ export const Events = HttpApiGroup.make("events")
           description: `Applies 1 to ${limits.batchEventsMax} events, in order per user, from a JSON object or from NDJSON with one event per line (blank lines are ignored). The body has at most ${limits.batchBodyBytesMax} bytes, each event at most ${limits.eventBytesMax}, including white space and escapes. A refused event does not affect the others. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; one that counts as more than the key's limit gets 413 \`batch_too_large\`, because no wait lets it pass. A batch waits up to ${limits.batchRoomWaitMs / 1_000} seconds for room; 503 \`overloaded\` means that none of its events was applied. 503 \`storage_unavailable\` means that the outcome of some events is unknown: repeat the batch with the same ids or \`Idempotency-Key\`. Results above ${limits.recordBytesMax / 1_048_576} MiB are not kept for an \`Idempotency-Key\`: a repeat then reports the events as duplicates.`,
         }),
       ),
-  )
-  .annotateEndpoints(OpenTo, ["ingest"])
-  .add(
     HttpApiEndpoint.post("importBatch", "/v1/events/import", {
       headers: batchHeaders,
       payload: [

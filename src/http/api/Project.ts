@@ -40,6 +40,10 @@ export const Project = Schema.Struct({
   }),
   levelCurve: LevelCurve,
   streaks: Schema.Array(Streak).annotate({ description: "The project's streaks." }),
+  clientActions: Schema.Array(Schema.String).annotate({
+    description: "The actions that users may send themselves, with a user token.",
+    examples: [["LESSON_OPENED"]],
+  }),
   tier: oneOf(tiers).annotate({
     description: "The tier of the key in use (read only).",
     examples: ["free"],

@@ -1,4 +1,4 @@
-/** The settings of an environment: time zone, level curve, streaks. */
+/** The settings of an environment: time zone, level curve, streaks, actions of clients. */
 import { Schema } from "effect"
 import { levelCurveKinds } from "../../domain/project/Level.ts"
 import { limits } from "../../Limits.ts"
@@ -166,6 +166,14 @@ export const Streak = Schema.Struct({
   description: "A streak: consecutive days, in the user's time zone, with a counted event.",
 })
 
+const ClientActions = list(Action, 0, limits.clientActionsMax)
+  .check(distinct<string>([], (action) => action))
+  .annotate({
+    description:
+      "The actions that users may send themselves, with a user token. A user can send them at any time and with any metadata: list only what users may claim, and give their rules limits. Default: none.",
+    examples: [["LESSON_OPENED"]],
+  })
+
 export const ProjectPatch = Schema.Struct({
   name: Schema.optionalKey(Schema.NullOr(Name)),
   timezone: Schema.optionalKey(TimeZone),
@@ -180,6 +188,7 @@ export const ProjectPatch = Schema.Struct({
         }),
     ),
   ),
+  clientActions: Schema.optionalKey(Schema.NullOr(ClientActions)),
 }).annotate({
   identifier: "ProjectPatch",
   description: "A change of settings.",

@@ -17,13 +17,15 @@ export const introduction = `Gamification from events: xp, levels, badges, quest
 
 All operations are available under \`/v1\` and \`/api/v1\`. The API key selects the project and environment.
 
+**Web pages and apps** keep no secret. A publishable key (\`lk_pub_…\`) reads leaderboards, active quests, and badges that are not secret; it names no user. A user token, which your server makes with a secret key by \`POST /v1/users/{id}/tokens\`, reads one user as well, and sends events of that user with the actions that the project's setting \`clientActions\` lists. Anything else is 403 \`insufficient_scope\`. Keys and tokens stand in \`Authorization\`, never in an address.
+
 **Durable.** A 2xx reply to a write means that the write is on disk. Without a reply the outcome is unknown: repeat the request with the same \`id\` or \`Idempotency-Key\`. The writes of one user are applied in the order accepted.
 
 **Strict.** Unknown members and parameters are refused, and the reply lists all faults. If a JSON object repeats a member, the last one counts. Ids are compared without normalisation.
 
 **Bounded.** Bodies have at most ${limits.bodyBytesMax} bytes (batches ${limits.batchBodyBytesMax}); \`Content-Encoding\` is not supported. \`HEAD\` answers as \`GET\` does, without the body.
 
-**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` have the rest. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; a refused batch counts by its body, or as one. A batch that counts as more than the limit is refused with 413: no wait lets it pass. Replies to keys without a limit have no such headers.
+**Rate limits** count requests per minute for each project and environment; \`RateLimit\` and \`X-RateLimit-*\` have the rest. A batch of n events counts as n requests, or as one per ${limits.rateLimitUnitBytes} bytes of its body where that is more; a refused batch counts by its body, or as one. A batch that counts as more than the limit is refused with 413: no wait lets it pass. Replies to keys without a limit have no such headers. Web pages and apps have a limit apart from that of secret keys, and each user token's user one of ${limits.userRequestsPerMinute} requests.
 
 ## Errors
 

@@ -3,7 +3,16 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { limits } from "../../Limits.ts"
 import { text } from "./Checks.ts"
-import { ApiKey, idempotencyHeaders, limitQuery, OpenTo, pageQuery, UserId } from "./Common.ts"
+import {
+  ApiKey,
+  idempotencyHeaders,
+  limitQuery,
+  OpenTo,
+  pageQuery,
+  type RequestParts,
+  UserId,
+  UserNamed,
+} from "./Common.ts"
 import { HistoryCursor, HistoryKindIn, HistoryPage } from "./History.ts"
 import {
   BadgeNotFound,
@@ -21,8 +30,10 @@ import {
 import { EventRevocation, RewardGrant, RewardOutcome, RewardRevocation } from "./Rewards.ts"
 import { NewSpend, Refund, Spend } from "./Spending.ts"
 import { ProfileChange, Progress, User, UserExport, UserPage } from "./UserShapes.ts"
+import { TokenRequest, UserToken } from "./UserTokens.ts"
 
 const params = { id: UserId }
+const named = ({ params }: RequestParts): string => params.id
 
 export const Users = HttpApiGroup.make("users")
   .add(
@@ -52,7 +63,8 @@ export const Users = HttpApiGroup.make("users")
       success: User,
       error: [...readProblems, UserNotFound],
     })
-      .annotate(OpenTo, ["read"])
+      .annotate(OpenTo, ["read", "user"])
+      .annotate(UserNamed, named)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a user",
@@ -91,7 +103,8 @@ export const Users = HttpApiGroup.make("users")
       success: Progress,
       error: [...readProblems, UserNotFound],
     })
-      .annotate(OpenTo, ["read"])
+      .annotate(OpenTo, ["read", "user"])
+      .annotate(UserNamed, named)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a user's progress",
@@ -109,7 +122,8 @@ export const Users = HttpApiGroup.make("users")
       success: HistoryPage,
       error: [...readProblems, UserNotFound],
     })
-      .annotate(OpenTo, ["read"])
+      .annotate(OpenTo, ["read", "user"])
+      .annotate(UserNamed, named)
       .annotateMerge(
         OpenApi.annotations({
           summary: "Read a user's history",
@@ -128,6 +142,19 @@ export const Users = HttpApiGroup.make("users")
           summary: "Export a user",
           description:
             "Streams everything about the user as one JSON object: profile and progress, the stored state, and every record, newest first. If the stream breaks, the JSON is incomplete.",
+        }),
+      ),
+    HttpApiEndpoint.post("createToken", "/v1/users/:id/tokens", {
+      params,
+      payload: TokenRequest,
+      success: UserToken,
+      error: writeProblems,
+    })
+      .annotate(OpenTo, [])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Make a token for a user",
+          description: `Returns a token with which the user's own browser or phone asks, in place of a key. Make it on your server, for the user who is signed in there, with a secret key. It reads this user, their progress, history and stream, leaderboards (\`around\` this user), active quests, and badges that are not secret; and sends single events of this user, not dated, with actions that the project's setting \`clientActions\` lists. Anything else is 403 \`insufficient_scope\`. A token needs no user yet; the first event creates one. It has its own rate limit, ${limits.userRequestsPerMinute} requests a minute for each user; all users together have that of the key's tier, apart from the key's own. Tokens are not stored: one ends when it expires, or when the key that made it is revoked or expires. Revoking that key is the only way to end a token early. An \`Idempotency-Key\` is ignored.`,
         }),
       ),
     HttpApiEndpoint.post("reward", "/v1/users/:id/rewards", {

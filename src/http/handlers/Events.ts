@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Caller } from "../../accounts/Accounts.ts"
 import type { EventReply } from "../../domain/message/UserReply.ts"
 import type { TrackedEvent } from "../../domain/record/Record.ts"
-import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
+import { errorKinds, type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type {
   Engine,
@@ -195,6 +195,17 @@ export const eventHandlers = (
     },
   })
 
+  /** Why a user token may not send an event; what it names was checked before. */
+  const tokenRefusal = (
+    { environment, userId }: Caller,
+    { action, occurredAt }: EventInput,
+  ): LaurelError<"insufficient_scope"> | undefined => {
+    if (userId === undefined) return undefined
+    if (occurredAt !== undefined) return datedEvent
+    const { clientActions = [] } = engine.projectNow(environment).settings
+    return clientActions.includes(action) ? undefined : unlistedAction(action)
+  }
+
   const tracked = (reply: EventReply, replayed: boolean): OperationReply<Shown> => {
     if (replayed || reply.duplicate) metrics.duplicates.increment()
     else metrics.tracked.increment()
@@ -205,11 +216,18 @@ export const eventHandlers = (
     track: {
       decode: decodeEventBody,
       handle: ({ caller, idempotency, payload }) => {
+        const refused = tokenRefusal(caller, payload)
+        if (refused !== undefined) return Effect.fail(refused)
         const message = trackMessage(payload, undefined, undefined)
         const answer = engine.askUser(caller.environment, message, idempotency)
         return Effect.map(answer, ({ replayed, reply }) => tracked(reply, replayed))
       },
       handleWithCallback: ({ caller, payload }, annotations, done) => {
+        const refused = tokenRefusal(caller, payload)
+        if (refused !== undefined) {
+          done(() => refused)
+          return
+        }
         const message = trackMessage(payload, undefined, undefined)
         engine.askUserWithCallback(caller.environment, message, annotations, (answer) =>
           done(() => ("_tag" in answer ? answer : tracked(answer, false))),
@@ -220,6 +238,17 @@ export const eventHandlers = (
     importBatch: batches(true),
   }
 }
+
+const datedEvent = laurelError(
+  "insufficient_scope",
+  "A user token may not date an event. Send it without occurredAt.",
+)
+
+const unlistedAction = (action: string) =>
+  laurelError(
+    "insufficient_scope",
+    `A user token may send the actions that the project's setting clientActions lists; ${action} is none of them.`,
+  )
 
 /** The reply to a batch; a replayed one has the form of the first, whatever is preferred now. */
 const replyWith = (

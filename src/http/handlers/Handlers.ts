@@ -19,7 +19,7 @@ export const handlersOf = (
   erasureMs: number,
 ) => ({
   events: eventHandlers(engine, events),
-  users: userHandlers(engine, erasureMs),
+  users: userHandlers(engine, streams.accounts, erasureMs),
   quests: questHandlers(engine),
   leaderboard: leaderboardHandlers(engine),
   rules: ruleHandlers(engine),

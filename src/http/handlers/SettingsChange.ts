@@ -5,12 +5,14 @@ import type { ProjectPatch } from "../api/ProjectSettings.ts"
 import { named } from "./Shapes.ts"
 
 export const settingsChange = ({
+  clientActions,
   streaks,
   timezone,
   ...rest
 }: typeof ProjectPatch.Type): SettingsChange =>
   named({
     ...rest,
+    clientActions: clientActions === null ? [] : clientActions,
     timezone: timezone === undefined ? undefined : canonicalTimeZone(timezone),
     streaks: (streaks === null ? [] : streaks)?.map(({ actions = [], freezes = {}, key }) => {
       const { everyDays = null, initial = 0, max = initial } = freezes

@@ -28,7 +28,7 @@ export const streamHandlers = (
       Effect.gen(function* () {
         const { feed } = engine
         const { accountId, environment } = caller
-        const { userId } = query
+        const userId = caller.userId ?? query.userId
         const id = headers["last-event-id"]
         const after = id === undefined ? undefined : messageNameOf(id)
         const place =

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import type { Accounts } from "../../accounts/Accounts.ts"
 import { revocationNotFound } from "../../domain/decide/Revocation.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
@@ -8,6 +9,7 @@ import { laurelError } from "../../domain/values/Errors.ts"
 import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
+import { limits } from "../../Limits.ts"
 import type { ProfileChange } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -24,6 +26,7 @@ const userNotFound = laurelError(
 /** `erasureMs`: how long after an erasure journal and archives may still have the user. */
 export const userHandlers = (
   engine: Engine["Service"],
+  accounts: Accounts["Service"],
   erasureMs: number,
 ): Handlers<typeof Users> => {
   const readUser = (environment: string, userId: string) =>
@@ -106,6 +109,13 @@ export const userHandlers = (
           Effect.map(readHistoryPage(engine, environment, params.id, query), (body) => ({ body })),
         ),
     },
+    createToken: {
+      handle: ({ caller, params, payload: { expiresInSeconds = limits.userTokenSeconds } }) => {
+        const made = accounts.makeToken(caller, params.id, expiresInSeconds)
+        if (made === undefined) return Effect.fail(keyNeeded)
+        return Effect.succeed({ body: { ...made, expiresAt: isoTime(made.expiresAt) } })
+      },
+    },
     reward: {
       handle: ({ caller, idempotency, params, payload }) => {
         const command: GrantedReward = { kind: "reward", ...payload }
@@ -146,6 +156,9 @@ export const userHandlers = (
     },
   }
 }
+
+/** Of a page of the dashboard, or a key that ended while the body arrived. */
+const keyNeeded = laurelError("insufficient_scope", "Only a secret key in force makes tokens.")
 
 /** Days are counted by zones that are remembered by name, so each has one way to be written. */
 const profileChange = (change: typeof ProfileChange.Type): Partial<Profile> => {

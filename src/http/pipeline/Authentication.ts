@@ -1,5 +1,6 @@
 /**
- * Authentication. The key of a connection that repeats the same `Authorization` is hashed once, until any key changes.
+ * Authentication. The key or token of a connection that repeats the same `Authorization` is hashed once, until any key changes
+ * or the token expires.
  */
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
@@ -11,10 +12,10 @@ import type { FairShares, Share } from "../request/FairShares.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 import { restrictionRefusal } from "./restrictionRefusal.ts"
 
-/** The same reply for a key that is missing, malformed, unknown or revoked. */
+/** The same reply for a key or token that is missing, malformed, unknown, expired or revoked. */
 const unauthorized = laurelError(
   "unauthorized",
-  "Send a valid API key as `Authorization: Bearer <key>`.",
+  "Send a valid API key or user token as `Authorization: Bearer <key>`.",
 )
 
 /** A caller and its environment's share. */
@@ -57,7 +58,10 @@ export class Authentication {
     if (header === undefined) return undefined
     const { version } = this.#accounts
     const remembered = this.#remembered.get(socket)
-    if (remembered?.header === header && remembered.version === version) return remembered
+    if (remembered?.header === header && remembered.version === version) {
+      const { caller } = remembered
+      if (caller.expiresAt === undefined || this.#accounts.isInForce(caller)) return remembered
+    }
     const key = bearerKey(header)
     const caller = key === undefined ? undefined : this.#accounts.authenticate(key)
     if (caller === undefined) return undefined

@@ -10,11 +10,13 @@ import {
   type LaurelError,
   laurelError,
 } from "../../domain/values/Errors.ts"
+import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { allFaults, type CompiledOperation } from "../contract/Operation.ts"
 import type { Exchange } from "../request/Exchange.ts"
 import { insufficientScope } from "../request/RequestErrors.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
+import { idempotencyOf } from "../request/RequestParts.ts"
 
 export class OpenRequest {
   readonly exchange: Exchange
@@ -96,6 +98,16 @@ export class OpenRequest {
     if (named === undefined || named === caller.userId) return true
     this.refuse(insufficientScope(caller.scope))
     return false
+  }
+
+  /** What the `Idempotency-Key` asks for, if there is one. */
+  idempotency(body: Buffer): Idempotency | undefined {
+    const { exchange, operation, params } = this
+    const headers = this.headers as { readonly "idempotency-key"?: string }
+    const key = headers["idempotency-key"]
+    return key === undefined
+      ? undefined
+      : idempotencyOf(key, operation, params, body, exchange.caller!.userId)
   }
 
   /** Consumes the rest of the payload's cost; `false`: refused with 413 or 429. */

@@ -24,7 +24,6 @@ import { replies } from "../request/Replies.ts"
 import { insufficientScope, internalError } from "../request/RequestErrors.ts"
 import { headFault } from "../request/RequestHead.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
-import { idempotencyOf } from "../request/RequestParts.ts"
 import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
 import { Authentication } from "./Authentication.ts"
@@ -270,16 +269,13 @@ export class Pipeline implements RequestHandler {
     body: Buffer,
     payload: Result.Result<unknown, LaurelError>,
   ): void {
-    const { headers, operation, params } = open
     if (Result.isFailure(payload)) {
       open.refusePayload(payload.failure, body)
       return
     }
     if (!open.settleFaults(body) || !open.mayName(payload.success)) return
     if (!open.pay(payload.success)) return
-    const key = (headers as { readonly "idempotency-key"?: string })["idempotency-key"]
-    const idempotency = key === undefined ? undefined : idempotencyOf(key, operation, params, body)
-    this.#perform(open, payload.success, idempotency)
+    this.#perform(open, payload.success, open.idempotency(body))
   }
 
   #perform(open: OpenRequest, payload: unknown, idempotency: Idempotency | undefined): void {

@@ -16,4 +16,5 @@ export const insufficientScope = (scope: CallerScope): LaurelError =>
 const scopeWords: { readonly [Scope in CallerScope]?: string } = {
   publishable:
     "A publishable key may only read leaderboards, badges and active quests, without naming a user. Send this request from a server, with a secret key.",
+  user: "A user token may only read its own user, leaderboards, badges and active quests, and send events of its own user with actions that the setting clientActions lists. Send this request from a server, with a secret key.",
 }

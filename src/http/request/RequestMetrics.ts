@@ -1,5 +1,6 @@
 /** Metrics of the HTTP server. Cost per request: two look-ups and three additions. */
-import { type Tier, tiers } from "../../domain/project/Directory.ts"
+import type { RateLimitState } from "../../accounts/Accounts.ts"
+import { tiers } from "../../domain/project/Directory.ts"
 import type { Counter, Histogram, Metrics } from "../../metrics/Metrics.ts"
 
 /** The requests of one operation. */
@@ -49,14 +50,14 @@ export class OperationMetrics {
 export class RequestMetrics {
   readonly #metrics: Metrics
   readonly #operations = new Map<string, OperationMetrics>()
-  readonly #rateLimited = new Map<Tier, Counter>()
+  readonly #rateLimited = new Map<RateLimitState["tier"], Counter>()
   /** Of requests that match no operation. */
   readonly none: OperationMetrics
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics
     this.none = this.of("none")
-    for (const tier of tiers) {
+    for (const tier of [...tiers, "user"] as const) {
       this.#rateLimited.set(tier, metrics.counter("laurel_rate_limited_requests_total", { tier }))
     }
   }
@@ -71,7 +72,7 @@ export class RequestMetrics {
     return found
   }
 
-  rateLimited(tier: Tier): void {
+  rateLimited(tier: RateLimitState["tier"]): void {
     this.#rateLimited.get(tier)?.increment()
   }
 }

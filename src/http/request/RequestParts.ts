@@ -114,16 +114,18 @@ export const parseHeaders = (names: ReadonlyArray<string>, request: HeaderFields
 /** A field whose lines are one list (RFC 7240, section 2). */
 const listField = "prefer"
 
-/** The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
+/** A key that came with a user token is that user's: it is none of the servers' or of another user. The fingerprint covers the method, the path (however its parameters were encoded) and the bytes of the body. */
 export const idempotencyOf = (
   key: string,
   { method, path }: { readonly method: string; readonly path: string },
   params: unknown,
   body: Buffer,
+  userId?: string,
 ): Idempotency => {
   const fingerprint = createHash("sha256")
     .update(`${method} ${path}\n${JSON.stringify(params ?? {})}\n`)
     .update(body)
     .digest("hex")
-  return { key, fingerprint }
+  // No key that a server sends has a line break, nor has a user id.
+  return { key: userId === undefined ? key : `${userId}\n${key}`, fingerprint }
 }

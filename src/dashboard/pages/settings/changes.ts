@@ -12,6 +12,7 @@ export interface Changed {
   readonly timezone: string
   readonly levelCurve: LevelCurve
   readonly streaks: ReadonlyArray<{ readonly key: string }>
+  readonly clientActions: ReadonlyArray<string>
 }
 
 /** The levels that are shown; the last row has all above. */
@@ -84,6 +85,20 @@ const streaks = (before: Changed["streaks"], after: Changed["streaks"]): Html | 
     : html`<h3>Streaks</h3><ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`
 }
 
+const clientActions = (before: ReadonlyArray<string>, after: ReadonlyArray<string>) => {
+  const lines = [
+    ...after
+      .filter((action) => !before.includes(action))
+      .map((action) => `Users may send ${action} themselves.`),
+    ...before
+      .filter((action) => !after.includes(action))
+      .map((action) => `Users may not send ${action} themselves any more.`),
+  ]
+  return lines.length === 0
+    ? undefined
+    : html`<h3>Actions of clients</h3><ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`
+}
+
 /** What would change, where `then` takes the place of `now`. */
 export const changesSection = Effect.fnUntraced(function* (
   visit: PlaceVisit,
@@ -95,6 +110,7 @@ export const changesSection = Effect.fnUntraced(function* (
     isCurve && (yield* levels(visit, now.levelCurve, then.levelCurve)),
     now.timezone !== then.timezone && windows(visit, now.timezone, then.timezone),
     streaks(now.streaks, then.streaks),
+    clientActions(now.clientActions, then.clientActions),
   ].filter((part) => part instanceof Object)
   return html`<section id="changes" aria-labelledby="changes-title"><h2 id="changes-title">What would change</h2>
 ${parts.length === 0 ? html`<p>Nothing that users notice.</p>` : parts}</section>`

@@ -1,4 +1,4 @@
-/** The form of an environment's settings: name, time zone, level curve, streaks. */
+/** The form of an environment's settings: name, time zone, level curve, streaks, actions of clients. */
 import { createHash } from "node:crypto"
 import { type LevelCurve, levelCurveKinds } from "../../../domain/project/Level.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"
@@ -21,9 +21,15 @@ const streakRowsMax = limits.streaksMax + 1
 const zones = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")]
 
 /** Changes with each change of the settings; they have no time of their own. */
-export const versionOf = ({ levelCurve, name, streaks, timezone }: Settings): string =>
+export const versionOf = ({
+  clientActions,
+  levelCurve,
+  name,
+  streaks,
+  timezone,
+}: Settings): string =>
   createHash("sha256")
-    .update(JSON.stringify([name, timezone, levelCurve, streaks]))
+    .update(JSON.stringify([name, timezone, levelCurve, streaks, clientActions]))
     .digest("base64url")
     .slice(0, 16)
 
@@ -35,7 +41,7 @@ const curveTexts = ({ kind, ...members }: LevelCurve) => [
   ),
 ]
 
-export const textsOf = ({ levelCurve, name, streaks, timezone }: Settings) =>
+export const textsOf = ({ clientActions, levelCurve, name, streaks, timezone }: Settings) =>
   new Map([
     ["name", name],
     ["timezone", timezone],
@@ -50,6 +56,7 @@ export const textsOf = ({ levelCurve, name, streaks, timezone }: Settings) =>
         [`${row}.freezes.everyDays`, String(freezes.everyDays ?? "")],
       ] as const
     }),
+    ["clientActions", clientActions.join("\n")],
   ])
 
 const kindOf = (form: Form): LevelCurve["kind"] =>
@@ -67,8 +74,7 @@ const curveOf = (form: Form) => {
     case "geometric":
       return { kind, base: number("base"), factor: number("factor") }
     case "table": {
-      const typed = form.text("levelCurve.thresholds").split(/[\s,;]+/)
-      const thresholds = typed.filter((text) => text !== "").map(numberOf)
+      const thresholds = wordsOf(form, "levelCurve.thresholds").map(numberOf)
       return { kind, thresholds }
     }
   }
@@ -77,14 +83,19 @@ const curveOf = (form: Form) => {
 const numberOf = (text: string): number | string =>
   Number.isFinite(Number(text)) ? Number(text) : text
 
+const wordsOf = (form: Form, name: string): ReadonlyArray<string> =>
+  form
+    .text(name)
+    .split(/[\s,;]+/)
+    .filter((word) => word !== "")
+
 const streaksOf = (form: Form) =>
   form.indices("streaks", streakRowsMax).map((index) => {
     const row = `streaks.${index}`
     const number = (name: string) => form.number(`${row}.freezes.${name}`)
-    const actions = form.text(`${row}.actions`).split(/[\s,;]+/)
     return {
       key: form.text(`${row}.key`),
-      actions: actions.filter((action) => action !== ""),
+      actions: wordsOf(form, `${row}.actions`),
       freezes: {
         initial: number("initial"),
         max: number("max"),
@@ -101,6 +112,7 @@ export const patchOf = (form: Form, projectName: string) => {
     timezone: form.text("timezone"),
     levelCurve: curveOf(form),
     streaks: streaksOf(form),
+    clientActions: wordsOf(form, "clientActions"),
   }
 }
 
@@ -202,6 +214,15 @@ export const fields = (draft: Draft): Content => {
         .map((index, place) => streakRow(draft, `streaks.${index}`, place + 1)),
       rowCount(form, "streaks") < limits.streaksMax && addButton("streaks", "Add streak", address),
     ]),
+    areaField({
+      name: "clientActions",
+      label: "Actions of clients",
+      value: form.text("clientActions"),
+      rows: 3,
+      hint: "Actions that users may send themselves, with a user token, one a line. A user can send them at any time and with any metadata. None, if empty.",
+      faults,
+      below: true,
+    }),
   ]
 }
 
@@ -217,4 +238,5 @@ export const names = (form: Form): ReadonlyArray<string> => [
     const freezes = ["initial", "max", "everyDays"].map((name) => `${row}.freezes.${name}`)
     return [`${row}.key`, `${row}.actions.*`, ...freezes]
   }),
+  "clientActions.*",
 ]

@@ -74,7 +74,7 @@ const checked = (visit: PlaceVisit, settings: unknown): Effect.Effect<unknown, L
     (error) => draftRefusal(error, "settings"),
   )
 
-interface ValidPatch extends Pick<Changed, "levelCurve" | "timezone"> {
+interface ValidPatch extends Pick<Changed, "clientActions" | "levelCurve" | "timezone"> {
   readonly streaks: ReadonlyArray<{
     readonly key: string
     readonly actions: ReadonlyArray<string>
@@ -94,8 +94,9 @@ const preview = Effect.fnUntraced(function* (
   const patch = patchOf(form, visit.place.project.name)
   yield* checked(visit, patch)
   // The patch has passed the schema, and has all members of its curve.
-  const { levelCurve, streaks, timezone } = patch as unknown as ValidPatch
+  const { clientActions, levelCurve, streaks, timezone } = patch as unknown as ValidPatch
   const changes = yield* changesSection(visit, settings, {
+    clientActions,
     levelCurve,
     timezone: canonicalTimeZone(timezone)!,
     streaks: streaks.map(({ actions, freezes, key }) => {

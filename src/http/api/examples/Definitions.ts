@@ -79,5 +79,6 @@ export const project = {
   timezone: "Europe/Berlin",
   levelCurve: { kind: "quadratic", base: 50 },
   streaks: [streak],
+  clientActions: ["LESSON_OPENED"],
   tier: "free",
 } as const

@@ -127,3 +127,11 @@ export const leaderboardPage = {
   ...onlyPage,
   me: leaderboardEntry,
 } as const
+
+export const tokenRequest = { expiresInSeconds: 900 } as const
+
+export const userToken = {
+  token:
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJrZXlfMDFhMWZjMWU2NGMwNzM0NTkzMmUyNzMyODZiNWNhMzAiLCJzdWIiOiJ1c2VyLTQyIiwiaWF0IjoxNzkzNTI1NDAwLCJleHAiOjE3OTM1MjYzMDB9.8m0uS1cD2v3wqj2nR3k2bq0Jm5yV0xkz5mYc1oT6u9A",
+  expiresAt: "2026-11-01T09:45:00.000Z",
+} as const

@@ -18,6 +18,7 @@ const start = {
   timezone: "UTC",
   levelCurve: { kind: "quadratic", base: 50 },
   streaks: [{ key: "daily", actions: ["TAP", "LIKE"], freezes: { initial: 1, max: 3 } }],
+  clientActions: ["LIKE"],
 }
 beforeEach(async () => {
   expect((await world.api("PATCH", "/v1/project", start)).status).toBe(200)
@@ -62,6 +63,7 @@ describe("The form of the settings", () => {
       "streaks.1.actions": "A, B\r\nC",
       "streaks.1.freezes.initial": "2",
       "streaks.1.freezes.everyDays": "7",
+      clientActions: "TAP, SHARE\r\nREAD",
     }
     expect((await world.owner.post(settings, fields)).location).toContain(`${settings}?done=`)
     expect(await read()).toMatchObject({
@@ -71,6 +73,7 @@ describe("The form of the settings", () => {
       streaks: [
         { key: "weekly", actions: ["A", "B", "C"], freezes: { initial: 2, max: 2, everyDays: 7 } },
       ],
+      clientActions: ["TAP", "SHARE", "READ"],
     })
     await world.owner.post(settings, { ...(await shown()), name: "" })
     expect((await read()).name).toBe("shop")
@@ -98,6 +101,8 @@ describe("The form of the settings", () => {
       ["streaks.0.freezes.max", "-1", { "streaks.0.freezes.initial": "" }],
       ["streaks.0.freezes.everyDays", "0"],
       ["streaks.1.key", "daily"],
+      ["clientActions", "like"],
+      ["clientActions", "LIKE\nLIKE"],
     ]
     const fields = await shown()
     for (const [name, bad, more] of wrong) {
@@ -122,6 +127,13 @@ describe("The form of the settings", () => {
     expect((await read()).levelCurve.base).toBe(50)
     expect((await world.owner.post(settings, fieldsOf(refused.text, settings))).status).toBe(303)
     expect(await read()).toMatchObject({ timezone: "UTC", levelCurve: { base: 70 } })
+  })
+
+  it("shows which actions users may send themselves, before they may", async () => {
+    const { text } = await draft({ ...(await shown()), clientActions: "TAP" }, "preview")
+    expect(text).toContain("<li>Users may send TAP themselves.</li>")
+    expect(text).toContain("<li>Users may not send LIKE themselves any more.</li>")
+    expect((await read()).clientActions).toEqual(["LIKE"])
   })
 
   it("refuses to remove a streak that a badge uses", async () => {

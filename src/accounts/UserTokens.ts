@@ -1,0 +1,68 @@
+/**
+ * The text of user tokens: JSON Web Tokens (RFC 7519) with HMAC-SHA-256, so that clients read the expiry with any library. The
+ * issuer is the id of the key that made the token, the subject the user.
+ *
+ * Nothing is stored: the signing key is derived from the directory's secret, and a token ends with its key. One signing
+ * key for all, so that the signature is checked before anything else is read. Compared with Ed25519, whose public keys
+ * would let an archive verify tokens but not make them, a verification takes a thirtieth of the time, and strangers can ask
+ * for as many as they like.
+ *
+ * The header is one constant text: a token cannot choose its algorithm. Signatures are compared as texts, so each
+ * token has one form.
+ */
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto"
+import { limits } from "../Limits.ts"
+
+/** `expiresAt` is epoch milliseconds, a whole second. */
+export interface UserToken {
+  readonly keyId: string
+  readonly userId: string
+  readonly expiresAt: number
+}
+
+const header = `${Buffer.from('{"alg":"HS256","typ":"JWT"}').toString("base64url")}.`
+const signatureCharacters = 43
+
+/** Whether `text` claims to be a token: cheap, and no key begins so. */
+export const looksLikeToken = (text: string): boolean => text.startsWith(header)
+
+export class UserTokens {
+  readonly #key: KeyObject
+
+  /** `secret` is the directory's; keys are hashed under it, and no text of a key is this one. */
+  constructor(secret: KeyObject) {
+    this.#key = createSecretKey(createHmac("sha256", secret).update("user tokens").digest())
+  }
+
+  make({ expiresAt, keyId, userId }: UserToken, now: number): string {
+    const claims = {
+      iss: keyId,
+      sub: userId,
+      iat: Math.floor(now / 1_000),
+      exp: Math.floor(expiresAt / 1_000),
+    }
+    const signed = header + Buffer.from(JSON.stringify(claims)).toString("base64url")
+    return `${signed}.${this.#signature(signed)}`
+  }
+
+  /** What a token says; `undefined` for a text that is none of this directory, or has expired at `now`. */
+  read(text: string, now: number): UserToken | undefined {
+    const end = text.length - signatureCharacters - 1
+    if (text.length > limits.userTokenCharactersMax || end <= header.length) return undefined
+    if (text[end] !== "." || !looksLikeToken(text)) return undefined
+    const asked = Buffer.from(text.slice(end + 1), "latin1")
+    if (!timingSafeEqual(asked, Buffer.from(this.#signature(text.slice(0, end)), "latin1"))) {
+      return undefined
+    }
+    const claims = JSON.parse(Buffer.from(text.slice(header.length, end), "base64url").toString())
+    const expiresAt = claims.exp * 1_000
+    // One with more time left than any may have was made before the clock was set back.
+    const leftMs = expiresAt - now
+    if (leftMs <= 0 || leftMs > limits.userTokenSecondsMax * 1_000) return undefined
+    return { keyId: claims.iss, userId: claims.sub, expiresAt }
+  }
+
+  #signature(signed: string): string {
+    return createHmac("sha256", this.#key).update(signed).digest("base64url")
+  }
+}

@@ -1,0 +1,89 @@
+import { createHmac, createSecretKey } from "node:crypto"
+import { describe, expect, it } from "vitest"
+import { looksLikeToken, UserTokens } from "../../src/accounts/UserTokens.ts"
+import { limits } from "../../src/Limits.ts"
+
+const secret = createSecretKey(Buffer.alloc(32, 7))
+const tokens = new UserTokens(secret)
+const now = 1_795_000_000_000
+const hour = 3_600_000
+const claims = { keyId: "key_01a1", userId: "ada", expiresAt: now + hour }
+const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url")
+
+describe("The text of a user token", () => {
+  it("says whose it is, who made it and until when", () => {
+    const text = tokens.make(claims, now)
+    expect(looksLikeToken(text)).toBe(true)
+    expect(tokens.read(text, now)).toEqual(claims)
+    expect(JSON.parse(Buffer.from(text.split(".")[1]!, "base64url").toString())).toEqual({
+      iss: "key_01a1",
+      sub: "ada",
+      iat: now / 1_000,
+      exp: (now + hour) / 1_000,
+    })
+  })
+
+  it("is the same for every user id, however long", () => {
+    const ids = [
+      "a",
+      "ü".repeat(128),
+      "🏆".repeat(64),
+      "\ud800".repeat(128),
+      '"\\'.repeat(64),
+      "a.b",
+    ]
+    for (const userId of ids) {
+      const text = tokens.make({ ...claims, userId }, now)
+      expect(text.length).toBeLessThanOrEqual(limits.userTokenCharactersMax)
+      expect(tokens.read(text, now)?.userId).toBe(userId)
+    }
+  })
+
+  it("ends with its second", () => {
+    const text = tokens.make(claims, now)
+    expect(tokens.read(text, claims.expiresAt - 1)).toEqual(claims)
+    expect(tokens.read(text, claims.expiresAt)).toBeUndefined()
+  })
+
+  it("is refused with more time left than any may have: the clock was set back", () => {
+    const text = tokens.make({ ...claims, expiresAt: now + 24 * hour }, now)
+    expect(tokens.read(text, now)).toBeDefined()
+    expect(tokens.read(text, now - 1)).toBeUndefined()
+  })
+
+  it("is refused with any one character changed, lost or added", () => {
+    const text = tokens.make(claims, now)
+    for (let place = 0; place < text.length; place++) {
+      const [before, after] = [text.slice(0, place), text.slice(place + 1)]
+      expect(tokens.read(before + after, now)).toBeUndefined()
+      for (const other of ["A", "B", "g", "_", ".", "=", "é"]) {
+        if (other === text[place]) continue
+        expect(tokens.read(before + other + after, now)).toBeUndefined()
+        expect(tokens.read(before + other + text[place] + after, now)).toBeUndefined()
+      }
+    }
+    for (const wrong of ["", ".", "..", text.slice(0, -44), ` ${text}`, `${text}\n`]) {
+      expect(tokens.read(wrong, now)).toBeUndefined()
+    }
+  })
+
+  it("cannot choose its algorithm, nor come from another secret", () => {
+    const [, payload] = tokens.make(claims, now).split(".")
+    const others = [
+      `${encoded({ alg: "none", typ: "JWT" })}.${payload}.`,
+      `${encoded({ alg: "none", typ: "JWT" })}.${payload}.${"A".repeat(43)}`,
+      new UserTokens(createSecretKey(Buffer.alloc(32, 8))).make(claims, now),
+    ]
+    // The secret itself hashes keys: what it signs is no token.
+    const head = encoded({ alg: "HS256", typ: "JWT" })
+    const signed = `${head}.${payload}`
+    const signature = createHmac("sha256", secret).update(signed).digest("base64url")
+    others.push(`${signed}.${signature}`)
+    for (const text of others) expect(tokens.read(text, now)).toBeUndefined()
+  })
+
+  it("is not read at all beyond its most characters", () => {
+    const userId = "x".repeat(limits.userTokenCharactersMax)
+    expect(tokens.read(tokens.make({ ...claims, userId }, now), now)).toBeUndefined()
+  })
+})
