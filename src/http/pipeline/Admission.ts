@@ -14,7 +14,7 @@
  * - `overloadTurnUnitsMin` units a turn are always taken. A unit is a request; large bodies are several.
  * - While a queue stands, keys are looked up before the decision, since an environment that asks for less than its share
  *   is not refused: a connection remembers its key, and an unknown one costs a hash, a tenth of its refusal. Requests
- *   without a key in force have no share.
+ *   without a key in force have no share, and neither have preflights.
  * - A slow disk makes no long turns: requests wait for the commit and cost nothing meanwhile. How many may wait is
  *   bounded by `requestsWaitingMax`, and what is in memory of bodies by `bodiesBytesMax`, however long turns are.
  *
@@ -173,7 +173,10 @@ export class Admission {
     const early =
       now - this.#turnStartedAt! < overloadBudgetMs ||
       this.#takenUnits + units <= overloadTurnUnitsMin
-    if (share === undefined) return early
+    if (share === undefined) {
+      this.shares.nobodyAsks(this.turn)
+      return early
+    }
     if (!early) return this.shares.take(share, this.turn, units)
     this.shares.charge(share, this.turn, units)
     return true

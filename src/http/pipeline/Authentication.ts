@@ -47,9 +47,9 @@ export class Authentication {
   check(request: IncomingMessage): Known | LaurelError {
     const known = this.of(request)
     if (known === undefined) return unauthorized
-    const { restrictions } = known.caller
-    if (restrictions === undefined) return known
-    return restrictionRefusal(restrictions, request, this.addressOf) ?? known
+    const { caller } = known
+    if (caller.restrictions === undefined && request.headers.origin === undefined) return known
+    return restrictionRefusal(caller, request, this.addressOf) ?? known
   }
 
   /** The caller of a request; `undefined`: no valid key. */

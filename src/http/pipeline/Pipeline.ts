@@ -12,12 +12,12 @@ import type { Idempotency } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
 import { exitOf } from "../../storage/exitOf.ts"
 import { announcedBytes, bodyTooLarge, emptyBytes, hasBody, readBody } from "../body/Body.ts"
-import { JsonText } from "../body/JsonText.ts"
 import { acceptable, acceptedMediaType, unsupportedMediaType } from "../body/MediaTypes.ts"
 import type { HttpRoute, PlainReply } from "../contract/Interpreter.ts"
 import { type CompiledOperation, emptyBody, type OperationReply } from "../contract/Operation.ts"
 import type { Router } from "../contract/Router.ts"
 import { PageRequests, type Pages } from "../pages/Pages.ts"
+import { isPreflight } from "../request/Cors.ts"
 import type { Exchange, RequestHandler, RunForRequest } from "../request/Exchange.ts"
 import type { Share } from "../request/FairShares.ts"
 import { replies } from "../request/Replies.ts"
@@ -28,6 +28,7 @@ import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
 import { Authentication } from "./Authentication.ts"
 import { OpenRequest } from "./OpenRequest.ts"
+import { sendReply } from "./sendReply.ts"
 
 export interface PipelineParts {
   readonly router: Router<HttpRoute>
@@ -120,6 +121,12 @@ export class Pipeline implements RequestHandler {
     if (this.#pages?.owns(path)) {
       exchange.metrics = this.#metrics.of("dashboard")
       this.#pages.handle(exchange)
+      return
+    }
+    if (isPreflight(request, path)) {
+      exchange.metrics = this.#metrics.of("preflight")
+      // It has no key, so it counts as a request of nobody.
+      if (this.#hasPlace(exchange, 0)) exchange.answerPreflight()
       return
     }
     const match = this.#router.find(request.method ?? "", path)
@@ -316,17 +323,7 @@ export class Pipeline implements RequestHandler {
       }
       if ("stream" in answer) {
         this.#streams.send(exchange, operation.status, answer, ["Cache-Control", "no-store"])
-        return
-      }
-      const { body, headers: more = [], location, replayed } = answer
-      const headers = ["Cache-Control", "no-store", ...more]
-      if (replayed) headers.push("Idempotency-Replayed", "true")
-      if (location !== undefined) headers.push("Location", location)
-      if (operation.status === 204) exchange.replyEmpty(204, headers)
-      else {
-        const json = body instanceof JsonText ? body.text : JSON.stringify(body)
-        exchange.reply(operation.status, "application/json", json, headers)
-      }
+      } else sendReply(exchange, operation.status, answer)
     } catch (defect) {
       this.#failed(exchange, Cause.die(defect))
     }

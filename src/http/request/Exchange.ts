@@ -8,6 +8,7 @@ import type { Caller, RateLimitState } from "../../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
 import { problemContentType } from "../api/Problems.ts"
 import { discardBody, hasBody } from "../body/Body.ts"
+import { corsHeaders, preflightHeaders } from "./Cors.ts"
 import type { Share } from "./FairShares.ts"
 import { problemBody, problemHeaders } from "./Problem.ts"
 import { replies } from "./Replies.ts"
@@ -115,6 +116,11 @@ export class Exchange {
     return true
   }
 
+  answerPreflight(): void {
+    this.dropBody()
+    this.replyEmpty(204, preflightHeaders)
+  }
+
   #sendable(): boolean {
     const { response } = this
     if (response.headersSent) return false
@@ -125,6 +131,8 @@ export class Exchange {
 
   #head(status: number, headers: Array<string>): void {
     headers.push("X-Request-Id", this.requestId)
+    const cors = corsHeaders(this.request, this.path)
+    if (cors !== undefined) headers.push(...cors)
     if (this.rateLimit !== undefined) pushRateLimit(headers, this.rateLimit)
     if (this.last || this.#owner.draining) headers.push("Connection", "close")
     this.response.writeHead(status, headers)

@@ -8,7 +8,7 @@
  *   equally among the environments that ask, and kept for `overloadShareTurnsMax` turns; no turn gives more than such a
  *   number of turns' units. So an environment that asks for
  *   less than its share is never refused, and the flood of another one pays for the overload. One environment alone
- *   gets nothing extra.
+ *   gets nothing extra. Requests without a key, such as a flood of preflights, count as one environment that asks and gets nothing.
  *
  * Cost: counters of the environment; the units of a turn are looked at only while the server is overloaded. Shares are
  * kept for environments with a key, of which there are few (`projectsMax`).
@@ -32,6 +32,7 @@ export class Share {
 export class FairShares {
   readonly #bounds: ShareBounds
   readonly #shares = new Map<string, Share>()
+  readonly #ofNobody = new Share()
   /** Turns are counted in epochs of `overloadShareTurnsMax`; how many environments asked in this one, and the one before. */
   #epoch = 0
   #asking = 0
@@ -52,6 +53,11 @@ export class FairShares {
       this.#shares.set(environment, share)
     }
     return share
+  }
+
+  /** A request without a share asks. */
+  nobodyAsks(turn: number): void {
+    this.#countAsking(this.#ofNobody, turn)
   }
 
   /** Takes units from a share; `false`, and nothing is taken, when it has fewer. */
@@ -77,7 +83,7 @@ export class FairShares {
 
   #refill(share: Share, turn: number): void {
     const turnsMax = this.#bounds.overloadShareTurnsMax
-    this.#countAsking(share, Math.floor(turn / turnsMax))
+    this.#countAsking(share, turn)
     if (share.turn === turn) return
     const environments = Math.max(this.#asking, this.#askedBefore)
     const perTurn = environments < 2 ? 0 : this.#bounds.overloadSharedUnits / environments
@@ -86,7 +92,8 @@ export class FairShares {
     share.turn = turn
   }
 
-  #countAsking(share: Share, epoch: number): void {
+  #countAsking(share: Share, turn: number): void {
+    const epoch = Math.floor(turn / this.#bounds.overloadShareTurnsMax)
     if (epoch !== this.#epoch) {
       this.#askedBefore = epoch === this.#epoch + 1 ? this.#asking : 0
       this.#asking = 0

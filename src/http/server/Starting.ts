@@ -4,6 +4,7 @@
  */
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { alive } from "../contract/Interpreter.ts"
+import { isPreflight } from "../request/Cors.ts"
 import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
 import { notReady, type ReadinessState } from "./Readiness.ts"
@@ -27,6 +28,12 @@ export class Starting implements RequestHandler {
 
   handle(exchange: Exchange): void {
     const { path, request } = exchange
+    if (isPreflight(request, path)) {
+      // The page's own request gets the refusal, which its script can read.
+      exchange.metrics = this.#metrics.of("preflight")
+      exchange.answerPreflight()
+      return
+    }
     const looks = request.method === "GET" || request.method === "HEAD"
     const known = looks && (path === "/healthz" || path === "/readyz")
     exchange.metrics = known ? this.#metrics.of(path) : this.#metrics.none

@@ -568,6 +568,20 @@ describe("A project beside the flood of another one", () => {
     expect(refusedOfFlood).toBeGreaterThan(flooder.counts[200]! / 2)
     expect(refusals("queue")).toBe(flooder.counts[503])
   })
+
+  it("has all its events accepted while preflights, which are of nobody, are refused", async () => {
+    await start({ bounds: { ...oneRequestPerTurn, overloadSharedUnits: 4 } })
+    const flooder = await openFlood(
+      "OPTIONS /v1/events HTTP/1.1\r\nHost: x\r\nOrigin: https://app.example\r\nAccess-Control-Request-Method: POST\r\n\r\n",
+    )
+    await expect.poll(() => flooder.counts[503] ?? 0).toBeGreaterThan(0)
+    for (let sent = 0; sent < 100; sent++) {
+      expect((await server.call("POST", "/v1/events", event("q"))).status).toBe(200)
+    }
+    await flooder.stop()
+    expect(flooder.counts[204]).toBeGreaterThan(0)
+    expect(refusals("queue")).toBe(flooder.counts[503])
+  })
 })
 
 describe("Bodies that arrive slowly", () => {

@@ -101,6 +101,28 @@ describe("Before an engine has taken over", () => {
     expect(sampleValue(metrics.text(), "laurel_http_requests_total", refused)).toBe(4)
   })
 
+  it("the script of a page of another origin can read that", async () => {
+    const { metrics, url } = await startListening()
+    const origin = "https://app.example"
+    const preflight = await fetch(`${url}/v1/events`, {
+      method: "OPTIONS",
+      headers: { origin, "access-control-request-method": "POST" },
+    })
+    expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([
+      204,
+      "*",
+    ])
+    const refused = await fetch(`${url}/v1/events`, { method: "POST", headers: { origin } })
+    const { code } = (await refused.json()) as { readonly code: string }
+    expect([refused.status, code, refused.headers.get("access-control-allow-origin")]).toEqual([
+      503,
+      "starting",
+      "*",
+    ])
+    const counted = { operation: "preflight", status: "204" }
+    expect(sampleValue(metrics.text(), "laurel_http_requests_total", counted)).toBe(1)
+  })
+
   it("a browser gets a page with the progress that reloads, and no form is lost without a word", async () => {
     const { readiness, url } = await startListening()
     readiness.doing = "Replaying <b>the journal</b>."
