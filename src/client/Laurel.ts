@@ -9,6 +9,7 @@ import type { Message, Operations, StreamQuery } from "./generated/types.ts"
 import { errorOf, LaurelError } from "./LaurelError.ts"
 import { limit, pause } from "./limit.ts"
 import { type FollowOptions, follow } from "./stream.ts"
+import { uniqueId } from "./uniqueId.ts"
 
 export interface LaurelOptions {
   /** The server's address, such as `https://laurel.example`. */
@@ -37,10 +38,6 @@ export interface Laurel extends Operations {
 const longestWaitMs = 30_000
 const firstDelayMs = 250
 const unread = /^(overloaded|starting|shutting_down)$/
-
-/** Unique for the attempts of a call; not a secret. `randomUUID` lacks outside of secure pages and in React Native. */
-export const uniqueId = (): string =>
-  globalThis.crypto?.randomUUID?.() ?? `${Math.random()}${Math.random()}`
 
 interface Identified {
   readonly id?: unknown

@@ -49,7 +49,7 @@ const openTab = async (browser: Chromium, options: TabOptions): Promise<Page> =>
   const faults = collectFaults(context, (text) => {
     const [, status] = /server responded with a status of (\d+)/.exec(text) ?? []
     if (status !== undefined) return statuses.includes(Number(status))
-    return connectionsFail && /net::ERR_(CONNECTION|INCOMPLETE|EMPTY|NETWORK)/.test(text)
+    return connectionsFail && /net::ERR_(CONNECTION|INCOMPLETE|EMPTY|INTERNET|NETWORK)/.test(text)
   })
   onTestFinished(async () => {
     await context.close()

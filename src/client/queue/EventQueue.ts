@@ -1,0 +1,137 @@
+/**
+ * A queue of events that counts each once, whatever happens between: an event gets its id before it is stored, is sent
+ * until the server replied, and is removed then. A crash between reply and removal sends it again, as a duplicate.
+ *
+ * Events leave in the order of `add`, in batches. One tab of an origin sends at a time, under a lock of the browser; without
+ * locks the ids make a second copy harmless. Storage and network may fail at any moment: what is stored stays stored.
+ */
+import type { BatchSummary, Event, EventRefusal } from "../generated/types.ts"
+import type { Laurel } from "../Laurel.ts"
+import type { LaurelError } from "../LaurelError.ts"
+import { uniqueId } from "../uniqueId.ts"
+import type { QueuedEvent, QueueStorage } from "./QueueStorage.ts"
+
+export interface QueueOptions {
+  readonly laurel: { readonly events: Pick<Laurel["events"], "track" | "trackBatch"> }
+  /** Queues of the same name share their events. Default: `laurel`. With user tokens: a name for each user. */
+  readonly name?: string
+  /**
+   * Whether the key of the client is a user token: events are sent one by one and count when they arrive, since a token may
+   * send neither batches nor times. Otherwise they count at the time of `add`.
+   */
+  readonly userToken?: boolean
+  /** An event that the server refused for good, and why. It is no longer in the queue. */
+  readonly onRefused?: (event: QueuedEvent, refusal: EventRefusal | LaurelError) => void
+  /** Sending failed; the queue tries again. */
+  readonly onError?: (error: unknown) => void
+}
+
+export interface EventQueue {
+  /** Resolves with the event's id once it is stored; rejects with the error of the storage where it is not. */
+  add(event: Event): Promise<string>
+  /** Sends what is stored now; rejects where that fails. The queue also does so by itself. */
+  flush(): Promise<void>
+  /** Sends no more. */
+  close(): void
+}
+
+const batchMax = 100
+const minimal = { headers: { prefer: "return=minimal" } }
+const firstDelayMs = 1_000
+const longestDelayMs = 60_000
+
+/** Refusals of a request that no repeat changes. Others are faults of key, address or network, and the events stay. */
+const final = /^(invalid_request|body_too_large|quest_|balance_)/
+const finalForTokens = "insufficient_scope"
+
+const exclusively = (name: string, work: () => Promise<void>): Promise<void> =>
+  globalThis.navigator?.locks?.request(`laurel-queue:${name}`, work) ?? work()
+
+/** Servers have no such events. */
+const page = globalThis as object as Partial<EventTarget>
+
+export const makeQueue = (
+  storage: QueueStorage,
+  { laurel, name, onError, onRefused, userToken }: QueueOptions & { readonly name: string },
+): EventQueue => {
+  let running: Promise<void> | undefined
+  let again = false
+  let closed = false
+  let delayMs = firstDelayMs
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  /** Sends the oldest events; those that the server refuses for good go, too. */
+  const sendAll = async () => {
+    let size = userToken ? 1 : batchMax
+    while (!closed) {
+      const entries = await storage.first(size)
+      const events = entries.map(({ event }) => event)
+      if (events.length === 0) return
+      let refusals: BatchSummary["refusals"] = []
+      try {
+        if (userToken) await laurel.events.track(events[0]!)
+        else ({ refusals } = (await laurel.events.trackBatch({ events }, minimal)) as BatchSummary)
+      } catch (error) {
+        const { code } = error as LaurelError
+        if (!final.test(code) && !(userToken && code === finalForTokens)) throw error
+        if (events.length > 1) {
+          // One of them spoils the batch.
+          size = 1
+          continue
+        }
+        onRefused?.(events[0]!, error as LaurelError)
+      }
+      // The storage failed at some event, so its outcome is unknown: all are sent again.
+      const unknown = refusals.find(({ status }) => status > 500)
+      if (unknown) throw unknown
+      for (const refusal of refusals) onRefused?.(events[refusal.index]!, refusal)
+      await storage.remove(entries.map(({ key }) => key))
+      delayMs = firstDelayMs
+    }
+  }
+
+  const run = async () => {
+    clearTimeout(timer)
+    try {
+      do {
+        again = false
+        await exclusively(name, sendAll)
+      } while (again)
+    } catch (error) {
+      const askedMs = 1_000 * ((error as LaurelError).retryAfterSeconds ?? 0)
+      if (!closed) timer = setTimeout(wake, Math.max(askedMs, delayMs))
+      delayMs = Math.min(2 * delayMs, longestDelayMs)
+      throw error
+    } finally {
+      running = undefined
+    }
+  }
+
+  const flush = () => {
+    again = true
+    running ??= run()
+    return running
+  }
+  const wake = () => {
+    flush().catch((error) => onError?.(error))
+  }
+
+  page.addEventListener?.("online", wake)
+  wake()
+  return {
+    async add(event) {
+      const id = event.id ?? uniqueId()
+      const occurredAt = userToken ? undefined : (event.occurredAt ?? new Date().toISOString())
+      // What is no JSON fails here, not when it is sent.
+      await storage.add(JSON.parse(JSON.stringify({ ...event, id, occurredAt })))
+      wake()
+      return id
+    },
+    flush,
+    close() {
+      closed = true
+      clearTimeout(timer)
+      page.removeEventListener?.("online", wake)
+    },
+  }
+}

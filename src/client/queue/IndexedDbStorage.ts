@@ -1,0 +1,57 @@
+import { eventsMax, type QueueStorage, queueFull } from "./QueueStorage.ts"
+
+const table = "events"
+
+/** Keeps the events of all tabs of an origin in one database. */
+export const indexedDbStorage = (name: string): QueueStorage => {
+  let opened: Promise<IDBDatabase> | undefined
+
+  const open = () =>
+    new Promise<IDBDatabase>((resolve, reject) => {
+      const request = indexedDB.open(`laurel-queue:${name}`, 1)
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore(table, { autoIncrement: true, keyPath: "key" })
+      }
+      request.onsuccess = () => resolve(request.result)
+      request.onerror = () => reject(request.error)
+    })
+
+  /** Resolves with the result of `work` once the transaction is complete. After a failure the database is opened again. */
+  const transact = async (
+    // biome-ignore lint/suspicious/noExplicitAny: the results of a request are
+    work: (store: IDBObjectStore) => IDBRequest<any> | undefined,
+  ) => {
+    try {
+      opened ??= open()
+      const transaction = (await opened).transaction(table, "readwrite", { durability: "strict" })
+      // biome-ignore lint/suspicious/noExplicitAny: as above
+      return await new Promise<any>((resolve, reject) => {
+        const request = work(transaction.objectStore(table))
+        transaction.oncomplete = () => resolve(request?.result)
+        // Without an error, `add` aborted it.
+        transaction.onabort = () => reject(transaction.error ?? queueFull())
+      })
+    } catch (error) {
+      opened = undefined
+      throw error
+    }
+  }
+
+  return {
+    add: (event) =>
+      transact((store) => {
+        const count = store.count()
+        count.onsuccess = () => {
+          if (count.result < eventsMax) store.add({ event })
+          else store.transaction.abort()
+        }
+        return count
+      }),
+    first: (count) => transact((store) => store.getAll(null, count)),
+    remove: (keys) =>
+      transact((store) => {
+        for (const key of keys) store.delete(key)
+        return undefined
+      }),
+  }
+}

@@ -1,0 +1,1 @@
+export { type TextItems, textStorage } from "./queue/TextStorage.ts"
