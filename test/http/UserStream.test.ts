@@ -105,8 +105,22 @@ describe("The stream of one user", () => {
       expect(reply.headers.get("x-accel-buffering")).toBe("no")
       const reader = reply.body!.getReader()
       const { value } = await reader.read()
-      expect(new TextDecoder().decode(value)).toMatch(/^: .*\nretry: \d+\n\n$/)
+      expect(new TextDecoder().decode(value)).toMatch(/^: .*\nretry: \d+\n(id: \S+\n)?\n$/)
       await reader.cancel()
+    }
+  })
+
+  it("begins with its position, where a client resumes that was cut off before any message", async () => {
+    const server = await start()
+    await grant(server, "ada")
+    for (const asked of [{}, { userId: "ada" }]) {
+      const client = await opening(server, asked)
+      await client.until(() => client.lastId !== undefined)
+      client.close()
+      await grant(server, "ada")
+      const resumed = await opening(server, { ...asked, lastEventId: client.lastId! })
+      await atLeast(resumed, 2)
+      expect(kinds(resumed)).toEqual(["xp.earned", "reward.granted"])
     }
   })
 

@@ -5,15 +5,13 @@ import { messageId } from "../../domain/message/Message.ts"
 import { messageKinds } from "../../domain/message/MessageKind.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import type { StreamedReply } from "../../http/stream/StreamedReply.ts"
+import { placeNow } from "../../http/stream/StreamHub.ts"
 import { type PlaceVisit, placePage, type Route } from "../request/Route.ts"
 import { type Content, type Html, html } from "../view/Html.ts"
 
 /** The id behind which a stream begins that misses nothing after now; "" while the journal is empty. */
 export const positionNow = ({ reads: { feed } }: PlaceVisit): Effect.Effect<string> =>
-  Effect.map(feed.find([feed.head]), (found) => {
-    const record = found.get(feed.head)?.record
-    return record === undefined ? "" : messageId({ ...record, index: record.facts.length })
-  })
+  Effect.map(placeNow(feed), (place) => (place === undefined ? "" : messageId(place)))
 
 /**
  * What a script keeps up to date, with a line about the connection. `kind` says which script: the list of messages, or

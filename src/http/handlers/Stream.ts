@@ -8,7 +8,7 @@ import type { Engine } from "../../engine/Engine.ts"
 import type { Stream } from "../api/Stream.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
 import { eventStream } from "../stream/EventStream.ts"
-import type { StreamHub } from "../stream/StreamHub.ts"
+import { placeNow, type StreamHub } from "../stream/StreamHub.ts"
 import { StreamPlace, type StreamPlaces } from "../stream/StreamPlaces.ts"
 import { readPastOf } from "../stream/UserPast.ts"
 
@@ -41,19 +41,20 @@ export const streamHandlers = (
           userId === undefined
             ? undefined
             : { id: userId, past: readPastOf(engine, environment, userId, kinds) }
-        const resumed = Effect.gen(function* () {
-          if (after === undefined) return undefined
+        const beginning = Effect.gen(function* () {
+          if (after === undefined) return { position: yield* placeNow(feed) }
           if (!(yield* isKept(feed, after))) return yield* Effect.fail(gone)
-          if (user === undefined) return undefined
-          return (yield* user.past(after, feed.head + 1)) ?? (yield* Effect.fail(gone))
+          if (user === undefined) return {}
+          const begun = yield* user.past(after, feed.head + 1)
+          return begun === undefined ? yield* Effect.fail(gone) : { begun }
         })
-        const begun = yield* Effect.onError(resumed, () => Effect.sync(() => place.leave()))
+        const begins = yield* Effect.onError(beginning, () => Effect.sync(() => place.leave()))
         const mayGoOn = () => accounts.isInForce(caller)
         const scope = { feed, hub, environment, kinds, user }
         return {
           contentType: "text/event-stream",
           headers: noBuffering,
-          stream: eventStream({ ...scope, after, begun, mayGoOn, heartbeatMs }),
+          stream: eventStream({ ...scope, ...begins, after, mayGoOn, heartbeatMs }),
           place,
         }
       }),

@@ -30,6 +30,8 @@ export interface EventStreamOptions {
   readonly after: MessageName | undefined
   /** What was read already of a user's past. */
   readonly begun?: UserPast | undefined
+  /** The place of a stream that begins now: its client resumes there if it is cut off before the first message. */
+  readonly position?: MessageName | undefined
   /** Whether the caller's key is still good. */
   readonly mayGoOn: () => boolean
   readonly heartbeatMs?: number
@@ -52,12 +54,15 @@ export const eventStream = (options: EventStreamOptions): Stream.Stream<string> 
             : ([[piece], Option.some(undefined)] as const),
         ),
       )
-      return Stream.concat(Stream.make(`${head}${options.begun?.text ?? ""}`), pieces)
+      return Stream.concat(Stream.make(headOf(options)), pieces)
     }),
   )
 
-/** Sent at once: a proxy that waits for the first bytes of a body passes the stream on. */
-const head = `: open\nretry: ${limits.streamRetryMs}\n\n`
+/** Sent at once, so that a proxy that waits for the first bytes of a body passes the stream on. */
+const headOf = ({ begun, position }: EventStreamOptions): string => {
+  const id = position === undefined ? "" : `id: ${messageId(position)}\n`
+  return `: open\nretry: ${limits.streamRetryMs}\n${id}\n${begun?.text ?? ""}`
+}
 
 class OpenStream {
   readonly #options: EventStreamOptions

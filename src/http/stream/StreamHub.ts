@@ -118,6 +118,16 @@ export const placeAfter = ({ record }: FeedEntry): MessageName => ({
   index: record.facts.length,
 })
 
+/** The place behind the newest durable record; `undefined` while there is none. */
+export const placeNow = (feed: Feed): Effect.Effect<MessageName | undefined> =>
+  Effect.suspend(() => {
+    const { head } = feed
+    return Effect.map(feed.find([head]), (found) => {
+      const entry = found.get(head)
+      return entry && placeAfter(entry)
+    })
+  })
+
 export class StreamHub {
   readonly #feed: Feed
   /** Those who are live, by scope. */
