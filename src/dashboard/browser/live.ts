@@ -1,5 +1,6 @@
 /** Live messages of an environment: the page Live, and the first event of the page that waits for it. */
-import { followStream, type StreamState } from "./stream.ts"
+import type { LaurelError } from "../../client/LaurelError.ts"
+import { follow as followStream, type StreamState } from "../../client/stream.ts"
 
 interface Message {
   readonly id: string
@@ -12,45 +13,57 @@ const rowsMax = 200
 /** Messages to choose from when a filter changes. */
 const keptMax = 1_000
 
-const stateText = (state: StreamState): string => {
-  switch (state.kind) {
-    case "connecting":
-      return "Connecting."
-    case "open":
-      return "Connected."
-    case "waiting":
-      return "The connection is lost. Trying again; no message will be missing."
-    case "gap":
-      return "Some messages are no longer available. Messages continue from now."
-    case "refused":
-      if (state.status === 0)
-        return "You are signed out, or your role has changed. Reload the page."
-      return state.status === 409
-        ? "Too many live pages are open. Close some, then reload this one."
-        : `The server refuses the stream (${state.status}). Reload the page.`
-  }
+const stateTexts: Record<StreamState["kind"], string> = {
+  connecting: "Connecting.",
+  open: "Connected.",
+  waiting: "The connection is lost. Trying again; no message will be missing.",
+}
+const gapText = "Some messages are no longer available. Messages continue from now."
+
+/** A redirect (to sign in) has status 0. */
+const refusalText = (status: number): string => {
+  if (status === 0) return "You are signed out, or your role has changed. Reload the page."
+  return status === 409
+    ? "Too many live pages are open. Close some, then reload this one."
+    : `The server refuses the stream (${status}). Reload the page.`
 }
 
 /** Follows the stream that the element names, and shows the connection in its status line. */
 const follow = (element: HTMLElement, onMessage: (message: Message) => void): AbortController => {
   const status = element.querySelector<HTMLElement>("[role=status]")!
   const leaving = new AbortController()
+  const { signal } = leaving
+  const show = (state: string, text: string) => {
+    if (status.textContent !== text) status.textContent = text
+    element.dataset.state = state
+  }
   let gap = false
-  const { after, stream } = element.dataset
-  followStream({
-    after: after === "" ? undefined : after,
-    signal: leaving.signal,
-    open: (headers, signal) =>
-      fetch(stream!, { headers, signal, redirect: "manual", cache: "no-store" }),
-    onEvent: ({ text }) => onMessage(JSON.parse(text)),
-    onState: (state) => {
-      // What is missing stays in view while the stream connects again.
-      gap = state.kind === "gap" || (gap && state.kind !== "waiting")
-      const text = stateText(gap ? { kind: "gap" } : state)
-      if (status.textContent !== text) status.textContent = text
-      element.dataset.state = state.kind
-    },
-  })
+  const onState = ({ kind }: StreamState) => {
+    // What is missing stays in view while the stream connects again.
+    gap &&= kind !== "waiting"
+    show(kind, gap ? gapText : stateTexts[kind])
+  }
+  // The session's cookie is the key, so the page follows the stream without the rest of the client.
+  const open = (headers: Record<string, string>, attempt: AbortSignal) =>
+    fetch(element.dataset.stream!, {
+      headers,
+      signal: attempt,
+      redirect: "manual",
+      cache: "no-store",
+    })
+  const run = async (after?: string): Promise<void> => {
+    try {
+      const texts = followStream(open, { after, signal, onState })
+      for await (const text of texts) onMessage(JSON.parse(text))
+    } catch (error) {
+      const refusal = error as LaurelError
+      if (refusal.status !== 410) return show("refused", refusalText(refusal.status))
+      gap = true
+      show("gap", gapText)
+      await run()
+    }
+  }
+  run(element.dataset.after)
   return leaving
 }
 

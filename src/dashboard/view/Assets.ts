@@ -22,17 +22,20 @@ export class Assets {
       const text = readFileSync(path.join(folder, file), "utf8")
       if (file.endsWith(".css")) this.#add(file, "text/css; charset=utf-8", text)
       else if (file.endsWith(".svg")) this.#add(file, "image/svg+xml", text)
-      else this.#addScript(file.replace(/\.ts$/, ""))
+      else this.#addScript(path.join(folder, file))
     }
   }
 
-  /** The address of a script; what it imports is added first, since addresses have hashes. */
-  #addScript(base: string): string {
-    const name = `${base}.js`
+  /** The address of a script, also of the client; what it imports is added first, since addresses have hashes. */
+  #addScript(file: string): string {
+    const name = `${path.basename(file, ".ts")}.js`
     const known = this.#addresses.get(name)
     if (known !== undefined) return known
-    const text = stripped(readFileSync(path.join(folder, `${base}.ts`), "utf8"))
-    const linked = text.replace(/"\.\/(\w+)\.ts"/g, (_, other) => `"${this.#addScript(other)}"`)
+    const text = stripped(readFileSync(file, "utf8"))
+    const linked = text.replace(
+      /"(\.\.?\/[\w./]+\.ts)"/g,
+      (_, other) => `"${this.#addScript(path.resolve(path.dirname(file), other))}"`,
+    )
     this.#add(name, "text/javascript; charset=utf-8", linked)
     return this.address(name)
   }
