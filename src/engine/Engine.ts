@@ -109,8 +109,8 @@ export interface EngineReads {
     environment: string,
     userId: string,
   ) => Effect.Effect<UserState | undefined, LaurelError<StorageCode>>
-  /** The durable state of a user who is in memory, at once. */
-  readonly userInMemory: (environment: string, userId: string) => UserState | undefined
+  /** The same as it is when this is called; an exit where nothing is waited for, which is nearly always. */
+  readonly userNow: EngineReads["readUser"]
   /**
    * The durable records of a user below the sequence `before` (default: all), newest first, in chunks that
    * are read as they are pulled and may be empty. None of a user who was never seen.

@@ -1,7 +1,8 @@
 /** The verbs of `Engine`, over the parts of an engine in this process. */
-import { Effect, Stream } from "effect"
+import { Effect, Exit, Stream } from "effect"
 import type { ProjectCommand } from "../domain/decide/Project.ts"
 import type { UserCommand } from "../domain/record/Record.ts"
+import { exitOf } from "../storage/exitOf.ts"
 import type { UserActor } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
 import { readColdUser } from "./actor/readColdUser.ts"
@@ -87,20 +88,21 @@ const readsOf = (
     actorCache.touch(actor)
     return actor
   }
-  const readUser: EngineReads["readUser"] = (environment, userId) =>
-    Effect.suspend(() => {
-      const actor = loaded(environment, userId)
-      return actor === undefined
-        ? Effect.mapError(readColdUser(storage, environment, userId), broken)
-        : Effect.succeed(actor.durable)
-    })
+  const userNow: EngineReads["userNow"] = (environment, userId) => {
+    const actor = loaded(environment, userId)
+    if (actor !== undefined) return Effect.succeed(actor.durable)
+    const cold = readColdUser(storage, environment, userId)
+    const exit = exitOf(cold)
+    return exit?._tag === "Success" ? Exit.succeed(exit.value) : Effect.mapError(cold, broken)
+  }
+  const readUser: EngineReads["readUser"] = (...asked) => Effect.suspend(() => userNow(...asked))
   const projectNow = (environment: string) => environments.of(environment).project.durable
   const userList = new UserList(storage)
   const boardReader = new BoardReader({ ...state, readUser, broken })
   return {
     simulate: makeSimulate({ ...state, turns: actors.turns, commit, readUser, broken }),
     readUser,
-    userInMemory: (environment, userId) => loaded(environment, userId)?.durable,
+    userNow,
     readHistory: (environment, userId, before) =>
       Stream.mapError(history.read(environment, userId, before), broken),
     isErased: makeIsErased(readUser, (...place) =>

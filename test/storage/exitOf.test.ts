@@ -1,40 +1,30 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { exitOf } from "../../src/storage/exitOf.ts"
-import { compositeKey } from "../../src/storage/Keys.ts"
-import { openLmdbStore } from "../../src/storage/lmdb/LmdbStore.ts"
-import * as MemoryStorage from "../../src/storage/MemoryStorage.ts"
-import type { Storage } from "../../src/storage/Storage.ts"
-import { text } from "./records.ts"
-import { temporaryFolder } from "./temporaryFolder.ts"
+import { Effect, Exit } from "effect"
+import { continueWith, exitOf } from "../../src/storage/exitOf.ts"
 
-type Entries = Pick<Storage["Service"], "readEntry" | "writeEntries">
+const doubled = (value: number) => Exit.succeed(2 * value)
 
-const put = (value: string) => ({
-  table: "users" as const,
-  key: compositeKey("a"),
-  value: Buffer.from(value),
-})
+describe("What goes on with a value", () => {
+  it("is there at once where the value is", () => {
+    expect(exitOf(continueWith(Effect.succeed(2), doubled))).toEqual(Exit.succeed(4))
+    expect(exitOf(continueWith(Effect.succeed(2), Effect.fail))).toEqual(Exit.fail(2))
+  })
 
-const holds = Effect.fnUntraced(function* (store: Entries) {
-  yield* store.writeEntries([put("before")])
-  const read = store.readEntry("users", compositeKey("a"))
-  const none = store.readEntry("users", compositeKey("b"))
-  const long = store.readEntry("users", new Uint8Array(10_000))
-  yield* store.writeEntries([put("after")])
-  expect([read, none, long].map((each) => exitOf(each)?._tag)).toEqual(Array(3).fill("Success"))
-  expect(text(yield* read)).toBe("before")
-  expect([yield* none, yield* long]).toEqual([undefined, undefined])
-  expect(exitOf(Effect.suspend(() => read))).toBeUndefined()
-})
-
-describe("A value is an exit, as it was at the call,", () => {
-  it.effect("in memory", () => holds(MemoryStorage.make()))
-
-  it.live("in LMDB", () =>
+  it.effect("follows the value where that takes a fiber", () =>
     Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      yield* holds(yield* openLmdbStore({ folder, freeSpaceBytesMin: 0 }))
+      const later = continueWith(
+        Effect.sync(() => 2),
+        doubled,
+      )
+      expect(exitOf(later)).toBeUndefined()
+      expect(yield* later).toBe(4)
+    }),
+  )
+
+  it.effect("is the failure where there is no value", () =>
+    Effect.gen(function* () {
+      const failed = continueWith(Effect.fail("gone"), doubled)
+      expect(yield* Effect.exit(failed)).toEqual(Exit.fail("gone"))
     }),
   )
 })

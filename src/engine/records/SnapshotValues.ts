@@ -8,7 +8,7 @@
 import { Effect, Exit, Stream } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import { exitOf } from "../../storage/exitOf.ts"
+import { continueWith } from "../../storage/exitOf.ts"
 import { compositeKey, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
@@ -42,11 +42,9 @@ export const readActorValue = (
   subject: Subject,
 ): Effect.Effect<Uint8Array | undefined, Broken> => {
   const { table, key } = actorPlace(subject)
-  const read = storage.readEntry(table, key)
-  const decoded = (value: Uint8Array | undefined) =>
-    value === undefined ? Exit.succeed(undefined) : decodeValue(value, { table, key })
-  const exit = exitOf(read)
-  return exit?._tag === "Success" ? decoded(exit.value) : Effect.flatMap(read, decoded)
+  return continueWith(storage.readEntry(table, key), (value) =>
+    value === undefined ? Exit.succeed(undefined) : decodeValue(value, { table, key }),
+  )
 }
 
 /**

@@ -10,6 +10,7 @@ import { recordNameOf, revocablePrefix } from "../../domain/values/Ids.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Answer, Engine } from "../../engine/Engine.ts"
 import { limits } from "../../Limits.ts"
+import { continueWith } from "../../storage/exitOf.ts"
 import type { ProfileChange } from "../api/UserShapes.ts"
 import type { Users } from "../api/Users.ts"
 import type { Handlers } from "../contract/Interpreter.ts"
@@ -39,11 +40,12 @@ export const userHandlers = (
       rank: engine.readRank(environment, userId),
       now: Effect.sync(engine.now),
     })
+  /** As it is when this is called. */
   const show = (environment: string, userId: string) =>
-    Effect.zipWith(
-      readUser(environment, userId),
-      engine.readProject(environment),
-      (user, project) => ({ body: showUser(user, project) }),
+    continueWith(engine.userNow(environment, userId), (user) =>
+      user === undefined
+        ? Effect.fail(userNotFound)
+        : Effect.succeed({ body: showUser(user, engine.projectNow(environment)) }),
     )
   const revoke = <Of extends Revocable>(
     environment: string,
@@ -68,11 +70,7 @@ export const userHandlers = (
         }),
     },
     get: {
-      handle: ({ caller: { environment }, params: { id } }) => {
-        const user = engine.userInMemory(environment, id)
-        if (user === undefined) return show(environment, id)
-        return Effect.succeed({ body: showUser(user, engine.projectNow(environment)) })
-      },
+      handle: ({ caller, params }) => show(caller.environment, params.id),
     },
     put: {
       handle: ({ caller: { environment }, params: { id: userId }, payload: change }) =>
@@ -81,7 +79,7 @@ export const userHandlers = (
             userId,
             command: { kind: "profile", change: profileChange(change) },
           }),
-          show(environment, userId),
+          Effect.suspend(() => show(environment, userId)),
         ),
     },
     erase: {
