@@ -20,6 +20,16 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
     64 * (limits.keysMax + limits.endedKeysMax) < limits.recordBytesMax,
     "a record holds the last use of every key",
   )
+  const { userTokenSeconds, userTokenSecondsMax, userTokenSecondsMin } = limits
+  holds(
+    userTokenSecondsMin <= userTokenSeconds && userTokenSeconds <= userTokenSecondsMax,
+    "the default lifetime of user tokens is allowed",
+  )
+  // An escape takes six characters, base64 four for three; the rest of a token takes less than 300.
+  holds(
+    (4 / 3) * 6 * limits.idCharactersMax + 300 < limits.userTokenCharactersMax,
+    "a user token holds the longest user id",
+  )
   holds(
     limits.commitBatchBytesMax + limits.recordBytesMax < limits.segmentBytes,
     "a segment holds the largest batch",

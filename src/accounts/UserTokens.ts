@@ -3,9 +3,8 @@
  * issuer is the id of the key that made the token, the subject the user.
  *
  * Nothing is stored: the signing key is derived from the directory's secret, and a token ends with its key. One signing
- * key for all, so that the signature is checked before anything else is read. Compared with Ed25519, whose public keys
- * would let an archive verify tokens but not make them, a verification takes a thirtieth of the time, and strangers can ask
- * for as many as they like.
+ * key for all, so that the signature is checked before anything else is read. With Ed25519 an archive could verify tokens but
+ * not make them; a verification would cost more than the rest of a request, and strangers can ask for as many as they like.
  *
  * The header is one constant text: a token cannot choose its algorithm. Signatures are compared as texts, so each
  * token has one form.

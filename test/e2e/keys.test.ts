@@ -105,6 +105,20 @@ describe("Keys on the command line, beside a running server", patience, () => {
     expect([scoped.code, scoped.stderr]).toEqual([64, expect.stringContaining("--scope")])
   })
 
+  it("make user tokens, which survive a kill of the server and end with their key", async () => {
+    const folder = await temporaryFolder()
+    const first = await Server.start(folder)
+    const { id, key } = await createKey(folder)
+    const { body } = await first.request(key, "POST", "/v1/users/ada/tokens")
+    await first.request(key, "POST", "/v1/events", { userId: "ada", action: "A" })
+    await first.stop("SIGKILL")
+    const second = await Server.start(folder)
+    const asked = async () => (await second.request(body.token, "GET", "/v1/users/ada")).status
+    expect(await asked()).toBe(200)
+    expect((await commandEnd(["keys", "revoke", id], folder)).code).toBe(0)
+    expect(await asked()).toBe(401)
+  })
+
   it("are rotated with an overlap, in which both work, and a revocation ends it", async () => {
     const old = await createKey(folder, "--name", "Backend", "--scope", "read")
     const rotated = await run(["keys", "rotate", old.id, "--overlap", "1h", "--json"], folder)

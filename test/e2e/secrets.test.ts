@@ -27,7 +27,7 @@ class Collector extends Browser {
   }
 }
 
-describe("Passwords, links, sessions, devices, passkeys and keys", patience, () => {
+describe("Passwords, links, sessions, devices, passkeys, keys and user tokens", patience, () => {
   it("are in no file, no line of the log, no metric, no export, and on no page but the one that shows them", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
@@ -79,6 +79,15 @@ describe("Passwords, links, sessions, devices, passkeys and keys", patience, () 
     const used = await server.request(key, "POST", "/v1/events", { userId: "u", action: "A" })
     expect(used.status).toBe(200)
     await server.request(secret("wrong key", `${key.slice(0, -4)}zzzz`), "GET", "/v1/project")
+    const user = secret(
+      "user token",
+      (await server.request(key, "POST", "/v1/users/u/tokens")).body.token,
+    )
+    expect((await server.request(user, "GET", "/v1/users/u")).status).toBe(200)
+    const wrongUser = secret("wrong user token", `${user.slice(0, -4)}zzzz`)
+    expect((await server.request(wrongUser, "GET", "/v1/users/u")).status).toBe(401)
+    const inAddress = await server.request(key, "GET", `/v1/users/u?access_token=${user}`)
+    expect([inAddress.status, JSON.stringify(inAddress.body).includes(user)]).toEqual([400, false])
     const authenticator = new Authenticator(url)
     const passkey = secret(
       "passkey answer",
