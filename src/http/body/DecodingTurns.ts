@@ -1,21 +1,21 @@
 /**
  * Decodes large bodies a little in each turn of the event loop. `decodeTurnMs` of a turn are for all bodies together,
- * however many there are; those that wait take steps in turn, so that a small one is not behind all of a large one.
+ * however many there are. The environments that wait take steps in turn, and so do the bodies of each: a small one is not
+ * behind all of a large one, nor behind the many of another environment.
  *
  * Cost of a body that is decoded at once: two readings of the clock, and one `setImmediate` a turn.
  */
 import { limits } from "../../Limits.ts"
 import { eventLoop, type Turns } from "../Turns.ts"
 
-interface Waiting {
-  /** Takes a step; whether it was the last. Never throws. */
-  readonly step: () => boolean
-}
+/** Takes a step of a body; whether it was the last. Never throws. */
+type Step = () => boolean
 
 export class DecodingTurns {
   readonly #budgetMs: number
   readonly #turns: Turns
-  readonly #waiting: Array<Waiting> = []
+  /** By environment, in the order of the rotation; none is empty. */
+  readonly #waiting = new Map<string, Array<Step>>()
   /** Milliseconds spent in this turn, whose end is awaited. */
   #spentMs = 0
   #inTurn = false
@@ -27,12 +27,14 @@ export class DecodingTurns {
 
   /** How many bodies wait for their next step. */
   get size(): number {
-    return this.#waiting.length
+    let size = 0
+    for (const bodies of this.#waiting.values()) size += bodies.length
+    return size
   }
 
   /** Takes steps until one has a result: at once where the turn has time, else in later turns. */
-  run<A>(step: () => A | undefined): A | Promise<A> {
-    if (this.#waiting.length === 0) {
+  run<A>(environment: string, step: () => A | undefined): A | Promise<A> {
+    if (this.#waiting.size === 0) {
       const startedAt = this.#turns.now()
       const until = startedAt + this.#budgetMs - this.#spentMs
       let now = startedAt
@@ -56,7 +58,9 @@ export class DecodingTurns {
         }
         return true
       }
-      this.#waiting.push({ step: once })
+      const bodies = this.#waiting.get(environment)
+      if (bodies === undefined) this.#waiting.set(environment, [once])
+      else bodies.push(once)
     })
   }
 
@@ -70,14 +74,18 @@ export class DecodingTurns {
   readonly #yieldToEventLoop = (): void => {
     this.#inTurn = false
     this.#spentMs = 0
-    if (this.#waiting.length === 0) return
+    if (this.#waiting.size === 0) return
     const startedAt = this.#turns.now()
     let now = startedAt
-    do {
-      const body = this.#waiting.shift()!
-      if (!body.step()) this.#waiting.push(body)
+    // What goes to the end of the rotation comes up again in this loop.
+    for (const [environment, bodies] of this.#waiting) {
+      this.#waiting.delete(environment)
+      const step = bodies.shift()!
+      if (!step()) bodies.push(step)
+      if (bodies.length > 0) this.#waiting.set(environment, bodies)
       now = this.#turns.now()
-    } while (this.#waiting.length > 0 && now - startedAt < this.#budgetMs)
+      if (now - startedAt >= this.#budgetMs) break
+    }
     this.#spend(now - startedAt)
   }
 }

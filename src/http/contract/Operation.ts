@@ -73,7 +73,11 @@ type RequestOf<Endpoint extends HttpApiEndpoint.Top, Payload> = OperationRequest
  */
 export interface Operation<Endpoint extends HttpApiEndpoint.Top, Payload = PayloadOf<Endpoint>> {
   /** Decodes the body instead of the endpoint's Schema. */
-  readonly decode?: (body: Buffer, mediaType: string) => MaybeLater<Payload, CodeOf<Endpoint>>
+  readonly decode?: (
+    body: Buffer,
+    mediaType: string,
+    environment: string,
+  ) => MaybeLater<Payload, CodeOf<Endpoint>>
   /**
    * Further faults of a JSON body that has faults of form or comes with faulty parts, so that one reply lists all. `handle`
    * must refuse the same faults of a body in good form.
@@ -124,7 +128,7 @@ export interface CompiledOperation {
   readonly params: (raw: ReadonlyArray<string>) => Decoded
   readonly query: (text: string) => Decoded
   readonly headers: (request: HeaderFields) => Decoded
-  readonly payload: (body: Buffer, mediaType: string) => MaybeLater<unknown>
+  readonly payload: (body: Buffer, mediaType: string, environment: string) => MaybeLater<unknown>
   readonly moreFaults: (body: Buffer, caller: Caller) => ReadonlyArray<Fault>
   readonly cost: ((payload: unknown) => number) | undefined
   readonly handle: AnyOperation["handle"]
@@ -284,7 +288,7 @@ const payloadDecoder = (
 }
 
 const mayBeEmpty = (payload: CompiledOperation["payload"]): boolean => {
-  const decoded = payload(emptyBody.body, emptyBody.mediaType)
+  const decoded = payload(emptyBody.body, emptyBody.mediaType, "")
   return !(decoded instanceof Promise) && Result.isSuccess(decoded)
 }
 

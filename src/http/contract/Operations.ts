@@ -139,7 +139,9 @@ const perform = Effect.fnUntraced(function* (
   const faults = parts.flatMap((part) => (Result.isFailure(part) ? part.failure : []))
   const given = operation.mediaTypes.size > 0
   const [mediaType = ""] = operation.mediaTypes
-  const later = given ? operation.payload(body, mediaType) : Result.succeed(undefined)
+  const later = given
+    ? operation.payload(body, mediaType, caller.environment)
+    : Result.succeed(undefined)
   const decoded = later instanceof Promise ? yield* Effect.promise(() => later) : later
   if (Result.isFailure(decoded) && decoded.failure.code !== "invalid_request") {
     return yield* Effect.fail(decoded.failure)

@@ -183,7 +183,8 @@ export const eventHandlers = (
     )
 
   const batches = (imported: true | undefined) => ({
-    decode: (body: Buffer, mediaType: string) => turns.run(batchSteps(body, mediaType)),
+    decode: (body: Buffer, mediaType: string, environment: string) =>
+      turns.run(environment, batchSteps(body, mediaType)),
     cost: ({ events }: BatchInput) => events.length,
     handle: ({ caller, headers, idempotency, payload }: BatchRequest) => {
       const form = { imported, minimal: prefersMinimal(headers.prefer) }

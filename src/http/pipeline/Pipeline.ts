@@ -263,7 +263,8 @@ export class Pipeline implements RequestHandler {
     const { exchange, operation } = open
     if (!open.payForBody(body.length)) return
     if (body.length >= limits.admissionUnitBytes) replies.send()
-    const payload = operation.payload(body, mediaType)
+    const { environment } = exchange.caller!
+    const payload = operation.payload(body, mediaType, environment)
     if (payload instanceof Promise) {
       payload
         .then((decoded) => this.#withDecoded(open, body, decoded))

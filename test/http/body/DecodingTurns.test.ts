@@ -34,9 +34,9 @@ const setUp = () => {
   const decoding = new DecodingTurns(budgetMs, turns)
   const order: Array<string> = []
   /** A body that takes so many steps of so many milliseconds. */
-  const body = (name: string, steps: number, stepMs = 1) => {
+  const body = (name: string, steps: number, stepMs = 1, environment = "e") => {
     let left = steps
-    return decoding.run(() => {
+    return decoding.run(environment, () => {
       turns.time += stepMs
       order.push(name)
       return --left === 0 ? name : undefined
@@ -90,6 +90,22 @@ describe("a body", () => {
     await large
   })
 
+  it("of one environment is not behind the many bodies of another", async () => {
+    const { body, decoding, order, turns } = setUp()
+    const many = ["a", "b", "c", "d"].map((name) => body(name, 100))
+    const other = body("other", 8, 1, "f")
+    turns.end()
+    turns.end()
+    turns.end()
+    // The two environments take turns, so it got every second step.
+    expect(order.filter((name) => name === "other").length).toBeGreaterThanOrEqual(7)
+    turns.end()
+    expect(await other).toBe("other")
+    expect(decoding.size).toBe(4)
+    while (decoding.size > 0) expect(turns.end()).toBeLessThanOrEqual(budgetMs)
+    await Promise.all(many)
+  })
+
   it("gets a step in each turn however long steps take", async () => {
     const { body, turns } = setUp()
     const slow = body("slow", 3, 50)
@@ -100,7 +116,7 @@ describe("a body", () => {
   it("that hits a defect ends alone", async () => {
     const { body, decoding, turns } = setUp()
     const good = body("good", 8)
-    const bad = decoding.run<string>(() => {
+    const bad = decoding.run<string>("e", () => {
       throw new Error("a defect")
     })
     turns.end()
