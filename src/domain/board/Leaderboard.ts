@@ -6,10 +6,9 @@
  * the first to reach it comes first), then user id by code unit (only when two have the same sequence).
  * Ranks are competition ranks: 1, 1, 3. Only scores above 0 are listed.
  *
- * `set` only notes a move. The board makes the moves in the order of the calls: once `boardMovesMax` of them wait,
- * or before it answers or removes anybody, so no reader sees them wait. Made together they cost less, because the
- * second move finds the order's code and index in the processor's caches; the first after a commit does not. An event
- * moves a user on four boards, so at most 4 × 256 moves fall due in one turn.
+ * `set` only notes a move. The board makes the moves in the order of the calls: at `settle`, once `boardMovesMax` of them
+ * wait, or before it answers or removes anybody, so no reader sees them wait. Made together they cost less, because the
+ * second move finds the order's code and index in the processor's caches; the first after a commit does not.
  *
  * A member is a dense number for a user id, held by `Members`; several boards may share one. A user's
  * actor keeps the number and saves the lookup of the id. The order itself is `board/ScoreOrder.ts`.
@@ -70,19 +69,20 @@ export class Leaderboard {
       return
     }
     this.#moves.push(member, score, tieSequence)
-    if (this.#moves.size === limits.boardMovesMax) this.#settle()
+    if (this.#moves.size === limits.boardMovesMax) this.settle()
+  }
+
+  /** Makes the moves that wait. */
+  settle(): void {
+    const { members, scores, size, ties } = this.#moves
+    for (let n = 0; n < size; n++) this.#order.set(members[n]!, scores[n]!, ties[n]!)
+    this.#moves.size = 0
   }
 
   /** The order after all moves. */
   get #settled(): ScoreOrder {
-    if (this.#moves.size > 0) this.#settle()
+    if (this.#moves.size > 0) this.settle()
     return this.#order
-  }
-
-  #settle(): void {
-    const { members, scores, size, ties } = this.#moves
-    for (let n = 0; n < size; n++) this.#order.set(members[n]!, scores[n]!, ties[n]!)
-    this.#moves.size = 0
   }
 
   /** `set` for a user id; it gets a number once it has a score above 0. */

@@ -11,8 +11,9 @@
  * A user who is hidden or erased leaves all boards at once, and closed ones for good: the row becomes a gap, in memory
  * at once and on disk with the next snapshot (`removed` lists those users).
  *
- * Cost: a record that changed xp moves the user on up to four boards, any other does nothing. Closing a
- * window moves a reference.
+ * Cost: a record that changed xp moves the user on up to four boards, any other does nothing. The boards make
+ * `boardMovesMax` moves at a time, each in its turn: one of the four after each quarter of so many records, so that they
+ * do not all fall due with the same record. Closing a window moves a reference.
  */
 import { Gaps } from "../../domain/board/Gaps.ts"
 import { Leaderboard } from "../../domain/board/Leaderboard.ts"
@@ -22,6 +23,7 @@ import type { ProjectState } from "../../domain/project/Project.ts"
 import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { type WindowKind, windowKinds } from "../../domain/values/Calendar.ts"
+import { limits } from "../../Limits.ts"
 import type { ClosedWindow, StoredWindow } from "./StoredBoard.ts"
 
 type WindowClosed = Extract<Fact, { readonly kind: "leaderboard.window_closed" }>
@@ -104,6 +106,11 @@ export class Windows {
     return over
   }
 
+  /** Makes the moves that wait on the board in use. */
+  settle(): void {
+    this.#latest?.settle()
+  }
+
   drop(index: number): void {
     this.open.delete(index)
     this.#latest = undefined
@@ -141,6 +148,9 @@ export class Boards {
     weekly: new Windows(this.members),
     monthly: new Windows(this.members),
   }
+  /** The board that settles next, and the records until then. */
+  #settling = 0
+  #untilSettled = settleEveryRecords
 
   /** `record` made the durable state of the user what it is now. */
   follow(actor: { member: number | undefined }, user: UserState, record: JournalRecord): void {
@@ -158,6 +168,18 @@ export class Boards {
     if (daily.sequence === sequence) this.#credit("daily", daily, actor.member)
     if (weekly.sequence === sequence) this.#credit("weekly", weekly, actor.member)
     if (monthly.sequence === sequence) this.#credit("monthly", monthly, actor.member)
+    if (--this.#untilSettled === 0) this.#settleNext()
+  }
+
+  #settleNext(): void {
+    this.#untilSettled = settleEveryRecords
+    const kind = windowKinds[this.#settling++]
+    if (kind !== undefined) {
+      this.windows[kind].settle()
+      return
+    }
+    this.allTime.settle()
+    this.#settling = 0
   }
 
   #name(actor: { member: number | undefined }, { id, profile }: UserState): void {
@@ -233,6 +255,9 @@ export class Boards {
     }
   }
 }
+
+/** Each of the four boards settles after `boardMovesMax` records, before it does so by itself. */
+const settleEveryRecords = limits.boardMovesMax / (windowKinds.length + 1)
 
 /** An environment, as its boards are read and stored. */
 export interface RankedEnvironment {
