@@ -102,6 +102,8 @@ export const limits = {
 
   // Actors, and lists of users
   mailboxMessagesMax: 16_384,
+  /** Commands accepted and not answered yet, beyond which batches wait. */
+  commandsUnansweredMax: 65_536,
   /** Conditions and definitions evaluated per turn of the event loop, about 1 ms; further commands wait (`DecisionTurns`). */
   decisionTurnWorkMax: 30_000,
   activationsConcurrentMax: 64,

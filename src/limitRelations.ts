@@ -37,6 +37,10 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
   holds(limits.journalAllocationBytes <= limits.segmentBytes, "a segment is allocated in steps")
   holds(limits.batchEventsMax <= limits.mailboxMessagesMax, "a mailbox takes a whole batch")
   holds(
+    limits.mailboxMessagesMax < limits.commandsUnansweredMax,
+    "one user's mailbox leaves room for batches",
+  )
+  holds(
     limits.batchEventsMax <= limits.residentUsersOverrunMin,
     "the users of a whole batch fit at once",
   )

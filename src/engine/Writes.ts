@@ -53,6 +53,7 @@ export const takeWrites = Effect.fnUntraced(function* (
     history,
     intake,
     onBroken,
+    onAnswered: () => batches.changed(),
     run: (effect) => {
       const fiber = runFork(effect)
       if (fiber.pollUnsafe() === undefined) Fiber.runIn(fiber, scope)

@@ -14,7 +14,7 @@
  * (`Supervisor`). Nothing is replayed that could do the same again: what failed was never appended.
  */
 import { Effect, Result } from "effect"
-import type { JournalRecord, Kept, Subject, UserCommand } from "../../domain/record/Record.ts"
+import type { JournalRecord, Kept, UserCommand } from "../../domain/record/Record.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy } from "../../storage/Storage.ts"
@@ -31,17 +31,9 @@ import type { AnyEnvelope, Envelope, LogAnnotations } from "./Envelope.ts"
 import type { Environments, UserActor } from "./Environments.ts"
 import type { Intake } from "./Intake.ts"
 import type { LoadParts } from "./loadActor.ts"
+import type { RecordFinder } from "./RecordFinder.ts"
 import { type EngineRefusal, storageUnavailable } from "./refusals.ts"
 import { Supervisor } from "./Supervisor.ts"
-
-/** Finds the records of actors. */
-export interface RecordFinder {
-  /** The durable record with this sequence, for its own actor's next command; `undefined` also where it was erased. */
-  readonly findForActor: (
-    subject: Subject,
-    sequence: number,
-  ) => Effect.Effect<JournalRecord | undefined, Broken>
-}
 
 export interface ActorSystemOptions extends LoadParts {
   /** Epoch milliseconds that never go back. */
@@ -54,6 +46,8 @@ export interface ActorSystemOptions extends LoadParts {
   readonly history: RecordFinder
   readonly intake: Intake
   readonly onBroken: (cause: Broken) => void
+  /** There is a command less to answer. */
+  readonly onAnswered: () => void
   /** Runs the fiber of an actor. */
   readonly run: (effect: Effect.Effect<void>) => void
   readonly metrics: EngineMetrics
@@ -79,7 +73,9 @@ export class ActorSystem {
       }),
     )
     this.#supervisor = new Supervisor(options)
-    this.answers = new Answers({ commit: options.commit, onUnused: (actor) => this.#leave(actor) })
+    const { commit, onAnswered } = options
+    const onUnused = (actor: AnyActor): void => this.#leave(actor)
+    this.answers = new Answers({ commit, onUnused, onGiven: onAnswered })
   }
 
   /** Actors that wait for their state from disk. */
@@ -140,11 +136,13 @@ export class ActorSystem {
       return
     }
     const { subject } = actor
-    if (subject.actor === "user" && this.turns.isFull(subject.environment)) {
-      actor.mailbox.push(envelope)
-      actor.running = true
-      this.turns.wait(subject.environment, () => this.#takeInTurn(actor))
-      return
+    if (subject.actor === "user") {
+      if (this.turns.isFull(subject.environment)) {
+        actor.running = true
+        this.turns.wait(subject.environment, () => this.#takeInTurn(actor, envelope))
+        return
+      }
+      this.turns.taken()
     }
     if (!this.#isReady(actor)) {
       actor.mailbox.push(envelope)
@@ -162,13 +160,15 @@ export class ActorSystem {
     if (isVacant && actor.restarts === 0) this.#options.actorCache.release(actor)
   }
 
-  /** Takes what has waited for its turn, in most cases one envelope, which needs no fiber. */
-  #takeInTurn(actor: AnyActor): void {
+  /** Takes the envelope that has waited for its turn; only with more in the mailbox this needs a fiber. */
+  #takeInTurn(actor: AnyActor, envelope: AnyEnvelope): void {
     if (!this.#isReady(actor)) {
+      // Before those that came meanwhile.
+      actor.mailbox.unshift(envelope)
       this.#forkLoading(actor)
       return
     }
-    const wait = this.#take(actor, actor.take())
+    const wait = this.#take(actor, envelope)
     if (wait !== undefined || actor.mailbox.length > 0) {
       this.#fork(actor, Effect.andThen(wait ?? Effect.void, this.#turnOf(actor)))
       return

@@ -23,6 +23,8 @@ export interface AnswersOptions {
   readonly commit: GroupCommit<CommitEntry>
   /** The actor's last caller was refused, or answered without a record. */
   readonly onUnused: (actor: AnyActor) => void
+  /** There is a command less to answer. */
+  readonly onGiven: () => void
 }
 
 export class Answers {
@@ -50,6 +52,7 @@ export class Answers {
   /** One command less to answer, or what else `idle` waited for. */
   given(): void {
     if (--this.unanswered === 0) this.#whenIdle?.()
+    this.#options.onGiven()
   }
 
   #settle(actor: AnyActor): void {

@@ -1,8 +1,9 @@
 /**
  * Back-pressure for batches: a batch is applied whole or not at all. It begins when there is room for all of its events,
- * in memory and before the disk, and waits for that in turn, at most `batchRoomWaitMs`; then it is refused before
- * anything of it was applied. So a loader that only looks at the status of its replies loses nothing, and one
- * that loads new users is slowed down to the pace of the snapshots that make room for them.
+ * in memory, before the disk and among the commands without an answer (`commandsUnansweredMax`), and waits for that in
+ * turn, at most `batchRoomWaitMs`; then it is refused before anything of it was applied. So a loader that only looks at
+ * the status of its replies loses nothing, and one that loads new users is slowed down to the pace of the snapshots that
+ * make room for them.
  *
  * Single commands do not queue here: they are refused at once.
  */
@@ -125,8 +126,11 @@ export class BatchRoom {
     if (this.#waiting[0] !== waiting) return noRoom
     const { users } = environments.of(environmentId)
     const count = messages.length
+    // What waits to be decided is not before the disk yet.
+    const { unanswered } = actors.answers
+    if (unanswered > 0 && unanswered + count > limits.commandsUnansweredMax) return noRoom
     // Only then can one of them have a mailbox that is too full.
-    if (actors.answers.unanswered + count > limits.mailboxMessagesMax) {
+    if (unanswered + count > limits.mailboxMessagesMax) {
       for (const { userId } of messages) {
         const unanswered = users.get(userId)?.unanswered ?? 0
         if (unanswered + count > limits.mailboxMessagesMax) return overloaded

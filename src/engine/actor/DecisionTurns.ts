@@ -3,13 +3,13 @@
  * `decisionTurnWorkMax`, further commands wait for a later turn: those of one environment in the order in which they
  * came, and the environments in rotation, with the same work for each (deficit round robin). So a batch of events that
  * thousands of definitions concern gives way after each few of them, and the commands of another environment wait
- * for one of them, not for the batch.
+ * for one of them, not for the batch. Nor does their commit wait for more of the batch (`othersWait`).
  *
  * A durable answer takes some five turns, so the bound decides how much longer one environment waits because of another.
  *
- * Work is counted, not measured: definitions looked at, conditions evaluated, facts, bytes of loaded values. So it does
- * not depend on the machine. Below the bound a command costs an addition and two comparisons. Commands of an environment
- * that has none waiting are taken at once, even in a turn in which others waited.
+ * Work is counted, not measured: commands, definitions looked at, conditions evaluated, facts, bytes of loaded values. So
+ * it does not depend on the machine. Below the bound a command costs two additions and two comparisons. Commands of an
+ * environment that has none waiting are taken at once, even in a turn in which others waited.
  */
 import { Effect, Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
@@ -45,6 +45,16 @@ export class DecisionTurns {
     return this.#work >= this.#workMax || (this.#waiting.size > 0 && this.#waiting.has(environment))
   }
 
+  /** Whether commands of other environments wait, and none of this one. */
+  othersWait(environment: string | undefined): boolean {
+    return this.#waiting.size > 0 && (environment === undefined || !this.#waiting.has(environment))
+  }
+
+  /** Charges a command that is taken without a wait. */
+  taken(): void {
+    this.#charge(commandWork)
+  }
+
   /** Charges the metered work and the facts of this decision. */
   decided(decision: Result.Result<{ readonly facts: ReadonlyArray<unknown> }, unknown>): void {
     const { meter } = this
@@ -78,7 +88,7 @@ export class DecisionTurns {
     return Effect.suspend(() =>
       this.isFull(environment)
         ? Effect.callback<void>((resume) => this.wait(environment, () => resume(Effect.void)))
-        : Effect.void,
+        : Effect.sync(() => this.taken()),
     )
   }
 

@@ -8,6 +8,7 @@ it("an entry lets go of its caller once the caller has the answer, and answers o
     commit: {
       afterCommit: () => expect.unreachable("nothing waits"),
     } as unknown as ConstructorParameters<typeof Answers>[0]["commit"],
+    onGiven: () => {},
     onUnused: () => {},
   })
   const actor = new Actor({ actor: "directory" }, {

@@ -119,7 +119,8 @@ describe("A batch", () => {
   it.effect("waits while too much waits for the disk", () =>
     Effect.gen(function* () {
       const disk = yield* makeFillableDisk
-      const { engine } = yield* startInMemory(disk)
+      const metrics = new Metrics()
+      const { engine } = yield* startInMemory(disk, { metrics })
       yield* Latch.close(disk.answers)
       const reason = "x".repeat(limits.metadataBytesMax)
       const large = (n: number) => ({
@@ -133,6 +134,10 @@ describe("A batch", () => {
           Array.from({ length: count }, (_, n) => large(n)),
         ),
       )
+      const isFull = () =>
+        sampleValue(metrics.text(), "laurel_journal_lag_bytes") >= limits.commitPendingBytesMax
+      // Its events are decided over many turns.
+      while (!isFull()) yield* yieldToEventLoop
       const one = yield* Effect.flip(engine.askUser(sandbox, reward("u1", 1)))
       expect(one.code).toBe("overloaded")
       const next = yield* forked(engine.askUsers(sandbox, batch("b", 2)))
@@ -140,6 +145,38 @@ describe("A batch", () => {
       yield* Latch.open(disk.answers)
       expect((yield* Fiber.join(next)).filter((outcome) => "_tag" in outcome)).toEqual([])
       yield* Fiber.join(first)
+    }),
+  )
+
+  it.effect("waits while commandsUnansweredMax commands have no answer yet", () =>
+    Effect.gen(function* () {
+      const disk = yield* makeFillableDisk
+      const metrics = new Metrics()
+      const { engine } = yield* startInMemory(disk, { metrics })
+      yield* Latch.close(disk.answers)
+      const lag = () => sampleValue(metrics.text(), "laurel_journal_lag_records")
+      const ofUser = (userId: string, count: number) => {
+        const messages = Array.from({ length: count }, () => reward(userId, 1))
+        return forked(engine.askUsers(sandbox, messages))
+      }
+      const users = limits.commandsUnansweredMax / limits.mailboxMessagesMax
+      const all = yield* Effect.forEach(Array.from({ length: users }), (_, n) =>
+        ofUser(`u${n}`, limits.mailboxMessagesMax - (n === 0 ? 1 : 0)),
+      )
+      all.push(yield* ofUser("last", 1))
+      while (lag() < limits.commandsUnansweredMax) yield* yieldToEventLoop
+      all.push(yield* ofUser("waits", 1))
+      // A single command does not wait for room.
+      const single = yield* forked(engine.askUser(sandbox, reward("single", 1)))
+      while (lag() === limits.commandsUnansweredMax) yield* yieldToEventLoop
+      for (let turn = 0; turn < 10; turn++) yield* yieldToEventLoop
+      expect(lag()).toBe(limits.commandsUnansweredMax + 1)
+      yield* Latch.open(disk.answers)
+      for (const fiber of all) {
+        expect((yield* Fiber.join(fiber)).filter((outcome) => "_tag" in outcome)).toEqual([])
+      }
+      yield* Fiber.join(single)
+      expect((yield* engine.readUser(sandbox, "waits"))?.xp).toBe(1)
     }),
   )
 

@@ -86,6 +86,26 @@ describe("Turns of decisions", () => {
     expect(decided.dear).toBe(100)
   })
 
+  it("take so many commands that cost nothing else", () => {
+    const { endTurn, turns } = bound(new Loop(limits.decisionTurnWorkMax))
+    let taken = 0
+    for (; !turns.isFull("a"); taken++) turns.taken()
+    expect(taken).toBe(120)
+    endTurn()
+    expect(turns.isFull("a")).toBe(false)
+  })
+
+  it("know an environment without waiting commands while others have some", () => {
+    const { endTurn, turns } = bound(new Loop(1_000))
+    const environments = ["a", "b", undefined]
+    const othersWait = () => environments.map((environment) => turns.othersWait(environment))
+    expect(othersWait()).toEqual([false, false, false])
+    turns.wait("a", () => {})
+    expect(othersWait()).toEqual([false, true, true])
+    endTurn()
+    expect(othersWait()).toEqual([false, false, false])
+  })
+
   it("drop waiting commands when closed", () => {
     const { endTurn, turns } = bound(new Loop(10))
     let decided = 0
@@ -237,6 +257,31 @@ describe("A batch that many definitions concern", () => {
         ({ cause }) => cause.kind === "event" && cause.action === "DEAR",
       )
       expect(dear).toHaveLength(10)
+    }).pipe(Effect.runPromise))
+})
+
+describe("A batch of ordinary events", () => {
+  it("lets another environment's event be decided and answered between two of its own", () =>
+    Effect.gen(function* () {
+      const { close, committed, engine } = yield* startInMemory()
+      yield* engine.askProject(production, rule("CHEAP", 1))
+      yield* engine.askUser(production, event("p", "CHEAP"))
+      committed.length = 0
+      const events = names(limits.batchEventsMax).map((userId) => event(userId, "OTHER"))
+      const batch = yield* Effect.forkChild(engine.askUsers(sandbox, events))
+      yield* later
+      yield* engine.askUser(production, event("p", "CHEAP"))
+      const order = committed.map(({ subject }) =>
+        subject.actor === "user" ? subject.environment : "",
+      )
+      expect(order.indexOf(production)).toBeLessThan(limits.batchEventsMax / 2)
+      expect(order.length).toBeLessThan(limits.batchEventsMax)
+      expect(batch.pollUnsafe()).toBeUndefined()
+      const outcomes = yield* Fiber.join(batch)
+      expect(outcomes.map((outcome) => ("userId" in outcome ? outcome.userId : ""))).toEqual(
+        names(limits.batchEventsMax),
+      )
+      yield* close()
     }).pipe(Effect.runPromise))
 })
 
