@@ -11,6 +11,8 @@ export const journalLimits = {
   /** Time that a commit collects records, in turns of the event loop and in milliseconds. */
   commitTurnsMax: 4,
   commitCollectMs: 5,
+  /** Durable records that become visible in one turn of the event loop. */
+  commitTurnRecordsMax: 256,
   /** Commits of records from the minimum on and below the maximum wait for more; after a wait for nothing some commits do not. */
   commitDelayRecordsMin: 2,
   commitDelayRecordsMax: 8,

@@ -43,6 +43,8 @@ export const takeWrites = Effect.fnUntraced(function* (
     onWritten: pipeline.written,
     onStalled: pipeline.stalled,
     onCommitted: pipeline.committed,
+    isUrgent: ({ actor: { subject } }) =>
+      actors.turns.othersWait("environment" in subject ? subject.environment : undefined),
   })
   const feed = new Feed({ storage, commit, onBroken })
   const history = new UserHistory(state, commit)

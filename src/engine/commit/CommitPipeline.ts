@@ -2,7 +2,8 @@
  * What happens when a record is durable: named stages, in this order, for one record after the other. Parts of the
  * engine subscribe to a stage when they are made; the place of a stage, with its reason, is stated here alone.
  *
- * A stage runs inside the commit of a whole batch: it is synchronous, must not throw, and leaves long work to a fiber.
+ * A stage runs inside the commit of a batch, up to `commitTurnRecordsMax` records in a turn of the event loop: it is
+ * synchronous, must not throw, and leaves long work to a fiber.
  * Recovery runs the stages up to `erasure` for the records that it finds in the journal.
  */
 export const commitStages = [

@@ -289,7 +289,8 @@ export class Feed {
         return yield* new FeedGone({ first: yield* this.#options.storage.firstSequence })
       }
       const entries: Array<FeedEntry> = []
-      for (const stored of piece.slice(0, max)) {
+      // The journal may have more: records that are durable and become visible in the next turns.
+      for (const stored of piece.slice(0, Math.min(max, this.head - position + 1))) {
         entries.push(entryOf(stored))
         if (entries.length % decodeTurnRecords === 0) yield* yieldToEventLoop
       }

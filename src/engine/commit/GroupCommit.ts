@@ -2,11 +2,13 @@
  * Group commit: records that arrive while a batch is being flushed form the next one, so that one flush
  * serves many writers.
  *
- * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable.
+ * - `append` gives a record its place at once; `onCommitted` gets it, in order, when its batch is durable: up to
+ *   `commitTurnRecordsMax` records in a turn of the event loop, so that a large batch does not hold it.
  * - One batch is at the disk at a time. A batch is sealed at `commitBatchBytesMax`, and at the end of the slab that has
  *   its texts (`RecordBuffer`). From `commitPendingBytesMax` not yet durable bytes on, `accepting` is false and callers
  *   take no more commands; those already accepted are still appended.
- * - A batch of few records waits `commitDelayMs` for more where that helps (`CommitDelay`).
+ * - A batch of few records waits `commitDelayMs` for more where that helps (`CommitDelay`). A batch with an urgent record
+ *   waits for nothing beyond the turn: the next records are those of another environment, turn after turn.
  * - No space: the batch at the head is retried until it succeeds; meanwhile `stalled` is true and no command is taken.
  *   After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to `onCommitted`, and the
  *   waiters are called: no caller waits longer for a full disk. The records still go to the disk.
@@ -58,7 +60,10 @@ export interface GroupCommitOptions<Entry> {
   readonly durability: Durability
   /** Where the texts of records stay; the next one there is the one after the last of the storage. */
   readonly texts: RecordBuffer
+  /** Consecutive entries of one batch, in one turn of the event loop. */
   readonly onCommitted: (entries: ReadonlyArray<Entry>) => void
+  /** Whether the record must not wait until the batch has more. */
+  readonly isUrgent?: (entry: Entry) => boolean
   /** The callers of these entries, which are not durable, have waited too long for space. Called again as long as they wait. */
   readonly onStalled: (entries: ReadonlyArray<Entry>) => void
   readonly onBroken: (cause: Broken) => void
@@ -74,7 +79,7 @@ class Batch<Entry> {
   bytes = 0
   /** As soon as it is sealed. */
   frames: Buffer | undefined
-  /** It was handed to `onCommitted`. */
+  /** All of it was handed to `onCommitted`. */
   announced = false
   /** Those who wait until it is in the journal. */
   writtenWaiters: Array<CommitWaiter> = []
@@ -146,8 +151,10 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     },
     written: Effect.callback((resume) => {
       const committed = () => resume(Effect.void)
-      if (flushing?.announced) flushing.writtenWaiters.push({ committed, stalled: () => true })
-      else committed()
+      // Else only what is in the journal is handed on.
+      if (options.durability === "relaxed" && flushing !== undefined) {
+        flushing.writtenWaiters.push({ committed, stalled: () => true })
+      } else committed()
     }),
     settled: Effect.callback((resume) => {
       const last = latest()
@@ -162,8 +169,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     }),
   }
 
+  const hasPending = () => sealed.length > 0 || collecting.entries.length > 0
   const pending = Effect.callback<void>((resume) => {
-    if (sealed.length > 0 || collecting.entries.length > 0) resume(Effect.void)
+    if (hasPending()) resume(Effect.void)
     else wake = () => resume(Effect.void)
   })
 
@@ -174,12 +182,21 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     return Effect.sync(() => clearTimeout(timer))
   })
 
-  const announce = (batch: Batch<Entry>) => {
+  const announce = Effect.fnUntraced(function* (batch: Batch<Entry>) {
+    const { entries, firstSequence } = batch
+    const most = limits.commitTurnRecordsMax
+    for (let from = 0; from < entries.length; from += most) {
+      if (from > 0) yield* yieldToEventLoop
+      const slice = entries.length <= most ? entries : entries.slice(from, from + most)
+      durableSequence = firstSequence + from + slice.length - 1
+      options.onCommitted(slice)
+    }
     batch.announced = true
-    durableSequence = batch.firstSequence + batch.entries.length - 1
-    options.onCommitted(batch.entries)
     for (const waiter of batch.waiters) waiter.committed()
-  }
+  })
+
+  const isUrgent = (): boolean =>
+    options.isUrgent !== undefined && collecting.entries.some(options.isUrgent)
 
   /** The disk has been full for too long. */
   const tellOfStall = (batch: Batch<Entry>) => {
@@ -225,11 +242,14 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
 
   yield* Effect.gen(function* () {
     while (true) {
+      const slept = !hasPending()
       yield* pending
       // As long as more records come with every turn of the event loop, they join the batch; but when turns are
       // long, those that wait already wait no longer than for one.
       const wokenAt = performance.now()
       for (let turn = 0; turn < limits.commitTurnsMax && sealed.length === 0; turn++) {
+        // The first record wakes the loop; those of the same turn still come.
+        if ((turn > 0 || !slept) && isUrgent()) break
         const before = collecting.entries.length
         yield* yieldToEventLoop
         if (collecting.entries.length === before) break
@@ -237,19 +257,19 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       }
       const { length } = collecting.entries
       const few = length >= limits.commitDelayRecordsMin && length < limits.commitDelayRecordsMax
-      if (sealed.length === 0 && few && delay.isDue()) {
+      if (sealed.length === 0 && few && !isUrgent() && delay.isDue()) {
         yield* pause
         delay.waited(sealed.length > 0 || collecting.entries.length > length)
       }
       if (sealed.length === 0) seal()
       flushing = sealed.shift()!
-      if (options.durability === "relaxed") announce(flushing)
+      if (options.durability === "relaxed") yield* announce(flushing)
       const startedAt = performance.now()
       yield* append(flushing)
       const durationMs = performance.now() - startedAt
       options.onWritten?.(flushing.entries.length, flushing.bytes, durationMs)
       pendingBytes -= flushing.bytes
-      if (options.durability === "fsync") announce(flushing)
+      if (options.durability === "fsync") yield* announce(flushing)
       const { writtenWaiters } = flushing
       flushing = undefined
       for (const waiter of writtenWaiters) waiter.committed()

@@ -21,6 +21,7 @@ const patient = (committed: () => void): CommitWaiter => ({ committed, stalled: 
 
 const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const gate = yield* Latch.make(true)
+  const slices: Array<number> = []
   const state = new MemoryStorage.MemoryState()
   const batches: Array<number> = []
   const committed: Array<string> = []
@@ -36,7 +37,11 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
   const commit = yield* makeGroupCommit<Entry>({
     durability,
     texts,
-    onCommitted: (entries) => committed.push(...entries.map(({ name }) => name)),
+    onCommitted: (entries) => {
+      slices.push(entries.length)
+      committed.push(...entries.map(({ name }) => name))
+    },
+    isUrgent: ({ name }) => name === "urgent",
     onStalled: () => {},
     onBroken: (cause) => broken.push(cause),
   }).pipe(Effect.provideService(Storage, storage))
@@ -44,7 +49,7 @@ const open = Effect.fnUntraced(function* (durability: Durability = "fsync") {
     commit.afterCommit(patient(() => resume(Effect.void)))
   })
   const append = (encoded: string, name: string) => commit.append(encoded, { name })
-  return { append, batches, broken, commit, committed, gate, settled, state, texts }
+  return { append, batches, broken, commit, committed, gate, settled, slices, state, texts }
 })
 
 describe("Group commit", () => {
@@ -111,6 +116,11 @@ describe("Group commit", () => {
       appendMany(least - 1)
       yield* settled
       expect(ends).toHaveLength(0)
+      // So does one that has an urgent record, which uses up no turn of waiting.
+      appendMany(least - 1)
+      append("record", "urgent")
+      yield* settled
+      expect(ends).toHaveLength(0)
       // Enough records wait for none, one fewer does.
       const many = limits.commitDelayRecordsMax
       appendMany(many)
@@ -121,6 +131,62 @@ describe("Group commit", () => {
       ends.pop()!()
       yield* settled
       expect(batches.slice(-2)).toEqual([many, many - 1])
+    }),
+  )
+
+  it.effect("hands on commitTurnRecordsMax durable records in a turn of the event loop", () =>
+    Effect.gen(function* () {
+      for (const durability of ["fsync", "relaxed"] as const) {
+        const { append, batches, commit, committed, gate, settled, slices, state } =
+          yield* open(durability)
+        const most = limits.commitTurnRecordsMax
+        for (let record = 0; record < 2 * most + 1; record++) append("x", `${record}`)
+        const seen: Array<readonly [durable: number, committed: number]> = []
+        if (durability === "relaxed") yield* Latch.close(gate)
+        const all = yield* Effect.forkChild(settled, { startImmediately: true })
+        while (all.pollUnsafe() === undefined) {
+          yield* yieldToEventLoop
+          if (committed.length > 0) seen.push([commit.durableSequence, committed.length])
+        }
+        expect(slices).toEqual([most, most, 1])
+        expect(seen.map(([, count]) => count)).toEqual([most, 2 * most, 2 * most + 1])
+        // What is durable by the engine's word is what was handed on.
+        expect(seen.every(([durable, count]) => durable === count)).toBe(true)
+        expect(committed).toEqual(committed.map((_, record) => `${record}`))
+        yield* Latch.open(gate)
+        while (state.records.length === 0) yield* yieldToEventLoop
+        expect(batches).toEqual([2 * most + 1])
+      }
+    }),
+  )
+
+  it.effect("collects the records of some turns, and none after an urgent one", () =>
+    Effect.gen(function* () {
+      const clock = vi.spyOn(performance, "now").mockReturnValue(0)
+      yield* Effect.addFinalizer(() => Effect.sync(() => clock.mockRestore()))
+      const { append, batches, gate, settled } = yield* open()
+      const appendEachTurn = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
+        for (const name of names) {
+          append("x", name)
+          yield* yieldToEventLoop
+        }
+        yield* settled
+        return batches.splice(0)
+      })
+      const ofTurns = (name: string) => new Array<string>(4 * limits.commitTurnsMax).fill(name)
+      const usual = yield* appendEachTurn(ofTurns("usual"))
+      // The record that wakes the loop, and one in each turn.
+      expect(Math.max(...usual)).toBe(1 + limits.commitTurnsMax)
+      const urgent = yield* appendEachTurn(ofTurns("urgent"))
+      expect(Math.max(...urgent)).toBeLessThanOrEqual(2)
+      // One that came while a batch was at the disk waits for no turn.
+      yield* Latch.close(gate)
+      append("x", "usual")
+      while (batches.length === 0) yield* yieldToEventLoop
+      append("x", "urgent")
+      yield* Latch.open(gate)
+      yield* settled
+      expect(batches.slice(0, 2)).toEqual([1, 1])
     }),
   )
 
