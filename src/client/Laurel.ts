@@ -4,7 +4,7 @@
  * (429, `overloaded`, `starting`, `shutting_down`). The key of a repeat is the key of the first attempt.
  */
 import type { KeyedCallOptions } from "./CallOptions.ts"
-import { operations } from "./generated/operations.ts"
+import type { operations } from "./generated/operations.ts"
 import type { Message, Operations, StreamQuery } from "./generated/types.ts"
 import { errorOf, LaurelError } from "./LaurelError.ts"
 import { limit, pause } from "./limit.ts"
@@ -57,13 +57,14 @@ const segment = (id: string): string => {
 const queryText = (query: object = {}): string =>
   `?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`
 
-export const createLaurel = ({
-  key,
-  url,
-  fetch: send = fetch,
-  retries = 3,
-  timeoutMs: attemptMs = 30_000,
-}: LaurelOptions): Laurel => {
+/** The table of operations, or a part of it. */
+export type Table = { readonly [G in keyof typeof operations]?: Partial<(typeof operations)[G]> }
+
+/** A client of the operations in `table`. */
+export const makeLaurel = (
+  table: Table,
+  { key, url, fetch: send = fetch, retries = 3, timeoutMs: attemptMs = 30_000 }: LaurelOptions,
+): Laurel => {
   let token: Promise<string | undefined> | undefined
   /** The token in use; a new one where `refused` is in use. Calls at the same time share it. */
   const tokenInsteadOf = (refused: typeof token) => {
@@ -154,7 +155,7 @@ export const createLaurel = ({
       for await (const text of follow(open, { after, onState, signal })) yield JSON.parse(text)
     },
   }
-  for (const [group, specs] of Object.entries(operations)) {
+  for (const [group, specs] of Object.entries(table)) {
     const functions = Object.entries<string>(specs).map(([name, spec]) => [
       name,
       (...args: Array<unknown>) => call(spec, args),

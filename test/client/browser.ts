@@ -5,7 +5,8 @@ import type { TabOptions, Tabs } from "../dashboard/browser/tabs.ts"
 import { bundle, type Entry, entries } from "./package/entries.ts"
 
 let modules: Promise<ReadonlyMap<string, string>> | undefined
-const built = () => {
+/** The text of each module of the package, by the name of its file. */
+export const builtModules = (): Promise<ReadonlyMap<string, string>> => {
   modules ??= bundle(Object.keys(entries) as Array<Entry>).then(
     (chunks) => new Map(chunks.map(({ code, fileName }) => [fileName, code])),
   )
@@ -26,7 +27,7 @@ export const openApp = async (tabs: Tabs, options: TabOptions, body = ""): Promi
 }
 
 const serveApp = async (page: Page, body: string): Promise<void> => {
-  const files = await built()
+  const files = await builtModules()
   await page.context().route("**/client/*.js", (route) => {
     const name = new URL(route.request().url()).pathname.slice("/client/".length)
     return route.fulfill({ contentType: "text/javascript", body: files.get(name)! })

@@ -1,0 +1,170 @@
+/**
+ * What the elements share: where they ask (`client`, or the attributes `url` and `key`), when (at once, every `refresh` seconds
+ * while the page is seen, with `live` at each message of the user), and how they look. They draw only what has changed,
+ * and text only as text.
+ */
+import { type Laurel, makeLaurel, type Table } from "../Laurel.ts"
+import type { LaurelError } from "../LaurelError.ts"
+import { pause } from "../limit.ts"
+
+/** The operations that elements call: without the others, a page with elements alone loads less. */
+const table = {
+  users: { get: "GET /v1/users/*", progress: "GET /v1/users/*/progress" },
+  leaderboard: { get: "GET /v1/leaderboard query" },
+} satisfies Table
+
+/** Servers render pages, too. */
+const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement)
+
+const css = `:host{display:block;font:var(--laurel-font,inherit);color:var(--laurel-text,light-dark(#1c211e,#e8ebe9));background:var(--laurel-ground,light-dark(#fff,#1c2024));border:1px solid var(--laurel-line,light-dark(#dcdcd6,#343a40));border-radius:var(--laurel-radius,8px);padding:12px 16px}
+:host([hidden]){display:none}
+table{width:100%;border-collapse:collapse}
+caption{text-align:start;font-weight:600;padding-block:4px}
+th,td{text-align:start;padding:4px 8px;font-variant-numeric:tabular-nums}
+th{font-weight:500;color:var(--laurel-quiet,light-dark(#5b635e,#9ba5a0))}
+td:first-child,th:first-child,td:last-child,th:last-child{text-align:end}
+tr[aria-current]{background:var(--laurel-wash,light-dark(#eef5f0,#1d2a23));font-weight:600}
+p{margin:4px 0}
+ul{display:flex;flex-wrap:wrap;gap:4px;margin:8px 0 0;padding:0;list-style:none}
+li{padding:2px 8px;border-radius:99px;background:var(--laurel-wash,light-dark(#eef5f0,#1d2a23))}
+progress{width:100%;accent-color:var(--laurel-accent,light-dark(#1f6b40,#6fce97))}`
+
+let sheet: CSSStyleSheet | undefined
+
+export const make = (name: string, ...children: ReadonlyArray<Node | string>): HTMLElement => {
+  const element = document.createElement(name)
+  element.append(...children)
+  return element
+}
+
+export const number = (value: number): string => value.toLocaleString()
+
+export abstract class LaurelElement<Data = unknown> extends Base {
+  static readonly observedAttributes = [
+    ...["url", "key", "user", "label", "refresh", "live"],
+    ...["window", "limit"],
+  ]
+  /** The texts, in place of the English ones. */
+  words: Readonly<Record<string, string>> = {
+    rank: "Rank",
+    name: "Name",
+    xp: "XP",
+    level: "Level",
+    streak: "Streak",
+    leaderboard: "Leaderboard",
+    empty: "Nothing yet",
+    failed: "Cannot be shown now",
+  }
+  #client: Laurel | undefined
+  #leaving: AbortController | undefined
+  #running: Promise<void> | undefined
+  #again = false
+  #drawn: string | undefined
+
+  constructor() {
+    super()
+    sheet ??= new CSSStyleSheet()
+    sheet.replaceSync(css)
+    this.attachShadow({ mode: "open" }).adoptedStyleSheets = [sheet]
+  }
+
+  /** Reads what the element shows. */
+  protected abstract read(laurel: Laurel, signal: AbortSignal): Promise<Data>
+  protected abstract draw(data: Data): ReadonlyArray<Node>
+
+  /** The client that the element asks with. */
+  get client(): Laurel | undefined {
+    const [url, key] = [this.getAttribute("url"), this.getAttribute("key")]
+    if (url !== null) this.#client ??= makeLaurel(table, { url, ...(key !== null && { key }) })
+    return this.#client
+  }
+
+  set client(client: Laurel | undefined) {
+    this.#client = client
+    this.#restart()
+  }
+
+  connectedCallback(): void {
+    this.#restart()
+  }
+
+  disconnectedCallback(): void {
+    this.#leaving?.abort()
+  }
+
+  attributeChangedCallback(name: string): void {
+    if (name === "url" || name === "key") this.#client = undefined
+    // What is shown may be another user's.
+    this.#drawn = undefined
+    this.#restart()
+  }
+
+  /** Reads and draws now. */
+  refresh(): Promise<void> {
+    this.#again = true
+    this.#running ??= this.#run()
+    return this.#running
+  }
+
+  async #run(): Promise<void> {
+    // Several changes at once are one.
+    await null
+    while (this.#again) {
+      this.#again = false
+      const { client } = this
+      const { signal } = this.#leaving ?? {}
+      if (client === undefined || signal === undefined || signal.aborted) continue
+      try {
+        const data = await this.read(client, signal)
+        const drawn = JSON.stringify([data, this.words])
+        if (drawn !== this.#drawn && !signal.aborted) {
+          this.shadowRoot!.replaceChildren(...this.draw(data))
+          this.#drawn = drawn
+        }
+      } catch (error) {
+        if (!signal.aborted) this.#failed(error)
+      }
+    }
+    this.#running = undefined
+  }
+
+  #failed(error: unknown): void {
+    if (this.#drawn === undefined) {
+      const status = make("p", this.words.failed!)
+      status.role = "status"
+      this.shadowRoot!.replaceChildren(status)
+    }
+    this.dispatchEvent(new CustomEvent("laurel-error", { detail: error, bubbles: true }))
+  }
+
+  #restart(): void {
+    this.#leaving?.abort()
+    if (!this.isConnected) return
+    this.#leaving = new AbortController()
+    const { signal } = this.#leaving
+    this.#poll(signal)
+    if (this.hasAttribute("live")) this.#follow(signal)
+  }
+
+  async #poll(signal: AbortSignal): Promise<void> {
+    this.refresh()
+    const seconds = Number(this.getAttribute("refresh") ?? 30)
+    while (seconds > 0) {
+      await pause(seconds * 1_000, signal)
+      if (signal.aborted) return
+      if (!document.hidden) this.refresh()
+    }
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    await null
+    const user = this.getAttribute("user")
+    try {
+      const query = user === null ? {} : { userId: user }
+      for await (const _ of this.client?.stream({ ...query, signal }) ?? []) this.refresh()
+    } catch (error) {
+      this.#failed(error)
+      if ((error as LaurelError).code === "gone") this.#restart()
+    }
+  }
+}

@@ -1,0 +1,138 @@
+/** The elements in a real browser, on the real server. */
+import type { Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accessibilityFaults } from "../dashboard/browser/axe.ts"
+import { localhostOf } from "../dashboard/browser/localhost.ts"
+import { useTabs } from "../dashboard/browser/tabs.ts"
+import { fullKey, startServer, type TestServer } from "../http/fixture.ts"
+import { openApp } from "./browser.ts"
+
+const tabs = useTabs()
+let server: TestServer
+
+const track = (userId: string) =>
+  server.call("POST", "/v1/events", { body: { userId, action: "TAP" } })
+
+beforeAll(async () => {
+  server = await startServer()
+  await server.call("POST", "/v1/rules", { body: { action: "TAP", reward: { xp: 60 } } })
+  const badge = {
+    name: "First <b>tap</b>",
+    criteria: { kind: "action_count", action: "TAP", target: 1 },
+  }
+  await server.call("POST", "/v1/badges", { body: badge })
+  for (const userId of ["ada", "ada", "ada", "<img src=x onerror=alert(1)>", "grace"])
+    await track(userId)
+  await server.call("PUT", "/v1/users/ada", { body: { displayName: "Ada" } })
+})
+afterAll(() => server.stop())
+
+const open = async (body: string, statuses: ReadonlyArray<number> = []): Promise<Page> => {
+  const at = `url="${localhostOf(server.url)}" key="${fullKey}"`
+  const html = `<style>:root { color-scheme: light dark }</style><h1>App</h1>${body.replaceAll("AT", at)}`
+  const page = await openApp(tabs, { url: server.url, statuses }, html)
+  await page.evaluate(`import("/client/elements.js")`)
+  return page
+}
+
+describe("<laurel-leaderboard>", () => {
+  it("shows the board as a table, marks the user, and takes names as text", async () => {
+    const page = await open(
+      `<laurel-leaderboard AT user="ada" limit="2" label="All time"></laurel-leaderboard>`,
+    )
+    const table = page.getByRole("table", { name: "All time" })
+    const rows = table.getByRole("row")
+    await rows.nth(2).waitFor()
+    expect(await rows.allInnerTexts()).toEqual([
+      "Rank\tName\tLevel\tXP",
+      "1\tAda\t2\t180",
+      "2\t<img src=x onerror=alert(1)>\t1\t60",
+    ])
+    expect(await table.locator("[aria-current=true]").innerText()).toMatch(/Ada/)
+    await page.evaluate(
+      `document.querySelector("laurel-leaderboard").setAttribute("window", "daily")`,
+    )
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("takes the colours of the page", async () => {
+    const page = await open(`<style>laurel-leaderboard { --laurel-ground: rgb(1, 2, 3) }</style>
+      <laurel-leaderboard AT></laurel-leaderboard>`)
+    await page.getByRole("table").waitFor()
+    const ground = `getComputedStyle(document.querySelector("laurel-leaderboard")).backgroundColor`
+    expect(await page.evaluate(ground)).toBe("rgb(1, 2, 3)")
+  })
+
+  it("says that it cannot be shown, and is shown once it can", async () => {
+    const page = await open(
+      `<laurel-leaderboard url="${localhostOf(server.url)}" key="lk_test_wrong"></laurel-leaderboard>`,
+      [401],
+    )
+    await page.getByRole("status").filter({ hasText: "Cannot be shown now" }).waitFor()
+    await page.evaluate(
+      `document.querySelector("laurel-leaderboard").setAttribute("key", "${fullKey}")`,
+    )
+    await page.getByRole("table", { name: "Leaderboard" }).waitFor()
+    expect(await page.getByRole("status").count()).toBe(0)
+  })
+
+  it("has words of its own for an empty board, in any language", async () => {
+    const environment = {
+      environment: "prj_test:production",
+      environmentName: "production",
+    } as const
+    const key = server.accounts.addKey("lk_live_empty", environment)
+    const page = await open(`<laurel-leaderboard></laurel-leaderboard>`)
+    await page.evaluate(`(async () => {
+      const { createLaurel } = await import("/client/index.js")
+      const board = document.querySelector("laurel-leaderboard")
+      board.words = { ...board.words, leaderboard: "Bestenliste", empty: "Noch nichts" }
+      board.client = createLaurel({ url: location.origin, key: "${key}" })
+    })()`)
+    await page.getByText("Noch nichts").waitFor()
+    expect(await page.getByText("Bestenliste").isVisible()).toBe(true)
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+})
+
+describe("<laurel-profile>", () => {
+  it("shows level, progress and badges, also to a screen reader", async () => {
+    const page = await open(`<laurel-profile AT user="ada"></laurel-profile>`)
+    await page.getByText("Level 2 · 180 XP · Rank 1").waitFor()
+    expect(await page.getByRole("progressbar", { name: "Level 2" }).getAttribute("value")).toBe(
+      "0.4",
+    )
+    await page.getByRole("listitem").filter({ hasText: "First <b>tap</b>" }).waitFor()
+    expect(await accessibilityFaults(page)).toEqual([])
+  })
+
+  it("follows the user live, from before the first event on", async () => {
+    const page = await open(
+      `<laurel-profile AT user="newcomer" refresh="0" live></laurel-profile>`,
+      [404],
+    )
+    await page.getByText("Nothing yet").waitFor()
+    await track("newcomer")
+    await page.getByText("Level 1 · 60 XP").waitFor()
+    await track("newcomer")
+    await page.getByText("Level 2 · 120 XP").waitFor()
+  })
+
+  it("shows nothing of a user whom it no longer shows, and asks no more once it left the page", async () => {
+    const page = await open(`<laurel-profile AT user="ada" refresh="0"></laurel-profile>`, [400])
+    await page.getByText("Level 2 · 180 XP").waitFor()
+    await page.evaluate(`document.querySelector("laurel-profile").setAttribute("user", "grace")`)
+    await page.getByText("Level 1 · 60 XP").waitFor()
+    await page.evaluate(`document.querySelector("laurel-profile").setAttribute("user", "..")`)
+    await page.getByText("Cannot be shown now").waitFor()
+    const requests: Array<string> = []
+    page.on("request", (request) => requests.push(request.url()))
+    await page.evaluate(`(() => {
+      const profile = document.querySelector("laurel-profile")
+      profile.remove()
+      profile.setAttribute("user", "ada")
+      return profile.refresh()
+    })()`)
+    expect(requests).toEqual([])
+  })
+})
