@@ -84,6 +84,10 @@ export const limits = {
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
 
+  /** A file of definitions: its bytes, and the definitions that it may change at once. */
+  definitionsBytesMax: 512 * kibibyte,
+  definitionChangesMax: 500,
+
   // Definitions of one environment, archived ones excepted
   questsMax: 10_000,
   rulesMax: 10_000,

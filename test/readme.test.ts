@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
-import { describeSettings } from "../src/config/Config.ts"
+import { commandVariables, describeSettings } from "../src/config/Config.ts"
 import { describeMessage } from "../src/domain/message/MessageCatalogue.ts"
 import { messageKinds } from "../src/domain/message/MessageKind.ts"
 import { errorKinds } from "../src/domain/values/Errors.ts"
@@ -26,7 +26,8 @@ describe("deploy/settings.md", () => {
     const page = readFileSync(join(root, "deploy/settings.md"), "utf8")
     expect(page.split("\n").filter((line) => line.startsWith("| `"))).toEqual(rows)
     for (const [variable] of readme.matchAll(/LAUREL_\w+/g)) {
-      expect(settings.map(([, name]) => name)).toContain(variable)
+      const names = settings.map(([, name]) => name)
+      expect([...names, ...Object.values(commandVariables)]).toContain(variable)
     }
   })
 })

@@ -1,9 +1,10 @@
 /** The command line: its commands, and how each of them ends the process. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Exit, Runtime } from "effect"
+import { Cause, ConfigProvider, Effect, Exit, Runtime } from "effect"
 import { CliConfig, type CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import manifest from "../../package.json" with { type: "json" }
 import { accounts } from "./commands/accounts.ts"
+import { definitions } from "./commands/definitions.ts"
 import { demo } from "./commands/demo.ts"
 import { keys } from "./commands/keys.ts"
 import { serve } from "./commands/serve.ts"
@@ -12,7 +13,7 @@ import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that you run yourself"),
-  Command.withSubcommands([serve, accounts, keys, snapshots, demo]),
+  Command.withSubcommands([serve, accounts, keys, definitions, snapshots, demo]),
 )
 
 /** Prints help unchanged, and usage errors as lines without the help. */
@@ -30,6 +31,8 @@ const program = (args: ReadonlyArray<string>) =>
   Command.runWith(laurel, { version: manifest.version })(args).pipe(
     Effect.provide([
       NodeServices.layer,
+      // As the environment is now: tests run several commands in one process.
+      ConfigProvider.layer(Effect.sync(() => ConfigProvider.fromEnv())),
       CliOutput.layerPresenter(presenter),
       CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] }),
     ]),

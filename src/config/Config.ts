@@ -235,6 +235,9 @@ export interface ConfigReading {
 
 export type Environment = { readonly [variable: string]: string | undefined }
 
+/** Variables of commands that ask the API of a server; they set nothing of a server. */
+export const commandVariables = { key: "LAUREL_KEY", url: "LAUREL_URL" } as const
+
 /** Reads the configuration from `environment`, by default the process's own. */
 export const readConfig = (environment: Environment = process.env): ConfigReading => {
   const values: Record<string, unknown> = {}
@@ -248,6 +251,7 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
     else faults.push(`${variable} is ${JSON.stringify(text)}: it ${parsed.failure}.`)
   }
   const known = new Set<string>(Object.values(settings).map(({ variable }) => variable))
+  for (const variable of Object.values(commandVariables)) known.add(variable)
   const unknown = Object.keys(environment).filter(
     (variable) => variable.startsWith("LAUREL_") && !known.has(variable),
   )

@@ -5,7 +5,7 @@
  */
 import path from "node:path"
 import { Clock, Console, Effect, Option } from "effect"
-import { Argument, Command, Flag, Prompt } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import type { Config } from "../../config/Config.ts"
 import { isoTime, parseIsoTime } from "../../domain/values/isoTime.ts"
 import {
@@ -17,6 +17,7 @@ import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
 import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { amountOf, countText } from "../output/Amounts.ts"
+import { confirmation } from "../output/confirmation.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
@@ -141,7 +142,7 @@ const restore = Effect.fnUntraced(function* (
     ),
   )
   for (const line of planWords(plan)) yield* Console.error(line)
-  if (!yes) yield* ask
+  if (!yes) yield* confirmation
   const findings = yield* withProgressBar((progress) =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -199,24 +200,10 @@ const takeBack = Effect.fnUntraced(function* (directory: string, name: string, y
     `The replaced data ends at record ${countText(findings.sequence)} and passed its check.`,
   )
   yield* Console.error("The current data will be kept beside it.")
-  if (!yes) yield* ask
+  if (!yes) yield* confirmation
   const at = yield* Clock.currentTimeMillis
   const replaced = yield* Effect.mapError(installDraft(nodeDisk, directory, at, name), diskFailure)
   return { findings, keys: yield* compareKeys(directory, replaced), replaced }
-})
-
-/** Asks at the terminal; fails where there is none, and where the answer is no. */
-const ask = Effect.gen(function* () {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) {
-    return yield* commandFailed(
-      exitCodes.usage,
-      "No terminal for the confirmation: use --yes. Nothing was changed.",
-    )
-  }
-  const sure = yield* Prompt.Confirm({ message: "Continue?", initial: false }).pipe(
-    Effect.catch(() => Effect.succeed(false)),
-  )
-  if (!sure) return yield* commandFailed(exitCodes.refused, "Nothing was changed.")
 })
 
 /** The steps of the restore and the data that it loses, a line each. */

@@ -54,6 +54,11 @@ export const operations = {
     simulate: "POST /v1/project/simulate body",
     preview: "POST /v1/project/preview body",
   },
+  definitions: {
+    export: "GET /v1/definitions",
+    diff: "POST /v1/definitions/diff body",
+    apply: "POST /v1/definitions/apply body key",
+  },
   webhooks: {
     create: "POST /v1/webhooks body key",
     list: "GET /v1/webhooks query",

@@ -194,6 +194,14 @@ export interface Operations {
     /** Simulate an event with drafts */
     preview(body: PreviewRequest, options?: CallOptions): Promise<Simulation>
   }
+  readonly definitions: {
+    /** Export definitions */
+    export(options?: CallOptions): Promise<DefinitionsFile>
+    /** Compare definitions with a file */
+    diff(body: ApplyDefinitions, options?: CallOptions): Promise<DefinitionsDiff>
+    /** Apply a file of definitions */
+    apply(body: ApplyDefinitions, options?: KeyedCallOptions): Promise<AppliedDefinitions>
+  }
   readonly webhooks: {
     /** Register a webhook */
     create(body: NewWebhook, options?: KeyedCallOptions): Promise<CreatedWebhook>
@@ -254,6 +262,33 @@ export interface StreamQuery {
   readonly events?: string
   /** Only messages about this user, who may be one that does not exist yet. Default: all messages of the environment; with a user token, those about its user. */
   readonly userId?: string
+}
+
+/** What was changed, all of it in one record; nothing where all was equal. */
+export interface AppliedDefinitions {
+  /** Number of new definitions. */
+  readonly created: number
+  /** Number of changed definitions. */
+  readonly updated: number
+  /** Number of removed definitions. */
+  readonly deleted: number
+  /** In the order of effect. */
+  readonly changes: ReadonlyArray<{
+    /** `delete`: a rule is deleted, a badge or a quest archived. */
+    readonly op: "create" | "update" | "delete"
+    /** The kind of definition. */
+    readonly kind: "settings" | "badge" | "quest" | "rule"
+    /** The id; null for settings. */
+    readonly id: string | null
+    /** The badge's name, the quest's title, the rule's action; the id of a deleted rule. */
+    readonly name: string
+  }>
+}
+
+export interface ApplyDefinitions {
+  readonly definitions: DefinitionsFile
+  /** Whether definitions that the file does not name are removed, of the kinds that it has: rules and streaks deleted, quests and badges archived. Default `false`. */
+  readonly delete?: boolean
 }
 
 /** The award of a badge to users who already qualify. */
@@ -607,6 +642,47 @@ export interface CriteriaPatch {
   readonly streak?: string | null
 }
 
+/** What applying the file would change now. */
+export interface DefinitionsDiff {
+  /** Number of new definitions. */
+  readonly created: number
+  /** Number of changed definitions. */
+  readonly updated: number
+  /** Number of removed definitions. */
+  readonly deleted: number
+  /** In the order of effect. */
+  readonly changes: ReadonlyArray<{
+    /** `delete`: a rule is deleted, a badge or a quest archived. */
+    readonly op: "create" | "update" | "delete"
+    /** The kind of definition. */
+    readonly kind: "settings" | "badge" | "quest" | "rule"
+    /** The id; null for settings. */
+    readonly id: string | null
+    /** The badge's name, the quest's title, the rule's action; the id of a deleted rule. */
+    readonly name: string
+    /** The members that differ. */
+    readonly members: ReadonlyArray<{
+      /** The member. */
+      readonly name: string
+      /** Its JSON, as in a file; null: absent. */
+      readonly before: string | null
+      /** Its JSON, as in a file; null: absent. */
+      readonly after: string | null
+    }>
+  }>
+}
+
+/** Definitions of an environment. Members with their default are left out; archived badges, archived quests and quests that are over are not part of it. */
+export interface DefinitionsFile {
+  readonly settings?: ProjectPatch
+  /** The badges; each replaces every member of the one with its id. Absent: they stay as they are. */
+  readonly badges?: ReadonlyArray<FileBadge>
+  /** The quests; each replaces every member of the one with its id. Absent: they stay as they are. */
+  readonly quests?: ReadonlyArray<FileQuest>
+  /** The rules; each replaces every member of the one with its id. Absent: they stay as they are. */
+  readonly rules?: ReadonlyArray<FileRule>
+}
+
 /** One message to one webhook. */
 export interface Delivery {
   /** The delivery's id. */
@@ -811,6 +887,65 @@ export interface Fault {
   readonly code: string
   /** Explanation for people. */
   readonly detail: string
+}
+
+export interface FileBadge {
+  /** The definition's id, the same in each environment. For a new one choose a name that stays, such as `bdg_first-steps`. */
+  readonly id: string
+  /** Name for people. */
+  readonly name: string
+  readonly criteria: NewCriteria
+  /** Description for people. */
+  readonly description?: string
+  /** URL, emoji or any text for your app. */
+  readonly icon?: string
+  /** Whether users see the badge only once earned. Default `false`. */
+  readonly secret?: boolean
+}
+
+export interface FileQuest {
+  /** The definition's id, the same in each environment. For a new one choose a name that stays, such as `qst_first-steps`. */
+  readonly id: string
+  /** Name for people. */
+  readonly title: string
+  readonly reward: NewQuestReward
+  /** Description for people. */
+  readonly description?: string
+  /** The quest completes with its last step. Without steps, a `QUEST_COMPLETE` event that names the quest completes it. */
+  readonly steps?: ReadonlyArray<NewQuestStep>
+  /** Start of the quest. Default: when it is published. */
+  readonly startsAt?: string
+  /** End of the quest, after `startsAt`; unfinished progress expires then. Default: never. */
+  readonly endsAt?: string
+  /** A recurring quest restarts each day, ISO week or month in the project's time zone, and gives its reward once per period. Default `none`. */
+  readonly recurrence?: "none" | "daily" | "weekly" | "monthly"
+  /** Ids of quests that a user must complete first; until then no event counts for this one. Cycles are refused. */
+  readonly prerequisites?: ReadonlyArray<string>
+  /** Your own metadata. */
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** Absent: the status stays; a new quest is active. */
+  readonly status?: "draft" | "active" | "paused"
+}
+
+export interface FileRule {
+  /** The definition's id, the same in each environment. For a new one choose a name that stays, such as `rul_first-steps`. */
+  readonly id: string
+  /** What the user did. */
+  readonly action: string
+  /** Conditions on the metadata; all must hold. Default: none. */
+  readonly where?: ReadonlyArray<Condition>
+  readonly reward: NewRuleReward
+  /** Path of a number in the metadata: xp and points are multiplied by it and rounded down. If it is not a number, the rule gives nothing. Default: no multiplier. */
+  readonly multiplierPath?: string
+  /** Lower bound of the multiplier. Default 0. Only with `multiplierPath`. */
+  readonly multiplierMin?: number
+  /** Upper bound of the multiplier. Default 1000000. Only with `multiplierPath`. */
+  readonly multiplierMax?: number
+  readonly limit?: RuleLimit
+  /** Minimum time between two events of a user for which the rule gives. Default: none. */
+  readonly cooldownSeconds?: number
+  /** Whether the rule is active. Default `true`. */
+  readonly enabled?: boolean
 }
 
 /** The amounts and badges from one source. */

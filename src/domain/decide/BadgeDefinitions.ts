@@ -5,7 +5,7 @@ import type { Badge, Criterion, CriterionKind } from "../project/Badge.ts"
 import type { Condition } from "../project/Condition.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
-import { type Decided, quotaExceeded } from "./Decided.ts"
+import { archivedFault, type Decided, noChange, quotaExceeded } from "./Decided.ts"
 import { type KindMembers, partFaults, patchedParts } from "./Parts.ts"
 import { badgeInUse, streakReferenceFaults } from "./References.ts"
 import { sumTargetFaults } from "./SumTargets.ts"
@@ -86,6 +86,20 @@ export const updateBadge = (
   return Result.map(criterion, (criteria) => [
     { kind: "badge.updated", badge: { ...badge, ...change, criteria, updatedAt: now } },
   ])
+}
+
+/** All of `before` becomes `badge`; no fact where it is equal. */
+export const replaceBadge = (
+  state: ProjectState,
+  before: Badge,
+  { criteria, ...fields }: CommandOf<"createBadge">["badge"],
+  now: number,
+): Decided<"invalid_request"> => {
+  if (before.archived) return Result.fail(invalidRequest([archivedFault]))
+  return Result.map(criterionOf(state, before.id, criteria), (criteria) => {
+    const badge = { ...before, ...fields, criteria, updatedAt: now }
+    return noChange(before, badge) ? [] : [{ kind: "badge.updated", badge }]
+  })
 }
 
 export const badgeNotFound = refuse("badge_not_found", "No badge of this project has this id.")

@@ -1,7 +1,7 @@
 /** The outcome of a command to an environment or the directory: its facts, or a refusal with one of some codes. */
 import type { Result } from "effect"
 import type { Fact } from "../record/Record.ts"
-import { type ErrorCode, type LaurelError, refuse } from "../values/Errors.ts"
+import { type ErrorCode, type Fault, type LaurelError, refuse } from "../values/Errors.ts"
 
 export type Decided<Code extends ErrorCode = ErrorCode> = Result.Result<
   ReadonlyArray<Fact>,
@@ -11,3 +11,30 @@ export type Decided<Code extends ErrorCode = ErrorCode> = Result.Result<
 /** Refuses a definition beyond the `max` that an environment holds. */
 export const quotaExceeded = (max: number, things: string) =>
   refuse("quota_exceeded", `An environment holds at most ${max} ${things}.`)
+
+/** Whether two definitions have the same members, in any order, but for the time of the last change. */
+export const noChange = (before: object, after: object): boolean =>
+  isSame({ ...before, updatedAt: 0 }, { ...after, updatedAt: 0 })
+
+type Members = Readonly<Record<string, unknown>>
+
+const isSame = (one: unknown, other: unknown): boolean => {
+  if (typeof one !== "object" || typeof other !== "object") return one === other
+  if (one === null || other === null || Array.isArray(one) !== Array.isArray(other)) {
+    return one === other
+  }
+  let count = 0
+  for (const name in one) {
+    if (!Object.hasOwn(other, name)) return false
+    if (!isSame((one as Members)[name], (other as Members)[name])) return false
+    count++
+  }
+  return count === Object.keys(other).length
+}
+
+/** The fault of an id that names an archived definition. */
+export const archivedFault: Fault = {
+  pointer: "/id",
+  code: "unknown_reference",
+  detail: "names an archived definition, which cannot change: use another id",
+}

@@ -5,6 +5,7 @@ import { type BackfillCommand, finishBackfill, startBackfill } from "./BackfillR
 import { type BadgeCommand, createBadge, deleteBadge, updateBadge } from "./BadgeDefinitions.ts"
 import { type CloseWindows, decideCloseWindows } from "./CloseWindows.ts"
 import type { Decided } from "./Decided.ts"
+import { type ApplyDefinitions, applyDefinitions } from "./Definitions.ts"
 import { createQuest, deleteQuest, type QuestCommand, updateQuest } from "./QuestDefinitions.ts"
 import { createRule, deleteRule, type RuleCommand, updateRule } from "./RuleDefinitions.ts"
 import { decideSettings, type SettingsCommand } from "./Settings.ts"
@@ -25,6 +26,7 @@ export type ProjectCommand =
   | BackfillCommand
   | WebhookCommand
   | CloseWindows
+  | ApplyDefinitions
   | { readonly kind: "keepBatch"; readonly results: unknown }
 
 type UsedWebhook = "webhook_not_found" | "webhook_disabled"
@@ -41,6 +43,7 @@ export interface ProjectRefusals {
   readonly updateBadge: "badge_not_found" | "invalid_request" | "invalid_transition"
   readonly deleteBadge: "badge_not_found" | "in_use"
   readonly updateSettings: "invalid_request" | "in_use"
+  readonly applyDefinitions: "invalid_request" | "quota_exceeded"
   readonly startBackfill: "badge_not_found" | "invalid_transition" | "conflict"
   readonly finishBackfill: "conflict"
   readonly createWebhook: "quota_exceeded"
@@ -73,6 +76,7 @@ const decisions: {
   updateBadge,
   deleteBadge,
   updateSettings: decideSettings,
+  applyDefinitions,
   startBackfill,
   finishBackfill,
   createWebhook,

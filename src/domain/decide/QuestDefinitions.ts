@@ -7,7 +7,7 @@ import type { Gives } from "../project/Rule.ts"
 import { type Fault, invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"
 import { type Metadata, metadataFault } from "../values/Metadata.ts"
 import { mergePatch } from "../values/mergePatch.ts"
-import { type Decided, quotaExceeded } from "./Decided.ts"
+import { archivedFault, type Decided, noChange, quotaExceeded } from "./Decided.ts"
 import { badgeReferenceFaults, prerequisiteFaults, questInUse } from "./References.ts"
 import { sumTargetFaults } from "./SumTargets.ts"
 import { textSearchFaults } from "./TextSearches.ts"
@@ -87,6 +87,28 @@ export const deleteQuest = (
         { kind: "quest.updated", quest: { ...quest, set: "archived", updatedAt: now } },
       ])
     : Result.fail(refusal)
+}
+
+/** All of `before` becomes `members`, and its status `set` where that is given; no fact where it is equal. */
+export const replaceQuest = (
+  state: ProjectState,
+  before: Quest,
+  {
+    set,
+    ...members
+  }: Omit<Quest, "set" | "createdAt" | "updatedAt"> & { readonly set: Quest["set"] | undefined },
+  now: number,
+): Decided<"invalid_request" | "invalid_transition"> => {
+  if (before.set === "archived") return Result.fail(invalidRequest([archivedFault]))
+  const changed: Quest = { ...before, ...members, updatedAt: now }
+  if (noChange(before, { ...changed, set: set ?? before.set })) return Result.succeed([])
+  const faults = questFaults(state, changed)
+  if (faults.length > 0) return Result.fail(invalidRequest(faults))
+  const status = set === "published" ? "active" : set
+  const moving = set === before.set ? undefined : status
+  return Result.map(moved(changed, moving, now), (set) => [
+    { kind: "quest.updated", quest: { ...changed, set } },
+  ])
 }
 
 const questFaults = (state: ProjectState, quest: Quest): ReadonlyArray<Fault> => {

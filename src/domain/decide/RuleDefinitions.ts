@@ -4,7 +4,7 @@ import { limits } from "../../Limits.ts"
 import type { ProjectState } from "../project/Project.ts"
 import { type Gives, givesNothing, type LimitPeriod, type Rule } from "../project/Rule.ts"
 import { type Fault, invalidRequest, refuse } from "../values/Errors.ts"
-import { type Decided, quotaExceeded } from "./Decided.ts"
+import { type Decided, noChange, quotaExceeded } from "./Decided.ts"
 import { badgeReferenceFaults } from "./References.ts"
 import { textSearchFaults } from "./TextSearches.ts"
 
@@ -69,6 +69,21 @@ export const updateRule = (
   // A rule that has given nothing since before this was refused may still be paused.
   if (reward !== undefined) faults.push(...rewardFaults(changed))
   faults.push(...ruleFaults(state, changed))
+  return faults.length > 0
+    ? Result.fail(invalidRequest(faults))
+    : Result.succeed([{ kind: "rule.updated", rule: changed }])
+}
+
+/** All of `before` becomes `rule`; no fact where it is equal. */
+export const replaceRule = (
+  state: ProjectState,
+  before: Rule,
+  rule: CommandOf<"createRule">["rule"],
+  now: number,
+): Decided<"invalid_request"> => {
+  const changed: Rule = { ...before, ...rule, updatedAt: now }
+  if (noChange(before, changed)) return Result.succeed([])
+  const faults = [...rewardFaults(changed), ...ruleFaults(state, changed)]
   return faults.length > 0
     ? Result.fail(invalidRequest(faults))
     : Result.succeed([{ kind: "rule.updated", rule: changed }])

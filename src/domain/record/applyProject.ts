@@ -7,52 +7,62 @@ import { isSameTimeZone } from "../values/Calendar.ts"
 import type { Fact, JournalRecord } from "./Record.ts"
 import { withLatest } from "./withLatest.ts"
 
-const withEntry = <A>(map: ReadonlyMap<string, A>, key: string, value: A): ReadonlyMap<string, A> =>
-  new Map(map).set(key, value)
+/** Copies each map when a record first changes it: a record may change hundreds of definitions. */
+class Copies {
+  readonly #made = new Set<unknown>()
 
-const without = <A>(map: ReadonlyMap<string, A>, key: string): ReadonlyMap<string, A> => {
-  const rest = new Map(map)
-  rest.delete(key)
-  return rest
+  of<A>(map: ReadonlyMap<string, A>): Map<string, A> {
+    if (this.#made.has(map)) return map as Map<string, A>
+    const copy = new Map(map)
+    this.#made.add(copy)
+    return copy
+  }
+
+  without<A>(map: ReadonlyMap<string, A>, key: string): ReadonlyMap<string, A> {
+    const rest = this.of(map)
+    rest.delete(key)
+    return rest
+  }
 }
 
-const withQuest = (quests: ProjectState["quests"], quest: Quest): ProjectState["quests"] =>
+const withQuest = (quests: Map<string, Quest>, quest: Quest): ProjectState["quests"] =>
   withLatest(quests, quest, ({ set }) => set === "archived", limits.archivedQuestsMax)
 
-const withBadge = (badges: ProjectState["badges"], badge: Badge): ProjectState["badges"] =>
+const withBadge = (badges: Map<string, Badge>, badge: Badge): ProjectState["badges"] =>
   withLatest(badges, badge, ({ archived }) => archived, limits.archivedBadgesMax)
 
 export const applyProject = (state: ProjectState, record: JournalRecord): ProjectState => {
+  const copies = new Copies()
   let next: ProjectState = { ...state, sequence: record.sequence }
   for (const fact of record.facts) {
     if (movesDueTimes(fact, next)) next = { ...next, dueSequence: record.sequence }
     switch (fact.kind) {
       case "quest.created":
       case "quest.updated":
-        next = { ...next, quests: withQuest(next.quests, fact.quest) }
+        next = { ...next, quests: withQuest(copies.of(next.quests), fact.quest) }
         break
       case "rule.created":
       case "rule.updated":
-        next = { ...next, rules: withEntry(next.rules, fact.rule.id, fact.rule) }
+        next = { ...next, rules: copies.of(next.rules).set(fact.rule.id, fact.rule) }
         break
       case "rule.deleted":
-        next = { ...next, rules: without(next.rules, fact.ruleId) }
+        next = { ...next, rules: copies.without(next.rules, fact.ruleId) }
         break
       case "badge.created":
       case "badge.updated":
-        next = { ...next, badges: withBadge(next.badges, fact.badge) }
+        next = { ...next, badges: withBadge(copies.of(next.badges), fact.badge) }
         if (fact.badge.archived) {
-          next = { ...next, backfills: without(next.backfills, fact.badge.id) }
+          next = { ...next, backfills: copies.without(next.backfills, fact.badge.id) }
         }
         break
       case "webhook.created":
       case "webhook.updated": {
         const webhook = { since: record.sequence, ...fact.webhook }
-        next = { ...next, webhooks: withEntry(next.webhooks, webhook.id, webhook) }
+        next = { ...next, webhooks: copies.of(next.webhooks).set(webhook.id, webhook) }
         break
       }
       case "webhook.deleted":
-        next = { ...next, webhooks: without(next.webhooks, fact.webhookId) }
+        next = { ...next, webhooks: copies.without(next.webhooks, fact.webhookId) }
         break
       case "webhook.disabled": {
         const webhook = next.webhooks.get(fact.webhookId)
@@ -64,7 +74,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
           disabledAt: record.at,
           updatedAt: record.at,
         } as const
-        next = { ...next, webhooks: withEntry(next.webhooks, webhook.id, disabled) }
+        next = { ...next, webhooks: copies.of(next.webhooks).set(webhook.id, disabled) }
         break
       }
       case "project.updated":
@@ -76,7 +86,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
       case "backfill.started": {
         const { badgeId, notify } = fact
         const run = { notify, startedAt: record.at, finishedAt: null, checked: 0, awarded: 0 }
-        next = { ...next, backfills: withEntry(next.backfills, badgeId, run) }
+        next = { ...next, backfills: copies.of(next.backfills).set(badgeId, run) }
         break
       }
       case "backfill.finished": {
@@ -84,7 +94,7 @@ export const applyProject = (state: ProjectState, record: JournalRecord): Projec
         const run = next.backfills.get(badgeId)
         if (run === undefined) break
         const finished = { ...run, finishedAt: record.at, checked, awarded }
-        next = { ...next, backfills: withEntry(next.backfills, badgeId, finished) }
+        next = { ...next, backfills: copies.of(next.backfills).set(badgeId, finished) }
         break
       }
     }

@@ -4,6 +4,7 @@
  */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { Badges } from "./Badges.ts"
+import { Definitions } from "./DefinitionFiles.ts"
 import { Events } from "./Events.ts"
 import { Leaderboard } from "./Leaderboard.ts"
 import { Projects } from "./Project.ts"
@@ -16,7 +17,19 @@ import { Users } from "./Users.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 export const Api = HttpApi.make("laurel")
-  .add(Events, Users, Quests, Leaderboard, Rules, Badges, Projects, Webhooks, Stream, System)
+  .add(
+    Events,
+    Users,
+    Quests,
+    Leaderboard,
+    Rules,
+    Badges,
+    Projects,
+    Definitions,
+    Webhooks,
+    Stream,
+    System,
+  )
   .annotate(HttpApi.PayloadParseOptions, {
     errors: "all",
     onExcessProperty: "error",

@@ -67,7 +67,7 @@ const Enabled = Schema.Boolean.annotate({
 })
 
 /** Bounds of a multiplier make no sense without one. */
-const strayBounds = (rule: {
+export const strayBounds = (rule: {
   readonly multiplierPath?: string
   readonly multiplierMin?: number
   readonly multiplierMax?: number

@@ -1,6 +1,7 @@
 import type { Engine } from "../../engine/Engine.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
 import { badgeHandlers } from "./Badges.ts"
+import { definitionHandlers } from "./Definitions.ts"
 import { eventHandlers } from "./Events.ts"
 import { leaderboardHandlers } from "./Leaderboard.ts"
 import { projectHandlers } from "./Project.ts"
@@ -25,6 +26,7 @@ export const handlersOf = (
   rules: ruleHandlers(engine),
   badges: badgeHandlers(engine),
   project: projectHandlers(engine),
+  definitions: definitionHandlers(engine),
   webhooks: webhookHandlers({ engine, ...webhooks }),
   stream: streamHandlers(engine, streams),
 })

@@ -1,0 +1,92 @@
+/** `laurel definitions` */
+import { Console, Effect } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { confirmation } from "../output/confirmation.ts"
+import { type Plan, planText } from "../output/DefinitionWords.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { askApi, serverFlags, type Target } from "../process/ApiClient.ts"
+
+const file = Argument.FileText("FILE").pipe(
+  Argument.withDescription("A file of definitions, as `laurel definitions export` prints it"),
+)
+
+const removes = Flag.Boolean("delete").pipe(
+  Flag.withDescription(
+    "Remove what the file does not name, of the kinds that it has: rules and streaks deleted, quests and badges archived",
+  ),
+  Flag.withDefault(false),
+)
+
+const json = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print the plan as JSON"),
+  Flag.withDefault(false),
+)
+
+const yes = Flag.Boolean("yes").pipe(
+  Flag.withDescription("Do not ask for confirmation"),
+  Flag.withDefault(false),
+)
+
+const exportDefinitions = Command.make(
+  "export",
+  serverFlags,
+  Effect.fnUntraced(function* (target) {
+    const definitions = yield* askApi(target, "GET", "/v1/definitions")
+    yield* Console.log(JSON.stringify(definitions, null, 2))
+  }),
+).pipe(Command.withDescription("Print settings, badges, quests and rules as JSON"))
+
+interface FileFlags extends Target {
+  readonly file: string
+  readonly removes: boolean
+}
+
+const requestOf = ({
+  file,
+  removes,
+}: FileFlags): Effect.Effect<{ definitions: unknown; delete: boolean }, CommandFailed> =>
+  Effect.try({
+    try: () => ({ definitions: JSON.parse(file) as unknown, delete: removes }),
+    catch: (error) =>
+      commandFailed(exitCodes.usage, `The file is not JSON: ${(error as Error).message}`),
+  })
+
+const planOf = (given: FileFlags): Effect.Effect<Plan, CommandFailed> =>
+  Effect.flatMap(requestOf(given), (body) =>
+    Effect.map(askApi(given, "POST", "/v1/definitions/diff", body), (plan) => plan as Plan),
+  )
+
+const diffDefinitions = Command.make(
+  "diff",
+  { ...serverFlags, file, removes, json },
+  Effect.fnUntraced(function* ({ json, ...given }) {
+    const plan = yield* planOf(given)
+    yield* Console.log(json ? JSON.stringify(plan, null, 2) : planText(plan))
+  }),
+).pipe(Command.withDescription("Print what applying the file would change, and change nothing"))
+
+const applyDefinitions = Command.make(
+  "apply",
+  { ...serverFlags, file, removes, yes },
+  Effect.fnUntraced(function* ({ yes, ...given }) {
+    const plan = yield* planOf(given)
+    yield* Console.log(planText(plan))
+    if (plan.changes.length === 0) return
+    if (!yes) yield* confirmation
+    const body = yield* requestOf(given)
+    const applied = (yield* askApi(given, "POST", "/v1/definitions/apply", body)) as Plan
+    const { created, deleted, updated } = applied
+    yield* Console.log(`Applied: ${created} created, ${updated} changed, ${deleted} deleted.`)
+  }),
+).pipe(
+  Command.withDescription(
+    "Make the definitions those of the file: all at once, or nothing and every fault. Prints the plan first",
+  ),
+)
+
+export const definitions = Command.make("definitions").pipe(
+  Command.withDescription(
+    "Keep settings, badges, quests and rules in a file, and bring them from one environment to another",
+  ),
+  Command.withSubcommands([exportDefinitions, diffDefinitions, applyDefinitions]),
+)

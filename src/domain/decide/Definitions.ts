@@ -1,0 +1,249 @@
+/**
+ * Applies a file of definitions as one decision: all of it, or none and every fault. A definition is found by its id: one
+ * that exists is replaced, another one is created with this id, so a definition has the same id in each
+ * environment that the file is applied to. What is equal already makes no fact. Definitions that the file does not
+ * name stay, unless `removes`; then those of the kinds that the file has are deleted or archived.
+ *
+ * Each change is decided on the state after those before it: streaks, badges, quests behind their prerequisites, rules,
+ * then what is removed, in the other direction.
+ */
+import { Result } from "effect"
+import { limits } from "../../Limits.ts"
+import type { Badge } from "../project/Badge.ts"
+import type { ProjectSettings, ProjectState } from "../project/Project.ts"
+import { type Quest, questStatusAt } from "../project/Quest.ts"
+import type { Rule } from "../project/Rule.ts"
+import type { Fact } from "../record/Record.ts"
+import { type Fault, invalidRequest, laurelError } from "../values/Errors.ts"
+import { type CriterionParts, createBadge, deleteBadge, replaceBadge } from "./BadgeDefinitions.ts"
+import { type Decided, noChange } from "./Decided.ts"
+import { createQuest, deleteQuest, replaceQuest } from "./QuestDefinitions.ts"
+import { createRule, deleteRule, replaceRule } from "./RuleDefinitions.ts"
+import { decideSettings, type SettingsChange } from "./Settings.ts"
+
+type Undated<A> = Omit<A, "createdAt" | "updatedAt">
+
+/** `set` is absent where the status stays; a new quest is published. */
+export type QuestInput = Omit<Undated<Quest>, "set"> & {
+  readonly set?: Exclude<Quest["set"], "archived">
+}
+export type BadgeInput = Omit<Undated<Badge>, "archived" | "criteria"> & {
+  readonly criteria: CriterionParts
+}
+
+/** The kinds that are absent stay as they are. */
+export interface DefinitionsInput {
+  readonly settings?: SettingsChange
+  readonly badges?: ReadonlyArray<BadgeInput>
+  readonly quests?: ReadonlyArray<QuestInput>
+  readonly rules?: ReadonlyArray<Undated<Rule>>
+}
+
+export interface ApplyDefinitions {
+  readonly kind: "applyDefinitions"
+  readonly definitions: DefinitionsInput
+  readonly removes: boolean
+}
+
+export const applyDefinitions = (
+  state: ProjectState,
+  { definitions, removes }: ApplyDefinitions,
+  now: number,
+): Decided<"invalid_request" | "quota_exceeded"> => {
+  const { badges, quests, rules, settings } = definitions
+  const plan = new Plan(state, now)
+  if (settings !== undefined) plan.settings(withStreaks(plan.state.settings, settings))
+  for (const [index, badge] of badges?.entries() ?? [])
+    plan.badge(badge, `/definitions/badges/${index}`)
+  const places = new Map(quests?.map(({ id }, index) => [id, index]))
+  const prerequisitesOf = (id: string) => {
+    const place = places.get(id)
+    const quest = place === undefined ? plan.state.quests.get(id) : quests![place]
+    return quest?.prerequisites ?? []
+  }
+  for (const id of behind(places.keys(), prerequisitesOf)) {
+    const place = places.get(id)
+    if (place !== undefined) plan.quest(quests![place]!, `/definitions/quests/${place}`)
+  }
+  for (const [index, rule] of rules?.entries() ?? []) plan.rule(rule, `/definitions/rules/${index}`)
+  if (removes) plan.remove(definitions)
+  return plan.result()
+}
+
+class Plan {
+  state: ProjectState
+  readonly #badges: Map<string, Badge>
+  readonly #quests: Map<string, Quest>
+  readonly #rules: Map<string, Rule>
+  readonly #now: number
+  readonly #facts: Array<Fact> = []
+  readonly #faults: Array<Fault> = []
+  #quota: string | undefined
+
+  constructor(state: ProjectState, now: number) {
+    this.#badges = new Map(state.badges)
+    this.#quests = new Map(state.quests)
+    this.#rules = new Map(state.rules)
+    this.state = { ...state, badges: this.#badges, quests: this.#quests, rules: this.#rules }
+    this.#now = now
+  }
+
+  settings(change: SettingsChange): void {
+    this.#take("/definitions/settings", (state) =>
+      decideSettings(state, { kind: "updateSettings", change }),
+    )
+  }
+
+  badge({ criteria, ...fields }: BadgeInput, pointer: string): void {
+    this.#take(pointer, (state, now) => {
+      const before = state.badges.get(fields.id)
+      return before === undefined
+        ? createBadge(state, { kind: "createBadge", badge: { ...fields, criteria } }, now)
+        : replaceBadge(state, before, { ...fields, criteria }, now)
+    })
+  }
+
+  quest({ set, ...members }: QuestInput, pointer: string): void {
+    this.#take(pointer, (state, now) => {
+      const before = state.quests.get(members.id)
+      if (before !== undefined) return replaceQuest(state, before, { ...members, set }, now)
+      const quest = { ...members, set: set ?? "published" }
+      return createQuest(state, { kind: "createQuest", quest }, now)
+    })
+  }
+
+  rule(rule: Undated<Rule>, pointer: string): void {
+    this.#take(pointer, (state, now) => {
+      const before = state.rules.get(rule.id)
+      return before === undefined
+        ? createRule(state, { kind: "createRule", rule }, now)
+        : replaceRule(state, before, rule, now)
+    })
+  }
+
+  /** Removes what the file does not name: what refers to others first. */
+  remove({ badges, quests, rules, settings }: DefinitionsInput): void {
+    for (const ruleId of missing(this.state.rules.keys(), rules)) {
+      this.#take("/definitions/rules", (state) => deleteRule(state, { kind: "deleteRule", ruleId }))
+    }
+    const prerequisitesOf = (id: string) => this.state.quests.get(id)?.prerequisites ?? []
+    const inOrder = behind(missing(this.state.quests.keys(), quests), prerequisitesOf)
+    for (const questId of missing(inOrder.toReversed(), quests)) {
+      const quest = this.state.quests.get(questId)
+      if (quest === undefined || !isInFile(quest, this.#now)) continue
+      this.#take("/definitions/quests", (state, now) =>
+        deleteQuest(state, { kind: "deleteQuest", questId }, now),
+      )
+    }
+    for (const badgeId of missing(this.state.badges.keys(), badges)) {
+      if (this.state.badges.get(badgeId)!.archived) continue
+      this.#take("/definitions/badges", (state, now) =>
+        deleteBadge(state, { kind: "deleteBadge", badgeId }, now),
+      )
+    }
+    if (settings?.streaks !== undefined) this.settings({ streaks: settings.streaks })
+  }
+
+  #take(pointer: string, decide: (state: ProjectState, now: number) => Decided): void {
+    if (this.#facts.length > limits.definitionChangesMax) return
+    const decided = decide(this.state, this.#now)
+    if (Result.isFailure(decided)) {
+      const {
+        code,
+        detail,
+        errors = [{ pointer: "", code: "invalid_value", detail }],
+      } = decided.failure
+      if (code === "quota_exceeded") this.#quota ??= detail
+      const below = errors.map((fault) => ({ ...fault, pointer: `${pointer}${fault.pointer}` }))
+      this.#faults.push(...below.slice(0, limits.faultsMax - this.#faults.length))
+      return
+    }
+    const facts = decided.success.filter((fact) => !isSettled(this.state, fact))
+    if (facts.length === 0) return
+    this.#facts.push(...facts)
+    for (const fact of facts) this.#follow(fact)
+  }
+
+  /** As `applyProject` does it, in maps of the plan's own. */
+  #follow(fact: Fact): void {
+    switch (fact.kind) {
+      case "project.updated":
+        this.state = { ...this.state, settings: fact.settings }
+        break
+      case "badge.created":
+      case "badge.updated":
+        this.#badges.set(fact.badge.id, fact.badge)
+        break
+      case "quest.created":
+      case "quest.updated":
+        this.#quests.set(fact.quest.id, fact.quest)
+        break
+      case "rule.created":
+      case "rule.updated":
+        this.#rules.set(fact.rule.id, fact.rule)
+        break
+      case "rule.deleted":
+        this.#rules.delete(fact.ruleId)
+        break
+    }
+  }
+
+  result(): Decided<"invalid_request" | "quota_exceeded"> {
+    const max = limits.definitionChangesMax
+    if (this.#quota !== undefined) return Result.fail(laurelError("quota_exceeded", this.#quota))
+    if (this.#facts.length > max) {
+      const detail = `changes more than ${max} definitions: apply a part of the file first`
+      this.#faults.push({ pointer: "/definitions", code: "too_long", detail })
+    }
+    return this.#faults.length > 0
+      ? Result.fail(invalidRequest(this.#faults))
+      : Result.succeed(this.#facts)
+  }
+}
+
+/** Those of `ids` that `named` does not name; none where it is absent. */
+const missing = (
+  ids: Iterable<string>,
+  named: ReadonlyArray<{ readonly id: string }> | undefined,
+): ReadonlyArray<string> => {
+  if (named === undefined) return []
+  const known = new Set(named.map(({ id }) => id))
+  return [...ids].filter((id) => !known.has(id))
+}
+
+/** Whether a file has this quest: it is neither archived nor over. */
+export const isInFile = (quest: Quest, now: number): boolean =>
+  !["archived", "ended"].includes(questStatusAt(quest, now))
+
+/** Whether the settings of a fact are those of `state`. */
+const isSettled = ({ settings }: ProjectState, fact: Fact): boolean =>
+  fact.kind === "project.updated" && noChange(settings, fact.settings)
+
+/** The change with the streaks that it does not name. */
+const withStreaks = ({ streaks }: ProjectSettings, change: SettingsChange): SettingsChange => {
+  if (change.streaks === undefined) return change
+  const changed = new Map(change.streaks.map((streak) => [streak.key, streak]))
+  const kept = streaks.map((streak) => changed.get(streak.key) ?? streak)
+  const known = new Set(streaks.map(({ key }) => key))
+  return { ...change, streaks: [...kept, ...change.streaks.filter(({ key }) => !known.has(key))] }
+}
+
+/** `ids` and all that they lead to by `nextOf`, each behind what it leads to. Without recursion: a chain may be long. */
+const behind = (
+  ids: Iterable<string>,
+  nextOf: (id: string) => ReadonlyArray<string>,
+): ReadonlyArray<string> => {
+  const order: Array<string> = []
+  const seen = new Set<string>()
+  for (const start of ids) {
+    const open = [{ id: start, left: false }]
+    for (let one = open.pop(); one !== undefined; one = open.pop()) {
+      if (one.left) order.push(one.id)
+      if (one.left || seen.has(one.id)) continue
+      seen.add(one.id)
+      open.push({ id: one.id, left: true })
+      for (const id of nextOf(one.id)) open.push({ id, left: false })
+    }
+  }
+  return order
+}

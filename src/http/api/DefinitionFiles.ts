@@ -1,0 +1,207 @@
+/** Definitions as a file: the whole of an environment's settings, badges, quests and rules. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { limits } from "../../Limits.ts"
+import { NewBadge } from "./Badges.ts"
+import { distinct, list, oneOf, pattern } from "./Checks.ts"
+import { ApiKey, BodyBytesMax, idempotencyHeaders, OpenTo } from "./Common.ts"
+import { appliedFile, definitionsFile, fileDiff } from "./examples/DefinitionFiles.ts"
+import { badgeId, questId, ruleId } from "./examples/Ids.ts"
+import { DefinitionConflict, readProblems, writeProblems } from "./Problems.ts"
+import { ProjectPatch } from "./ProjectSettings.ts"
+import { NewQuest } from "./Quests.ts"
+import { NewRule, strayBounds } from "./Rules.ts"
+
+const idOf = (prefix: "bdg" | "qst" | "rul", example: string) =>
+  pattern(
+    new RegExp(`^${prefix}_[a-z0-9_-]{1,64}$`),
+    `${prefix}_ and 1 to 64 small letters, digits, dashes and underscores`,
+  ).annotate({
+    description: `The definition's id, the same in each environment. For a new one choose a name that stays, such as \`${prefix}_first-steps\`.`,
+    examples: [example],
+  })
+
+const { status: _, ...questFields } = NewQuest.fields
+
+const listOf = <S extends Schema.Top & { readonly Type: { readonly id: string } }>(
+  item: S,
+  max: number,
+  noun: string,
+) =>
+  list(item, 0, max)
+    .check(distinct<{ readonly id: string }>(["id"], ({ id }) => id))
+    .annotate({
+      description: `The ${noun}; each replaces every member of the one with its id. Absent: they stay as they are.`,
+    })
+
+export const DefinitionsFile = Schema.Struct({
+  settings: Schema.optionalKey(ProjectPatch),
+  badges: Schema.optionalKey(
+    listOf(
+      Schema.Struct({ id: idOf("bdg", badgeId), ...NewBadge.fields }).annotate({
+        identifier: "FileBadge",
+      }),
+      limits.badgesMax,
+      "badges",
+    ),
+  ),
+  quests: Schema.optionalKey(
+    listOf(
+      Schema.Struct({
+        id: idOf("qst", questId),
+        ...questFields,
+        status: Schema.optionalKey(
+          oneOf(["draft", "active", "paused"]).annotate({
+            description: "Absent: the status stays; a new quest is active.",
+            examples: ["active"],
+          }),
+        ),
+      }).annotate({ identifier: "FileQuest" }),
+      limits.questsMax,
+      "quests",
+    ),
+  ),
+  rules: Schema.optionalKey(
+    listOf(
+      Schema.Struct({ id: idOf("rul", ruleId), ...NewRule.fields })
+        .check(Schema.makeFilter(strayBounds, { toJsonSchema: () => [{}, true] }))
+        .annotate({ identifier: "FileRule" }),
+      limits.rulesMax,
+      "rules",
+    ),
+  ),
+}).annotate({
+  identifier: "DefinitionsFile",
+  description:
+    "Definitions of an environment. Members with their default are left out; archived badges, archived quests and quests that are over are not part of it.",
+  examples: [definitionsFile],
+})
+
+const ApplyRequest = Schema.Struct({
+  definitions: DefinitionsFile,
+  delete: Schema.optionalKey(
+    Schema.Boolean.annotate({
+      description:
+        "Whether definitions that the file does not name are removed, of the kinds that it has: rules and streaks deleted, quests and badges archived. Default `false`.",
+      examples: [false],
+    }),
+  ),
+}).annotate({
+  identifier: "ApplyDefinitions",
+  examples: [{ definitions: definitionsFile }],
+})
+
+const change = {
+  op: oneOf(["create", "update", "delete"]).annotate({
+    description: "`delete`: a rule is deleted, a badge or a quest archived.",
+    examples: ["update"],
+  }),
+  kind: oneOf(["settings", "badge", "quest", "rule"]).annotate({
+    description: "The kind of definition.",
+    examples: ["badge"],
+  }),
+  id: Schema.NullOr(Schema.String).annotate({
+    description: "The id; null for settings.",
+    examples: [badgeId],
+  }),
+  name: Schema.String.annotate({
+    description:
+      "The badge's name, the quest's title, the rule's action; the id of a deleted rule.",
+    examples: ["First lesson"],
+  }),
+}
+
+const counts = {
+  created: Schema.Int.annotate({ description: "Number of new definitions.", examples: [1] }),
+  updated: Schema.Int.annotate({ description: "Number of changed definitions.", examples: [1] }),
+  deleted: Schema.Int.annotate({ description: "Number of removed definitions.", examples: [0] }),
+}
+
+const AppliedDefinitions = Schema.Struct({
+  ...counts,
+  changes: Schema.Array(Schema.Struct(change)).annotate({ description: "In the order of effect." }),
+}).annotate({
+  identifier: "AppliedDefinitions",
+  description: "What was changed, all of it in one record; nothing where all was equal.",
+  examples: [appliedFile],
+})
+
+const DefinitionsDiff = Schema.Struct({
+  ...counts,
+  changes: Schema.Array(
+    Schema.Struct({
+      ...change,
+      members: Schema.Array(
+        Schema.Struct({
+          name: Schema.String.annotate({ description: "The member.", examples: ["name"] }),
+          before: Schema.NullOr(Schema.String).annotate({
+            description: "Its JSON, as in a file; null: absent.",
+            examples: [null],
+          }),
+          after: Schema.NullOr(Schema.String).annotate({
+            description: "Its JSON, as in a file; null: absent.",
+            examples: ["50"],
+          }),
+        }),
+      ).annotate({ description: "The members that differ." }),
+    }),
+  ).annotate({ description: "In the order of effect." }),
+}).annotate({
+  identifier: "DefinitionsDiff",
+  description: "What applying the file would change now.",
+  examples: [fileDiff],
+})
+
+const file = {
+  payload: ApplyRequest,
+  error: [...writeProblems, DefinitionConflict],
+} as const
+
+export const Definitions = HttpApiGroup.make("definitions")
+  .add(
+    HttpApiEndpoint.get("export", "/v1/definitions", {
+      success: DefinitionsFile,
+      error: readProblems,
+    })
+      .annotate(OpenTo, ["read"])
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Export definitions",
+          description:
+            "Returns settings, badges, quests and rules in the form that diff and apply take, to keep them in a repository and to bring them from sandbox to production.",
+        }),
+      ),
+    HttpApiEndpoint.post("diff", "/v1/definitions/diff", {
+      ...file,
+      success: DefinitionsDiff,
+    })
+      .annotate(OpenTo, [])
+      .annotate(BodyBytesMax, limits.definitionsBytesMax)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Compare definitions with a file",
+          description:
+            "Returns what applying the file would change now, and changes nothing. It is refused where applying would be refused. An `Idempotency-Key` is ignored.",
+        }),
+      ),
+    HttpApiEndpoint.post("apply", "/v1/definitions/apply", {
+      ...file,
+      headers: idempotencyHeaders,
+      success: AppliedDefinitions,
+    })
+      .annotate(OpenTo, [])
+      .annotate(BodyBytesMax, limits.definitionsBytesMax)
+      .annotateMerge(
+        OpenApi.annotations({
+          summary: "Apply a file of definitions",
+          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by id; a new id is created, so a definition has one id in all environments. What the file does not name stays, streaks included, unless \`delete\` is true. Applying a file again changes nothing. A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
+        }),
+      ),
+  )
+  .middleware(ApiKey)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Definitions",
+      description: "Settings, badges, quests and rules as one file.",
+    }),
+  )

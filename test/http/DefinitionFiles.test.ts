@@ -1,0 +1,248 @@
+/** Definitions as a file over HTTP: from one environment to another, again and again. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
+import { faultsOf, Place, problemOf } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of replies are JSON
+type Json = any
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+let places = 0
+const newPlace = () => new Place(server, `file${++places}`)
+const exported = async (place: Place): Promise<Json> => (await place.get("/v1/definitions")).json
+const send = (place: Place, to: "apply" | "diff", definitions: unknown, more: object = {}) =>
+  place.post(`/v1/definitions/${to}`, { definitions, ...more })
+const applied = async (place: Place, definitions: unknown, more: object = {}): Promise<Json> => {
+  const { json, status } = await send(place, "apply", definitions, more)
+  expect([status, json]).toEqual([200, expect.anything()])
+  return json
+}
+
+/** One of everything, made by its own operation. */
+const fill = async (place: Place) => {
+  await place.patch("/v1/project", {
+    name: "School",
+    timezone: "europe/berlin",
+    levelCurve: { kind: "table", thresholds: [0, 10] },
+    streaks: [{ key: "daily", freezes: { initial: 1, max: 2, everyDays: 7 } }],
+  })
+  const badgeId = await place.create("/v1/badges", {
+    name: "Ten",
+    icon: "🏅",
+    secret: true,
+    criteria: { kind: "action_sum", action: "RUN", sumPath: "km", target: 10 },
+  })
+  await place.create("/v1/badges", { name: "Days", criteria: { kind: "streak", target: 7 } })
+  const first = await place.create("/v1/quests", { title: "First", reward: { xp: 0, badgeId } })
+  await place.create("/v1/quests", {
+    title: "Second",
+    description: "Two",
+    reward: { xp: 5, points: 1 },
+    status: "draft",
+    steps: [
+      { key: "km", action: "RUN", sumPath: "km", target: 3 },
+      { key: "n", action: "RUN", where: [{ path: "a", op: "exists" }], target: 3 },
+    ],
+    startsAt: "2030-01-01T00:00:00+01:00",
+    endsAt: "2031-01-01T00:00:00Z",
+    recurrence: "weekly",
+    prerequisites: [first],
+    metadata: { a: { b: [null] } },
+  })
+  const rule = await place.create("/v1/rules", { action: "TAP", reward: { badgeId } })
+  await place.patch(`/v1/rules/${rule}`, { enabled: false })
+  await place.create("/v1/rules", {
+    action: "BUY",
+    where: [{ path: "a", op: "eq", value: null }],
+    reward: { xp: 1, points: 2 },
+    multiplierPath: "total",
+    multiplierMin: 1,
+    limit: { times: 3, per: "day" },
+    cooldownSeconds: 60,
+  })
+  const paused = await place.create("/v1/quests", { title: "Paused", reward: { xp: 1 } })
+  await place.patch(`/v1/quests/${paused}`, { status: "paused" })
+  const gone = await place.create("/v1/quests", { title: "Gone", reward: { xp: 1 } })
+  await place.delete(`/v1/quests/${gone}`)
+}
+
+const minimal = (id = "rul_a", more: object = {}) => ({
+  id,
+  action: "TAP",
+  reward: { xp: 1 },
+  ...more,
+})
+
+describe("A file of definitions", () => {
+  it("brings everything from one environment to another, under the same ids", async () => {
+    const [sandbox, production] = [newPlace(), newPlace()]
+    await fill(sandbox)
+    const file = await exported(sandbox)
+    const plan = (await send(production, "diff", file)).json
+    expect(plan).toMatchObject({ created: 7, updated: 1, deleted: 0 })
+    const { members: _, ...settings } = plan.changes[0]
+    const done = await applied(production, file)
+    expect(done.changes[0]).toEqual(settings)
+    expect(done.changes.length).toBe(8)
+    expect(await exported(production)).toEqual(file)
+    for (const path of ["/v1/rules", "/v1/quests", "/v1/badges", "/v1/project"]) {
+      const undated = ({ createdAt: _, id: __, updatedAt: ___, ...rest }: Json) => rest
+      const shown = async (place: Place) => {
+        const { json } = await place.get(path)
+        const items = json.rules ?? json.quests ?? json.badges ?? [json]
+        return items.map(undated)
+      }
+      const all = await shown(production)
+      expect(all.length).toBe((await shown(sandbox)).length)
+      expect(all).toEqual(expect.arrayContaining(await shown(sandbox)))
+    }
+  })
+
+  it("applied again changes nothing and writes nothing, also with delete", async () => {
+    const place = newPlace()
+    await fill(place)
+    const file = await exported(place)
+    const times = async () => (await place.get("/v1/rules")).json.rules
+    const before = await times()
+    const nothing = { created: 0, updated: 0, deleted: 0, changes: [] }
+    for (const more of [{}, { delete: true }]) {
+      expect((await send(place, "diff", file, more)).json).toEqual(nothing)
+      expect(await applied(place, file, more)).toEqual(nothing)
+    }
+    expect(await times()).toEqual(before)
+  })
+
+  it("shows in its diff what differs, member by member, and changes nothing", async () => {
+    const place = newPlace()
+    await applied(place, { rules: [minimal()] })
+    const file = { rules: [minimal("rul_a", { cooldownSeconds: 5 }), minimal("rul_b")] }
+    const { json } = await send(place, "diff", file)
+    expect(json).toEqual({
+      created: 1,
+      updated: 1,
+      deleted: 0,
+      changes: [
+        {
+          op: "update",
+          kind: "rule",
+          id: "rul_a",
+          name: "TAP",
+          members: [{ name: "cooldownSeconds", before: null, after: "5" }],
+        },
+        {
+          op: "create",
+          kind: "rule",
+          id: "rul_b",
+          name: "TAP",
+          members: [
+            { name: "action", before: null, after: '"TAP"' },
+            { name: "reward", before: null, after: '{"xp":1}' },
+          ],
+        },
+      ],
+    })
+    expect((await place.get("/v1/rules")).json.total).toBe(1)
+  })
+
+  it("removes what it does not name only with delete", async () => {
+    const place = newPlace()
+    await fill(place)
+    const less = { badges: [], quests: [], rules: [] }
+    expect((await applied(place, less)).changes).toEqual([])
+    expect(await applied(place, less, { delete: true })).toMatchObject({ deleted: 7 })
+    const { settings, ...left } = await exported(place)
+    expect(left).toEqual({ badges: [], quests: [], rules: [] })
+    expect(settings.streaks.length).toBe(1)
+  })
+
+  it("is refused whole, with all faults at once, for what it does not know or cannot mean", async () => {
+    const place = newPlace()
+    const reply = await send(place, "apply", {
+      unknown: 1,
+      settings: { tier: "pro" },
+      badges: [{ id: "x", name: "", criteria: { kind: "none" } }],
+      quests: [{ id: "qst_a", title: "T", reward: { xp: 1 }, state: "active" }],
+      rules: [minimal("rul_a"), minimal("rul_c", { reward: { xps: 1 } })],
+    })
+    expect(faultsOf(reply).toSorted()).toEqual([
+      ["/definitions/badges/0/criteria/kind", "invalid_value"],
+      ["/definitions/badges/0/id", "invalid_format"],
+      ["/definitions/badges/0/name", "too_short"],
+      ["/definitions/quests/0/state", "unknown_member"],
+      ["/definitions/rules/1/reward", "missing"],
+      ["/definitions/rules/1/reward/xps", "unknown_member"],
+      ["/definitions/settings/tier", "unknown_member"],
+      ["/definitions/unknown", "unknown_member"],
+    ])
+    const twice = await send(place, "apply", { rules: [minimal("rul_a"), minimal("rul_a")] })
+    expect(faultsOf(twice)).toEqual([["/definitions/rules/1/id", "duplicate"]])
+    const half = { rules: [minimal("rul_ok"), minimal("rul_b", { reward: { badgeId: "none" } })] }
+    for (const to of ["apply", "diff"] as const) {
+      expect(faultsOf(await send(place, to, half))).toEqual([
+        ["/definitions/rules/1/reward/badgeId", "unknown_reference"],
+      ])
+    }
+    expect((await place.get("/v1/rules")).json.total).toBe(0)
+  })
+
+  it("is applied once for an Idempotency-Key, and replayed with the first reply", async () => {
+    const place = newPlace()
+    await applied(place, { rules: [minimal()] })
+    const options = {
+      body: { definitions: { rules: [] }, delete: true },
+      headers: { "idempotency-key": "once" },
+    }
+    const first = await place.call("POST", "/v1/definitions/apply", options)
+    await applied(place, { rules: [minimal()] })
+    const again = await place.call("POST", "/v1/definitions/apply", options)
+    expect([again.json, again.headers["idempotency-replayed"]]).toEqual([first.json, "true"])
+    expect(first.json.deleted).toBe(1)
+    expect((await place.get("/v1/rules")).json.total).toBe(1)
+    const equal = { body: { definitions: {} }, headers: { "idempotency-key": "equal" } }
+    for (const _ of [1, 2]) {
+      const { json, status } = await place.call("POST", "/v1/definitions/apply", equal)
+      expect([status, json.changes]).toEqual([200, []])
+    }
+  })
+
+  it("applied by many at once is applied once", async () => {
+    const place = newPlace()
+    const rules = Array.from({ length: 50 }, (_, index) => minimal(`rul_${index}`))
+    const replies = await Promise.all(Array.from({ length: 20 }, () => applied(place, { rules })))
+    expect(replies.reduce((sum: number, { created }: Json) => sum + created, 0)).toBe(50)
+  })
+
+  it("needs a key of full scope, but for the export, and has a bound in bytes", async () => {
+    const place = newPlace()
+    const key = server.accounts.addKey("lk_test_file_read", { scope: "read" })
+    expect((await server.call("GET", "/v1/definitions", { key })).status).toBe(200)
+    for (const to of ["apply", "diff"]) {
+      const reply = await server.call("POST", `/v1/definitions/${to}`, {
+        key,
+        body: { definitions: {} },
+      })
+      expect(problemOf(reply)).toEqual([403, "insufficient_scope"])
+    }
+    const bytes = (count: number) => `{"definitions":{}${" ".repeat(count - 18)}}`
+    const sized = (count: number) =>
+      place.call("POST", "/v1/definitions/diff", { body: bytes(count) })
+    expect((await sized(limits.definitionsBytesMax)).status).toBe(200)
+    expect((await sized(limits.definitionsBytesMax + 1)).status).toBe(413)
+  })
+
+  it("has ids of its own form, to their longest", async () => {
+    const place = newPlace()
+    const longest = `rul_${"a".repeat(64)}`
+    expect((await applied(place, { rules: [minimal(longest)] })).created).toBe(1)
+    for (const id of [`${longest}a`, "rul_", "rul_A", "qst_a", "rul_a b", "__proto__"]) {
+      const reply = await send(place, "apply", { rules: [minimal(id)] })
+      expect([id, faultsOf(reply)]).toEqual([id, [["/definitions/rules/0/id", "invalid_format"]]])
+    }
+  })
+})
