@@ -37,6 +37,7 @@ describe("Texts that users and operators read", () => {
     const pages = [
       "README.md",
       "bench/README.md",
+      "deploy/README.md",
       "deploy/settings.md",
       "snapshots/README.md",
       "src/README.md",
