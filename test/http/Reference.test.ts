@@ -298,6 +298,42 @@ describe("/openapi.json", () => {
   })
 })
 
+describe("A file of the reference", () => {
+  const raw = async (headers: Record<string, string>) => {
+    const response = await fetch(`${server.url}/openapi.json`, { headers })
+    return { response, text: await response.text() }
+  }
+
+  it("is sent compressed to those who take gzip, and plain to others", async () => {
+    const { text } = await get("/openapi.json")
+    const compressed = await raw({ "accept-encoding": "br, gzip;q=0.5" })
+    expect(compressed.response.headers.get("content-encoding")).toBe("gzip")
+    expect(compressed.response.headers.get("vary")).toBe("Accept-Encoding")
+    expect(Number(compressed.response.headers.get("content-length"))).toBeLessThan(text.length / 5)
+    expect(compressed.text).toBe(text)
+    for (const encoding of ["identity", "br", "gzip;q=0", "gzip; q=0.00", "xgzip", "gzipped"]) {
+      const plain = await raw({ "accept-encoding": encoding })
+      expect([encoding, plain.response.headers.get("content-encoding")]).toEqual([encoding, null])
+      expect(plain.text).toBe(text)
+    }
+  })
+
+  it("is not sent again to those who have it", async () => {
+    const { headers } = await get("/openapi.json")
+    const etag = String(headers.etag)
+    expect(etag).toMatch(/^W\/"[0-9a-f]{16}"$/)
+    expect(headers["cache-control"]).toBe("no-cache")
+    for (const known of [etag, etag.slice(2), `"other", ${etag}`, "*"]) {
+      const again = await get("/openapi.json", { "if-none-match": known })
+      expect([known, again.status, again.text]).toEqual([known, 304, ""])
+      expect(again.headers.etag).toBe(etag)
+    }
+    for (const other of ['"other"', etag.slice(3, -1), ""]) {
+      expect((await get("/openapi.json", { "if-none-match": other })).status).toBe(200)
+    }
+  })
+})
+
 describe("/", () => {
   it("redirects a browser to the reference", async () => {
     const reply = await get("/", { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" })

@@ -3,20 +3,12 @@
  * ships, taken out of the page that Effect makes and served as one file that browsers keep. The page may
  * not load anything from elsewhere: its content security policy sees to it.
  */
-import { createHash } from "node:crypto"
-import { promisify } from "node:util"
-import { gzip } from "node:zlib"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { type HttpApi, type HttpApiGroup, HttpApiScalar, OpenApi } from "effect/http-api"
 import manifest from "../../../package.json" with { type: "json" }
 import type { PlainHandler, PlainReply } from "../contract/Interpreter.ts"
-
-interface Script {
-  readonly tag: string
-  readonly text: string
-  readonly compressed: Buffer
-}
+import { makeFile, type PublicFile, showFile } from "./PublicFile.ts"
 
 /** Handlers of the reference's paths and of `/`, which redirects browsers to `browsersGoTo`. */
 export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constraint>(
@@ -24,17 +16,14 @@ export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constrai
   browsersGoTo = "/docs",
 ) =>
   Effect.gen(function* () {
-    const document = JSON.stringify(OpenApi.fromApi(api))
+    const document = yield* Effect.cached(compressed(JSON.stringify(OpenApi.fromApi(api))))
     const script = yield* Effect.cached(loadScript(api))
 
     const page: PlainHandler = () => Effect.map(script, showPage)
     const reader: PlainHandler = (headers) =>
-      Effect.map(script, (loaded) => showScript(loaded, headers))
-    const openapi: PlainHandler = () => ({
-      status: 200,
-      contentType: "application/json",
-      body: document,
-    })
+      Effect.map(script, (loaded) => showFile(loaded, headers))
+    const openapi: PlainHandler = (headers) =>
+      Effect.map(document, (loaded) => showFile(loaded, headers))
     return new Map([
       ["/", showEntrance(browsersGoTo)],
       ["/openapi.json", openapi],
@@ -42,6 +31,11 @@ export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constrai
       ["/docs/reference.js", reader],
     ])
   })
+
+const compressed = (document: string): Effect.Effect<PublicFile> =>
+  Effect.promise(() =>
+    makeFile(document, { contentType: "application/json", cacheControl: "no-cache" }),
+  )
 
 const entrance = JSON.stringify({
   name: manifest.name,
@@ -81,7 +75,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join("; ")
 
-const showPage = ({ tag }: Script): PlainReply => ({
+const showPage = ({ tag }: PublicFile): PlainReply => ({
   status: 200,
   contentType: "text/html; charset=utf-8",
   body: `<!doctype html>
@@ -108,32 +102,6 @@ const showPage = ({ tag }: Script): PlainReply => ({
   ],
 })
 
-const showScript = (
-  { compressed, tag, text }: Script,
-  requestHeaders: NodeJS.Dict<string | string[]>,
-): PlainReply => {
-  const etag = `"${tag}"`
-  const headers = [
-    "ETag",
-    etag,
-    "Cache-Control",
-    "public, max-age=31536000, immutable",
-    "Vary",
-    "Accept-Encoding",
-    "X-Content-Type-Options",
-    "nosniff",
-  ]
-  const contentType = "text/javascript; charset=utf-8"
-  if (requestHeaders["if-none-match"] === etag) {
-    return { status: 304, contentType, body: "", headers }
-  }
-  if (/\bgzip\b/.test(String(requestHeaders["accept-encoding"] ?? ""))) {
-    headers.push("Content-Encoding", "gzip")
-    return { status: 200, contentType, body: compressed, headers }
-  }
-  return { status: 200, contentType, body: text, headers }
-}
-
 const start = `
 Scalar.createApiReference("#reference", {
   url: "/openapi.json",
@@ -153,7 +121,7 @@ Scalar.createApiReference("#reference", {
 /** Takes the reader's script out of the page that Effect renders. */
 const loadScript = <Id extends string, Groups extends HttpApiGroup.Constraint>(
   api: HttpApi.HttpApi<Id, Groups>,
-): Effect.Effect<Script> =>
+): Effect.Effect<PublicFile> =>
   Effect.promise(async () => {
     const { dispose, handler } = HttpRouter.toWebHandler(
       HttpApiScalar.layer(api, { path: "/docs" }).pipe(Layer.provide(HttpServer.layerServices)),
@@ -164,8 +132,10 @@ const loadScript = <Id extends string, Groups extends HttpApiGroup.Constraint>(
       const html = await response.text()
       const begin = html.indexOf("<script>") + "<script>".length
       const text = html.slice(begin, html.indexOf("</script>", begin)) + start
-      const tag = createHash("sha256").update(text).digest("hex").slice(0, 16)
-      return { tag, text, compressed: await promisify(gzip)(text) }
+      return await makeFile(text, {
+        contentType: "text/javascript; charset=utf-8",
+        cacheControl: "public, max-age=31536000, immutable",
+      })
     } finally {
       await dispose()
     }
