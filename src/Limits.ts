@@ -192,10 +192,14 @@ export const limits = {
   snapshotPendingRecordsMax: 1_000_000,
   /** One page of LMDB, with its overhead. Deletions of such values are slow; history is not deleted. */
   historyPageBytesMax: 4_000,
+  /** Part of the form on disk (`engine/records/HistoryPages.ts`): another number would not find what is stored. */
+  historyPartitionRecords: 500_000,
   /** History decoded per turn of the event loop. */
   historyTurnBytesMax: 256 * kibibyte,
   historyTurnRecordsMax: 2_000,
   historyReadPagesMax: 32,
+  /** Partitions asked per turn of the event loop. */
+  historyTurnPartitionsMax: 64,
   /** Records searched per page of a history for facts of one kind. */
   historyScanRecordsMax: 10_000,
   idempotencyPieceBytesMax: 1_600,

@@ -95,6 +95,9 @@ const unescaped = (text: string): string =>
     ? text.replaceAll("\u0001\u0001", "\0").replaceAll("\u0001\u0002", "\u0001")
     : text
 
+/** Whether the part of a key that begins at `at` is a number. */
+export const isNumberAt = (key: Uint8Array, at: number): boolean => key[at] === numberTag
+
 /** `bytes` as a Buffer over the same memory. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

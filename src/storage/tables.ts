@@ -2,7 +2,7 @@
 /**
  * The tables of the snapshot:
  * `meta` the watermark and settings · `actors` the state of each project actor and the directory ·
- * `users` each user's state · `history` pages of records by user · `eventIds` callers' ids of events and
+ * `users` each user's state · `history` pages of records by partition and user · `eventIds` callers' ids of events and
  * rewards, as hashes → sequence · `idempotency` kept replies · `batches` the users of a kept batch reply · `expiry` expiry
  * times of replies · `boards` closed windows of leaderboards. Beside the snapshot: `outbox`
  * the cursor of webhooks and their pending jobs · `endpoints` counts of each webhook ·

@@ -20,7 +20,7 @@ import { applyProject } from "../../domain/record/applyProject.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
-import { compositeKey, keyParts, numberBytes, rangeOf } from "../../storage/Keys.ts"
+import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import { findDamage, type OnScanning } from "../../storage/lmdb/DatabaseCheck.ts"
 import { type LmdbReader, openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { type StoredEntry, type Table, tables } from "../../storage/Storage.ts"
@@ -32,6 +32,7 @@ import { type SnapshotMark, snapshotKey } from "../state/SnapshotMark.ts"
 import { Cursor, leastOf, same } from "./Cursor.ts"
 import { damaged, type JobFailed } from "./Jobs.ts"
 import { type Fault, JournalTail } from "./JournalTail.ts"
+import { PageWalk } from "./PageWalk.ts"
 
 export interface SavedUser {
   readonly environment: string
@@ -171,16 +172,14 @@ export class SavedState {
   /** Every user that the snapshot or the journal's tail knows, in the order of their keys. */
   *users(): Generator<SavedUser> {
     const states = new Cursor(this.entries("users"))
-    const pages = new Cursor(this.entries("history"))
+    const pages = new PageWalk(
+      (range) => this.#reader.entries({ table: "history", ...range }),
+      (key) => this.#fault(`${keyName(key)} of table history is no key of a page`),
+    )
     const tails = this.#tail.users()
     let at = 0
     while (true) {
-      const page = pages.key === undefined ? undefined : this.#userOfPage(pages.key)
-      if (page === null) {
-        pages.next()
-        continue
-      }
-      const key = leastOf(states.key, page, tails[at]?.key)
+      const key = leastOf(states.key, pages.page?.user, tails[at]?.key)
       if (key === undefined) return
       const stored = same(states.key, key)
         ? this.#decoded("users", key, states.value!, decodeUser)
@@ -199,41 +198,25 @@ export class SavedState {
     }
   }
 
-  /** The user of a page's key; `null` for other keys. */
-  #userOfPage(key: Uint8Array): Uint8Array | null {
-    const [environment, userId, sequence, ...more] = this.#parts("history", key)
-    if (
-      typeof environment !== "string" ||
-      typeof userId !== "string" ||
-      typeof sequence !== "number" ||
-      more.length > 0
-    ) {
-      this.#fault(`${keyName(key)} of table history is no key of a page`)
-      return null
-    }
-    return key.subarray(0, key.length - numberBytes)
-  }
-
   *#recordsOf(
     user: Uint8Array,
     environment: string,
     userId: string,
-    pages: Cursor,
+    pages: PageWalk,
     tail: ReadonlyArray<JournalRecord>,
   ): Generator<JournalRecord> {
     let last = 0
+    // A snapshot of an older version that did not end has left records that stand in a partition as well.
+    let lastBefore = 0
     let next = 0
-    while (
-      pages.key !== undefined &&
-      same(pages.key.subarray(0, pages.key.length - numberBytes), user)
-    ) {
-      const { key } = pages
-      const page = this.#decoded("history", key, pages.value!, decodePage) ?? []
-      const first = keyParts(key)[2]
-      if (page.length > 0 && page[0]!.sequence !== first) {
-        this.#fault(`The page ${keyName(key)} begins with record ${page[0]!.sequence}`)
+    for (let page = pages.page; page && same(page.user, user); page = pages.page) {
+      const { first, isPartitioned, key, value } = page
+      const records = this.#decoded("history", key, value, decodePage) ?? []
+      if (records.length > 0 && records[0]!.sequence !== first) {
+        this.#fault(`The page ${keyName(key)} begins with record ${records[0]!.sequence}`)
       }
-      for (const record of page) {
+      for (const record of records) {
+        if (isPartitioned && record.sequence <= lastBefore) continue
         const { subject } = record
         if (
           subject.actor !== "user" ||
@@ -245,6 +228,7 @@ export class SavedState {
           this.#fault(`Record ${record.sequence} in the page ${keyName(key)} is out of order`)
         } else {
           last = record.sequence
+          if (!isPartitioned) lastBefore = last
           // Some records exist only in the journal: an erasure of the user.
           while (next < tail.length && tail[next]!.sequence < last) yield tail[next++]!
           if (tail[next]?.sequence === last) next++

@@ -12,11 +12,11 @@
 import { Effect, Stream } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
-import { compositeKey } from "../../storage/Keys.ts"
-import type { Broken } from "../../storage/Storage.ts"
+import type { Broken, StoredEntry } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import { decodePage } from "../records/Codec.ts"
+import { pagesIn, partitionOf, unpartitioned } from "../records/HistoryPages.ts"
 import { findStored } from "../records/SnapshotValues.ts"
 import type { EngineState } from "../state/EngineState.ts"
 
@@ -25,6 +25,8 @@ interface Position {
   readonly before: number
   /** The next record in memory; up to the snapshot's watermark: the rest is in the pages. */
   readonly next: number
+  /** The partition of the next pages, once some were read. */
+  readonly partition?: number
 }
 
 type HistoryState = Pick<EngineState, "storage" | "pending" | "erasures" | "environments">
@@ -117,17 +119,24 @@ export class UserHistory {
     this: UserHistory,
     environment: string,
     userId: string,
-    { before }: Position,
+    { before, partition: next }: Position,
   ): Effect.fn.Return<Step | undefined, Broken> {
     const { erasures, storage } = this.#state
     const limit = limits.historyReadPagesMax
     const first = erasures.throughOf(environment, userId) + 1
     if (first >= before) return undefined
-    const from = compositeKey(environment, userId, first)
-    const until = compositeKey(environment, userId, before)
-    const range = { table: "history", from, until, reverse: true, limit } as const
-    const pages = (yield* Stream.runCollect(storage.readEntries(range))).flat()
-    if (pages.length === 0) return undefined
+    const oldest = partitionOf(first)
+    let partition = next ?? partitionOf(before - 1)
+    let pages: ReadonlyArray<StoredEntry> = []
+    for (let asked = 1; ; asked++) {
+      const range = pagesIn(environment, partition, userId, first, before)
+      const last = { ...range, reverse: true, limit } as const
+      pages = (yield* Stream.runCollect(storage.readEntries(last))).flat()
+      if (pages.length > 0) break
+      if (partition === unpartitioned) return undefined
+      partition = partition > oldest ? partition - 1 : unpartitioned
+      if (asked % limits.historyTurnPartitionsMax === 0) yield* yieldToEventLoop
+    }
     const records: Array<JournalRecord> = []
     let bytes = 0
     for (const [key, value] of pages) {
@@ -139,6 +148,6 @@ export class UserHistory {
       const page = decodePage(yield* decodeValue(value, { table: "history", key }))
       for (const record of page.toReversed()) if (record.sequence < before) records.push(record)
     }
-    return [records, { before: records.at(-1)!.sequence, next: 0 }]
+    return [records, { before: records.at(-1)!.sequence, next: 0, partition }]
   })
 }

@@ -1,18 +1,19 @@
 /**
  * What the snapshot keeps by subject: each actor's value, and each user's records in pages.
  *
- * A page holds consecutive records of one user, up to `historyPageBytesMax`, under the sequence of its
- * first. Pages are cut the same way however often they are written, so a snapshot that was interrupted is
+ * A page holds consecutive records of one user, up to `historyPageBytesMax`; `HistoryPages.ts` says where.
+ * Pages are cut the same way however often they are written, so a snapshot that was interrupted is
  * simply written again. Large records have a page of their own.
  */
 import { Effect, Exit, Stream } from "effect"
 import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
 import { continueWith } from "../../storage/exitOf.ts"
-import { compositeKey, rangeOf } from "../../storage/Keys.ts"
+import { compositeKey } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 import { decodePage, encodePage } from "./Codec.ts"
+import { pageKey, pagesIn, partitionOf, unpartitioned } from "./HistoryPages.ts"
 import type { RecordBuffer } from "./RecordBuffer.ts"
 
 type Store = Storage["Service"]
@@ -62,13 +63,15 @@ export function* pageEntries(
   let bytes = 0
   const page = (end: number): Entry => ({
     table: "history",
-    key: compositeKey(environment, userId, sequences[first]!),
+    key: pageKey(environment, userId, sequences[first]!),
     value: encodePage(texts, sequences, first, end, bytes),
     replaces: sequences[first]! > offered ? null : undefined,
   })
   for (let index = 0; index < sequences.length; index++) {
-    const textBytes = texts.bytesOf(sequences[index]!)
-    if (bytes + textBytes > limits.historyPageBytesMax && index > first) {
+    const sequence = sequences[index]!
+    const textBytes = texts.bytesOf(sequence)
+    const isFull = bytes + textBytes > limits.historyPageBytesMax
+    if (index > first && (isFull || partitionOf(sequence) > partitionOf(sequences[first]!))) {
       yield page(index)
       first = index
       bytes = 0
@@ -79,22 +82,21 @@ export function* pageEntries(
 }
 
 /** The record of a user with this sequence, if the snapshot has it. */
-export const findStored = (
+export const findStored = Effect.fnUntraced(function* (
   storage: Store,
   environment: string,
   userId: string,
   sequence: number,
-): Effect.Effect<JournalRecord | undefined, Broken> => {
-  const { from } = rangeOf(compositeKey(environment, userId))
-  const until = compositeKey(environment, userId, sequence + 1)
-  return storage.readEntries({ table: "history", from, until, reverse: true, limit: 1 }).pipe(
-    Stream.runCollect,
-    Effect.flatMap((chunks) => {
-      const entry = chunks.flat()[0]
-      if (entry === undefined) return Effect.succeed(undefined)
-      return Effect.map(decodeValue(entry[1], { table: "history", key: entry[0] }), (page) =>
-        decodePage(page).find((record) => record.sequence === sequence),
-      )
-    }),
-  )
-}
+): Effect.fn.Return<JournalRecord | undefined, Broken> {
+  for (const partition of [partitionOf(sequence), unpartitioned]) {
+    const range = pagesIn(environment, partition, userId, 0, sequence + 1)
+    const last = { ...range, reverse: true, limit: 1 } as const
+    const entry = (yield* Stream.runCollect(storage.readEntries(last))).flat()[0]
+    if (entry === undefined) continue
+    const [key, value] = entry
+    const page = decodePage(yield* decodeValue(value, { table: "history", key }))
+    const found = page.find((record) => record.sequence === sequence)
+    if (found !== undefined) return found
+  }
+  return undefined
+})

@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import { duplicateKey } from "../../domain/record/duplicateKey.ts"
 
 import { limits } from "../../Limits.ts"
-import { compositeKey, rangeOf } from "../../storage/Keys.ts"
+import { compositeKey } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue } from "../../storage/Values.ts"
 import { nextTurnOf } from "../../storage/yieldToEventLoop.ts"
@@ -11,6 +11,7 @@ import type { IdIndex } from "../dedupe/IdIndex.ts"
 import { eraseKept } from "../dedupe/KeptAnswers.ts"
 import type { Erasure } from "../erasure/Erasures.ts"
 import { decodePage } from "../records/Codec.ts"
+import { pagesIn, partitionOf, unpartitioned } from "../records/HistoryPages.ts"
 
 type Store = Storage["Service"]
 
@@ -29,10 +30,15 @@ export const erasedEntries = (
   const { environment, sequence, userId } = erasure
   const user = compositeKey(environment, userId)
   const seed = idSeed(environment, userId)
-  const { from } = rangeOf(user)
-  const until = compositeKey(environment, userId, sequence + 1)
+  const partitions = Array.from({ length: partitionOf(sequence) + 1 }, (_, partition) => partition)
   let bytes = 0
-  return storage.readEntries({ table: "history", from, until }).pipe(
+  return Stream.make(unpartitioned, ...partitions).pipe(
+    Stream.mapEffect((partition) => {
+      const range = pagesIn(environment, partition, userId, 0, sequence + 1)
+      const isDue = partition % limits.historyTurnPartitionsMax === 0
+      return isDue ? Effect.as(nextTurnOf("snapshot"), range) : Effect.succeed(range)
+    }),
+    Stream.flatMap((range) => storage.readEntries(range)),
     Stream.flatMap(Stream.fromIterable),
     Stream.mapEffect(
       Effect.fnUntraced(function* ([key, value]) {

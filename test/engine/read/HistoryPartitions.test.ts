@@ -1,0 +1,185 @@
+/**
+ * Histories in partitions so small that a user's pages are in many, in a real data directory, and beside pages of a
+ * version without partitions.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { vi } from "vitest"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import type { StoredEntry } from "../../../src/storage/Storage.ts"
+
+vi.mock(import("../../../src/Limits.ts"), async (original) => {
+  const { limits } = await original()
+  const small = { historyPartitionRecords: 5, historyTurnPartitionsMax: 2, historyReadPagesMax: 2 }
+  return { limits: { ...limits, ...small } as unknown as typeof limits }
+})
+
+const { verifyLive } = await import("../../../src/engine/archive/VerifyJobs.ts")
+const { makeWorkerHost } = await import("../../../src/engine/archive/WorkerHost.ts")
+const { pageKey, placeOfPage } = await import("../../../src/engine/records/HistoryPages.ts")
+const { limits } = await import("../../../src/Limits.ts")
+const DurableStorage = await import("../../../src/storage/durable/DurableStorage.ts")
+const { compositeKey, rangeOf } = await import("../../../src/storage/Keys.ts")
+const { temporaryFolder } = await import("../../storage/temporaryFolder.ts")
+const { alone, busy, found, running } = await import("../archive/fixture.ts")
+const { event, sandbox } = await import("../fixture.ts")
+
+const users = 4
+
+/** The sequences of a user's records, by the journal. */
+const recordsOf = (
+  committed: ReadonlyArray<{ sequence: number; subject: object }>,
+  userId: string,
+) =>
+  committed
+    .filter(({ subject }) => "userId" in subject && subject.userId === userId)
+    .map(({ sequence }) => sequence)
+    .reverse()
+
+const historyOf = (engine: Engine["Service"], userId: string, before?: number) =>
+  Effect.map(Stream.runCollect(engine.readHistory(sandbox, userId, before)), (chunks) =>
+    chunks.flat().map(({ sequence }) => sequence),
+  )
+
+/** An event of one user between those of others, for pages of several records. */
+const more = (round: number, n: number) => event("u0", "TAP", { id: `more-${round}-${n}` })
+
+const host = makeWorkerHost({ background: false })
+
+/** A directory with three snapshots, and the records of all of them. */
+const written = Effect.gen(function* () {
+  const directory = yield* temporaryFolder
+  const committed = []
+  for (let round = 0; round < 3; round++) {
+    const { close, engine, ...others } = yield* running({ directory, host: yield* host })
+    if (round === 0) yield* found(engine)
+    yield* busy(engine, users, round)
+    // Of one user between those of others: pages of several records.
+    const few = [1, 2, 3].map((n) => more(round, n))
+    yield* engine.askUsers(sandbox, few)
+    yield* close()
+    committed.push(...others.committed)
+  }
+  return { directory, committed }
+})
+
+const storageOf = (directory: string) => DurableStorage.make({ directory })
+
+const pagesOf = (directory: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const storage = yield* storageOf(directory)
+      const range = { table: "history", ...rangeOf(new Uint8Array()) } as const
+      return (yield* Stream.runCollect(storage.readEntries(range))).flat()
+    }),
+  )
+
+const checked = Effect.fnUntraced(function* (directory: string) {
+  const { faults } = yield* Effect.scoped(verifyLive({ directory }, alone))
+  expect(faults).toEqual([])
+})
+
+/** What a reader sees of every user is what the journal says. */
+const expectWhole = Effect.fnUntraced(function* (
+  directory: string,
+  committed: ReadonlyArray<{ sequence: number; subject: object }>,
+) {
+  yield* checked(directory)
+  const { close, engine } = yield* running({ directory, host: yield* host })
+  const last = committed.at(-1)!.sequence
+  for (let n = 0; n < users; n++) {
+    const all = recordsOf(committed, `u${n}`)
+    expect(yield* historyOf(engine, `u${n}`)).toEqual(all)
+    for (let before = 0; before <= last + 1; before++) {
+      const expected = all.filter((sequence) => sequence < before)
+      expect(yield* historyOf(engine, `u${n}`, before)).toEqual(expected)
+    }
+  }
+  // Each record is found by its caller's id.
+  for (let round = 0; round < 3; round++) {
+    for (let n = 1; n <= 3; n++) {
+      const { reply } = yield* engine.askUser(sandbox, more(round, n))
+      expect(reply).toMatchObject({ duplicate: true })
+    }
+  }
+  yield* close()
+})
+
+/** As a version without partitions wrote it. */
+const withoutPartition = ([key, value]: StoredEntry) => {
+  const { environment, first, userId } = placeOfPage(key)!
+  return { table: "history", key: compositeKey(environment, userId, first), value } as const
+}
+
+describe("Histories in many partitions", () => {
+  it("are cut where a partition ends", () => {
+    expect(limits.historyPartitionRecords).toBe(5)
+  })
+
+  it.live("are read whole and from any record, and pass the check of a directory", () =>
+    Effect.gen(function* () {
+      const { committed, directory } = yield* written
+      const places = (yield* pagesOf(directory)).map(([key]) => placeOfPage(key)!)
+      expect(places.every(({ isPartitioned }) => isPartitioned)).toBe(true)
+      yield* expectWhole(directory, committed)
+    }),
+  )
+
+  it.live("are whole beside pages of a version without partitions", () =>
+    Effect.gen(function* () {
+      const { committed, directory } = yield* written
+      const pages = yield* pagesOf(directory)
+      const middle = committed[Math.floor(committed.length / 2)]!.sequence
+      const older = pages.filter(([key]) => placeOfPage(key)!.first <= middle)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const storage = yield* storageOf(directory)
+          yield* storage.writeEntries(older.map(withoutPartition))
+          yield* storage.writeEntries(
+            older.map(([key]) => ({ table: "history", key, value: null }) as const),
+          )
+        }),
+      )
+      yield* expectWhole(directory, committed)
+    }),
+  )
+
+  it.live("are whole after a snapshot that a version without partitions did not end", () =>
+    Effect.gen(function* () {
+      const { committed, directory } = yield* written
+      const pages = yield* pagesOf(directory)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const storage = yield* storageOf(directory)
+          yield* storage.writeEntries(pages.slice(0, pages.length / 2).map(withoutPartition))
+        }),
+      )
+      yield* expectWhole(directory, committed)
+    }),
+  )
+
+  it.live("go with an erased user, from every partition and from none", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* written
+      const pages = yield* pagesOf(directory)
+      const isOfUser = ([key]: StoredEntry) => placeOfPage(key)!.userId === "u0"
+      const first = pages.find(isOfUser)!
+      expect(pages.filter(isOfUser).length).toBeGreaterThan(3)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const storage = yield* storageOf(directory)
+          const old = withoutPartition(first)
+          yield* storage.writeEntries([old, { table: "history", key: first[0], value: null }])
+        }),
+      )
+      const { close, engine } = yield* running({ directory, host: yield* host })
+      yield* engine.askUser(sandbox, { userId: "u0", command: { kind: "erasure" } })
+      yield* engine.askUser(sandbox, event("u0", "TAP"))
+      const [sequence] = yield* historyOf(engine, "u0")
+      yield* close()
+      const left = (yield* pagesOf(directory)).filter(isOfUser).map(([key]) => Buffer.from(key))
+      expect(left).toEqual([pageKey(sandbox, "u0", sequence!)])
+      yield* checked(directory)
+    }),
+  )
+})
