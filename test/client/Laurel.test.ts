@@ -137,7 +137,7 @@ describe("A lost reply", () => {
 
 describe("A refusal", () => {
   it("of a request that the server did not apply is repeated, for every call", async () => {
-    const limited = { limit: 0, resetSeconds: 1 }
+    const limited = { limit: 1, used: 1, resetSeconds: 1 }
     const key = server.accounts.addKey("lk_test_soon", limited)
     let requests = 0
     const laurel = client({
@@ -145,7 +145,7 @@ describe("A refusal", () => {
       fetch: async (input, init) => {
         requests++
         const reply = await fetch(input, init)
-        server.accounts.addKey("lk_test_soon", { ...limited, limit: 10 })
+        server.accounts.addKey("lk_test_soon", { ...limited, used: 0 })
         return reply
       },
     })
@@ -158,7 +158,11 @@ describe("A refusal", () => {
       [30, true],
       [31, false],
     ] as const) {
-      const key = server.accounts.addKey(`lk_test_${resetSeconds}`, { limit: 0, resetSeconds })
+      const key = server.accounts.addKey(`lk_test_${resetSeconds}`, {
+        limit: 1,
+        used: 1,
+        resetSeconds,
+      })
       const { laurel, requests } = counting({ key })
       const leaving = new AbortController()
       const call = refusal(laurel.users.list({}, { signal: leaving.signal }))

@@ -44,6 +44,7 @@ export class TestAccounts {
       scope = kind === "publishable" ? kind : "full",
       tier = "enterprise",
       limit,
+      used = 0,
       resetSeconds = 30,
       restrictions,
     }: {
@@ -53,6 +54,8 @@ export class TestAccounts {
       readonly scope?: CallerScope
       readonly tier?: Tier
       readonly limit?: number
+      /** How much of it is used already. */
+      readonly used?: number
       /** When the limit ends, as replies say; it does not. */
       readonly resetSeconds?: number
       readonly restrictions?: KeyRestrictions
@@ -69,7 +72,7 @@ export class TestAccounts {
       tier,
       restrictions,
     })
-    if (limit !== undefined) this.#limits.set(`key_${text}`, { limit, used: 0, resetSeconds })
+    if (limit !== undefined) this.#limits.set(`key_${text}`, { limit, used, resetSeconds })
     return text
   }
 

@@ -121,7 +121,7 @@ export const completeReference = (document: Record<string, Json>): Record<string
   document.info.contact = { name: "The operator of this server" }
   // Streams show the message itself as the schema of their events.
   delete document.components.schemas.MessageEncoded
-  const { anyOf: _, ...message } = document.components.schemas.Message
+  const { anyOf: _, ...message } = document.components.schemas.Message ?? {}
   document.components.schemas.Message = { ...message, ...messageAlternatives }
   document.components.parameters = webhookParameters
   document.webhooks = webhookRequests()

@@ -131,7 +131,7 @@ ${conditionFields(draft, `${row}.where`)}</fieldset>`
 const stepsGroup = (draft: Draft): Html => {
   const { address, faults, form } = draft
   return group({ legend: "Steps", name: "steps", faults }, [
-    html`<p class="hint">The quest completes with its last step. Without steps, your app completes it by the event <code>QUEST_COMPLETE</code>. Users keep their count as long as the key of a step stays. A step counts events; with <b>Sum of</b>, the path to a number in the metadata such as <code>km</code>, it adds these numbers.</p>`,
+    html`<p class="hint">The quest completes with its last step. Without steps, your app completes it by the event <code>QUEST_COMPLETE</code>. Users keep their count as long as the key of a step stays. A step counts events; with “Sum of”, the path to a number in the metadata such as <code>km</code>, it adds these numbers.</p>`,
     form
       .indices("steps", stepRowsMax)
       .map((index, place) => stepFields(draft, `steps.${index}`, place + 1)),
