@@ -29,6 +29,7 @@ const fill = async (place: Place) => {
   await place.patch("/v1/project", {
     name: "School",
     timezone: "europe/berlin",
+    clientActions: ["TAP"],
     levelCurve: { kind: "table", thresholds: [0, 10] },
     streaks: [{ key: "daily", freezes: { initial: 1, max: 2, everyDays: 7 } }],
   })
