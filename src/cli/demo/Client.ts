@@ -1,26 +1,14 @@
-/** The few operations of the REST API that the demo needs, over the network as any client. */
+/** The few operations that the demo needs, with the client that apps use. */
 import { Effect } from "effect"
+import { type BatchSummary, createLaurel, type LeaderboardEntry } from "../../client/index.ts"
 import { limits } from "../../Limits.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { type CommitEvent, commitAction, commitXp } from "./CommitEvent.ts"
 import type { ThrowawayServer } from "./ThrowawayServer.ts"
 
-export interface BatchCounts {
-  readonly accepted: number
-  readonly duplicates: number
-}
+export type BatchCounts = Pick<BatchSummary, "accepted" | "duplicates">
 
-export interface Standing {
-  readonly rank: number
-  readonly userId: string
-  readonly xp: number
-  readonly level: number
-}
-
-interface BatchReply extends BatchCounts {
-  readonly rejected: number
-  readonly results: ReadonlyArray<{ readonly detail?: string; readonly errors?: unknown }>
-}
+export type Standing = Pick<LeaderboardEntry, "rank" | "userId" | "xp" | "level">
 
 export interface Client {
   readonly createRule: Effect.Effect<void, CommandFailed>
@@ -31,51 +19,43 @@ export interface Client {
   readonly readStandings: Effect.Effect<ReadonlyArray<Standing>, CommandFailed>
 }
 
+const minimal = { prefer: "return=minimal" }
+
 export const makeClient = ({ key, url }: ThrowawayServer): Client => {
-  const request = <Reply>(
-    method: string,
-    path: string,
-    body?: unknown,
-  ): Effect.Effect<Reply, CommandFailed> =>
+  const laurel = createLaurel({ url, key })
+  const ask = <Reply>(doing: string, call: (signal: AbortSignal) => Promise<Reply>) =>
     Effect.tryPromise({
-      try: async (signal) => {
-        const response = await fetch(url + path, {
-          method,
-          signal,
-          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        })
-        if (!response.ok) throw new Error(`status ${response.status}: ${await response.text()}`)
-        return (await response.json()) as Reply
-      },
-      catch: (error) =>
-        commandFailed(exitCodes.unavailable, `${method} ${path} failed: ${messageOf(error)}`),
+      try: call,
+      catch: (error) => commandFailed(exitCodes.unavailable, `${doing} failed: ${error}`),
     })
 
   return {
     createRule: Effect.asVoid(
-      request("POST", "/v1/rules", { action: commitAction, reward: { xp: commitXp } }),
+      ask("Creating a rule", (signal) =>
+        laurel.rules.create({ action: commitAction, reward: { xp: commitXp } }, { signal }),
+      ),
     ),
     sendBatch: (events) =>
-      Effect.flatMap(request<BatchReply>("POST", "/v1/events/batch", { events }), (reply) => {
-        if (reply.rejected === 0) return Effect.succeed(reply)
-        const refused = reply.results.findIndex(({ detail }) => detail !== undefined)
-        return Effect.fail(
-          commandFailed(
-            exitCodes.refused,
-            `${reply.rejected} of ${events.length} events were refused, ` +
-              `the first for commit ${events[refused]?.id}: ${JSON.stringify(reply.results[refused])}`,
-          ),
+      Effect.gen(function* () {
+        const summary = (yield* ask("Sending commits", (signal) =>
+          laurel.events.trackBatch({ events }, { signal, headers: minimal }),
+        )) as BatchSummary
+        const [first] = summary.refusals
+        if (first === undefined) return summary
+        return yield* commandFailed(
+          exitCodes.refused,
+          `${summary.rejected} of ${events.length} events were refused, ` +
+            `the first for commit ${events[first.index]?.id}: ${JSON.stringify(first)}`,
         )
       }),
     readStandings: Effect.gen(function* () {
       const standings: Array<Standing> = []
       let hasMore = true
       while (hasMore) {
-        const page = yield* request<{
-          readonly entries: ReadonlyArray<Standing>
-          readonly hasMore: boolean
-        }>("GET", `/v1/leaderboard?limit=${limits.pageMax}&offset=${standings.length}`)
+        const query = { limit: limits.pageMax, offset: standings.length }
+        const page = yield* ask("Reading the leaderboard", (signal) =>
+          laurel.leaderboard.get(query, { signal }),
+        )
         standings.push(...page.entries)
         hasMore = page.hasMore
       }
@@ -83,8 +63,3 @@ export const makeClient = ({ key, url }: ThrowawayServer): Client => {
     }),
   }
 }
-
-const messageOf = (error: unknown): string =>
-  error instanceof Error && error.cause instanceof Error
-    ? `${error.message} (${error.cause.message})`
-    : String(error)
