@@ -41,7 +41,7 @@ const firstDelayMs = 1_000
 const longestDelayMs = 60_000
 
 /** Refusals of a request that no repeat changes. Others are faults of key, address or network, and the events stay. */
-const final = /^(invalid_request|body_too_large|quest_|balance_)/
+const final = /^(invalid_request|body_too|batch_too|quest_|balance_)/
 const finalForTokens = "insufficient_scope"
 
 const exclusively = (name: string, work: () => Promise<void>): Promise<void> =>

@@ -147,6 +147,19 @@ describe("An event that the server refuses", () => {
     for (const code of refused) expect(code).toMatch(/^(invalid_request|body_too_large)$/)
   })
 
+  it("is none where the batch is above the limit of the key: events are then sent alone", async () => {
+    const items = new Items()
+    const storage = textStorage(items)
+    for (let n = 0; n < 60; n++) {
+      await storage.add({ id: `limit-${n}`, userId: "limit", action: "TAP" })
+    }
+    const key = server.accounts.addKey("lk_test_narrow", { limit: 59 })
+    const queue = open(items, { storage, key })
+    await expect(queue.flush()).rejects.toMatchObject({ code: "rate_limited" })
+    // The refused batch counted as one request.
+    expect([await xpOf("limit"), items.stored]).toEqual([58, 2])
+  })
+
   it("that is no JSON is refused by the queue", async () => {
     const items = new Items()
     const metadata = { count: 1n }
