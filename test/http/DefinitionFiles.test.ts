@@ -81,6 +81,17 @@ const minimal = (id = "rul_a", more: object = {}) => ({
 })
 
 describe("A file of definitions", () => {
+  it("takes actions from users that the file does not list, and else writes nothing", async () => {
+    const [from, to] = [newPlace(), newPlace()]
+    const file = await exported(from)
+    expect(file.settings.clientActions).toEqual([])
+    expect((await applied(to, file)).changes).toEqual([])
+    await to.patch("/v1/project", { clientActions: ["TAP"] })
+    expect((await applied(to, file)).changes).toMatchObject([{ kind: "settings" }])
+    expect((await exported(to)).settings.clientActions).toEqual([])
+    expect((await applied(to, file)).changes).toEqual([])
+  })
+
   it("brings everything from one environment to another, under the same ids", async () => {
     const [sandbox, production] = [newPlace(), newPlace()]
     await fill(sandbox)

@@ -43,9 +43,10 @@ export const decideSettings = (
   if (refusal !== undefined) return Result.fail(refusal)
   // All members that the kind requires are present now.
   const levelCurve = (curveParts as LevelCurve | undefined) ?? settings.levelCurve
-  return Result.succeed([
-    { kind: "project.updated", settings: { ...settings, ...change, levelCurve } },
-  ])
+  const { clientActions = [], ...others } = { ...settings, ...change, levelCurve }
+  // None is stored in one form, also where settings are older than the member.
+  const changed = clientActions.length === 0 ? others : { ...others, clientActions }
+  return Result.succeed([{ kind: "project.updated", settings: changed }])
 }
 
 const kindMembers: Readonly<Record<LevelCurveKind, KindMembers>> = {

@@ -101,6 +101,7 @@ const given = <A extends object>(members: A) =>
 
 const fileSettings = ({ name, ...settings }: ProjectSettings): NonNullable<File["settings"]> => ({
   ...(name !== null && { name }),
+  clientActions: [],
   ...settings,
 })
 
