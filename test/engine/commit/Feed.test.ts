@@ -48,12 +48,20 @@ const open = (bounds: { readonly recordsMax?: number; readonly bytesMax?: number
         feed.committed(record, bodies[index]!.length)
       }
     })
+  /** The journal has them, and they are not visible yet. */
+  const appendAhead = (count: number) =>
+    Effect.suspend(() => {
+      const bodies = upTo(head + 1, head + count).map((sequence) =>
+        Buffer.from(encodeRecord(recordOf(sequence))),
+      )
+      return storage.append(batchOf(head + 1, bodies))
+    })
   const announce = () => feed.committed(recordOf(++head), 100)
   const hold = (until: Effect.Effect<void>) => {
     written = until
   }
   const reads = () => faults.calls("readRecords")
-  return { announce, append, broken, faults, feed, hold, reads, state, storage }
+  return { announce, append, appendAhead, broken, faults, feed, hold, reads, state, storage }
 }
 
 const sequences = (follower: Follower, max = 1_000) =>
@@ -63,6 +71,22 @@ const upTo = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
 describe("The feed", () => {
+  it.effect("reads no record of the journal that is not visible yet", () =>
+    Effect.gen(function* () {
+      const { announce, append, appendAhead, feed } = open()
+      yield* append(3)
+      yield* appendAhead(2)
+      const follower = yield* feed.follow(1)
+      expect(yield* sequences(follower)).toEqual([1, 2, 3])
+      expect((yield* feed.read(2, 10)).map(({ record }) => record.sequence)).toEqual([2, 3])
+      const next = yield* Effect.forkChild(sequences(follower), { startImmediately: true })
+      yield* yieldToEventLoop
+      expect(next.pollUnsafe()).toBeUndefined()
+      announce()
+      expect(yield* Fiber.join(next)).toEqual([4])
+    }),
+  )
+
   it.effect(
     "goes through the past from a sequence on, then through what comes, without a gap",
     () =>
