@@ -66,7 +66,11 @@ export const open = Effect.fnUntraced(function* (
   const storage = Storage.of({
     lastSequence: journal.lastSequence,
     firstSequence: Effect.sync(() => journal.firstSequence),
-    append: journal.append,
+    append: (batch) => {
+      // What is in the journal comes to LMDB. At the opening the thread would delay the start of a server.
+      entries.startWriter()
+      return journal.append(batch)
+    },
     readRecords: journal.readRecords,
     prune: journal.prune,
     writeEntries: entries.writeEntries,

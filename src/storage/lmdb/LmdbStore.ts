@@ -157,6 +157,11 @@ export class LmdbStore {
     return table
   }
 
+  /** There will be a write soon. */
+  startWriter(): void {
+    if (this.#broken === undefined) this.#writer.start()
+  }
+
   /** Unpins the old pages of readers whose process died, so that LMDB can reuse them. */
   readonly forgetDeadReaders: Effect.Effect<void> = Effect.sync(() => {
     if (this.#broken === undefined) this.#root.readerCheck()

@@ -3,7 +3,8 @@
  * event loop nor the garbage collector that stops it. The thread is the only writer of the environment and keeps its
  * sums; reads stay where they are, since LMDB's readers and its writer do not wait for each other.
  *
- * - The thread starts with the first write and ends with `close`. One write at a time.
+ * - The thread starts with `start`, or else with the first write, which then waits for it, and ends with `close`. One
+ *   write at a time.
  * - The slice stays in shared memory, which must not change until the answer.
  * - A thread that crashes is not started again: its transaction may or may not stand, so every write fails from then on.
  */
@@ -32,15 +33,24 @@ export class WriteThread {
     this.#startWorker = startWorker
   }
 
+  /** Starts the thread where it does not run. */
+  start(): void {
+    if (this.#worker !== undefined || this.#failure !== undefined) return
+    this.#worker = this.#start()
+    // It is no reason for the process to stay.
+    this.#worker.unref()
+  }
+
   /** The outcome of a transaction with these entries; rejects when the thread has crashed. */
   write(slice: EntrySlice): Promise<WriteOutcome> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     return new Promise((settled, failed) => {
-      this.#worker ??= this.#start()
+      this.start()
+      const worker = this.#worker!
       // A process that has nothing else to do waits for the answer.
-      this.#worker.ref()
+      worker.ref()
       this.#waiting = { settled, failed }
-      this.#worker.postMessage(slice.shared satisfies WriteOrder)
+      worker.postMessage(slice.shared satisfies WriteOrder)
     })
   }
 

@@ -3,7 +3,9 @@ import { once } from "node:events"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { vi } from "vitest"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { WriteThread } from "../../../src/storage/lmdb/WriteThread.ts"
 import { storageContract } from "../contract.ts"
 import { appendAll, expectRecords } from "../records.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
@@ -86,6 +88,20 @@ describe("the lock of a data directory", () => {
       yield* Effect.promise(() => gone)
       const store = yield* DurableStorage.make({ directory })
       yield* expectRecords(store, 1, 3)
+    }),
+  )
+})
+
+describe("The thread that writes LMDB", () => {
+  it.live("starts with the first record, before anything is to be written", () =>
+    Effect.gen(function* () {
+      const start = vi.spyOn(WriteThread.prototype, "start")
+      yield* Effect.addFinalizer(() => Effect.sync(() => start.mockRestore()))
+      const store = yield* DurableStorage.make({ directory: yield* temporaryFolder })
+      yield* store.readEntry("users", Buffer.from("x"))
+      expect(start).not.toHaveBeenCalled()
+      yield* appendAll(store, [1])
+      expect(start).toHaveBeenCalled()
     }),
   )
 })

@@ -50,6 +50,29 @@ describe("The thread that writes LMDB", () => {
     }),
   )
 
+  it.live("starts one thread, with `start` or with the first write", () =>
+    Effect.promise(async () => {
+      for (const early of [true, false]) {
+        let started = 0
+        const thread = new WriteThread({ folder: "/none", mapBytes: undefined, sums: {} }, () => {
+          started++
+          const answer = `const { parentPort: port } = require("node:worker_threads")
+            port.on("message", (order) => order === "close" ? port.close() : port.postMessage(null))`
+          return new Worker(answer, { eval: true })
+        })
+        if (early) {
+          thread.start()
+          thread.start()
+        }
+        expect(started).toBe(early ? 1 : 0)
+        expect(await thread.write(slice(1))).toBeNull()
+        thread.start()
+        expect(started).toBe(1)
+        await thread.close()
+      }
+    }),
+  )
+
   for (const [name, code] of [
     ["crashes", `throw new Error("it crashed")`],
     ["exits", "process.exit(3)"],
