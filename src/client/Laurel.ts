@@ -37,15 +37,16 @@ export interface Laurel extends Operations {
 /** The longest `Retry-After` that a call waits for; a longer one is the caller's to wait for. */
 const longestWaitMs = 30_000
 const firstDelayMs = 250
-const unread = /^(overloaded|starting|shutting_down)$/
+/** The codes `overloaded`, `starting` and `shutting_down`. */
+const unread = /^(overl|start|shutt)/
 
 interface Identified {
   readonly id?: unknown
 }
 
 /** Whether an event or reward has an id of the caller's own, or all events of a batch have one. */
-const hasIds = (body?: Identified & { readonly events?: ReadonlyArray<Identified> }): unknown =>
-  body?.events?.every(({ id }) => id) ?? body?.id
+const hasIds = (body?: Identified & { readonly events?: ReadonlyArray<Identified> }): boolean =>
+  (body?.events ?? [body]).every((one) => one?.id)
 
 /** A segment of a path. Browsers resolve dots, and no id is empty: both would ask for something else. */
 const segment = (id: string): string => {
@@ -95,7 +96,7 @@ export const makeLaurel = (
 
   const call = async (spec: string, args: Array<unknown>): Promise<unknown> => {
     const [method, template, input, keyed] = spec.split(" ") as [string, string, string?, string?]
-    let path = template.replace(/\*/g, () => segment(args.shift() as string))
+    let path = `/v1/${template}`.replace(/\*/g, () => segment(args.shift() as string))
     const argument = (input && input !== "-" ? args.shift() : undefined) as object | undefined
     const {
       idempotencyKey,
@@ -147,20 +148,22 @@ export const makeLaurel = (
     }
   }
 
-  const client: Record<string, unknown> = {
-    async *stream({ after, onState, signal, ...query }: StreamOptions = {}) {
-      const path = `/v1/stream${queryText(query)}`
-      const open = (headers: Record<string, string>, attempt: AbortSignal) =>
-        ask(path, { signal: attempt }, headers)
-      for await (const text of follow(open, { after, onState, signal })) yield JSON.parse(text)
-    },
+  const stream = async function* ({ after, onState, signal, ...query }: StreamOptions = {}) {
+    const path = `/v1/stream${queryText(query)}`
+    const open = (headers: Record<string, string>, attempt: AbortSignal) =>
+      ask(path, { signal: attempt }, headers)
+    for await (const text of follow(open, { after, onState, signal })) yield JSON.parse(text)
   }
-  for (const [group, specs] of Object.entries(table)) {
-    const functions = Object.entries<string>(specs).map(([name, spec]) => [
-      name,
-      (...args: Array<unknown>) => call(spec, args),
-    ])
-    client[group] = Object.fromEntries(functions)
-  }
-  return client as unknown as Laurel
+  const groups = mapValues(table, (specs) =>
+    mapValues(
+      specs,
+      (spec) =>
+        (...args: Array<unknown>) =>
+          call(spec, args),
+    ),
+  )
+  return { ...groups, stream } as unknown as Laurel
 }
+
+const mapValues = <A, B>(object: { readonly [name: string]: A }, change: (value: A) => B) =>
+  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]))

@@ -35,12 +35,12 @@ export const errorOf = async (reply: Response): Promise<LaurelError> => {
   const { headers, status } = reply
   // biome-ignore lint/suspicious/noExplicitAny: it may be anything that a proxy sends
   const body: any = await reply.json().catch(() => {})
-  const problem = body?.code
-    ? body
-    : { code: "unexpected_reply", detail: `The server replied with ${status}` }
-  return new LaurelError(problem.code, problem.detail, {
-    ...problem,
-    status,
-    retryAfterSeconds: Number(headers.get("retry-after")) || undefined,
-  })
+  const {
+    code = "unexpected_reply",
+    detail = `The server replied with ${status}`,
+    errors = [],
+    requestId,
+  } = body?.code ? body : {}
+  const retryAfterSeconds = Number(headers.get("retry-after")) || undefined
+  return new LaurelError(code, detail, { status, errors, requestId, retryAfterSeconds })
 }

@@ -60,7 +60,6 @@ describe("A call", () => {
     expect(board.me?.userId).toBe(userId)
     expect((await laurel.users.revokeEvent(userId, outcome.eventId)).xp.revoked).toBe(50)
     expect(await laurel.users.erase(userId)).toBeUndefined()
-    expect((await laurel.system.ready()).status).toBe("ok")
   })
 
   it("rejects with the problem of the server, and all of its faults", async () => {
@@ -87,13 +86,13 @@ describe("A lost reply", () => {
   it.each([0, 1, 60])("after %i bytes is asked for again: an event counts once", async (bytes) => {
     const { laurel, requests } = counting()
     const userId = `cut-after-${bytes}`
-    proxy.cuts.push(bytes, bytes)
+    proxy.cuts.push(bytes)
     const outcome = await laurel.events.track(tap(userId))
     expect(outcome.xp).toEqual({ earned: 50, total: 50 })
     expect((await laurel.users.get(userId)).xp).toBe(50)
-    const keys = requests.slice(0, 3).map(({ headers }) => headers.get("idempotency-key"))
+    const keys = requests.slice(0, 2).map(({ headers }) => headers.get("idempotency-key"))
     expect(keys[0]).toMatch(/^.{20,}$/)
-    expect(keys).toEqual([keys[0], keys[0], keys[0]])
+    expect(keys).toEqual([keys[0], keys[0]])
   })
 
   it("of events with ids of their own is asked for again by these ids alone", async () => {
@@ -186,6 +185,16 @@ describe("A refusal", () => {
     expect(await refusal(client({ fetch: page, retries: 0 }).users.list())).toMatchObject({
       code: "unexpected_reply",
       status: 502,
+    })
+    const odd = '{"code":"odd","errors":null,"message":"m","name":"n","__proto__":{"code":"proto"}}'
+    const strange = await refusal(
+      client({ fetch: async () => new Response(odd, { status: 418 }), retries: 0 }).users.list(),
+    )
+    expect(strange).toBeInstanceOf(LaurelError)
+    expect(strange).toMatchObject({
+      name: "LaurelError",
+      code: "odd",
+      message: "The server replied with 418",
     })
     const login = async () => new Response("<h1>Sign in to the Wi-Fi</h1>")
     const { code } = await refusal(client({ fetch: login, retries: 0 }).users.list())

@@ -9,8 +9,8 @@ import { pause } from "../limit.ts"
 
 /** The operations that elements call: without the others, a page with elements alone loads less. */
 const table = {
-  users: { get: "GET /v1/users/*", progress: "GET /v1/users/*/progress" },
-  leaderboard: { get: "GET /v1/leaderboard query" },
+  users: { get: "GET users/*", progress: "GET users/*/progress" },
+  leaderboard: { get: "GET leaderboard query" },
 } satisfies Table
 
 /** Servers render pages, too. */

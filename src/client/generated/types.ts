@@ -240,20 +240,6 @@ export interface Operations {
     /** List message kinds */
     catalogue(options?: CallOptions): Promise<MessageCatalogue>
   }
-  readonly system: {
-    /** Liveness */
-    health(options?: CallOptions): Promise<{
-      /** It is. */
-      readonly status: "ok"
-    }>
-    /** Readiness */
-    ready(options?: CallOptions): Promise<{
-      /** It is. */
-      readonly status: "ok"
-    }>
-    /** This document */
-    openapi(options?: CallOptions): Promise<Readonly<Record<string, unknown>>>
-  }
 }
 
 /** What a stream may be asked for. */

@@ -1,7 +1,7 @@
 /**
  * Prints the two generated files of the client from the declaration in `src/http/api`: `operations.ts` has what the client
- * needs to call an operation, `types.ts` its types. Operations whose reply is neither JSON nor empty are left out:
- * a page for people, and the stream, which the client follows by itself.
+ * needs to call an operation, `types.ts` its types. Operations without a key are left out, which are for the server's
+ * operator, and the stream, which the client follows by itself.
  */
 import { OpenApi } from "effect/http-api"
 import { errorKinds } from "../../../src/domain/values/Errors.ts"
@@ -39,6 +39,7 @@ const repliesOf = ({ declared }: Operation): ReadonlyArray<readonly [string, Jso
     )
 
 const isCallable = (operation: Operation): boolean =>
+  operation.declared.security.length > 0 &&
   repliesOf(operation).every(([media]) => media === "application/json")
 
 const keyed = (operation: Operation): boolean =>
@@ -54,9 +55,9 @@ const inputOf = (operation: Operation): "body" | "query" | "-" => {
   )
 }
 
-/** As `POST /v1/events body key`: `key` says that a repeat with the same `Idempotency-Key` changes nothing. */
+/** As `POST events body key`: `key` says that a repeat with the same `Idempotency-Key` changes nothing. */
 const specOf = (operation: Operation): string => {
-  const path = operation.path.replaceAll(/\{\w+\}/g, "*")
+  const path = operation.path.replace("/v1/", "").replaceAll(/\{\w+\}/g, "*")
   const parts = [operation.method, path, inputOf(operation), ...(keyed(operation) ? ["key"] : [])]
   return parts.join(" ").replace(/ -$/, "")
 }
@@ -107,7 +108,7 @@ export const printClient = (): Readonly<Record<"operations.ts" | "types.ts", str
   const codes = Object.keys(errorKinds).map((code) => `  | "${code}"\n`)
   return {
     "operations.ts": `${notice}
-/** Method, path, argument after the ids; \`key\`: a repeat with the same \`Idempotency-Key\` changes nothing. */
+/** Method, path under \`/v1/\`, argument after the ids; \`key\`: a repeat with the same \`Idempotency-Key\` changes nothing. */
 export const operations = {
 ${table.map(({ group, lines }) => `  ${group}: {\n${lines}  },\n`).join("")}} as const
 `,
