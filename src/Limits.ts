@@ -326,6 +326,9 @@ export const limits = {
 
   // The process
   signalEchoMs: 500,
+  /** `laurel listen`: attempts to forward a message, and the time before the second; it doubles. */
+  listenAttemptsMax: 3,
+  listenRetryMs: 1_000,
   /** Interval of progress lines in the log of a long start. */
   startLogEveryMs: 5_000,
   otlpLogsEveryMs: 1_000,

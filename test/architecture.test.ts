@@ -98,7 +98,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "pages",
     "",
   ],
-  cli: ["output", "process", "demo", "commands", ""],
+  cli: ["output", "process", "demo", "listen", "commands", ""],
 }
 /** What every room may import, from the ground up too. */
 const shared = [

@@ -7,13 +7,14 @@ import { accounts } from "./commands/accounts.ts"
 import { definitions } from "./commands/definitions.ts"
 import { demo } from "./commands/demo.ts"
 import { keys } from "./commands/keys.ts"
+import { listen } from "./commands/listen.ts"
 import { serve } from "./commands/serve.ts"
 import { snapshots } from "./commands/snapshots.ts"
 import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that you run yourself"),
-  Command.withSubcommands([serve, accounts, keys, definitions, snapshots, demo]),
+  Command.withSubcommands([serve, accounts, keys, definitions, listen, snapshots, demo]),
 )
 
 /** Prints help unchanged, and usage errors as lines without the help. */

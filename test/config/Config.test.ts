@@ -211,7 +211,8 @@ describe("The configuration", () => {
   })
 
   it("warns of unknown LAUREL_ variables", () => {
-    const { config, warnings } = readConfig({ LAUREL_PROT: "1", LAUREL: "x", PATH: "y" })
+    const known = { LAUREL_PORT: "1", LAUREL_KEY: "lk_test_x" }
+    const { config, warnings } = readConfig({ ...known, LAUREL_PROT: "1", LAUREL: "x", PATH: "y" })
     expect(Result.isSuccess(config)).toBe(true)
     expect(warnings).toEqual(["LAUREL_PROT is not a setting and has no effect; is it misspelt?"])
   })
