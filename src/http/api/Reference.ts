@@ -2,7 +2,7 @@
 import { type ErrorCode, errorKinds } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { faultCodes } from "./Checks.ts"
-import { messageId, ruleId } from "./examples/Ids.ts"
+import { ruleId } from "./examples/Ids.ts"
 import { messageAlternatives, webhookParameters, webhookRequests } from "./Messages.ts"
 
 const errorTable = (Object.keys(errorKinds) as Array<ErrorCode>)
@@ -137,7 +137,6 @@ export const completeReference = (document: Record<string, Json>): Record<string
         if (parameter.in === "query") {
           parameter.schema = pageParameters[parameter.name] ?? parameter.schema
         }
-        if (parameter.in === "header") parameter.examples = leftOut[parameter.name]
         const { description, ...schema } = parameter.schema
         if (description !== undefined) Object.assign(parameter, { description, schema })
       }
@@ -223,15 +222,6 @@ const simplify = (node: Json): void => {
   if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum
   if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum
   for (const [name, child] of Object.entries(node)) if (name !== "examples") simplify(child)
-}
-
-/** Examples of optional headers; the reference page sends them only when enabled. */
-const leftOut: Record<string, Json> = {
-  "idempotency-key": {
-    default: { value: "5f0c1a52-6f4e-4a0b-9d55-0c5b8e1f7a31", "x-disabled": true },
-  },
-  prefer: { default: { value: "return=minimal", "x-disabled": true } },
-  "last-event-id": { default: { value: messageId, "x-disabled": true } },
 }
 
 const pageParameters: Record<string, Json> = {

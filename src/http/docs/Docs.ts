@@ -102,9 +102,18 @@ const showPage = ({ tag }: PublicFile): PlainReply => ({
   ],
 })
 
+/**
+ * The reader writes every parameter into its snippets, with its example or without a value, unless the parameter has a media type.
+ * So that a snippet runs as it stands, the reader gets optional parameters in this form.
+ */
 const start = `
-Scalar.createApiReference("#reference", {
-  url: "/openapi.json",
+const leftOut = (parameter) => {
+  const { schema, ...rest } = parameter
+  const isSent = parameter.required || schema.default !== undefined
+  return isSent ? parameter : { ...rest, content: { "text/plain": { schema } } }
+}
+const show = (content) => Scalar.createApiReference("#reference", {
+  content,
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,
@@ -115,6 +124,12 @@ Scalar.createApiReference("#reference", {
     .markdown td:first-child code { white-space: nowrap; }
     .markdown-summary, .markdown-summary *, .property-detail, .property-detail * { line-height: 1.5 !important; }
   \`,
+});
+fetch("/openapi.json").then((reply) => reply.json()).then((document) => {
+  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+    operation.parameters = operation.parameters.map(leftOut);
+  }
+  show(document);
 });
 `
 

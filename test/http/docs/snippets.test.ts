@@ -1,0 +1,71 @@
+/** The snippets of the page /docs, as a browser shows them: each runs as it stands, with a key and ids that exist. */
+import { spawn } from "node:child_process"
+import { expect, it } from "vitest"
+import { useTabs } from "../../dashboard/browser/tabs.ts"
+import { type Json, makeWorld, type RealIds } from "../exampleWorld.ts"
+import { fullKey, startServer, type TestServer } from "../fixture.ts"
+
+const tabs = useTabs()
+
+/** The status of the reply to a command; its body is not waited for, since a stream has no end. */
+const statusOf = (command: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const script = `curl() { exec curl -sSiN "$@"; }\n${command}`
+    const child = spawn("sh", ["-c", script], { stdio: ["ignore", "pipe", "pipe"] })
+    let text = ""
+    const read = (piece: Buffer): void => {
+      text += piece
+      const [, status] = /^HTTP\/1\.1 (\d+)/.exec(text) ?? []
+      if (status === undefined) return
+      resolve(Number(status))
+      child.kill()
+    }
+    child.stdout.on("data", read)
+    child.stderr.on("data", read)
+    child.on("close", () => reject(new Error(`${command}\n${text}`)))
+    child.on("error", reject)
+  })
+
+const ids = /\b(qst|bdg|rul|whk|evt|rwd|spd|dlv)_\w+/g
+
+/** A world in which a delivery and a backfill can be looked up too. */
+const worldOf = async (server: TestServer): Promise<RealIds> => {
+  const world = await makeWorld(server)
+  const { json } = await server.call("POST", `/v1/webhooks/${world.whk}/test`)
+  return { ...world, dlv: json.deliveryId }
+}
+
+it("run as they stand", { timeout: 180_000 }, async () => {
+  const server = await startServer()
+  try {
+    const { json } = await server.call("GET", "/openapi.json", { key: null })
+    const operations = Object.values<Json>(json.paths).flatMap((path) => Object.keys(path)).length
+    const page = await tabs.open({ url: server.url })
+    await page.goto("/docs")
+    const cards = page.locator(".request-card pre")
+    const isCommand = (text: string): boolean => text.startsWith("curl ")
+    await expect
+      .poll(async () => (await cards.allTextContents()).filter(isCommand).length, {
+        timeout: 120_000,
+      })
+      .toBe(operations)
+    const snippets = (await cards.allTextContents()).filter(isCommand)
+    const refused: Array<string> = []
+    let world = await worldOf(server)
+    for (const snippet of snippets) {
+      const isBackfill = snippet.includes("/backfill") && !snippet.includes("--request")
+      if (isBackfill) await server.call("POST", `/v1/badges/${world.bdg}/backfill`, { body: {} })
+      const command = snippet
+        .replace("YOUR_SECRET_TOKEN", fullKey)
+        .replaceAll(ids, (id, kind: string) => world[kind] ?? id)
+      const status = await statusOf(command)
+      if (status >= 300) refused.push(`${status}: ${command}`)
+      if (snippet.includes("--request DELETE")) world = await worldOf(server)
+    }
+    expect(refused).toEqual([])
+    const sent = snippets.join("\n")
+    expect(sent).not.toMatch(/idempotency-key|last-event-id|prefer:/i)
+  } finally {
+    await server.stop()
+  }
+})
