@@ -162,6 +162,23 @@ describe("A token is refused", () => {
     expect(await asked()).toEqual(unauthorized)
   })
 
+  it("on an open stream before the next message, once it has expired or its key is revoked", async () => {
+    const { id, key } = await createKey(server)
+    const expire = (token: string) => {
+      server.clock.set(new Date(claimsOf(token).exp * 1_000).toISOString())
+    }
+    const revoke = () => Effect.runPromise(server.keys.revoke(id))
+    for (const end of [expire, revoke]) {
+      const token = await tokenFor("ada", key, 60)
+      const headers = { authorization: `Bearer ${token}` }
+      const reply = await fetch(`${server.url}/v1/stream`, { headers })
+      expect(reply.status).toBe(200)
+      await end(token)
+      await ask(secret, "POST /v1/events", { userId: "ada", action: "TOO_LATE" })
+      expect(await reply.text()).not.toContain("TOO_LATE")
+    }
+  })
+
   it("when its key is revoked", async () => {
     const { id, key } = await createKey(server)
     const token = await tokenFor("ada", key)
