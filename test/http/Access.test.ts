@@ -10,11 +10,11 @@ beforeAll(async () => {
   server = await startServer({
     wrapEngine: (engine) => ({
       ...engine,
-      readUser: (environment, userId) => {
+      userNow: (environment, userId) => {
         if (userId === "defect") return Effect.die(new Error("the inside of the engine"))
         if (userId === "throw") throw new Error("the inside of the engine")
         if (userId === "interrupt") return Effect.failCause(Cause.interrupt())
-        return engine.readUser(environment, userId)
+        return engine.userNow(environment, userId)
       },
     }),
   })
