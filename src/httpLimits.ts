@@ -73,6 +73,8 @@ export const httpLimits = {
   userStreamQueueBytesMax: 64 * kibibyte,
   /** Of the messages with which a user's stream resumes. */
   userStreamPastCharactersMax: mebibyte,
+  /** Records of the user that are looked at for those messages. */
+  userStreamPastRecordsMax: 5_000,
   streamCoalesceMs: 20,
   streamHeartbeatMs: 15_000,
   /** Reconnection delay announced to clients. */

@@ -179,6 +179,25 @@ describe("The stream of one user", () => {
     expect(await status(server, { userId: "ada", lastEventId: "evt_1" })).toBe("400")
   })
 
+  it("does not resume over more records than its bound, however few messages they make", async () => {
+    const storage = new MemoryState()
+    const server = await start({ storage })
+    await grant(server, "ada")
+    const lastEventId = idsOf(storage, "ada").at(-1)!
+    const asked = { userId: "ada", events: "user.deleted", lastEventId }
+    const send = (count: number) =>
+      ask(server, "POST", "/v1/events/batch", {
+        events: Array.from({ length: count }, () => ({ userId: "ada", action: "TAP" })),
+      })
+    // The record of the message itself is looked at, too.
+    for (let left = limits.userStreamPastRecordsMax - 1; left > 0; left -= limits.batchEventsMax) {
+      await send(Math.min(left, limits.batchEventsMax))
+    }
+    expect(await status(server, asked)).toBe("200")
+    await send(1)
+    expect(await status(server, asked)).toBe("410")
+  })
+
   it("tells of an erasure, and does not resume behind it with anything from before", async () => {
     const storage = new MemoryState()
     const server = await start({ storage })

@@ -24,8 +24,9 @@ export interface UserPast {
 }
 
 /**
- * The user's messages behind `after` in the records before `until`; `undefined` where they take more than
- * `userStreamPastCharactersMax`, in which a client loads the user's state sooner, or where the user is gone.
+ * The user's messages behind `after` in the records before `until`. `undefined` where the user is gone, or where the records are
+ * more than `userStreamPastRecordsMax` or the messages longer than `userStreamPastCharactersMax`: a client loads the user's state
+ * sooner than those.
  */
 export type ReadPast = (
   after: MessageName,
@@ -45,20 +46,22 @@ export const readPastOf =
       const texts: Array<string> = []
       let newest: MessageName | undefined
       let characters = 0
+      const isTooMuch = () =>
+        texts.length > limits.userStreamPastRecordsMax ||
+        characters > limits.userStreamPastCharactersMax
       yield* Stream.runForEachWhile(engine.readHistory(environment, userId, until), (records) =>
         Effect.sync(() => {
           for (const record of records) {
-            if (record.sequence < after.sequence) return false
+            if (record.sequence < after.sequence || isTooMuch()) return false
             const entry = new FeedEntry(record, 0)
             newest ??= placeAfter(entry)
             const text = messageBlocks(entry, kinds, after)
             characters += text.length
-            if (characters > limits.userStreamPastCharactersMax) return false
             texts.push(text)
           }
           return true
         }),
       )
-      if (characters > limits.userStreamPastCharactersMax) return undefined
+      if (isTooMuch()) return undefined
       return { text: texts.toReversed().join(""), after: newest, until }
     })
