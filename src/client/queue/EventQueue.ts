@@ -17,7 +17,7 @@ export interface QueueOptions {
   readonly name?: string
   /**
    * Whether the key of the client is a user token: events are sent one by one and count when they arrive, since a token may
-   * send neither batches nor times. Otherwise they count at the time of `add`.
+   * send neither batches nor times. Otherwise an event that had to wait counts at the time of `add`.
    */
   readonly userToken?: boolean
   /** An event that the server refused for good, and why. It is no longer in the queue. */
@@ -36,16 +36,15 @@ export interface EventQueue {
 }
 
 const batchMax = 100
+/** An event sent as soon as this needs no time: the clock of its device may be wrong, and the server refuses the future. */
+const promptMs = 5_000
 const minimal = { headers: { prefer: "return=minimal" } }
 const firstDelayMs = 1_000
 const longestDelayMs = 60_000
 
 /** Refusals of a request that no repeat changes. Others are faults of key, address or network, and the events stay. */
-const final = /^(invalid_request|body_too|batch_too|quest_|balance_)/
+const final = /^(invalid_r|body_t|batch_t|quest_|balance_)/
 const finalForTokens = "insufficient_scope"
-
-const exclusively = (name: string, work: () => Promise<void>): Promise<void> =>
-  globalThis.navigator?.locks?.request(`laurel-queue:${name}`, work) ?? work()
 
 /** Servers have no such events. */
 const page = globalThis as object as Partial<EventTarget>
@@ -65,7 +64,12 @@ export const makeQueue = (
     let size = userToken ? 1 : batchMax
     while (!closed) {
       const entries = await storage.first(size)
-      const events = entries.map(({ event }) => event)
+      const late = Date.now() - promptMs
+      const events = entries.map(({ event }) =>
+        userToken || Date.parse(event?.occurredAt as string) > late
+          ? { ...event, occurredAt: undefined! }
+          : event,
+      )
       if (events.length === 0) return
       let refusals: BatchSummary["refusals"] = []
       try {
@@ -95,7 +99,7 @@ export const makeQueue = (
     try {
       do {
         again = false
-        await exclusively(name, sendAll)
+        await (globalThis.navigator?.locks?.request(`laurel-queue:${name}`, sendAll) ?? sendAll())
       } while (again)
     } catch (error) {
       const askedMs = 1_000 * ((error as LaurelError).retryAfterSeconds ?? 0)
@@ -121,9 +125,10 @@ export const makeQueue = (
   return {
     async add(event) {
       const id = event.id ?? uniqueId()
-      const occurredAt = userToken ? undefined : (event.occurredAt ?? new Date().toISOString())
       // What is no JSON fails here, not when it is sent.
-      await storage.add(JSON.parse(JSON.stringify({ ...event, id, occurredAt })))
+      await storage.add(
+        JSON.parse(JSON.stringify({ occurredAt: new Date().toISOString(), ...event, id })),
+      )
       wake()
       return id
     },

@@ -1,7 +1,5 @@
 import { eventsMax, type QueueStorage, queueFull } from "./QueueStorage.ts"
 
-const table = "events"
-
 /** Keeps the events of all tabs of an origin in one database. */
 export const indexedDbStorage = (name: string): QueueStorage => {
   let opened: Promise<IDBDatabase> | undefined
@@ -10,7 +8,7 @@ export const indexedDbStorage = (name: string): QueueStorage => {
     new Promise<IDBDatabase>((resolve, reject) => {
       const request = indexedDB.open(`laurel-queue:${name}`, 1)
       request.onupgradeneeded = () => {
-        request.result.createObjectStore(table, { autoIncrement: true, keyPath: "key" })
+        request.result.createObjectStore("events", { autoIncrement: true, keyPath: "key" })
       }
       request.onsuccess = () => resolve(request.result)
       request.onerror = () => reject(request.error)
@@ -23,10 +21,12 @@ export const indexedDbStorage = (name: string): QueueStorage => {
   ) => {
     try {
       opened ??= open()
-      const transaction = (await opened).transaction(table, "readwrite", { durability: "strict" })
+      const transaction = (await opened).transaction("events", "readwrite", {
+        durability: "strict",
+      })
       // biome-ignore lint/suspicious/noExplicitAny: as above
       return await new Promise<any>((resolve, reject) => {
-        const request = work(transaction.objectStore(table))
+        const request = work(transaction.objectStore("events"))
         transaction.oncomplete = () => resolve(request?.result)
         // Without an error, `add` aborted it.
         transaction.onabort = () => reject(transaction.error ?? queueFull())

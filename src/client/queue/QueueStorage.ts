@@ -25,4 +25,4 @@ export const eventsMax = 10_000
 
 /** As a browser calls it where its storage has no room. */
 export const queueFull = (): Error =>
-  Object.assign(new Error("The queue is full"), { name: "QuotaExceededError" })
+  Object.assign(new Error("Queue full"), { name: "QuotaExceededError" })

@@ -22,6 +22,8 @@ export const bundle = async (names: ReadonlyArray<Entry>): Promise<ReadonlyArray
   const { output } = await bundled.generate({
     format: "esm",
     minify: true,
+    // Notes for bundlers, too: an app's own bundler drops what it does not use by modules.
+    comments: false,
     chunkFileNames: "[name].js",
   })
   await bundled.close()

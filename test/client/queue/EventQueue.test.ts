@@ -1,5 +1,5 @@
 /** The queue against the real server: lost replies, no network, crashes, refusals, and storage that fails. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
 import { createLaurel, type LaurelOptions } from "../../../src/client/index.ts"
 import { makeQueue, type QueueOptions } from "../../../src/client/queue/EventQueue.ts"
 import { eventsMax, type QueueStorage } from "../../../src/client/queue/QueueStorage.ts"
@@ -79,6 +79,8 @@ describe("Events in a queue", () => {
     expect(items.stored).toBe(3)
     queue.close()
     proxy.goOnline()
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 })
+    onTestFinished(() => void vi.useRealTimers())
     await open(items).flush()
     const { facts } = (await server.call("GET", "/v1/users/away/history?kind=event.tracked")).json
     expect(facts.map((fact: { cause: { id: string } }) => fact.cause.id)).toEqual(ids.toReversed())
@@ -112,6 +114,34 @@ describe("Events in a queue", () => {
     )
     await Promise.all([one.flush(), other.flush()])
     expect([await xpOf("two"), items.stored]).toEqual([60, 0])
+  })
+})
+
+describe("A device whose clock is ahead", () => {
+  it("sends an event without its time, unless the event had to wait", async () => {
+    const items = new Items()
+    const bodies: Array<{ readonly events: ReadonlyArray<{ readonly occurredAt?: string }> }> = []
+    const spy: typeof fetch = (input, init) => {
+      bodies.push(JSON.parse(init!.body as string))
+      return fetch(input, init)
+    }
+    const storage = textStorage(items)
+    const aheadMs = 10 * 60_000
+    const ago = (ms: number) => new Date(Date.now() + aheadMs - ms).toISOString()
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + aheadMs })
+    onTestFinished(() => void vi.useRealTimers())
+    // With the offset of a time zone, as the caller's own times may be.
+    const waited = ago(3_600_000 - 4 * 3_600_000).replace("Z", "+04:00")
+    await storage.add({ id: "waited", userId: "ahead", action: "TAP", occurredAt: waited })
+    const queue = open(items, { storage, fetch: spy })
+    await queue.flush()
+    await queue.add({ userId: "ahead", action: "TAP" })
+    await queue.flush()
+    expect(bodies.flatMap(({ events }) => events.map((event) => event.occurredAt))).toEqual([
+      waited,
+      undefined,
+    ])
+    expect([await xpOf("ahead"), items.stored]).toEqual([2, 0])
   })
 })
 
