@@ -12,7 +12,7 @@ export const journalLimits = {
   commitTurnsMax: 4,
   commitCollectMs: 5,
   /** Durable records that become visible in one turn of the event loop. */
-  commitTurnRecordsMax: 256,
+  commitTurnRecordsMax: 128,
   /** Commits of records from the minimum on and below the maximum wait for more; after a wait for nothing some commits do not. */
   commitDelayRecordsMin: 2,
   commitDelayRecordsMax: 8,
