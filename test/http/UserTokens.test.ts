@@ -136,6 +136,28 @@ describe("A token opens", () => {
     }
   })
 
+  it("to pages of the origins of its key, or of all where that has none", async () => {
+    const listed = await createKey(server, { allowedOrigins: ["https://app.example"] })
+    const live = await createKey(server, { environment: "production" })
+    const bound = await tokenFor("ada", listed.key)
+    const free = await tokenFor("ada", live.key)
+    const status = async (token: string, origin?: string) => {
+      const headers = { authorization: `Bearer ${token}`, ...(origin !== undefined && { origin }) }
+      return (await fetch(`${server.url}/v1/leaderboard`, { headers })).status
+    }
+    for (const [origin, ofBound, ofFree] of [
+      [undefined, 200, 200],
+      ["https://app.example", 200, 200],
+      ["https://evil.example", 403, 200],
+      ["null", 403, 200],
+    ] as const) {
+      expect([origin, await status(bound, origin)]).toEqual([origin, ofBound])
+      expect([origin, await status(free, origin)]).toEqual([origin, ofFree])
+    }
+    // The key that made the token is refused to all pages.
+    expect(await status(live.key, "https://app.example")).toBe(403)
+  })
+
   it("the project and environment of its key, and no other", async () => {
     const live = await createKey(server, { environment: "production" })
     const bank = await createKey(server, { project: "bank" })
