@@ -84,9 +84,10 @@ export const limits = {
   streakFreezesMax: 366,
   streakEveryDaysMax: 366,
 
-  /** A file of definitions: its bytes, and the definitions that it may change at once. */
-  definitionsBytesMax: 512 * kibibyte,
+  /** A file of definitions: its bytes, the definitions that it may change at once, and the work of that (`Definitions.ts`). */
+  definitionsBytesMax: 256 * kibibyte,
   definitionChangesMax: 500,
+  definitionWorkMax: 300_000,
 
   // Definitions of one environment, archived ones excepted
   questsMax: 10_000,

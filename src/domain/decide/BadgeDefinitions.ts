@@ -96,9 +96,11 @@ export const replaceBadge = (
   now: number,
 ): Decided<"invalid_request"> => {
   if (before.archived) return Result.fail(invalidRequest([archivedFault]))
+  const changed = { ...before, ...fields, criteria: madeOf(criteria) }
+  if (noChange(before, changed)) return Result.succeed([])
   return Result.map(criterionOf(state, before.id, criteria), (criteria) => {
     const badge = { ...before, ...fields, criteria, updatedAt: now }
-    return noChange(before, badge) ? [] : [{ kind: "badge.updated", badge }]
+    return [{ kind: "badge.updated", badge }]
   })
 }
 
@@ -121,7 +123,7 @@ const criterionOf = (
   badgeId: string,
   parts: CriterionParts,
 ): Result.Result<Criterion, LaurelError<"invalid_request">> => {
-  const { action, kind, streak = null, sumPath, target, where } = parts
+  const { action, kind, streak = null, where } = parts
   const faults: ReadonlyArray<Fault> = [
     ...partFaults(parts, kindMembers, "/criteria"),
     ...sumTargetFaults(parts, "/criteria/target"),
@@ -134,6 +136,11 @@ const criterionOf = (
   ]
   if (faults.length > 0) return Result.fail(invalidRequest(faults))
   // All members that the kind requires are present now.
+  return Result.succeed(madeOf(parts) as Criterion)
+}
+
+/** The criterion of `parts`, whether or not all members that its kind requires are present. */
+const madeOf = ({ action, kind, streak = null, sumPath, target, where }: CriterionParts) => {
   const criterion = {
     kind,
     ...(kind !== "manual" && { target }),
@@ -141,5 +148,5 @@ const criterionOf = (
     ...(kind === "action_sum" && { sumPath }),
     ...(kind === "streak" && { streak }),
   }
-  return Result.succeed(criterion as Criterion)
+  return criterion
 }

@@ -5,11 +5,14 @@
  * name stay, unless `removes`; then those of the kinds that the file has are deleted or archived.
  *
  * Each change is decided on the state after those before it: streaks, badges, quests behind their prerequisites, rules,
- * then what is removed, in the other direction.
+ * then what is removed, in the other direction. A change may look at all definitions: the searches of text on its
+ * action, the quests behind its prerequisites, what refers to it. So the work of a file is bounded by the sum of these
+ * sizes, too.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Badge } from "../project/Badge.ts"
+import type { Condition } from "../project/Condition.ts"
 import type { ProjectSettings, ProjectState } from "../project/Project.ts"
 import { type Quest, questStatusAt } from "../project/Quest.ts"
 import type { Rule } from "../project/Rule.ts"
@@ -70,6 +73,13 @@ export const applyDefinitions = (
   return plan.result()
 }
 
+interface Clause {
+  readonly where?: ReadonlyArray<Condition> | null
+}
+
+/** References that are compared at the cost of one condition. */
+const referencesPerWork = 20
+
 class Plan {
   state: ProjectState
   readonly #badges: Map<string, Badge>
@@ -79,6 +89,10 @@ class Plan {
   readonly #facts: Array<Fact> = []
   readonly #faults: Array<Fault> = []
   #quota: string | undefined
+  #work = 0
+  /** The quests and their prerequisites; the conditions of all definitions. */
+  #edges = 0
+  #conditions = 0
 
   constructor(state: ProjectState, now: number) {
     this.#badges = new Map(state.badges)
@@ -86,25 +100,47 @@ class Plan {
     this.#rules = new Map(state.rules)
     this.state = { ...state, badges: this.#badges, quests: this.#quests, rules: this.#rules }
     this.#now = now
+    for (const quest of state.quests.values()) this.#grow(quest.steps, quest.prerequisites)
+    for (const rule of state.rules.values()) this.#grow([rule])
+    for (const { criteria } of state.badges.values())
+      if ("where" in criteria) this.#grow([criteria])
+  }
+
+  #grow(clauses: ReadonlyArray<Clause>, prerequisites?: ReadonlyArray<string>): void {
+    for (const { where } of clauses) this.#conditions += 1 + (where?.length ?? 0)
+    if (prerequisites !== undefined) this.#edges += 1 + prerequisites.length
+  }
+
+  /** The work of looking for the searches of text on the actions of `clauses` (`TextSearches.ts`). */
+  #searching(clauses: ReadonlyArray<Clause>): number {
+    const searches = clauses.some(({ where }) => where?.some(({ op }) => op === "contains"))
+    return searches ? clauses.length * this.#conditions : 0
   }
 
   settings(change: SettingsChange): void {
-    this.#take("/definitions/settings", (state) =>
-      decideSettings(state, { kind: "updateSettings", change }),
+    this.#take(
+      "/definitions/settings",
+      () => 0,
+      (state) => decideSettings(state, { kind: "updateSettings", change }),
     )
   }
 
   badge({ criteria, ...fields }: BadgeInput, pointer: string): void {
-    this.#take(pointer, (state, now) => {
-      const before = state.badges.get(fields.id)
-      return before === undefined
-        ? createBadge(state, { kind: "createBadge", badge: { ...fields, criteria } }, now)
-        : replaceBadge(state, before, { ...fields, criteria }, now)
-    })
+    this.#take(
+      pointer,
+      () => this.#searching([criteria]),
+      (state, now) => {
+        const before = state.badges.get(fields.id)
+        return before === undefined
+          ? createBadge(state, { kind: "createBadge", badge: { ...fields, criteria } }, now)
+          : replaceBadge(state, before, { ...fields, criteria }, now)
+      },
+    )
   }
 
   quest({ set, ...members }: QuestInput, pointer: string): void {
-    this.#take(pointer, (state, now) => {
+    const work = () => this.#searching(members.steps) + members.prerequisites.length * this.#edges
+    this.#take(pointer, work, (state, now) => {
       const before = state.quests.get(members.id)
       if (before !== undefined) return replaceQuest(state, before, { ...members, set }, now)
       const quest = { ...members, set: set ?? "published" }
@@ -113,41 +149,56 @@ class Plan {
   }
 
   rule(rule: Undated<Rule>, pointer: string): void {
-    this.#take(pointer, (state, now) => {
-      const before = state.rules.get(rule.id)
-      return before === undefined
-        ? createRule(state, { kind: "createRule", rule }, now)
-        : replaceRule(state, before, rule, now)
-    })
+    this.#take(
+      pointer,
+      () => this.#searching([rule]),
+      (state, now) => {
+        const before = state.rules.get(rule.id)
+        return before === undefined
+          ? createRule(state, { kind: "createRule", rule }, now)
+          : replaceRule(state, before, rule, now)
+      },
+    )
   }
 
   /** Removes what the file does not name: what refers to others first. */
   remove({ badges, quests, rules, settings }: DefinitionsInput): void {
     for (const ruleId of missing(this.state.rules.keys(), rules)) {
-      this.#take("/definitions/rules", (state) => deleteRule(state, { kind: "deleteRule", ruleId }))
+      this.#take(
+        "/definitions/rules",
+        () => 0,
+        (state) => deleteRule(state, { kind: "deleteRule", ruleId }),
+      )
     }
+    const referring = () => Math.ceil((this.#edges + this.#rules.size) / referencesPerWork)
     const prerequisitesOf = (id: string) => this.state.quests.get(id)?.prerequisites ?? []
     const inOrder = behind(missing(this.state.quests.keys(), quests), prerequisitesOf)
     for (const questId of missing(inOrder.toReversed(), quests)) {
       const quest = this.state.quests.get(questId)
       if (quest === undefined || !isInFile(quest, this.#now)) continue
-      this.#take("/definitions/quests", (state, now) =>
+      this.#take("/definitions/quests", referring, (state, now) =>
         deleteQuest(state, { kind: "deleteQuest", questId }, now),
       )
     }
     for (const badgeId of missing(this.state.badges.keys(), badges)) {
       if (this.state.badges.get(badgeId)!.archived) continue
-      this.#take("/definitions/badges", (state, now) =>
+      this.#take("/definitions/badges", referring, (state, now) =>
         deleteBadge(state, { kind: "deleteBadge", badgeId }, now),
       )
     }
     if (settings?.streaks !== undefined) this.settings({ streaks: settings.streaks })
   }
 
-  #take(pointer: string, decide: (state: ProjectState, now: number) => Decided): void {
+  #take(
+    pointer: string,
+    workOf: () => number,
+    decide: (state: ProjectState, now: number) => Decided,
+  ): void {
     if (this.#facts.length > limits.definitionChangesMax) return
+    if (this.#work > limits.definitionWorkMax) return
     const decided = decide(this.state, this.#now)
     if (Result.isFailure(decided)) {
+      this.#work += workOf()
       const {
         code,
         detail,
@@ -160,6 +211,7 @@ class Plan {
     }
     const facts = decided.success.filter((fact) => !isSettled(this.state, fact))
     if (facts.length === 0) return
+    this.#work += workOf()
     this.#facts.push(...facts)
     for (const fact of facts) this.#follow(fact)
   }
@@ -177,10 +229,12 @@ class Plan {
       case "quest.created":
       case "quest.updated":
         this.#quests.set(fact.quest.id, fact.quest)
+        this.#grow(fact.quest.steps, fact.quest.prerequisites)
         break
       case "rule.created":
       case "rule.updated":
         this.#rules.set(fact.rule.id, fact.rule)
+        this.#grow([fact.rule])
         break
       case "rule.deleted":
         this.#rules.delete(fact.ruleId)
@@ -194,6 +248,10 @@ class Plan {
     if (this.#facts.length > max) {
       const detail = `changes more than ${max} definitions: apply a part of the file first`
       this.#faults.push({ pointer: "/definitions", code: "too_long", detail })
+    }
+    if (this.#work > limits.definitionWorkMax) {
+      const detail = "takes too much work among so many definitions: apply a part of the file first"
+      this.#faults.push({ pointer: "/definitions", code: "too_large", detail })
     }
     return this.#faults.length > 0
       ? Result.fail(invalidRequest(this.#faults))

@@ -143,6 +143,30 @@ describe("A file of definitions", () => {
     expect(apply({ rules }).length).toBe(1)
   })
 
+  it("is refused where its changes look at too many definitions, and applied in parts", () => {
+    const where = (value: string) => [{ path: "a", op: "contains" as const, value }]
+    const many = Array.from({ length: 400 }, (_, index) =>
+      rule(`rul_${index}`, { where: where("x") }),
+    )
+    const rules = [...many, ...many.map((one) => ({ ...one, id: `${one.id}b` }))]
+    for (let from = 0; from < rules.length; from += 200)
+      apply({ rules: rules.slice(from, from + 200) })
+    const changed = rules.slice(0, 300).map((one) => ({ ...one, where: where("y") }))
+    expect(faults({ rules: changed })).toEqual([["", "too_large"]])
+    expect(apply({ rules: changed.slice(0, 100) }).length).toBe(100)
+    // What is equal takes none, and neither do changes that look for nothing.
+    expect(apply({ rules: [...changed.slice(0, 100), ...rules.slice(100)] })).toEqual([])
+    expect(apply({ rules: rules.map((one) => ({ ...one, where: [] })).slice(0, 400) }).length).toBe(
+      400,
+    )
+    const chain = Array.from({ length: 1_000 }, (_, index) =>
+      quest(`qst_${index}`, { prerequisites: index === 0 ? [] : [`qst_${index - 1}`] }),
+    )
+    expect(apply({ quests: chain.slice(0, 500) }).length).toBe(500)
+    expect(faults({ quests: chain.slice(500) })).toEqual([["", "too_large"]])
+    expect(apply({ quests: chain.slice(500, 600) }).length).toBe(100)
+  })
+
   it("is refused beyond the definitions that an environment holds", () => {
     const badges = Array.from({ length: limits.badgesMax }, (_, index) => badge(`bdg_${index}`))
     for (let from = 0; from < badges.length; from += limits.definitionChangesMax) {
