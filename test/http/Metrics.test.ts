@@ -56,8 +56,9 @@ describe("The metrics of requests", () => {
 
   it("count those that a rate limit refused, also when a batch is too large for the rest", async () => {
     await start()
-    const key = server.accounts.addKey("few", { limit: 2, tier: "free" })
+    const key = server.accounts.addKey("few", { limit: 3, tier: "free" })
     const batch = { events: [body, body, body] }
+    await server.call("POST", "/v1/events", { body, key })
     expect((await server.call("POST", "/v1/events/batch", { body: batch, key })).status).toBe(429)
     await server.call("POST", "/v1/events", { body, key })
     expect((await server.call("POST", "/v1/events", { body, key })).status).toBe(200)
