@@ -18,7 +18,7 @@ export const occurrences = {
   invalid_request: at(events, "/userId: must be a string"),
   invalid_json: at(events, "Invalid JSON at character 1."),
   malformed_request: at(events, "The Host header field is missing."),
-  unauthorized: at(events, "Send a valid API key as `Authorization: Bearer <key>`."),
+  unauthorized: at(events, "Send a valid API key or user token as `Authorization: Bearer <key>`."),
   insufficient_scope: at(events, "The scope read does not permit this operation."),
   address_not_allowed: at(
     events,
