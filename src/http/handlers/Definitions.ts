@@ -99,11 +99,11 @@ const given = <A extends object>(members: A) =>
     ),
   )
 
-const fileSettings = ({ name, ...settings }: ProjectSettings): NonNullable<File["settings"]> => ({
-  ...(name !== null && { name }),
-  clientActions: [],
-  ...settings,
-})
+const fileSettings = (settings: ProjectSettings): NonNullable<File["settings"]> => {
+  const { clientActions = [], levelCurve, name, streaks, timezone, ...rest } = settings
+  const named = name !== null && { name }
+  return { ...named, timezone, levelCurve, streaks, clientActions, ...rest }
+}
 
 const fileBadge = ({ criteria, description, icon, id, name, secret }: Badge) =>
   ({
