@@ -3,6 +3,7 @@
  * defaults of settings in `config/Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
  */
 import { accountLimits } from "./accountLimits.ts"
+import { historyLimits } from "./historyLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
 import { journalLimits } from "./journalLimits.ts"
 
@@ -191,18 +192,6 @@ export const limits = {
   expirySliceEntriesMax: 5_000,
   expiryTurnAnswersMax: 50,
   snapshotPendingRecordsMax: 1_000_000,
-  /** One page of LMDB, with its overhead. Deletions of such values are slow; history is not deleted. */
-  historyPageBytesMax: 4_000,
-  /** Part of the form on disk (`engine/records/HistoryPages.ts`): another number would not find what is stored. */
-  historyPartitionRecords: 500_000,
-  /** History decoded per turn of the event loop. */
-  historyTurnBytesMax: 256 * kibibyte,
-  historyTurnRecordsMax: 2_000,
-  historyReadPagesMax: 32,
-  /** Partitions asked per turn of the event loop. */
-  historyTurnPartitionsMax: 64,
-  /** Records searched per page of a history for facts of one kind. */
-  historyScanRecordsMax: 10_000,
   idempotencyPieceBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
   /** Age at which a segment is closed, and the interval of heartbeat records of an idle server. */
@@ -323,6 +312,7 @@ export const limits = {
 
   ...accountLimits,
   ...httpLimits,
+  ...historyLimits,
   ...journalLimits,
 
   // The process

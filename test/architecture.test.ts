@@ -104,6 +104,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
 const shared = [
   "accountLimits.ts",
   "httpLimits.ts",
+  "historyLimits.ts",
   "journalLimits.ts",
   "Limits.ts",
   "limitRelations.ts",

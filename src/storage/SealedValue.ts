@@ -1,7 +1,7 @@
 /**
  * The form of every stored value, since LMDB has no checksums: one byte of format version, body, CRC-32 (little-endian) of
- * version and body. A bit that flips on the disk gives an error, never a wrong balance. Loads nothing of Effect, so that
- * a scan process starts fast.
+ * version and body. A bit that flips on the disk gives an error, never a wrong balance. Version 2 is version 1 with a packed
+ * body (`PackedBody.ts`). Loads nothing of Effect, so that a scan process starts fast.
  *
  * Cost of a write: one allocation, one copy of the body and one native CRC. The checksum comes last, so the CRC of every
  * whole value is the same number and a check allocates nothing.
@@ -9,8 +9,10 @@
 import { crc32 } from "node:zlib"
 import type { EntryBlock } from "./EntryBlock.ts"
 import { asBuffer, keyParts } from "./Keys.ts"
+import { pack, unpacked } from "./PackedBody.ts"
 
 const formatVersion = 1
+const packedVersion = 2
 const checksumBytes = 4
 /** The CRC-32 of any bytes followed by their own CRC-32. */
 const residue = 0x2144df1c
@@ -31,11 +33,22 @@ export const valueFor = (bodyBytes: number): Buffer =>
   Buffer.allocUnsafe(valueBodyAt + bodyBytes + checksumBytes)
 
 /** Completes `value`, which holds the body, in place. */
-export const sealValue = (value: Buffer): Uint8Array => {
+export const sealValue = (value: Buffer): Uint8Array => sealAs(formatVersion, value)
+
+const sealAs = (version: number, value: Buffer): Uint8Array => {
   const end = value.length - checksumBytes
-  value[0] = formatVersion
+  value[0] = version
   value.writeUInt32LE(crc32(value.subarray(0, end)), end)
   return value
+}
+
+/** A stored value with its body packed; itself where that would not make it shorter. */
+export const packedValue = (value: Uint8Array): Uint8Array => {
+  if (value[0] !== formatVersion) return value
+  const packed = Buffer.allocUnsafe(value.length)
+  const body = value.subarray(valueBodyAt, wholeBodyEnd(value.length))
+  const end = pack(body, packed, valueBodyAt)
+  return end < 0 ? value : sealAs(packedVersion, packed.subarray(0, end + checksumBytes))
 }
 
 /** The checksum of the stored value that ends at `end` of `bytes`, as a signed 32-bit integer. */
@@ -73,22 +86,23 @@ export const wholeBodyEnd = (valueEnd: number): number => valueEnd - checksumByt
 export const wholeBody = (value: Buffer): Buffer =>
   value.subarray(valueBodyAt, wholeBodyEnd(value.length))
 
-/** By format version, how to convert a body to the current form. */
-const readers: { readonly [format: number]: (body: Buffer) => Buffer } = {
+/** By format version, how to convert a body to the current form; `undefined`: that cannot be done. */
+const readers: { readonly [format: number]: (body: Buffer) => Buffer | undefined } = {
   [formatVersion]: (body) => body,
+  [packedVersion]: unpacked,
 }
 
-/** The body of a stored value, as a view, or the fault as a predicate ("is damaged"). */
+/** The body of a stored value, as a view where it is not packed, or the fault as a predicate ("is damaged"). */
 export const openValue = (value: Uint8Array): Uint8Array | string => {
   const bytes = asBuffer(value)
   const version = bytes[0] ?? 0
   if (bytes.length < valueBodyAt + checksumBytes) return "is damaged"
-  if (version > formatVersion) return `has format ${version}: it was written by a newer Laurel`
+  if (version > packedVersion) return `has format ${version}: it was written by a newer Laurel`
   if (crc32(bytes) !== residue) return "is damaged"
   const read = readers[version]
   return read === undefined
     ? `has format ${version}, which no Laurel has written`
-    : read(wholeBody(bytes))
+    : (read(wholeBody(bytes)) ?? "cannot be unpacked")
 }
 
 /** A fault of a value as a sentence, without the full stop. */

@@ -254,7 +254,7 @@ describe("A format of a newer Laurel", () => {
     Effect.gen(function* () {
       for (const { value } of yield* values) {
         for (const [version, words] of [
-          [2, "has format 2: it was written by a newer Laurel"],
+          [3, "has format 3: it was written by a newer Laurel"],
           [0, "has format 0, which no Laurel has written"],
         ] as const) {
           const other = Buffer.from(value)
@@ -271,13 +271,13 @@ describe("A format of a newer Laurel", () => {
       const directory = yield* directoryOf(({ key, table, value }) => {
         if (table !== "users" || keyParts(key)[1] !== "bob") return value
         const newer = Buffer.from(value)
-        newer[0] = 2
+        newer[0] = 3
         newer.writeUInt32LE(crc32(newer.subarray(0, -4)), newer.length - 4)
         return newer
       })
       const { faults } = yield* Effect.scoped(verifyLive({ directory }, alone))
       expect(faults[0]).toMatch(
-        /^The value \["prj_\w+:sandbox","bob"\] of table users has format 2: it was written by a newer Laurel$/,
+        /^The value \["prj_\w+:sandbox","bob"\] of table users has format 3: it was written by a newer Laurel$/,
       )
     }),
   )

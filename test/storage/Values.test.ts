@@ -42,7 +42,7 @@ describe("a stored value", () => {
   it.effect("of a later format is told apart from damage", () =>
     Effect.gen(function* () {
       const value = Uint8Array.from(encodeValue("body"))
-      value[0] = 2
+      value[0] = 3
       expect(yield* messageOf(value)).toContain("newer Laurel")
     }),
   )

@@ -140,12 +140,13 @@ export class UserHistory {
     const records: Array<JournalRecord> = []
     let bytes = 0
     for (const [key, value] of pages) {
-      bytes += value.length
+      const body = yield* decodeValue(value, { table: "history", key })
+      bytes += body.length
       if (bytes > limits.historyTurnBytesMax) {
         yield* yieldToEventLoop
-        bytes = value.length
+        bytes = body.length
       }
-      const page = decodePage(yield* decodeValue(value, { table: "history", key }))
+      const page = decodePage(body)
       for (const record of page.toReversed()) if (record.sequence < before) records.push(record)
     }
     return [records, { before: records.at(-1)!.sequence, next: 0, partition }]

@@ -42,13 +42,14 @@ export const erasedEntries = (
     Stream.flatMap(Stream.fromIterable),
     Stream.mapEffect(
       Effect.fnUntraced(function* ([key, value]) {
-        bytes += value.length
+        const body = yield* decodeValue(value, { table: "history", key })
+        bytes += body.length
         if (bytes > limits.historyTurnBytesMax) {
           yield* nextTurnOf("snapshot")
           bytes = 0
         }
         const group: Array<Entry> = []
-        const page = decodePage(yield* decodeValue(value, { table: "history", key }))
+        const page = decodePage(body)
         for (const record of page) {
           const name = duplicateKey(record.cause)
           if (name !== undefined) {

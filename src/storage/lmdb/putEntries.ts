@@ -1,8 +1,9 @@
 /**
  * Puts entries in the open transaction, and the sums (`Sums.ts`) that follow. Each entry names the value that it replaces
  * (`Entry.replaces`), or has it looked up, which costs 1 µs: also an entry that the same transaction has put before.
+ * History, most of what is stored, is packed here: in the thread that writes.
  */
-import { checksumOf } from "../SealedValue.ts"
+import { checksumOf, packedValue } from "../SealedValue.ts"
 import type { Entry, Table } from "../tables.ts"
 import { type LmdbRoot, type LmdbTable, lookUp } from "./environment.ts"
 import { change, digestOf, encodeSums, hashKey, type Sums, sumsKey } from "./Sums.ts"
@@ -23,8 +24,9 @@ export const putEntries = (
     const replaced = replaces === undefined ? storedChecksum(database, key) : replaces
     if (replaced !== null) change(sum, digestOf(hash, replaced), -1)
     if (value !== null) {
-      change(sum, digestOf(hash, checksumOf(value)), 1)
-      database.put(key, value)
+      const stored = table === "history" ? packedValue(value) : value
+      change(sum, digestOf(hash, checksumOf(stored)), 1)
+      database.put(key, stored)
     } else if (replaced !== null) {
       database.remove(key)
     }
