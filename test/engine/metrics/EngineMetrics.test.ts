@@ -6,6 +6,7 @@ import { domain } from "../../../src/engine/actor/Environments.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
 import * as FaultyStorage from "../../storage/FaultyStorage.ts"
 import { event, reward, sandbox, start, startInMemory } from "../fixture.ts"
@@ -122,6 +123,8 @@ describe("The metrics of the engine", () => {
       yield* Effect.flip(engine.askUsers(sandbox, [reward("u1", 1), reward("u1", 1)]))
       expect(refused("overloaded")).toBe(3)
       yield* Effect.flip(engine.askUser(sandbox, event("u2", "A")))
+      // The actor restarts after the answer.
+      yield* yieldToEventLoop
       expect(value("laurel_actor_failures_total")).toBe(1)
       yield* Latch.open(gate)
       yield* Fiber.join(asked)
