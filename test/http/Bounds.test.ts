@@ -3,6 +3,7 @@
  * no member is left out. What lies on a bound is not refused for it; what lies beyond is, at its pointer.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { limits } from "../../src/Limits.ts"
 import { type Json, makeWorld, realPath, withRealIds } from "./exampleWorld.ts"
 import { startServer, type TestServer } from "./fixture.ts"
 
@@ -98,6 +99,9 @@ const probesOf = (document: Json, root: Json, body: Json): ReadonlyArray<Probe> 
 /** Batches tell the faults of an event in its own result. */
 const isBatch = (path: string) => /^\/v1\/events\/\w+$/.test(path)
 
+const bodyBytesMax = (path: string): number =>
+  path.startsWith("/v1/definitions/") ? limits.definitionsBytesMax : limits.bodyBytesMax
+
 it("Every bound on a body holds on both sides", async () => {
   const { json } = await server.call("GET", "/openapi.json", { key: null })
   const real = await makeWorld(server)
@@ -139,7 +143,12 @@ it("Every bound on a body holds on both sides", async () => {
             if (reply.status >= 500) wrong.push(told)
           } else {
             beyond++
-            if (reply.status !== 400 || !found.includes(fault)) wrong.push({ ...told, fault })
+            // A list one longer than it may be can make the whole body too large, which is refused before it is decoded.
+            const isTooLarge = Buffer.byteLength(told.body) > bodyBytesMax(path)
+            const isRefused = isTooLarge
+              ? reply.status === 413 && reply.json.code === "body_too_large"
+              : reply.status === 400 && found.includes(fault)
+            if (!isRefused) wrong.push({ ...told, body: told.body.slice(0, 1_000), fault })
           }
         }
       }
