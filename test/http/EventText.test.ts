@@ -25,6 +25,7 @@ const randomReply = (): EventReply => ({
   duplicate: random() < 0.5,
   occurredAt: time(),
   receivedAt: time(),
+  matched: random() < 0.5,
   xp: { earned: count(), total: count() },
   points: { earned: count(), total: count() },
   level: { before: 1, after: pick([1, 2]) },
@@ -59,6 +60,7 @@ describe("The text of an event's outcome", () => {
         badges: showBadges(badges),
         quests,
         streaks,
+        ...(!reply.matched && { matched: false }),
       }
       expect(eventText(reply, isoTime)).toBe(JSON.stringify(outcome))
     }

@@ -818,6 +818,8 @@ export interface EventOutcome {
   readonly quests: ReadonlyArray<QuestOutcome>
   /** Streaks extended by the event. */
   readonly streaks: ReadonlyArray<StreakOutcome>
+  /** Present, and `false`, if no enabled rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known. */
+  readonly matched?: false
 }
 
 /** The refusal of an event in a batch. */
@@ -2810,6 +2812,8 @@ export interface Simulation {
   readonly quests: ReadonlyArray<QuestOutcome>
   /** Streaks that the event would extend. */
   readonly streaks: ReadonlyArray<StreakOutcome>
+  /** Present, and `false`, if no enabled rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known. */
+  readonly matched?: false
   /** The sources, in the order of their effect. */
   readonly given: ReadonlyArray<Given>
 }

@@ -120,7 +120,8 @@ const decideEvent = (
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
   const draft = new Draft(user, project, now, command.occurredAt)
-  const entry = draft.index.byAction.get(command.action) ?? draft.index.other
+  const named = draft.index.byAction.get(command.action)
+  const entry = named ?? draft.index.other
   if (command.action === questCompleteAction) {
     const refusal = completeByEvent(draft, command)
     if (refusal !== undefined) return Result.fail(refusal)
@@ -135,7 +136,8 @@ const decideEvent = (
     awardStreakBadges(draft, key, before, after),
   )
   awardBadges(draft)
-  return draft.finish(command, "event.tracked")
+  const matched = named !== undefined || command.action === questCompleteAction
+  return draft.finish(command, "event.tracked", matched)
 }
 
 const occurredAtFault = (

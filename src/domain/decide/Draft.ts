@@ -135,11 +135,20 @@ export class Draft {
     )
   }
 
-  finish(cause: Cause, summary: Summary): Result.Result<Decision, LaurelError<"balance_overflow">> {
+  finish(
+    cause: Cause,
+    summary: Summary,
+    matched = true,
+  ): Result.Result<Decision, LaurelError<"balance_overflow">> {
     const refusal = this.overflow()
     if (refusal !== undefined) return Result.fail(refusal)
     const { level } = this.settle()
-    this.facts.push({ kind: summary, xp: this.xp, points: this.points, level })
+    const { points, xp } = this
+    this.facts.push(
+      matched
+        ? { kind: summary, xp, points, level }
+        : { kind: summary, xp, points, level, matched: false },
+    )
     return Result.succeed({ cause, facts: this.facts })
   }
 }

@@ -53,6 +53,8 @@ export interface EventReply extends Outcome {
   readonly action: string
   readonly occurredAt: number
   readonly receivedAt: number
+  /** Whether an active definition named the action when the event was decided. */
+  readonly matched: boolean
 }
 
 export type RewardReply = Outcome & { readonly kind: "reward"; readonly rewardId: string } & (
@@ -155,6 +157,7 @@ export const replyOf = (record: JournalRecord, duplicate: boolean): UserReply =>
         action: cause.action,
         occurredAt: cause.occurredAt ?? at,
         receivedAt: at,
+        matched: isMatched(record),
       }
     case "reward": {
       const rewardId = recordId("rwd", record)
@@ -271,6 +274,12 @@ const changed = (
   const changes = quests ?? new Map<string, QuestChange>()
   changes.delete(questId)
   return changes.set(questId, { questId, title, status, progress, alreadyCompleted })
+}
+
+/** The fact of an event's sum is the last one. */
+const isMatched = ({ facts }: JournalRecord): boolean => {
+  const sum = facts.at(-1)
+  return sum?.kind !== "event.tracked" || sum.matched !== false
 }
 
 const shortfallOf = (record: JournalRecord): RevocationReply["shortfall"] => {

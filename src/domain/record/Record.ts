@@ -125,11 +125,13 @@ export type UserFact =
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
     }
+  /** `matched: false`: an event whose action no active definition named then (`ActionIndex.byAction`). */
   | {
       readonly kind: "event.tracked" | "reward.granted"
       readonly xp: number
       readonly points: number
       readonly level: number
+      readonly matched?: false
     }
   /** `shortfall`: the amount beyond the balance, which could not be revoked. */
   | {

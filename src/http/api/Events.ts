@@ -91,6 +91,14 @@ export const StreakOutcome = Schema.Struct({
   examples: [streakOutcome],
 })
 
+export const matched = Schema.optionalKey(
+  Schema.Literal(false).annotate({
+    description:
+      "Present, and `false`, if no enabled rule, published quest, badge or list of a streak's `actions` named the action when the event was applied: usually a misspelt action, or a definition that is missing. Absent otherwise. A streak that any action extends names none; `QUEST_COMPLETE` is always known.",
+    examples: [false],
+  }),
+)
+
 export const EventOutcome = Schema.Struct({
   eventId: Schema.String.annotate({
     description: "Laurel's id of the event.",
@@ -113,6 +121,7 @@ export const EventOutcome = Schema.Struct({
     description: "Quests that the event counted for.",
   }),
   streaks: Schema.Array(StreakOutcome).annotate({ description: "Streaks extended by the event." }),
+  matched,
 }).annotate({
   identifier: "EventOutcome",
   description: "The durable outcome of an event.",

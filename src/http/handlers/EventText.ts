@@ -11,8 +11,10 @@ import { showBadges } from "./Shapes.ts"
 export const eventText = (reply: EventReply, isoTime: (ms: number) => string): string => {
   const { level, points, xp } = reply
   // Laurel's own ids, actions and times have nothing to escape.
-  return `{"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}}`
+  return `{"eventId":"${reply.eventId}","userId":${JSON.stringify(reply.userId)},"action":"${reply.action}","duplicate":${reply.duplicate},"occurredAt":"${isoTime(reply.occurredAt)}","receivedAt":"${isoTime(reply.receivedAt)}","xp":{"earned":${xp.earned},"total":${xp.total}},"points":{"earned":${points.earned},"total":${points.total}},"level":{"before":${level.before},"after":${level.after}},"badges":${badgesText(reply.badges)},"quests":${listText(reply.quests)},"streaks":${listText(reply.streaks)}${reply.matched ? "" : unmatched}}`
 }
+
+const unmatched = `,"matched":false`
 
 const badgesText = (badges: EventReply["badges"]): string =>
   badges.length === 0 ? "[]" : JSON.stringify(showBadges(badges))

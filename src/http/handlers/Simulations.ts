@@ -104,8 +104,9 @@ const draft = <Body>(
 
 const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
   const { record } = simulated
-  const { action, badges, duplicate, level, occurredAt, points, quests, streaks, userId, xp } =
-    replyOf(record, simulated.duplicate) as EventReply
+  const reply = replyOf(record, simulated.duplicate) as EventReply
+  const { action, badges, duplicate, level, matched, occurredAt, points, quests, userId, xp } =
+    reply
   return {
     userId,
     action,
@@ -116,7 +117,8 @@ const showSimulation = (simulated: Simulated): typeof Simulation.Type => {
     level,
     badges: badges.map(({ id, name }) => ({ id, name })),
     quests,
-    streaks,
+    streaks: reply.streaks,
+    ...(!matched && { matched }),
     given: givenBy(record),
   }
 }

@@ -25,6 +25,7 @@ const applied: EventReply = {
   badgesRevoked: [],
   quests: [],
   streaks: [],
+  matched: true,
 }
 
 /** The answer to a batch of which the engine answers each event in this way. */

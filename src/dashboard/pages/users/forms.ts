@@ -196,7 +196,9 @@ const outcomeNotice = (
   if (reply.duplicate) return `${what} with this id was ${done} before; nothing changed.`
   const badges = reply.badges.map(({ name }) => `badge ${titled(name)}`)
   const changes = [outcomeText(reply), ...badges].filter((text) => text !== "").join(", ")
-  return `${what} ${done}${changes === "" ? "; no balance changed" : `: ${changes}`}.`
+  const unmatched =
+    "matched" in reply ? " No rule, quest, badge or streak in use names its action." : ""
+  return `${what} ${done}${changes === "" ? "; no balance changed" : `: ${changes}`}.${unmatched}`
 }
 
 export const eventPage = (visit: PlaceVisit, { id }: User, error?: LaurelError): Answer => {
