@@ -136,4 +136,39 @@ describe("Undo", () => {
       expect(given?.reply).toMatchObject({ xp: { earned: 5, total: 5 } })
     }),
   )
+
+  it.effect("by an own id finds the record before its commit, and is durable after it", () =>
+    Effect.gen(function* () {
+      const gate = yield* Latch.make(true)
+      const { committed, engine } = yield* startInMemory({ onAppend: () => Latch.await(gate) })
+      yield* give(engine, "u1", 10)
+      yield* Latch.close(gate)
+      const own = { ...reward("u1", 5).command, id: "own-1" }
+      const command: Revocation<"reward"> = {
+        kind: "revocation",
+        of: "reward",
+        sequence: 0,
+        at: 0,
+        ownId: "own-1",
+      }
+      const asked = [
+        engine.askUser(sandbox, { userId: "u1", command: own }),
+        engine.askUser(sandbox, { userId: "u1", command }),
+        Effect.flip(engine.askUser(sandbox, { userId: "u1", command })),
+      ] as const
+      const fibers = yield* Effect.forEach(asked, (ask: Effect.Effect<unknown, unknown>) =>
+        Effect.forkChild(ask, { startImmediately: true }),
+      )
+      const before = committed.length
+      expect((yield* engine.readUser(sandbox, "u1"))?.xp).toBe(10)
+      yield* Latch.open(gate)
+      const [, revoked, again] = yield* Effect.forEach(fibers, Fiber.join)
+      expect(revoked).toMatchObject({ reply: { xp: { earned: -5, total: 10 } } })
+      expect(again).toMatchObject({ code: "reward_not_found" })
+      const [granted, taken, ...more] = committed.slice(before)
+      const { at, sequence } = granted!
+      expect(taken?.cause).toEqual({ kind: "revocation", of: "reward", sequence, at })
+      expect(more).toEqual([])
+    }),
+  )
 })

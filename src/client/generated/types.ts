@@ -836,7 +836,7 @@ export interface EventRefusal {
 
 /** The durable outcome of revoking an event. */
 export interface EventRevocation {
-  /** Id of the revoked event. */
+  /** Laurel's id of the revoked event. */
   readonly eventId: string
   /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
   readonly userId: string
@@ -2637,7 +2637,7 @@ export interface RewardPatch {
 
 /** The durable outcome of revoking a reward. */
 export interface RewardRevocation {
-  /** Id of the revoked reward. */
+  /** Laurel's id of the revoked reward. */
   readonly rewardId: string
   /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
   readonly userId: string

@@ -49,12 +49,17 @@ export interface Spending {
   readonly amount: number
 }
 
-/** Revokes the event, reward or spend of this record. `at` is the record's time, which distinguishes reused sequences. */
+/**
+ * Revokes the event, reward or spend of this record. `at` is the record's time, which distinguishes reused sequences.
+ * As a command, it may have `ownId`: the one with this id of the caller is meant where the user has none of that record
+ * (`Reference.ts`). A cause has the record alone.
+ */
 export interface Revocation<Of extends Revocable = Revocable> {
   readonly kind: "revocation"
   readonly of: Of
   readonly sequence: number
   readonly at: number
+  readonly ownId?: string | undefined
 }
 
 export type Revocable = "event" | "reward" | "spend"

@@ -1,17 +1,20 @@
-import type { Cause } from "./Record.ts"
+import type { Cause, Revocable } from "./Record.ts"
 
 /** The deduplication key of a command, in the namespace of its kind; `undefined` if it has none. */
 export const duplicateKey = (cause: Cause): string | undefined => {
   switch (cause.kind) {
     case "event":
-      return cause.id === undefined ? undefined : `e${cause.id}`
     case "reward":
-      return cause.id === undefined ? undefined : `r${cause.id}`
     case "spend":
-      return cause.id === undefined ? undefined : `s${cause.id}`
+      return cause.id === undefined ? undefined : ownIdKey(cause.kind, cause.id)
     case "revocation":
       return `v${cause.sequence}`
     default:
       return undefined
   }
 }
+
+/** The deduplication key of an event, reward or spend with this id of the caller. */
+export const ownIdKey = (kind: Revocable, id: string): string => `${keyPrefix[kind]}${id}`
+
+const keyPrefix = { event: "e", reward: "r", spend: "s" } as const

@@ -14,6 +14,7 @@
 import type { Result } from "effect"
 import type { Meter } from "../../domain/decide/Decide.ts"
 import type { Cause, Fact, JournalRecord, Subject } from "../../domain/record/Record.ts"
+import type { Reference } from "../../domain/record/Reference.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { idSeed } from "../dedupe/BloomFilter.ts"
@@ -48,8 +49,8 @@ export interface ActorKind<State, Command> {
   readonly sequenceOf: (state: State) => number
   /** The name under which a repeat of the command is a duplicate; `undefined` where there is none. */
   readonly duplicateKey: (command: Command) => string | undefined
-  /** The sequence of the earlier record that the command is about; `undefined` where there is none. Such a command has a `duplicateKey`. */
-  readonly referenceOf: (command: Command) => number | undefined
+  /** The earlier record that the command is about; `undefined` where there is none. Such a command has a `duplicateKey`. */
+  readonly referenceOf: (command: Command) => Reference<Command> | undefined
   /** The sequence of the latest record, durable or not, that a decision of this actor rests on; 0 for none. */
   readonly restsOn: (actor: Actor<State, Command>) => number
   /** Called when a record is durable, in order. */

@@ -15,6 +15,7 @@
  */
 import { Effect, Result } from "effect"
 import type { JournalRecord, Kept, UserCommand } from "../../domain/record/Record.ts"
+import type { Reference } from "../../domain/record/Reference.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import { type Broken, brokenBy } from "../../storage/Storage.ts"
@@ -32,6 +33,7 @@ import type { Environments, UserActor } from "./Environments.ts"
 import type { Intake } from "./Intake.ts"
 import type { LoadParts } from "./loadActor.ts"
 import type { RecordFinder } from "./RecordFinder.ts"
+import { refer } from "./refer.ts"
 import { type EngineRefusal, storageUnavailable } from "./refusals.ts"
 import { Supervisor } from "./Supervisor.ts"
 
@@ -214,7 +216,7 @@ export class ActorSystem {
     const key = actor.kind.duplicateKey(envelope.command)
     if (key === undefined) return this.#handle(actor, envelope, key)
     const reference = actor.kind.referenceOf(envelope.command)
-    if (reference !== undefined) return this.#takeReferring(actor, envelope, key, reference)
+    if (reference !== undefined) return this.#takeReferring(actor, envelope, reference)
     const first = this.#options.deduplicator.firstOf(actor, key)
     if (first === undefined) return this.#handle(actor, envelope, key)
     if (!Effect.isEffect(first)) return this.answers.duplicate(actor, envelope, first)
@@ -238,7 +240,7 @@ export class ActorSystem {
       return
     }
     const command = yield* prepare
-    const wait = this.#handle(actor, { ...envelope, command }, undefined)
+    const wait = this.#handle(actor, envelope, undefined, undefined, command)
     if (wait !== undefined) yield* wait
   })
 
@@ -247,15 +249,10 @@ export class ActorSystem {
     this: ActorSystem,
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,
-    key: string,
-    reference: number,
+    reference: Reference<Command>,
   ) {
-    const { deduplicator, history } = this.#options
-    const known = deduplicator.firstOf(actor, key)
-    const first = Effect.isEffect(known) ? yield* known : known
-    const found =
-      first === undefined ? yield* history.findForActor(actor.subject, reference) : undefined
-    const wait = this.#handle(actor, envelope, key, found)
+    const { command, found, key } = yield* refer(actor, envelope.command, reference, this.#options)
+    const wait = this.#handle(actor, envelope, key, found, command)
     if (wait !== undefined) yield* wait
   })
 
@@ -265,13 +262,14 @@ export class ActorSystem {
     envelope: Envelope<Command>,
     key: string | undefined,
     found?: JournalRecord,
+    command: Command = envelope.command,
   ): Effect.Effect<void, Broken> | undefined {
     const { commit } = this.#options
     const { idempotency } = envelope
     try {
       const at = this.#options.now()
       const { turns } = this
-      const decided = actor.kind.decide(actor.state, envelope.command, at, found, turns.meter)
+      const decided = actor.kind.decide(actor.state, command, at, found, turns.meter)
       turns.decided(decided)
       const refused = Result.isFailure(decided) ? decided.failure : undefined
       if (refused !== undefined && idempotency === undefined) {

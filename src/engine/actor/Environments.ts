@@ -14,6 +14,7 @@ import { applyProject } from "../../domain/record/applyProject.ts"
 import { applyUser } from "../../domain/record/applyUser.ts"
 import { duplicateKey } from "../../domain/record/duplicateKey.ts"
 import type { JournalRecord, UserCommand } from "../../domain/record/Record.ts"
+import { referenceOf } from "../../domain/record/Reference.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import type { Entry } from "../../storage/Storage.ts"
 import { Boards } from "../boards/Boards.ts"
@@ -77,7 +78,7 @@ export class Environment {
       encode: (actor) => this.#encodeUser(actor),
       sequenceOf: (state) => state?.sequence ?? 0,
       duplicateKey,
-      referenceOf: (command) => (command.kind === "revocation" ? command.sequence : undefined),
+      referenceOf,
       restsOn: ({ lastAppended }) => Math.max(lastAppended, this.project.lastAppended),
       committed: (actor, record) => this.#userCommitted(actor, record),
     }

@@ -107,7 +107,7 @@ const undone = {
 
 export const EventRevocation = Schema.Struct({
   eventId: Schema.String.annotate({
-    description: "Id of the revoked event.",
+    description: "Laurel's id of the revoked event.",
     examples: ["evt_0mi8k3f2a4c92"],
   }),
   ...undone,
@@ -119,7 +119,7 @@ export const EventRevocation = Schema.Struct({
 
 export const RewardRevocation = Schema.Struct({
   rewardId: Schema.String.annotate({
-    description: "Id of the revoked reward.",
+    description: "Laurel's id of the revoked reward.",
     examples: ["rwd_0mi8k3f2a4c92"],
   }),
   ...undone,

@@ -13,6 +13,7 @@ import {
   UserId,
   UserNamed,
 } from "./Common.ts"
+import { eventKey } from "./examples/Ids.ts"
 import { HistoryCursor, HistoryKindIn, HistoryPage } from "./History.ts"
 import {
   BadgeNotFound,
@@ -34,6 +35,12 @@ import { TokenRequest, UserToken } from "./UserTokens.ts"
 
 const params = { id: UserId }
 const named = ({ params }: RequestParts): string => params.id
+
+const eitherId = (what: string, examples: readonly [string, string]) =>
+  Schema.String.annotate({
+    description: `Laurel's id of the ${what}, or the \`id\` that you sent with it, percent-encoded. Laurel's id comes first: an id of yours that is also Laurel's id of another ${what} of this user means that other one, revoked or not. Revoking does not free your id: a repeat with it stays a duplicate.`,
+    examples,
+  })
 
 export const Users = HttpApiGroup.make("users")
   .add(
@@ -190,10 +197,7 @@ export const Users = HttpApiGroup.make("users")
     HttpApiEndpoint.delete("refund", "/v1/users/:id/points/spend/:spendId", {
       params: {
         ...params,
-        spendId: Schema.String.annotate({
-          description: "Laurel's id of the spend.",
-          examples: ["spd_0mi8k3f2a4c92"],
-        }),
+        spendId: eitherId("spend", ["spd_0mi8k3f2a4c92", "order-1001"]),
       },
       success: Refund,
       error: [...readProblems, SpendNotFound, BodyTooLarge],
@@ -209,10 +213,7 @@ export const Users = HttpApiGroup.make("users")
     HttpApiEndpoint.delete("revokeReward", "/v1/users/:id/rewards/:rewardId", {
       params: {
         ...params,
-        rewardId: Schema.String.annotate({
-          description: "Laurel's id of the reward.",
-          examples: ["rwd_0mi8k3f2a4c92"],
-        }),
+        rewardId: eitherId("reward", ["rwd_0mi8k3f2a4c92", "welcome-user-42"]),
       },
       success: RewardRevocation,
       error: [...readProblems, RewardNotFound, BodyTooLarge],
@@ -228,10 +229,7 @@ export const Users = HttpApiGroup.make("users")
     HttpApiEndpoint.delete("revokeEvent", "/v1/users/:id/events/:eventId", {
       params: {
         ...params,
-        eventId: Schema.String.annotate({
-          description: "Laurel's id of the event.",
-          examples: ["evt_0mi8k3f2a4c92"],
-        }),
+        eventId: eitherId("event", ["evt_0mi8k3f2a4c92", eventKey]),
       },
       success: EventRevocation,
       error: [...readProblems, EventNotFound, BodyTooLarge],

@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
-import { revocationNotFound } from "../../domain/decide/Revocation.ts"
 import type { RevocationReply, RewardReply } from "../../domain/message/UserReply.ts"
 import type { GrantedReward, Revocable, Revocation, Spending } from "../../domain/record/Record.ts"
 import type { Profile } from "../../domain/user/User.ts"
@@ -53,9 +52,8 @@ export const userHandlers = (
     of: Of,
     id: string,
   ) => {
-    const name = recordNameOf(revocablePrefix[of], id)
-    if (name === undefined) return Effect.fail(revocationNotFound(of))
-    const command: Revocation<Of> = { kind: "revocation", of, ...name }
+    const name = recordNameOf(revocablePrefix[of], id) ?? noRecord
+    const command: Revocation<Of> = { kind: "revocation", of, ...name, ownId: id }
     return Effect.map(engine.askUser(environment, { userId, command }), ({ reply }) => reply)
   }
   return {
@@ -135,7 +133,7 @@ export const userHandlers = (
     refund: {
       handle: ({ caller, params: { id, spendId } }) =>
         Effect.map(revoke(caller.environment, id, "spend", spendId), (reply) => {
-          const { amount, shortfall, total, userId } = reply
+          const { amount, shortfall, spendId, total, userId } = reply
           const points = { refunded: amount, total }
           return { body: { spendId, userId, points, shortfall: { points: shortfall } } }
         }),
@@ -143,17 +141,20 @@ export const userHandlers = (
     revokeReward: {
       handle: ({ caller, params: { id, rewardId } }) =>
         Effect.map(revoke(caller.environment, id, "reward", rewardId), (reply) => ({
-          body: { rewardId, ...undone(reply) },
+          body: { rewardId: reply.id, ...undone(reply) },
         })),
     },
     revokeEvent: {
       handle: ({ caller, params: { eventId, id } }) =>
         Effect.map(revoke(caller.environment, id, "event", eventId), (reply) => ({
-          body: { eventId, ...undone(reply) },
+          body: { eventId: reply.id, ...undone(reply) },
         })),
     },
   }
 }
+
+/** Not the name of a record: an id that is not of Laurel's form. */
+const noRecord = { sequence: 0, at: 0 } as const
 
 /** Of a page of the dashboard, or a key that ended while the body arrived. */
 const keyNeeded = laurelError("insufficient_scope", "Only a secret key in force makes tokens.")
