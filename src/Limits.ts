@@ -100,6 +100,10 @@ export const limits = {
   archivedBadgesMax: 10_000,
   webhooksMax: 1_000,
 
+  /** Actions of an environment whose events are counted by name, and those among them that no definition named. */
+  actionsCountedMax: 1_000,
+  actionsUnmatchedMax: 500,
+
   // Accounts
   projectsMax: 1_000,
   rateLimitWindowMs: 60_000,

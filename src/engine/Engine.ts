@@ -14,6 +14,7 @@ import type { ProjectState } from "../domain/project/Project.ts"
 import type { JournalRecord, UserCommand } from "../domain/record/Record.ts"
 import type { UserState } from "../domain/user/User.ts"
 import type { ErrorCode, LaurelError } from "../domain/values/Errors.ts"
+import type { EnvironmentActions } from "./actor/ActionCounts.ts"
 import type { EnvironmentCounts } from "./actor/Counts.ts"
 import type { Answer, LogAnnotations, UserMessage } from "./actor/Envelope.ts"
 import type { Outcome, Tally } from "./actor/Requests.ts"
@@ -140,6 +141,8 @@ export interface EngineReads {
   ) => Effect.Effect<BackfillProgress | undefined>
   /** How many users an environment has, and how many are in each quest. */
   readonly readCounts: (environment: string) => Effect.Effect<EnvironmentCounts>
+  /** How many events an environment has had of each action. */
+  readonly readActions: (environment: string) => Effect.Effect<EnvironmentActions>
   /** Events of each of the last minutes, oldest first; the last is the current one. Known since the start only. */
   readonly readActivity: (environment: string) => Effect.Effect<ReadonlyArray<number>>
   readonly readDirectory: Effect.Effect<DirectoryState>

@@ -114,6 +114,8 @@ const readsOf = (
     readBackfill: (environment, badgeId) =>
       Effect.sync(() => backfills.progress(environment, badgeId)),
     readCounts: (environment) => Effect.sync(() => environments.of(environment).counts.copy()),
+    readActions: (environment) =>
+      Effect.sync(() => environments.of(environment).counts.actions.copy()),
     readActivity: (environment) =>
       Effect.sync(() => environments.of(environment).activity.perMinute(state.now())),
     listUsers: (environment, query) =>

@@ -87,6 +87,7 @@ describe("a key", () => {
       ["GET", "/v1/quests", undefined, "read"],
       ["POST", "/v1/quests", { title: "T", reward: { xp: 1 } }, "full"],
       ["GET", "/v1/leaderboard", undefined, "read"],
+      ["GET", "/v1/actions", undefined, "read"],
       ["GET", "/v1/rules", undefined, "read"],
       ["POST", "/v1/rules", { action: "A", reward: { xp: 1 } }, "full"],
       ["GET", "/v1/webhooks", undefined, "read"],

@@ -25,6 +25,7 @@ describe("/openapi.json", () => {
       "/healthz",
       "/openapi.json",
       "/readyz",
+      "/v1/actions",
       "/v1/badges",
       "/v1/badges/{id}",
       "/v1/badges/{id}/backfill",

@@ -7,6 +7,9 @@ export const operations = {
     trackBatch: "POST events/batch body key",
     importBatch: "POST events/import body key",
   },
+  actions: {
+    list: "GET actions",
+  },
   users: {
     list: "GET users query",
     get: "GET users/*",

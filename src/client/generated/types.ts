@@ -68,6 +68,10 @@ export interface Operations {
     /** Import history */
     importBatch(body: Batch, options?: KeyedCallOptions): Promise<BatchReply>
   }
+  readonly actions: {
+    /** List actions seen */
+    list(options?: CallOptions): Promise<ActionsSeen>
+  }
   readonly users: {
     /** List users */
     list(query?: {
@@ -248,6 +252,31 @@ export interface StreamQuery {
   readonly events?: string
   /** Only messages about this user, who may be one that does not exist yet. Default: all messages of the environment; with a user token, those about its user. */
   readonly userId?: string
+}
+
+/** The events of an action. */
+export interface ActionSeen {
+  /** What the user did. */
+  readonly action: string
+  /** Number of events accepted, without duplicates. Undone events and those of erased users stay counted. */
+  readonly count: number
+  /** When the last event was received. */
+  readonly lastReceivedAt: string
+  /** Whether an enabled rule, a published quest, a badge or the `actions` of a streak name the action now. `QUEST_COMPLETE` is always known. */
+  readonly matched: boolean
+}
+
+/** The actions of an environment's events. */
+export interface ActionsSeen {
+  /** The last received first. */
+  readonly actions: ReadonlyArray<ActionSeen>
+  /** The events of all further actions, together. */
+  readonly others: {
+    /** Number of events accepted, without duplicates. Undone events and those of erased users stay counted. */
+    readonly count: number
+    /** When the last event was received; null: none was. */
+    readonly lastReceivedAt: string | null
+  }
 }
 
 /** What was changed, all of it in one record; nothing where all was equal. */

@@ -7,6 +7,7 @@
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
+import { namesAction } from "../project/ActionIndex.ts"
 import type { ProjectState } from "../project/Project.ts"
 import type {
   Erasure,
@@ -120,8 +121,7 @@ const decideEvent = (
   const untimely = occurredAtFault(command, now)
   if (untimely !== undefined) return Result.fail(untimely)
   const draft = new Draft(user, project, now, command.occurredAt)
-  const named = draft.index.byAction.get(command.action)
-  const entry = named ?? draft.index.other
+  const entry = draft.index.byAction.get(command.action) ?? draft.index.other
   if (command.action === questCompleteAction) {
     const refusal = completeByEvent(draft, command)
     if (refusal !== undefined) return Result.fail(refusal)
@@ -136,8 +136,7 @@ const decideEvent = (
     awardStreakBadges(draft, key, before, after),
   )
   awardBadges(draft)
-  const matched = named !== undefined || command.action === questCompleteAction
-  return draft.finish(command, "event.tracked", matched)
+  return draft.finish(command, "event.tracked", namesAction(draft.index, command.action))
 }
 
 const occurredAtFault = (

@@ -276,8 +276,8 @@ const changed = (
   return changes.set(questId, { questId, title, status, progress, alreadyCompleted })
 }
 
-/** The fact of an event's sum is the last one. */
-const isMatched = ({ facts }: JournalRecord): boolean => {
+/** Whether an active definition named the action of an event when it was decided. The fact of its sum is the last one. */
+export const isMatched = ({ facts }: JournalRecord): boolean => {
   const sum = facts.at(-1)
   return sum?.kind !== "event.tracked" || sum.matched !== false
 }

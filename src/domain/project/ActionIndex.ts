@@ -3,6 +3,7 @@
  * definitions that it can match, not on their number. Derived lazily from a `ProjectState` and cached with it.
  */
 import { countUpTo } from "../values/countUpTo.ts"
+import { questCompleteAction } from "../values/Ids.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { type Badge, type CountingCriterion, isCounting, targetOf } from "./Badge.ts"
 import type { Condition } from "./Condition.ts"
@@ -38,6 +39,10 @@ export interface ActionEntry {
   /** The definitions whose conditions hold for an event's metadata. */
   readonly matching: (metadata: Metadata | undefined) => Matching
 }
+
+/** Whether a definition in use names the action. */
+export const namesAction = ({ byAction }: ActionIndex, action: string): boolean =>
+  byAction.has(action) || action === questCompleteAction
 
 /** Badges of one kind of criterion by target, lowest first. */
 export interface Thresholds {

@@ -130,7 +130,7 @@ export type UserFact =
       readonly inProgress: ReadonlyArray<string>
       readonly completed: ReadonlyArray<string>
     }
-  /** `matched: false`: an event whose action no active definition named then (`ActionIndex.byAction`). */
+  /** `matched: false`: an event whose action no active definition named then (`namesAction`). */
   | {
       readonly kind: "event.tracked" | "reward.granted"
       readonly xp: number

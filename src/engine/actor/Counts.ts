@@ -1,15 +1,17 @@
 /**
- * How many users an environment has, and how many of them are midway in each quest or have completed it. The
- * counts are folded from the facts of durable records, each once, so that no read scans all users.
+ * How many users an environment has, how many of them are midway in each quest or have completed it, and how many events
+ * of each action there were (`ActionCounts.ts`). The counts are folded from the facts of durable records, each once, so that no read scans all users.
  *
  * A snapshot has them as of its watermark, in the transaction that sets it: recovery continues from there with
  * the records after it, also when an interrupted snapshot has newer states of some users already.
  */
 import { Effect, Stream } from "effect"
-import type { Fact } from "../../domain/record/Record.ts"
+import { isMatched } from "../../domain/message/UserReply.ts"
+import type { Fact, JournalRecord } from "../../domain/record/Record.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import type { Broken, Entry, Storage } from "../../storage/Storage.ts"
 import { decodeValue, encodeValue } from "../../storage/Values.ts"
+import { ActionCounts, type StoredActions, type StoredOthers } from "./ActionCounts.ts"
 
 /** Users in a quest. A user who completed one that recurs and is in it again counts for both. */
 export interface QuestCounts {
@@ -28,11 +30,17 @@ export interface EnvironmentCounts {
 export class Counts implements EnvironmentCounts {
   users = 0
   readonly quests = new Map<string, QuestCounts>()
+  readonly actions = new ActionCounts()
   /** It has changed since the last snapshot. */
   changed = false
 
-  fold(facts: ReadonlyArray<Fact>): void {
+  fold(record: JournalRecord): void {
+    const { at, cause, facts } = record
     for (const fact of facts) this.#fold(fact)
+    // A kept refusal has no facts.
+    if (cause.kind !== "event" || facts.length === 0) return
+    this.changed = true
+    this.actions.add(cause.action, at, isMatched(record))
   }
 
   #fold(fact: Fact): void {
@@ -83,11 +91,13 @@ export class Counts implements EnvironmentCounts {
 
   /** Takes over what a snapshot has. */
   load(body: Uint8Array): void {
-    const { quests, users }: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
+    const stored: Stored = JSON.parse(Buffer.from(body).toString("utf8"))
+    const { actions = [], others = [0, 0], quests, users } = stored
     this.users = users
     for (const [questId, inProgress, completed] of quests) {
       this.quests.set(questId, { inProgress, completed })
     }
+    this.actions.load(actions, others)
   }
 
   /** The entry for the snapshot. */
@@ -96,7 +106,7 @@ export class Counts implements EnvironmentCounts {
       this.quests,
       ([questId, { completed, inProgress }]) => [questId, inProgress, completed],
     )
-    const stored: Stored = { users: this.users, quests }
+    const stored: Stored = { users: this.users, quests, ...this.actions.stored() }
     const key = compositeKey(countsPrefix, environment)
     return { table: "meta", key, value: encodeValue(JSON.stringify(stored)) }
   }
@@ -107,6 +117,9 @@ const nobody: QuestCounts = { inProgress: 0, completed: 0 }
 interface Stored {
   readonly users: number
   readonly quests: ReadonlyArray<readonly [questId: string, inProgress: number, completed: number]>
+  /** Absent in values that were written before actions were counted. */
+  readonly actions?: StoredActions
+  readonly others?: StoredOthers
 }
 
 export const countsPrefix = "counts"

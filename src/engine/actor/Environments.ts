@@ -204,10 +204,11 @@ export class Environments {
   }
 
   /** Counts a record that is durable, or was found in the journal; the actor's durable state may not have it yet. */
-  durable({ at, cause, facts, subject }: JournalRecord): void {
+  durable(record: JournalRecord): void {
+    const { at, cause, facts, subject } = record
     if (subject.actor !== "user") return
     const { activity, counts, fresh } = this.of(subject.environment)
-    counts.fold(facts)
+    counts.fold(record)
     if (cause.kind === "event") activity.count(at)
     if (facts[0]?.kind === "user.created") fresh.add(subject.userId)
   }

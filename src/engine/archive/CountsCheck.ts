@@ -48,8 +48,8 @@ export class CountsCheck {
       if (typeof body !== "string") of(environment as string).load(body)
     }
     for (const { records } of saved.tail.users()) {
-      for (const { facts, subject } of records) {
-        if (subject.actor === "user") of(subject.environment).fold(facts)
+      for (const record of records) {
+        if (record.subject.actor === "user") of(record.subject.environment).fold(record)
       }
     }
     for (const environment of new Set([...all.keys(), ...this.#counted.keys()])) {

@@ -3,6 +3,7 @@
  * routes and decoders, `/openapi.json`, the reference at `/docs`, and typed clients (`HttpApiClient`).
  */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { Actions } from "./Actions.ts"
 import { Badges } from "./Badges.ts"
 import { Definitions } from "./DefinitionFiles.ts"
 import { Events } from "./Events.ts"
@@ -19,6 +20,7 @@ import { Webhooks } from "./Webhooks.ts"
 export const Api = HttpApi.make("laurel")
   .add(
     Events,
+    Actions,
     Users,
     Quests,
     Leaderboard,

@@ -1,5 +1,6 @@
 import type { Engine } from "../../engine/Engine.ts"
 import type { EventMetrics } from "../request/RequestMetrics.ts"
+import { actionHandlers } from "./Actions.ts"
 import { badgeHandlers } from "./Badges.ts"
 import { definitionHandlers } from "./Definitions.ts"
 import { eventHandlers } from "./Events.ts"
@@ -20,6 +21,7 @@ export const handlersOf = (
   erasureMs: number,
 ) => ({
   events: eventHandlers(engine, events),
+  actions: actionHandlers(engine),
   users: userHandlers(engine, streams.accounts, erasureMs),
   quests: questHandlers(engine),
   leaderboard: leaderboardHandlers(engine),

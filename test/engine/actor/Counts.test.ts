@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { UserState } from "../../../src/domain/user/User.ts"
 import { recordNameOf } from "../../../src/domain/values/Ids.ts"
+import type { Seen } from "../../../src/engine/actor/ActionCounts.ts"
 import type { QuestCounts } from "../../../src/engine/actor/Counts.ts"
 import type { Engine, UserMessage } from "../../../src/engine/Engine.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
@@ -86,6 +87,7 @@ describe("Counts", () => {
         for (const quest of quests) yield* running.engine.askProject(sandbox, quest)
         const userIds = Array.from({ length: 8 }, (_, index) => `u${index}`)
         const given: Array<{ readonly userId: string; readonly eventId: string }> = []
+        const actions = new Map<string, Seen>()
 
         const message = (): UserMessage => {
           const userId = random.pick(userIds)
@@ -112,7 +114,10 @@ describe("Counts", () => {
             const outcomes = yield* running.engine.askUsers(sandbox, messages)
             for (const outcome of outcomes) {
               if ("_tag" in outcome || outcome.kind !== "event") continue
-              given.push({ userId: outcome.userId, eventId: outcome.eventId })
+              const { action, eventId, receivedAt, userId } = outcome
+              given.push({ userId, eventId })
+              const { count, lastAt } = actions.get(action) ?? { count: 0, lastAt: 0 }
+              actions.set(action, { count: count + 1, lastAt: Math.max(lastAt, receivedAt) })
             }
           }
         })
@@ -134,6 +139,8 @@ describe("Counts", () => {
           } else yield* ask(1)
           const counts = yield* running.engine.readCounts(sandbox)
           expect(counts).toEqual(recount(yield* readAll(running.engine, userIds)))
+          const others = { count: 0, lastAt: 0 }
+          expect(yield* running.engine.readActions(sandbox)).toEqual({ actions, others })
         }
         yield* running.close()
       }),

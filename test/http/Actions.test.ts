@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Place } from "./definitions.ts"
+import { startServer, type TestServer } from "./fixture.ts"
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+describe("GET /v1/actions", () => {
+  it("lists no action of an environment without events", async () => {
+    const { json, status } = await new Place(server, "noActions").get("/v1/actions")
+    const others = { count: 0, lastReceivedAt: null }
+    expect([status, json]).toEqual([200, { actions: [], others }])
+  })
+
+  it("lists the actions of all events, the last received first, with what definitions know now", async () => {
+    const place = new Place(server, "actions")
+    const rule = { action: "LESSON_DONE", reward: { xp: 5 } }
+    const ruleId = await place.create("/v1/rules", rule)
+    const { json: done } = await place.track("u", "LESSON_DONE")
+    const misspelt = (await place.track("u", "LESON_DONE")).json
+    const imported = [{ userId: "u", action: "OLD", occurredAt: "2020-01-01T00:00:00Z" }]
+    await place.post("/v1/events/import", { events: imported })
+    const again = (await place.track("u", "LESSON_DONE")).json
+    await place.post("/v1/project/simulate", { userId: "u", action: "SIMULATED" })
+    await place.delete(`/v1/users/u/events/${misspelt.eventId}`)
+    await place.delete("/v1/users/u")
+
+    const { json, status } = await place.get("/v1/actions")
+    expect(status).toBe(200)
+    const byAction = new Map<string, object>(
+      json.actions.map(({ action, ...rest }: { action: string }) => [action, rest]),
+    )
+    expect([...byAction.keys()].sort()).toEqual(["LESON_DONE", "LESSON_DONE", "OLD"])
+    const { receivedAt } = again
+    expect(receivedAt >= done.receivedAt).toBe(true)
+    expect(byAction.get("LESSON_DONE")).toEqual({
+      count: 2,
+      lastReceivedAt: receivedAt,
+      matched: true,
+    })
+    expect(byAction.get("LESON_DONE")).toEqual({
+      count: 1,
+      lastReceivedAt: misspelt.receivedAt,
+      matched: false,
+    })
+    const times = json.actions.map((each: { lastReceivedAt: string }) => each.lastReceivedAt)
+    expect(times).toEqual([...times].sort().reverse())
+
+    await place.delete(`/v1/rules/${ruleId}`)
+    await place.create("/v1/rules", { ...rule, action: "LESON_DONE" })
+    const later = (await place.get("/v1/actions")).json.actions
+    const known = (action: string) =>
+      later.find((each: { action: string }) => each.action === action).matched
+    expect([known("LESSON_DONE"), known("LESON_DONE")]).toEqual([false, true])
+  })
+
+  it("takes no parameter", async () => {
+    const { json, status } = await new Place(server, "actionsQuery").get("/v1/actions?limit=1")
+    expect([status, json.code]).toEqual([400, "invalid_request"])
+  })
+})
