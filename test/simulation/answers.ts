@@ -1,7 +1,7 @@
 /** Which records answers are about. */
 
 import type { UserReply } from "../../src/domain/message/UserReply.ts"
-import { duplicateKey } from "../../src/domain/record/duplicateKey.ts"
+import { duplicateKey, ownIdKey } from "../../src/domain/record/duplicateKey.ts"
 import type { JournalRecord, UserCommand } from "../../src/domain/record/Record.ts"
 import { recordNameOf } from "../../src/domain/values/Ids.ts"
 
@@ -44,9 +44,20 @@ export const recordOf = (
 export const firstOf = (
   command: UserCommand,
   records: ReadonlyArray<JournalRecord>,
-): JournalRecord | undefined => {
-  const key = duplicateKey(command)
-  return key === undefined
+): JournalRecord | undefined => firstWith(duplicateKey(withRecord(command, records)), records)
+
+/** A revocation by an own id, as one of the record that has this id. */
+export const withRecord = (
+  command: UserCommand,
+  records: ReadonlyArray<JournalRecord>,
+): UserCommand => {
+  if (command.kind !== "revocation" || command.ownId === undefined) return command
+  const { kind, of, ownId } = command
+  const record = firstWith(ownIdKey(of, ownId), records)
+  return { kind, of, sequence: record?.sequence ?? 0, at: record?.at ?? 0 }
+}
+
+const firstWith = (key: string | undefined, records: ReadonlyArray<JournalRecord>) =>
+  key === undefined
     ? undefined
     : records.find(({ cause, facts }) => duplicateKey(cause) === key && facts.length > 0)
-}

@@ -9,7 +9,7 @@ import { expect } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { replyOf } from "../../src/domain/message/UserReply.ts"
-import type { JournalRecord, TrackedEvent } from "../../src/domain/record/Record.ts"
+import type { JournalRecord, Revocation, TrackedEvent } from "../../src/domain/record/Record.ts"
 import type { Durability } from "../../src/engine/commit/GroupCommit.ts"
 import type { UserMessage } from "../../src/engine/Engine.ts"
 import { Metrics } from "../../src/metrics/Metrics.ts"
@@ -18,7 +18,7 @@ import type { Storage } from "../../src/storage/Storage.ts"
 import { yieldToEventLoop } from "../../src/storage/yieldToEventLoop.ts"
 import { once, recordsOf, sandbox, start } from "../engine/fixture.ts"
 import { sampleValue } from "../metrics/exposition.ts"
-import { firstOf, recordOf } from "./answers.ts"
+import { firstOf, recordOf, withRecord } from "./answers.ts"
 import {
   beginnings,
   inheritedNames,
@@ -111,11 +111,20 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
     recurAnew,
   })
 
+  /** Half of what has an id of the caller is revoked by that. */
+  const byOwnId = (userId: string, made: Revocation): Revocation => {
+    const known = oracle.records.get(userId) ?? []
+    const cause = known.find(({ sequence }) => sequence === made.sequence)?.cause
+    if (cause?.kind !== made.of || cause.id === undefined || random.chance(0.5)) return made
+    return { ...made, at: 0, ownId: cause.id }
+  }
+
   const command = (withId: boolean): UserMessage => {
     const userId = random.pick(users)
     const made = randomCommand(surroundings(userId), userId)
     if (made.kind === "tick" || made.kind === "backfill") return command(withId)
     const id = withId || random.chance(0.4) ? `id${ids}` : `id${random.integer(0, ids)}`
+    if (made.kind === "revocation") return { userId, command: byOwnId(userId, made) }
     const hasId = made.kind === "event" || made.kind === "reward" || made.kind === "spend"
     return { userId, command: hasId && (withId || random.chance(0.6)) ? { ...made, id } : made }
   }
@@ -167,7 +176,12 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       const first = firstOf(command, oracle.records.get(userId) ?? [])
       const expected =
         first === undefined
-          ? oracle.expect(userId, command, oracle.definitions, { now, sequence: sequence + 0.5 })
+          ? oracle.expect(
+              userId,
+              withRecord(command, oracle.records.get(userId) ?? []),
+              oracle.definitions,
+              { now, sequence: sequence + 0.5 },
+            )
           : undefined
       // A second undo is as one of nothing.
       if (first?.cause.kind === "revocation") expect(outcome.code).toMatch(/_not_found$/)

@@ -267,19 +267,28 @@ describe("An erased user", () => {
         yield* engine.askUser(sandbox, event(id, "TAP", { id: "e1" }))
         yield* TestClock.adjust(snapshotIntervalMs)
         yield* Latch.close(gate)
+        const ownUndo = {
+          kind: "revocation",
+          of: "event",
+          sequence: 0,
+          at: 0,
+          ownId: "e1",
+        } as const
         const asks = [
           engine.askUser(sandbox, erase(id)),
+          Effect.flip(engine.askUser(sandbox, { userId: id, command: ownUndo })),
           engine.askUser(sandbox, event(id, "TAP", { id: "e1" })),
-        ]
-        const asked = yield* Effect.forEach(asks, (ask) =>
+        ] as const
+        const asked = yield* Effect.forEach(asks, (ask: Effect.Effect<unknown, unknown>) =>
           Effect.forkChild(ask, { startImmediately: true }),
         )
         yield* yieldToEventLoop
         expect((yield* engine.readUser(sandbox, id))?.id).toBe(id)
         expect(yield* historyOf(engine, id)).toEqual([1])
         yield* Latch.open(gate)
-        const [, tracked] = yield* Effect.forEach(asked, Fiber.join)
-        expect(tracked?.reply.duplicate).toBe(false)
+        const [, undone, tracked] = yield* Effect.forEach(asked, Fiber.join)
+        expect(undone).toMatchObject({ code: "event_not_found" })
+        expect(tracked).toMatchObject({ reply: { duplicate: false } })
         expect(yield* historyOf(engine, id)).toEqual([3])
       }),
   )
