@@ -32,6 +32,7 @@ describe("POST /v1/events", () => {
       badges: [],
       quests: [],
       streaks: [],
+      matched: false,
     })
   })
 

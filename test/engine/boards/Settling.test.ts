@@ -23,7 +23,7 @@ describe("The boards of an environment", () => {
       const rewards = Array.from({ length: records }, (_, n) => reward(`u${n}`, 1))
       yield* engine.askUsers(sandbox, rewards)
       expect(committed).toHaveLength(records)
-      // The start reads the boards once, which settles them as well.
+      // The end of the first windows reads all boards once, at a turn of its own, which settles them as well.
       const since = settled.filter(([at]) => at >= limits.boardMovesMax)
       const boardsAt = new Map<number, Set<Leaderboard>>()
       for (const [at, board] of since) boardsAt.set(at, (boardsAt.get(at) ?? new Set()).add(board))
@@ -33,9 +33,11 @@ describe("The boards of an environment", () => {
         { length: records / every - boards },
         (_, n) => limits.boardMovesMax + (n + 1) * every - 1,
       )
-      expect([...boardsAt.keys()]).toEqual(expected)
-      const inTurn = [...boardsAt.values()]
-      expect(inTurn.every((atOnce) => atOnce.size === 1)).toBe(true)
+      const read = [...boardsAt].filter(([, atOnce]) => atOnce.size > 1).map(([at]) => at)
+      expect(read.length).toBeLessThanOrEqual(1)
+      const settledAlone = [...boardsAt].filter(([at]) => !read.includes(at))
+      expect(settledAlone.map(([at]) => at)).toEqual(expected.filter((at) => !read.includes(at)))
+      const inTurn = settledAlone.map(([, atOnce]) => atOnce)
       expect(new Set(inTurn.slice(0, boards).flatMap((atOnce) => [...atOnce])).size).toBe(boards)
       settle.mockRestore()
       yield* close()
