@@ -1,6 +1,7 @@
 /**
  * How many users an environment has, how many of them are midway in each quest or have completed it, and how many events
- * of each action there were (`ActionCounts.ts`). The counts are folded from the facts of durable records, each once, so that no read scans all users.
+ * of each action there were (`ActionCounts.ts`). The counts are folded from durable records, each once, so that no read
+ * scans all users.
  *
  * A snapshot has them as of its watermark, in the transaction that sets it: recovery continues from there with
  * the records after it, also when an interrupted snapshot has newer states of some users already.

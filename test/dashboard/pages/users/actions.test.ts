@@ -175,6 +175,10 @@ describe("Sending an event", () => {
     expect(scored.after).toContain("Event sent: xp +30 (31).")
     const low = await send(path, { action: "SCORED", metadata: '{"score": 3}' })
     expect(low.after).toContain("Event sent; no balance changed.")
+    const unknown = "No rule, quest, badge or streak in use names its action."
+    expect(low.after).not.toContain(unknown)
+    const misspelt = await send(path, { action: "SCORD", metadata: "" })
+    expect(misspelt.after).toContain(`Event sent; no balance changed. ${unknown}`)
     expect((await readUser("player"))!.xp).toBe(31)
   })
 
