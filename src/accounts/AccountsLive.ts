@@ -192,7 +192,7 @@ export const make = Effect.gen(function* () {
 
   const listed = (keys: Array<ApiKey>): ReadonlyArray<KeyDetails> =>
     keys
-      .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
+      .sort((one, other) => one.createdAt - other.createdAt)
       .map((key) => keyDetails(directory, key, uses.lastUsedAt(key), now()))
 
   const apiKeys = ApiKeys.of({

@@ -123,6 +123,18 @@ describe("Accounts", () => {
     }),
   )
 
+  it.effect("are listed in the order of creation, also those of one millisecond", () =>
+    Effect.gen(function* () {
+      const first = yield* startAccounts()
+      const ids: Array<string> = []
+      for (let made = 0; made < 20; made++) ids.push((yield* first.keys.create(wish)).id)
+      expect((yield* first.keys.list).map(({ id }) => id)).toEqual(ids)
+      yield* first.close("kill")
+      const second = yield* startAccounts(first.state)
+      expect((yield* second.keys.list).map(({ id }) => id)).toEqual(ids)
+    }),
+  )
+
   it.effect("let a key expire at its time, and tell those who remember callers", () =>
     Effect.gen(function* () {
       const { accounts, keys } = yield* startAccounts()
