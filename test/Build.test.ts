@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { expect, onTestFinished, test } from "vitest"
-import { commitOf } from "../src/Build.ts"
+import { commitOf, version } from "../src/Build.ts"
 
 const temporaryFolder = (): string => {
   const folder = mkdtempSync(path.join(tmpdir(), "laurel-build-"))
@@ -18,6 +18,17 @@ const git = (folder: string, ...args: ReadonlyArray<string>): string =>
     encoding: "utf8",
     stdio: ["ignore", "pipe", "pipe"],
   }).trim()
+
+test("the version is one by Semantic Versioning, and the client and the lock file have it too", () => {
+  expect(version).toMatch(/^\d+\.\d+\.\d+(-rc\.\d+)?$/)
+  const read = (file: string) =>
+    JSON.parse(readFileSync(path.join(import.meta.dirname, "..", file), "utf8"))
+  const { packages } = read("package-lock.json")
+  const versions = [read("src/client/package.json"), packages[""], packages["src/client"]].map(
+    (each) => each.version,
+  )
+  expect(versions).toEqual([version, version, version])
+})
 
 test("the commit of a checkout is the one that git names: branch, packed branch, tag, worktree", () => {
   const folder = temporaryFolder()

@@ -2,7 +2,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, ConfigProvider, Effect, Exit, Runtime } from "effect"
 import { CliConfig, type CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
-import manifest from "../../package.json" with { type: "json" }
+import { version } from "../Build.ts"
 import { accounts } from "./commands/accounts.ts"
 import { definitions } from "./commands/definitions.ts"
 import { demo } from "./commands/demo.ts"
@@ -29,7 +29,7 @@ const presenter: CliOutput.Presenter = {
 }
 
 const program = (args: ReadonlyArray<string>) =>
-  Command.runWith(laurel, { version: manifest.version })(args).pipe(
+  Command.runWith(laurel, { version })(args).pipe(
     Effect.provide([
       NodeServices.layer,
       // As the environment is now: tests run several commands in one process.

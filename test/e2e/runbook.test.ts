@@ -67,7 +67,7 @@ describe("The runbook", patience, () => {
     let current = folder
 
     const first = await commands("First")
-    expect(first).toMatchObject({ code: 0, output: expect.stringContaining("0.1.0") })
+    expect(first).toMatchObject({ code: 0, output: expect.stringContaining("laurel v1.") })
 
     const server = await Server.start(folder)
     const key = await server.createKey()

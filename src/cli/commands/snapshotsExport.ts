@@ -2,7 +2,7 @@
 import path from "node:path"
 import { Clock, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import manifest from "../../../package.json" with { type: "json" }
+import { version } from "../../Build.ts"
 import { environmentNames } from "../../domain/project/Directory.ts"
 import {
   type Input,
@@ -68,7 +68,7 @@ export const exportSnapshot = Command.make(
           ? { project: given.project.value, environment: given.environment.value }
           : null
       const at = yield* Clock.currentTimeMillis
-      const wish = { file, laurel: manifest.version, at, scope }
+      const wish = { file, laurel: version, at, scope }
       const exported = yield* withProgressBar((progress) => {
         const run = (
           folder: string,

@@ -2,7 +2,7 @@
 import { readFile, stat } from "node:fs/promises"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
-import manifest from "../../../package.json" with { type: "json" }
+import { version } from "../../Build.ts"
 import { archivesIn, type Config } from "../../config/Config.ts"
 import type { ArchiveRow, ServerState, StateNow } from "../../dashboard/request/ServerState.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
@@ -45,7 +45,7 @@ export const makeServerState = Effect.fnUntraced(function* ({
       { concurrency: "unbounded" },
     )
     const state: StateNow = {
-      version: manifest.version,
+      version,
       startedAt: performance.timeOrigin,
       recent: recent.state,
       usersInMemory: metrics.value("laurel_users", { state: "warm" }),

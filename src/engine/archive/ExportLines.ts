@@ -1,7 +1,7 @@
 /**
  * The format of an export: NDJSON, to move data between machines and versions. Format 1:
  *
- *     {"kind":"header","format":1,"laurel":"0.1.0","createdAt":"…","scope":null,"watermark":40,"sequence":42}
+ *     {"kind":"header","format":1,"laurel":"1.0.0","createdAt":"…","scope":null,"watermark":40,"sequence":42}
  *     {"kind":"entry","table":"users","key":["prj_1:sandbox","ada"],"user":{…}}
  *     {"kind":"record","record":{"sequence":40,…}}
  *     {"kind":"end","lines":3,"sha256":"…"}

@@ -4,14 +4,17 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/ht
 import { oneOf } from "./Checks.ts"
 import { NotReady } from "./Problems.ts"
 
-const Status = Schema.Struct({
-  status: oneOf(["ok"]).annotate({ description: "It is." }),
-}).annotate({ examples: [{ status: "ok" }] })
+const status = oneOf(["ok"]).annotate({ description: "It is." })
+const Status = Schema.Struct({ status }).annotate({ examples: [{ status: "ok" }] })
+const Health = Schema.Struct({
+  status,
+  version: Schema.String.annotate({ description: "The version of Laurel that runs." }),
+}).annotate({ examples: [{ status: "ok", version: "1.0.0" }] })
 const atRoot = { servers: [{ url: "/" }] }
 
 export const System = HttpApiGroup.make("system")
   .add(
-    HttpApiEndpoint.get("health", "/healthz", { success: Status }).annotateMerge(
+    HttpApiEndpoint.get("health", "/healthz", { success: Health }).annotateMerge(
       OpenApi.annotations({
         summary: "Liveness",
         description: "Returns 200 while the process answers, also during start and shutdown.",

@@ -7,6 +7,7 @@
  */
 import type { Effect } from "effect"
 import { HttpApi, type HttpApiEndpoint, type HttpApiGroup } from "effect/http-api"
+import { version } from "../../Build.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import { ApiKey } from "../api/Common.ts"
 import { type CompiledOperation, compileOperation, type Operation } from "./Operation.ts"
@@ -29,12 +30,17 @@ export interface PlainReply {
   readonly headers?: ReadonlyArray<string>
 }
 
-/** The reply of `/healthz`, and of `/readyz` once ready. */
-export const alive = {
+const ok = (body: object): PlainReply => ({
   status: 200,
   contentType: "application/json",
-  body: '{"status":"ok"}',
-} as const satisfies PlainReply
+  body: JSON.stringify({ status: "ok", ...body }),
+})
+
+/** The reply of `/healthz`. */
+export const alive = ok({ version })
+
+/** The reply of `/readyz` once ready. */
+export const readyNow = ok({})
 
 /** Answers a request without a key, from its header fields. */
 export type PlainHandler = (

@@ -6,7 +6,7 @@
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { type HttpApi, type HttpApiGroup, HttpApiScalar, OpenApi } from "effect/http-api"
-import manifest from "../../../package.json" with { type: "json" }
+import { version } from "../../Build.ts"
 import type { PlainHandler, PlainReply } from "../contract/Interpreter.ts"
 import { makeFile, type PublicFile, showFile } from "./PublicFile.ts"
 
@@ -38,8 +38,8 @@ const compressed = (document: string): Effect.Effect<PublicFile> =>
   )
 
 const entrance = JSON.stringify({
-  name: manifest.name,
-  version: manifest.version,
+  name: "laurel",
+  version,
   reference: "/docs",
   openapi: "/openapi.json",
 })

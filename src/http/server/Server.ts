@@ -17,7 +17,13 @@ import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { AllowedRanges } from "../../webhooks/send/AddressGuard.ts"
 import type { WebhookUrlPolicy } from "../../webhooks/WebhookUrl.ts"
 import { Api } from "../api/Api.ts"
-import { alive, compileOperations, type PlainHandler, routerOf } from "../contract/Interpreter.ts"
+import {
+  alive,
+  compileOperations,
+  type PlainHandler,
+  readyNow,
+  routerOf,
+} from "../contract/Interpreter.ts"
 import { makeOperations } from "../contract/Operations.ts"
 import { makeDocs } from "../docs/Docs.ts"
 import { handlersOf } from "../handlers/Handlers.ts"
@@ -85,7 +91,7 @@ export const listenHttp = Effect.fnUntraced(function* (
     const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
 
     const ready: PlainHandler = () =>
-      pipeline.draining ? shuttingDown : (notReady(readiness) ?? alive)
+      pipeline.draining ? shuttingDown : (notReady(readiness) ?? readyNow)
     const singleEvents = requestMetrics.of("events.track")
     const eventMetrics = new EventMetrics(metrics, () => singleEvents.refused)
     const urls = options.webhookUrls ?? { allowed: new AllowedRanges([]), requireHttps: true }

@@ -2,6 +2,7 @@
 import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { version } from "../../../src/Build.ts"
 import { replies } from "../../../src/http/request/Replies.ts"
 import { limits } from "../../../src/Limits.ts"
 import { sampleValue } from "../../metrics/exposition.ts"
@@ -355,7 +356,10 @@ describe("connections", () => {
 
   it("of HTTP/1.0 work without a host", async () => {
     await start()
-    expect(parse(await server.raw("GET /healthz HTTP/1.0\r\n\r\n")).json).toEqual({ status: "ok" })
+    expect(parse(await server.raw("GET /healthz HTTP/1.0\r\n\r\n")).json).toEqual({
+      status: "ok",
+      version,
+    })
   })
 })
 

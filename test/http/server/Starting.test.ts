@@ -3,6 +3,7 @@
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Accounts } from "../../../src/accounts/Accounts.ts"
+import { version } from "../../../src/Build.ts"
 import { Engine } from "../../../src/engine/Engine.ts"
 import { newReadiness, Readiness } from "../../../src/http/server/Readiness.ts"
 import { listenHttp } from "../../../src/http/server/Server.ts"
@@ -76,7 +77,10 @@ const event = JSON.stringify({ userId: "u", action: "A" })
 describe("Before an engine has taken over", () => {
   it("the process is alive, not ready, and reports its progress", async () => {
     const { ask, readiness } = await startListening()
-    expect(await ask("GET", "/healthz")).toMatchObject({ status: 200, json: { status: "ok" } })
+    expect(await ask("GET", "/healthz")).toMatchObject({
+      status: 200,
+      json: { status: "ok", version },
+    })
     readiness.doing = "Replaying the journal: 5 of 10 records."
     expect(await ask("GET", "/readyz")).toMatchObject({
       status: 503,
