@@ -6,6 +6,7 @@ import { accountLimits } from "./accountLimits.ts"
 import { historyLimits } from "./historyLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
 import { journalLimits } from "./journalLimits.ts"
+import { watchLimits } from "./watchLimits.ts"
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
@@ -318,6 +319,7 @@ export const limits = {
   ...httpLimits,
   ...historyLimits,
   ...journalLimits,
+  ...watchLimits,
 
   // The process
   signalEchoMs: 500,
@@ -326,19 +328,4 @@ export const limits = {
   listenRetryMs: 1_000,
   /** Interval of progress lines in the log of a long start. */
   startLogEveryMs: 5_000,
-  otlpLogsEveryMs: 1_000,
-  otlpLogsBatchMax: 1_000,
-  otlpMetricsEveryMs: 15_000,
-  /** Deadline of one export, retries included. */
-  otlpExportMs: 10_000,
-  otlpRetryMs: 1_000,
-  otlpRetriesMax: 3,
-  /** Exports in progress; further ones are dropped and counted. */
-  otlpExportsUnderWayMax: 4,
-  /** Deadline of the last export at shutdown. */
-  otlpShutdownMs: 2_000,
-  /** Interval of samples of the event loop's delay. */
-  eventLoopSampleMs: 20,
-  /** Turns of the event loop that are counted by their cause. */
-  longTurnMs: 5,
 } as const

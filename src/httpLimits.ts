@@ -43,8 +43,6 @@ export const httpLimits = {
   decodeStepBytes: 16 * kibibyte,
   /** Pages of the dashboard that are made at once, and a form of one. */
   pagesConcurrentMax: 8,
-  /** Files whose sizes a page reads at once. */
-  pageFilesConcurrentMax: 8,
   pageBodyBytesMax: 64 * kibibyte,
   /** Metadata of events on one page of a history, in all. */
   pageMetadataCharactersMax: 20_000,

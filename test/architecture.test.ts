@@ -107,6 +107,7 @@ const shared = [
   "httpLimits.ts",
   "historyLimits.ts",
   "journalLimits.ts",
+  "watchLimits.ts",
   "Limits.ts",
   "limitRelations.ts",
 ]

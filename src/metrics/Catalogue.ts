@@ -88,6 +88,10 @@ export const catalogue = {
   laurel_commit_batch_records: histogram("Records per commit.", powersOfFour(1, 8)),
   laurel_commit_batch_bytes: histogram("Bytes per commit.", powersOfFour(256, 8)),
   laurel_commit_duration_seconds: histogram("Time to write and flush a commit.", stepSeconds),
+  laurel_journal_flush_duration_seconds: histogram(
+    "Time of the disk to write and flush a batch of the journal, from the call to its end.",
+    stepSeconds,
+  ),
   laurel_journal_records_total: counter("Durable records since the data directory was created."),
   laurel_journal_lag_records: gauge("Accepted records that are not durable yet."),
   laurel_journal_lag_bytes: gauge("Bytes of accepted records that are not durable yet."),
@@ -109,7 +113,7 @@ export const catalogue = {
   ),
   laurel_snapshot_pending_records: gauge("Durable records that are not in a snapshot yet."),
 
-  // Archives
+  // Disk and archives
   laurel_archives_total: counter(
     "Archives by outcome: `made`, or `failed` (the log has the cause; the data is unchanged).",
     "outcome",
@@ -117,6 +121,15 @@ export const catalogue = {
   laurel_archive_age_seconds: gauge(
     "Age of the newest archive that passed its check; 0 before the first.",
   ),
+  laurel_data_bytes: gauge(
+    "Bytes on disk by part: `journal`, `database` (with the deliveries of webhooks), `audit`, `archives`; read every 30 seconds.",
+    "part",
+  ),
+  laurel_disk_free_bytes: gauge(
+    "Free space that the process can use, of the `disk` with the `data` and that with the `archives`, which may be the same; read every 30 seconds.",
+    "disk",
+  ),
+  laurel_disk_size_bytes: gauge("Size of the disks of `laurel_disk_free_bytes`.", "disk"),
   laurel_database_checked: gauge(
     "1 once the database was checked since the start, else 0; a large database is checked after the start.",
   ),
@@ -130,6 +143,13 @@ export const catalogue = {
     "Delivery attempts in progress, including those that wait for a connection.",
   ),
   laurel_webhook_deliveries_pending: gauge("Pending deliveries on disk."),
+  laurel_webhooks: gauge(
+    "Webhooks by state: `delivering`; `failing`, with nothing but failures since the last success; `disabled` by hand; `given_up`, disabled by Laurel after a 410 or five days of failures.",
+    "state",
+  ),
+  laurel_webhook_oldest_pending_seconds: gauge(
+    "Age of the oldest message that an enabled webhook has not delivered; 0 without one. Read every 15 seconds.",
+  ),
   laurel_webhook_lag_records: gauge(
     "Durable records not yet expanded into deliveries; 0 while no webhook exists.",
   ),
@@ -158,6 +178,12 @@ export const catalogue = {
   laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),
 
   // Process
+  laurel_build_info: gauge(
+    "1, with the version and commit of Laurel (`unknown` where the installation does not say) and the version of Node.",
+    "version",
+    "commit",
+    "node",
+  ),
   laurel_metric_read_failures_total: counter(
     "Failed reads of a metric, which is then NaN; the log has the name and the cause.",
   ),

@@ -1,12 +1,18 @@
 /** Metrics of the process: memory, CPU, delay of the event loop. */
 import { constants, PerformanceObserver } from "node:perf_hooks"
 import { Effect, type Scope } from "effect"
+import { commitOf, version } from "../Build.ts"
 import { limits } from "../Limits.ts"
 import { LongTurns, observeTurns, type TurnCause, turnCauses } from "./LongTurns.ts"
 import type { Histogram, Metrics } from "./Metrics.ts"
 
 /** Observes this process until the scope closes. */
 export const observeProcess = (metrics: Metrics): Effect.Effect<void, never, Scope.Scope> => {
+  metrics.gauge("laurel_build_info", () => 1, {
+    version,
+    commit: commitOf(),
+    node: process.versions.node,
+  })
   metrics.readCounter("laurel_metric_read_failures_total", () => metrics.readFailures)
   metrics.readCounter("process_cpu_seconds_total", () => {
     const { system, user } = process.cpuUsage()

@@ -22,6 +22,7 @@ import { Slots } from "./endpoint/Slots.ts"
 import { WebhookMetrics } from "./endpoint/WebhookMetrics.ts"
 import { Eraser } from "./outbox/Eraser.ts"
 import { Jobs } from "./outbox/Jobs.ts"
+import { OldestPending } from "./outbox/OldestPending.ts"
 import { Outbox } from "./outbox/Outbox.ts"
 import { Retention } from "./outbox/Retention.ts"
 import { AllowedRanges } from "./send/AddressGuard.ts"
@@ -129,12 +130,22 @@ export const make = Effect.fnUntraced(function* (
   const logMax = options.logMax ?? limits.webhookLogMax
   const retention = new Retention({ writer, store, now: engine.now, logMax, retentionMs })
 
+  const oldest = new OldestPending({
+    registry,
+    store,
+    feed,
+    outbox,
+    now: engine.now,
+  })
+
   // Subscriptions.
   metrics.observe({
     pending: () => writer.pending,
     inFlight: () => slots.inUse,
     lagRecords: () => outbox.lagRecords,
     erasuresWaiting: () => eraser.waiting,
+    oldestPendingMs: () => oldest.ageMs,
+    endpoints: registry,
   })
   const purge = (number: number) => jobs.add({ kind: "purge", record: number, endpoint: number })
   registry.onDeleted(({ number }) => purge(number))
@@ -185,6 +196,7 @@ export const make = Effect.fnUntraced(function* (
   }
   background("outbox", outbox.run)
   background("retire", dispatcher.retire)
+  background("oldest", oldest.watch)
   background("retention", retention.sweepAll(registry))
   for (const endpoint of registry) {
     endpoint.queue.behind = endpoint.stats.stored.pending > 0

@@ -1,6 +1,7 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { version } from "../../src/Build.ts"
 import { patience, readServerFile, Server, temporaryFolder } from "./program.ts"
 
 /** An OpenTelemetry collector that keeps what it is sent. Strings stand in Protobuf as they are. */
@@ -47,11 +48,15 @@ describe("With an OpenTelemetry collector configured", patience, () => {
     expect(of("/base/v1/logs")).toContain("Stopped")
     expect(of("/base/v1/metrics")).toContain("laurel_http_request_duration_seconds")
     expect(of("/base/v1/metrics")).toContain("events.track")
+    const instances = new Set<string | undefined>()
     for (const { authorization, body } of received) {
       expect(authorization).toBe("Bearer known-secret")
       expect(body).toContain("service.name")
+      expect(body).toContain(version)
+      instances.add(/service\.instance\.id[^a-f0-9]*([-a-f0-9]{36})/.exec(body)?.[1])
       expect(body).not.toMatch(/lk_test|known-secret/)
     }
+    expect([...instances]).toEqual([expect.any(String)])
     expect(server.stderr.text).toContain('"message":"Stopped"')
     expect(server.stderr.text).not.toContain("known-secret")
   })

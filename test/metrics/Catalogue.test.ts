@@ -4,11 +4,13 @@ import { join, resolve } from "node:path"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { Collector } from "../../src/cli/process/Collector.ts"
+import { DataUseMetrics } from "../../src/cli/process/DataUse.ts"
 import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
 import { DatabaseMetrics } from "../../src/engine/archive/DatabaseWatch.ts"
 import { catalogue, type MetricKind } from "../../src/metrics/Catalogue.ts"
 import { turnCauses } from "../../src/metrics/LongTurns.ts"
 import { observeProcess } from "../../src/metrics/ProcessMetrics.ts"
+import { flushesOf } from "../../src/storage/durable/DurableStorage.ts"
 import { startServer } from "../http/fixture.ts"
 import { documentedMetrics } from "./documentation.ts"
 import { familiesOf } from "./exposition.ts"
@@ -23,6 +25,11 @@ describe("The catalogue of metrics", () => {
       await server.call("POST", "/v1/events", { body: { userId: "u", action: "A" } })
       new ArchiveMetrics(server.metrics, undefined, Date.now)
       new DatabaseMetrics(server.metrics, true)
+      const bytes = { journal: 1, database: 1, audit: 1, archives: 1 }
+      const room = { free: 1, total: 2 }
+      const dataUse = new DataUseMetrics(server.metrics, Date.now)
+      dataUse.sampled({ bytes, room: { data: room, archives: room } })
+      flushesOf(server.metrics)
       new Collector(server.metrics)
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),

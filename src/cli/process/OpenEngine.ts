@@ -70,6 +70,7 @@ export const openEngine = (
   Effect.gen(function* () {
     const opened = yield* DurableStorage.open({
       directory: config.dataDirectory,
+      metrics: observers.metrics,
       onChecking: (done, total) => observers.onRecovering?.({ stage: "entries", done, total }),
     })
     const { storage } = opened

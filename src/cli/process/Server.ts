@@ -31,6 +31,7 @@ import { type CommandFailed, refused } from "../output/ExitCode.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
 import { createDemoKey, showOrKeep, welcomeText } from "../output/Welcome.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
+import { observeDataUse } from "./DataUse.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
 import { keepSetupLink, type OpenedDashboard, openDashboard } from "./OpenDashboard.ts"
@@ -139,6 +140,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
     yield* Console.log(welcomeText(url, shownKey, dashboardAt))
+    yield* Effect.forkScoped(observeDataUse(config, metrics))
     const { forgetDeadReaders } = source
     yield* Effect.forkScoped(
       watchDatabase({

@@ -1,5 +1,5 @@
 /** The state of this process for the dashboard's owners: metrics, the data directory, archives, settings. */
-import { readFile, stat } from "node:fs/promises"
+import { readFile } from "node:fs/promises"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { version } from "../../Build.ts"
@@ -12,6 +12,7 @@ import type { Metrics } from "../../metrics/Metrics.ts"
 import { observeRecentEvents } from "../../metrics/RecentEvents.ts"
 import { isGood, type ListedArchive, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { readDataUse } from "./DataUse.ts"
 
 export interface ServerStateParts {
   readonly config: Config
@@ -27,23 +28,11 @@ export const makeServerState = Effect.fnUntraced(function* ({
 }: ServerStateParts): Effect.fn.Return<ServerState, never, Scope.Scope> {
   const scope = yield* Effect.scope
   const recent = yield* observeRecentEvents(metrics)
-  const { dataDirectory } = config
   const folder = archivesIn(config)
   let archiveFailure: string | undefined
 
   const read = Effect.gen(function* () {
-    const [journalBytes, databaseBytes, dataFreeBytes, archivesFreeBytes] = yield* Effect.all(
-      [
-        folderBytes(path.join(dataDirectory, "journal")),
-        fileBytes(path.join(dataDirectory, "live", "data.mdb")),
-        freeBytes(dataDirectory),
-        // Before the first archive its folder may not exist.
-        Effect.flatMap(freeBytes(folder), (free) =>
-          free === undefined ? freeBytes(dataDirectory) : Effect.succeed(free),
-        ),
-      ],
-      { concurrency: "unbounded" },
-    )
+    const { bytes, room } = yield* readDataUse(config)
     const state: StateNow = {
       version,
       startedAt: performance.timeOrigin,
@@ -58,10 +47,10 @@ export const makeServerState = Effect.fnUntraced(function* ({
       archiveAgeMs: ageMs(metrics.value("laurel_archive_age_seconds")),
       isMakingArchive: archives.isMaking(),
       archiveFailure,
-      journalBytes,
-      databaseBytes,
-      dataFreeBytes,
-      archivesFreeBytes,
+      journalBytes: bytes.journal,
+      databaseBytes: bytes.database,
+      dataFreeBytes: room.data?.free,
+      archivesFreeBytes: room.archives?.free,
       limits: settingsInForce(config),
     }
     return state
@@ -123,31 +112,6 @@ const rowOf = (archive: ListedArchive): ArchiveRow => {
     bytes: known?.files.reduce((sum, { bytes }) => sum + bytes, 0),
   }
 }
-
-const orUnknown = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A | undefined> =>
-  Effect.orElseSucceed(effect, () => undefined)
-
-const freeBytes = (where: string) => orUnknown(nodeDisk.freeBytes(where))
-
-const fileBytes = (file: string) =>
-  orUnknown(
-    Effect.map(
-      Effect.tryPromise(() => stat(file)),
-      ({ size }) => size,
-    ),
-  )
-
-/** The sizes of the files in a folder; files that go meanwhile count as empty. */
-const folderBytes = (folder: string) =>
-  orUnknown(
-    Effect.gen(function* () {
-      const names = yield* nodeDisk.list(folder)
-      const sizes = yield* Effect.forEach(names, (name) => fileBytes(path.join(folder, name)), {
-        concurrency: limits.pageFilesConcurrentMax,
-      })
-      return sizes.reduce<number>((sum, size = 0) => sum + size, 0)
-    }),
-  )
 
 const seconds = (ms: number): string => `${ms / 1_000} s`
 const number = (value: number): string => value.toLocaleString("en")

@@ -2,12 +2,14 @@
  * Logs and metrics for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
  * configured. A collector that does not answer costs nothing but what it misses, which `Collector` counts.
  */
+import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as OtlpLogger from "effect/observability/OtlpLogger"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import { version } from "../../Build.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { Collector } from "./Collector.ts"
@@ -29,7 +31,12 @@ export const telemetryLayer = (
   const base = endpoint.replace(/\/+$/, "")
   const common = {
     headers,
-    resource: { serviceName: "laurel" },
+    resource: {
+      serviceName: "laurel",
+      serviceVersion: version,
+      // Of this process: the same name for its logs, metrics and traces.
+      attributes: { "service.instance.id": randomUUID() },
+    },
     shutdownTimeout: limits.otlpShutdownMs,
   }
   return Layer.mergeAll(

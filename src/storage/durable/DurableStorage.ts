@@ -5,6 +5,7 @@
 import path from "node:path"
 import { Effect, Layer, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
+import type { Metrics } from "../../metrics/Metrics.ts"
 import { settleSwap } from "../archive/ArchiveSwap.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { lockDirectory } from "../disk/DirectoryLock.ts"
@@ -25,6 +26,7 @@ export interface DurableStorageOptions {
   readonly freeSpaceBytesMin?: number
   /** Progress of the check of the snapshot, in entries. */
   readonly onChecking?: (done: number, total: number) => void
+  readonly metrics?: Metrics | undefined
 }
 
 /** An open data directory: the five verbs, and more that only this storage has. */
@@ -55,6 +57,7 @@ export const open = Effect.fnUntraced(function* (
     folder: path.join(directory, "journal"),
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
     freeSpaceBytesMin,
+    onFlushed: options.metrics && flushesOf(options.metrics),
   })
   yield* keepFlushedMark(journal)
   const entries = yield* openLmdbStore({
@@ -85,6 +88,11 @@ export const open = Effect.fnUntraced(function* (
     forgetDeadReaders: entries.forgetDeadReaders,
   }
 })
+
+export const flushesOf = (metrics: Metrics): ((durationMs: number) => void) => {
+  const durations = metrics.histogram("laurel_journal_flush_duration_seconds")
+  return (durationMs) => durations.observe(durationMs / 1_000)
+}
 
 /** Writes the flushed mark now, every `flushedMarkMs` and at the end. */
 const keepFlushedMark = Effect.fnUntraced(function* (

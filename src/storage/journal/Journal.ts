@@ -46,6 +46,8 @@ export interface JournalOptions {
   readonly folder: string
   readonly segmentBytes: number
   readonly freeSpaceBytesMin: number
+  /** A batch was written and flushed. */
+  readonly onFlushed?: ((durationMs: number) => void) | undefined
 }
 
 /** The segment in use. It joins `segments` with its first durable batch. */
@@ -239,9 +241,11 @@ export class Journal {
       pieces.push(this.#zeros.subarray(0, step))
       yield* this.#spaceFor(allocated - current.end)
     }
+    const startedAt = performance.now()
     yield* Effect.catch(file.write(current.end, pieces), (error) =>
       isFull(error) ? this.#repair(current) : this.#break("append", error),
     )
+    this.#options.onFlushed?.(performance.now() - startedAt)
     if (first) {
       yield* this.#settled("append", this.#disk.syncFolder(this.#options.folder))
       this.#segments.push(segment)

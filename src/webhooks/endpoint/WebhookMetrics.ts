@@ -1,4 +1,5 @@
 /** The metrics of webhook delivery. */
+import type { Webhook } from "../../domain/project/Webhook.ts"
 import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
 /** Read at each scrape. */
@@ -7,6 +8,20 @@ export interface ObservedWebhooks {
   readonly inFlight: () => number
   readonly lagRecords: () => number
   readonly erasuresWaiting: () => number
+  readonly oldestPendingMs: () => number
+  readonly endpoints: Iterable<ObservedEndpoint>
+}
+
+interface ObservedEndpoint {
+  readonly webhook: Pick<Webhook, "status" | "disabledReason">
+  readonly stats: { readonly failedAt: number }
+}
+
+const states = ["delivering", "failing", "disabled", "given_up"] as const
+
+const stateOf = ({ stats, webhook }: ObservedEndpoint): (typeof states)[number] => {
+  if (webhook.status === "enabled") return stats.failedAt > 0 ? "failing" : "delivering"
+  return webhook.disabledReason === "manual" ? "disabled" : "given_up"
 }
 
 export class WebhookMetrics {
@@ -26,7 +41,23 @@ export class WebhookMetrics {
   }
 
   /** Adds the gauges, which read `observed` at each scrape. */
-  observe({ erasuresWaiting, inFlight, lagRecords, pending }: ObservedWebhooks): void {
+  observe({
+    endpoints,
+    erasuresWaiting,
+    inFlight,
+    lagRecords,
+    oldestPendingMs,
+    pending,
+  }: ObservedWebhooks): void {
+    for (const state of states) {
+      const count = () => {
+        let found = 0
+        for (const endpoint of endpoints) if (stateOf(endpoint) === state) found++
+        return found
+      }
+      this.#metrics.gauge("laurel_webhooks", count, { state })
+    }
+    this.#metrics.gauge("laurel_webhook_oldest_pending_seconds", () => oldestPendingMs() / 1_000)
     this.#metrics.gauge("laurel_webhook_erasures_waiting", erasuresWaiting)
     this.#metrics.gauge("laurel_webhook_attempts_in_flight", inFlight)
     this.#metrics.gauge("laurel_webhook_deliveries_pending", pending)

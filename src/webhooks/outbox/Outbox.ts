@@ -64,8 +64,7 @@ export class Outbox {
 
   /** How many durable records it has not expanded. */
   get lagRecords(): number {
-    const { feed, registry } = this.#options
-    return registry.size === 0 ? 0 : Math.max(0, feed.head - this.#start + 1)
+    return Math.max(0, this.#options.feed.head - this.next + 1)
   }
 
   /**
@@ -122,8 +121,8 @@ export class Outbox {
     return Effect.andThen(writer.flushed, writer.betweenWrites(begun))
   })
 
-  /** Where nothing can have been missed: no webhook is older. */
-  get #start(): number {
+  /** The next record to expand; infinite without webhooks. Nothing before it can have been missed: no webhook is older. */
+  get next(): number {
     let oldest = Number.POSITIVE_INFINITY
     for (const { number } of this.#options.registry) oldest = Math.min(oldest, number)
     return Math.max(this.#cursor, oldest) + 1
@@ -131,7 +130,7 @@ export class Outbox {
 
   readonly #follow = Effect.gen({ self: this }, function* () {
     const { writer, feed, registry } = this.#options
-    const follower = yield* feed.follow(this.#start)
+    const follower = yield* feed.follow(this.next)
     while (registry.size > 0) {
       const entries = yield* follower.take(limits.outboxTakeRecordsMax)
       for (const entry of entries) {
@@ -165,7 +164,7 @@ export class Outbox {
     }
   }).pipe(
     Effect.catchTag("FeedGone", ({ first }) => {
-      const missed = { from: this.#start, until: first - 1 }
+      const missed = { from: this.next, until: first - 1 }
       this.#options.metrics.missed(first - missed.from)
       this.#cursor = first - 1
       return Effect.annotateLogs(

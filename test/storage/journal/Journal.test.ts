@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
+import { openJournal } from "../../../src/storage/journal/OpenJournal.ts"
 import { segmentName } from "../../../src/storage/journal/SegmentFormat.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { appendBatches, folder, journalOn } from "../journalOn.ts"
@@ -36,6 +37,26 @@ describe("segments", () => {
       yield* appendBatches(journal, [1, 1, 1])
       const operations = disk.log.slice(before).map((line) => line.split(" ")[0])
       expect(operations).toEqual(["write", "sync", "write", "sync", "write", "sync"])
+    }),
+  )
+
+  it.effect("tell how long the disk took for each batch that was flushed, and for no other", () =>
+    Effect.gen(function* () {
+      const disk = new SimulatedDisk()
+      const flushes: Array<number> = []
+      const journal = yield* openJournal({
+        disk,
+        folder,
+        segmentBytes: 1 << 20,
+        freeSpaceBytesMin: 0,
+        onFlushed: (durationMs) => flushes.push(durationMs),
+      })
+      yield* appendBatches(journal, [1, 5])
+      expect(flushes).toHaveLength(2)
+      for (const durationMs of flushes) expect(durationMs).toBeGreaterThanOrEqual(0)
+      disk.capacityBytes = 0
+      yield* Effect.flip(journal.append(numbered(7, 2, "x".repeat(1 << 19))))
+      expect(flushes).toHaveLength(2)
     }),
   )
 

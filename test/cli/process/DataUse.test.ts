@@ -1,0 +1,32 @@
+import path from "node:path"
+import { expect, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { DataUseMetrics, readDataUse } from "../../../src/cli/process/DataUse.ts"
+import { readConfig } from "../../../src/config/Config.ts"
+import { limits } from "../../../src/Limits.ts"
+import { Metrics } from "../../../src/metrics/Metrics.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+
+it.live("metrics show the last sample, and nothing once the disk has not answered for long", () =>
+  Effect.gen(function* () {
+    const directory = yield* temporaryFolder
+    yield* nodeDisk.makeFolder(path.join(directory, "journal"))
+    const archives = path.join(directory, "elsewhere/archives")
+    const { config } = readConfig({ LAUREL_DATA_DIR: directory, LAUREL_ARCHIVE_DIR: archives })
+    const metrics = new Metrics()
+    let now = 0
+    const observed = new DataUseMetrics(metrics, () => now)
+    const free = () => metrics.value("laurel_disk_free_bytes", { disk: "archives" })
+    expect(free()).toBeNaN()
+    observed.sampled(yield* readDataUse(Result.getOrThrow(config)))
+    expect(free()).toBeGreaterThan(0)
+    expect(metrics.value("laurel_data_bytes", { part: "journal" })).toBe(0)
+    expect(metrics.value("laurel_data_bytes", { part: "archives" })).toBe(0)
+    expect(metrics.value("laurel_disk_size_bytes", { disk: "data" })).toBeGreaterThan(free())
+    now = 4 * limits.diskSampleMs
+    expect(free()).toBeGreaterThan(0)
+    now++
+    expect(free()).toBeNaN()
+  }),
+)
