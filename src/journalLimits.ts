@@ -30,4 +30,13 @@ export const journalLimits = {
   stalledAnswerMs: 5_000,
   freeSpaceBytesMin: 64 * mebibyte,
   recordBytesMax: 4 * mebibyte,
+  /** A journal in PostgreSQL: deadlines of a connection and of a statement, and the interval of the check who owns it. */
+  postgresConnectMs: 5_000,
+  postgresAnswerMs: 5_000,
+  postgresCheckMs: 1_000,
+  /** Batches, and batches to delete, of one statement. */
+  postgresReadRows: 16,
+  postgresPruneRows: 100,
+  /** Bytes in PostgreSQL that are not in the local files yet; beyond, writes are refused. */
+  mirrorPendingBytesMax: 64 * mebibyte,
 } as const

@@ -51,7 +51,7 @@ const rooms = [
 /** The order inside a room, also from the ground up; "" stands for the files that lie directly in it. */
 const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: ["board", "values", "accounts", "project", "user", "record", "decide", "message"],
-  storage: ["", "disk", "journal", "lmdb", "archive", "durable"],
+  storage: ["", "disk", "journal", "lmdb", "archive", "durable", "postgres"],
   engine: [
     "metrics",
     "records",

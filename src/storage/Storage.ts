@@ -13,12 +13,18 @@ import type { Entry, Table } from "./tables.ts"
 export * from "./tables.ts"
 
 /**
- * `NoSpace`: nothing was written; the same call can succeed once there is space.
+ * `NoSpace`: the same call succeeds later. Nothing was written for want of space; or, with `outage`, a store on another
+ * machine does not answer, and repeating the call settles whether the write went through.
  * `Broken`: the state on disk is unknown or wrong; the process must end and recover.
+ * `Fenced`: another server took the partition over; this one writes nothing more.
  */
-export class NoSpace extends Data.TaggedError("NoSpace")<{ readonly operation: string }> {
+export class NoSpace extends Data.TaggedError("NoSpace")<{
+  readonly operation: string
+  /** Why the store does not answer. */
+  readonly outage?: string
+}> {
   override get message(): string {
-    return `No space: ${this.operation}`
+    return this.outage ?? `No space: ${this.operation}`
   }
 }
 export class Broken extends Data.TaggedError("Broken")<{
@@ -28,6 +34,11 @@ export class Broken extends Data.TaggedError("Broken")<{
   override get message(): string {
     const { cause } = this
     return `Storage failed to ${this.operation}: ${cause instanceof Error ? cause.message : cause}`
+  }
+}
+export class Fenced extends Data.TaggedError("Fenced")<{ readonly operation: string }> {
+  override get message(): string {
+    return "Another server took this partition over"
   }
 }
 export type StorageError = NoSpace | Broken
@@ -85,7 +96,7 @@ export class Storage extends Context.Service<
     /** The sequence of the oldest record kept; without records, of the next one. */
     readonly firstSequence: Effect.Effect<number>
     /** Appends a batch; succeeds after the flush. One at a time, without gaps. */
-    readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError>
+    readonly append: (batch: JournalBatch) => Effect.Effect<void, StorageError | Fenced>
     /** The durable records from `sequence` on, in order, up to the last one at the time of the call. */
     readonly readRecords: (sequence: number) => Stream.Stream<ReadonlyArray<StoredRecord>, Broken>
     /** Writes all entries or none, durably. An `EntrySlice` is written without another copy. */

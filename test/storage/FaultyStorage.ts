@@ -3,7 +3,13 @@
  * Without faults the wrapped storage behaves as before.
  */
 import { Deferred, Effect, Layer, Stream } from "effect"
-import { Broken, NoSpace, Storage, type StorageError } from "../../src/storage/Storage.ts"
+import {
+  Broken,
+  type Fenced,
+  NoSpace,
+  Storage,
+  type StorageError,
+} from "../../src/storage/Storage.ts"
 
 export type Verb = Exclude<keyof Storage["Service"], "lastSequence" | "firstSequence">
 
@@ -87,7 +93,7 @@ const onlyBroken = <A>(effect: Effect.Effect<A, StorageError>): Effect.Effect<A,
   Effect.catchTag(effect, "NoSpace", (error) => Effect.die(error))
 
 export const make = (storage: Storage["Service"], faults: Faults): Storage["Service"] => {
-  const guarded = <A, E extends StorageError>(
+  const guarded = <A, E extends StorageError | Fenced>(
     verb: Verb,
     call: Effect.Effect<A, E>,
   ): Effect.Effect<A, E | StorageError> =>

@@ -1,0 +1,110 @@
+/**
+ * The rows of a journal in PostgreSQL, one a batch: insert an upload, read them back. Reading checks each batch's checksum and its
+ * link to the batch before, so that a lost, changed or swapped row fails the reading.
+ */
+import { Effect, Option, Stream } from "effect"
+import { limits } from "../../Limits.ts"
+import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
+import { Broken, Damaged, type JournalBatch, NoSpace, type StorageError } from "../Storage.ts"
+import type { PgFailure, Run } from "./PgConnection.ts"
+
+/** A batch and its place in the chain of checksums. */
+export interface ChainedBatch extends JournalBatch {
+  readonly previous: number
+  readonly checksum: number
+}
+
+const insertText = `INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
+VALUES ($1, $2, $3, 0, $4, $5, $6)`
+
+const readText = `SELECT first, count, previous, checksum, frames FROM laurel_journal
+WHERE partition = $1 AND first >= $2 ORDER BY first LIMIT $3`
+
+/** A failure of PostgreSQL as one of the storage: what can pass is waited for. */
+export const toStorageError = (operation: string, failure: PgFailure): StorageError =>
+  failure.isOutage
+    ? new NoSpace({ operation, outage: failure.words })
+    : new Broken({ operation, cause: failure })
+
+/** Inserts the batches that follow `after`; where they end. */
+export const insertBatches = Effect.fnUntraced(function* (
+  run: Run,
+  partition: number,
+  batches: ReadonlyArray<JournalBatch>,
+  after: JournalPosition,
+): Effect.fn.Return<JournalPosition, PgFailure> {
+  let end = after
+  for (const batch of batches) {
+    const { count, firstSequence, frames } = batch
+    const { checksum } = encodeBatchHeader(batch, end.checksum)
+    const values = [partition, firstSequence, count, end.checksum, checksum, frames]
+    yield* run({ name: "insert", text: insertText, values })
+    end = { lastSequence: firstSequence + count - 1, checksum }
+  }
+  return end
+})
+
+/** The batches after `after`, in order, up to the last. */
+export const readBatches = (
+  run: Run,
+  partition: number,
+  after: JournalPosition,
+): Stream.Stream<ReadonlyArray<ChainedBatch>, StorageError> =>
+  Stream.paginate(after, (position) =>
+    Effect.map(readSome(run, partition, position), (batches) => {
+      const last = batches.at(-1)
+      return last === undefined ? [[], Option.none()] : [[batches], Option.some(endOf(last))]
+    }),
+  )
+
+const readSome = Effect.fnUntraced(function* (
+  run: Run,
+  partition: number,
+  after: JournalPosition,
+): Effect.fn.Return<ReadonlyArray<ChainedBatch>, StorageError> {
+  const values = [partition, after.lastSequence + 1, limits.postgresReadRows]
+  const rows = yield* Effect.mapError(run({ text: readText, values }), (failure) =>
+    toStorageError("read", failure),
+  )
+  let end = after
+  const batches: Array<ChainedBatch> = []
+  for (const row of rows) {
+    const batch: ChainedBatch = {
+      firstSequence: Number(row.first),
+      count: Number(row.count),
+      frames: row.frames as Uint8Array,
+      previous: Number(row.previous),
+      checksum: Number(row.checksum),
+    }
+    const fault = faultAfter(batch, end)
+    if (fault !== undefined) return yield* damaged(fault)
+    batches.push(batch)
+    end = endOf(batch)
+  }
+  return batches
+})
+
+/** Why the batch is not the one after `end`. */
+const faultAfter = (batch: ChainedBatch, end: JournalPosition): string | undefined => {
+  const { checksum, firstSequence, previous } = batch
+  if (firstSequence !== end.lastSequence + 1) {
+    return `records ${end.lastSequence + 1} to ${firstSequence - 1} are missing`
+  }
+  const name = `the batch from record ${firstSequence} on`
+  if (previous !== end.checksum) return `${name} does not follow the one before it`
+  return encodeBatchHeader(batch, previous).checksum === checksum
+    ? undefined
+    : `${name} is not as it was written`
+}
+
+/** The error of a journal in PostgreSQL that is not as it was written. */
+export const damaged = (words: string): Broken =>
+  new Broken({
+    operation: "read",
+    cause: new Damaged(`The journal in PostgreSQL is damaged: ${words}`),
+  })
+
+const endOf = ({ checksum, count, firstSequence }: ChainedBatch): JournalPosition => ({
+  lastSequence: firstSequence + count - 1,
+  checksum,
+})

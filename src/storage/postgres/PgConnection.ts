@@ -1,0 +1,204 @@
+/**
+ * One session of PostgreSQL, connected when a statement needs it and again after it was lost. Statements run one at a
+ * time, in the order of the calls.
+ *
+ * - PostgreSQL has `answerMs` to answer a statement. Then the connection is cut, not cancelled: PostgreSQL can end the wait for
+ *   a standby of a cancelled statement and still keep what the statement wrote. So after a failure the outcome of a
+ *   statement is unknown, and the caller must be able to repeat it.
+ * - A session never acknowledges before the flush, even if the server's default is `synchronous_commit = off`.
+ *
+ * `pg` takes less processor time for an append than `postgres` and `@effect/sql-pg`, and lets go of a connection
+ * without a cancel request.
+ */
+import { Data, Effect } from "effect"
+import pg from "pg"
+import { limits } from "../../Limits.ts"
+
+/** `code` is PostgreSQL's SQLSTATE, or that of the operating system, or `timeout`. */
+export class PgFailure extends Data.TaggedError("PgFailure")<{
+  readonly code: string
+  readonly words: string
+  /** PostgreSQL does not answer, or cannot now: the same statement may succeed later. */
+  readonly isOutage: boolean
+  /** PostgreSQL refuses this user or has no such database: later only if an operator changes that. */
+  readonly isRefusal: boolean
+}> {
+  override get message(): string {
+    return this.words
+  }
+}
+
+export interface Statement {
+  /** A named statement is prepared once for each connection. */
+  readonly name?: string
+  readonly text: string
+  readonly values?: ReadonlyArray<unknown>
+}
+
+export type Rows = ReadonlyArray<Record<string, unknown>>
+export type InPostgres<A> = Effect.Effect<A, PgFailure>
+export type Run = (statement: Statement) => InPostgres<Rows>
+
+export interface PgConnectionOptions {
+  /** `postgres://user:password@host:port/database?options`. */
+  readonly url: string
+  /** Default: `postgresAnswerMs`. */
+  readonly answerMs?: number
+}
+
+/**
+ * Connection, resources, operator's intervention, input and output, rollback for other transactions, and a standby that
+ * does not take writes.
+ */
+const outages = /^(08|53|57|58|40)|^25006$|^55P03$/
+const refusals = /^(28|3D)/
+
+const failureOf = (error: unknown): PgFailure => {
+  if (error instanceof pg.DatabaseError) {
+    const code = error.code ?? "XX000"
+    const isRefusal = refusals.test(code)
+    const isOutage = outages.test(code) || isRefusal
+    return new PgFailure({ code, words: `PostgreSQL: ${error.message}`, isOutage, isRefusal })
+  }
+  // Several addresses of one name were tried.
+  const first = error instanceof AggregateError ? error.errors[0] : error
+  const { code = "closed", message } = first as { readonly code?: string; readonly message: string }
+  const words = `No connection to PostgreSQL: ${message}`
+  return new PgFailure({ code, words, isOutage: true, isRefusal: false })
+}
+
+/** Of `pg`'s client, what its types do not have: the socket. */
+const cut = (client: pg.Client): void => {
+  const { connection } = client as unknown as {
+    readonly connection: { readonly stream: { destroy(): void } }
+  }
+  connection.stream.destroy()
+}
+
+const flushing = `SELECT set_config('synchronous_commit', 'on', false)
+WHERE current_setting('synchronous_commit') = 'off'`
+
+export class PgConnection {
+  readonly #url: string
+  readonly #answerMs: number
+  #client: pg.Client | undefined
+  #connecting: Promise<pg.Client> | undefined
+  #closed = false
+
+  constructor(options: PgConnectionOptions) {
+    this.#url = options.url
+    this.#answerMs = options.answerMs ?? limits.postgresAnswerMs
+  }
+
+  readonly run: Run = (statement) =>
+    Effect.callback((resume) => {
+      this.#connected().then(
+        (client) => resume(this.#on(client)(statement)),
+        (error) => resume(Effect.fail(failureOf(error))),
+      )
+    })
+
+  /** Runs `use` in a transaction: all of it is kept, or, after a failure, nothing; an outage of its end leaves that unknown. */
+  readonly transaction = <A, E>(
+    use: (run: Run) => Effect.Effect<A, E>,
+  ): Effect.Effect<A, E | PgFailure> =>
+    Effect.callback<pg.Client, PgFailure>((resume) => {
+      this.#connected().then(
+        (client) => resume(Effect.succeed(client)),
+        (error) => resume(Effect.fail(failureOf(error))),
+      )
+    }).pipe(
+      Effect.flatMap((client) => {
+        // On this session alone: another one would be outside the transaction.
+        const run = this.#on(client)
+        return run({ text: "BEGIN" }).pipe(
+          Effect.andThen(use(run)),
+          Effect.tap(run({ text: "COMMIT" })),
+          Effect.onError(() => Effect.sync(() => this.#drop(client))),
+        )
+      }),
+    )
+
+  /** Ends the session; later statements fail. */
+  readonly close: Effect.Effect<void> = Effect.promise(async () => {
+    this.#closed = true
+    const client = this.#client
+    if (client === undefined) return
+    this.#client = undefined
+    const timer = setTimeout(() => cut(client), this.#answerMs)
+    await client.end().catch(() => {})
+    clearTimeout(timer)
+  })
+
+  /** Runs statements on one client. */
+  readonly #on =
+    (client: pg.Client): Run =>
+    (statement) =>
+      Effect.callback((resume) => {
+        if (client !== this.#client) {
+          const lost = new Error("the connection was lost")
+          return resume(Effect.fail(failureOf(lost)))
+        }
+        const timer = setTimeout(() => {
+          this.#drop(client)
+          const words = `PostgreSQL did not answer within ${this.#answerMs} ms`
+          const code = "timeout"
+          resume(Effect.fail(new PgFailure({ code, words, isOutage: true, isRefusal: false })))
+        }, this.#answerMs)
+        const { values, ...rest } = statement
+        const query = { ...rest, ...(values !== undefined && { values: [...values] }) }
+        client.query(query).then(
+          (result) => {
+            clearTimeout(timer)
+            resume(Effect.succeed(result.rows))
+          },
+          (error) => {
+            clearTimeout(timer)
+            const failure = failureOf(error)
+            if (failure.isOutage) this.#drop(client)
+            resume(Effect.fail(failure))
+          },
+        )
+      })
+
+  #connected(): Promise<pg.Client> {
+    if (this.#closed) return Promise.reject(new Error("the connection is closed"))
+    if (this.#client !== undefined) return Promise.resolve(this.#client)
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined
+    })
+    return this.#connecting
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      connectionTimeoutMillis: limits.postgresConnectMs,
+      application_name: "laurel",
+      keepAlive: true,
+    })
+    // Without a listener a lost connection would end the process.
+    client.on("error", () => this.#drop(client))
+    const timer = setTimeout(() => cut(client), limits.postgresConnectMs + this.#answerMs)
+    try {
+      await client.connect()
+      await client.query(flushing)
+    } catch (error) {
+      cut(client)
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+    if (this.#closed) {
+      cut(client)
+      throw new Error("the connection is closed")
+    }
+    this.#client = client
+    return client
+  }
+
+  #drop(client: pg.Client): void {
+    if (this.#client === client) this.#client = undefined
+    cut(client)
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * The journal of one partition in PostgreSQL, and the fence around it (tables: `schema.ts`).
+ *
+ * - `claim` raises the epoch: from then on no earlier owner appends. The lock of the partition's row orders claims and
+ *   appends, so a claimant reads all that earlier owners have acknowledged.
+ * - An append is one statement and one flush. It changes the partition's row where epoch, place and checksum fit, and only
+ *   then inserts the batch; no row back: look why (`#settle`).
+ * - After an outage the caller repeats the append unchanged. A row of this epoch with the batch's checksum in its place: the
+ *   earlier attempt went through. Before that is acknowledged, a write of its own waits for the standbys: the wait of
+ *   the lost attempt may have ended without them.
+ * - One append at a time, which ends even if its caller is interrupted.
+ *
+ * Cost: one round trip and one commit of PostgreSQL a batch. All of it belongs to one partition.
+ */
+import { Effect, Fiber, Semaphore, Stream } from "effect"
+import { limits } from "../../Limits.ts"
+import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
+import { Broken, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
+import { type ChainedBatch, insertBatches, readBatches, toStorageError } from "./PgBatches.ts"
+import type { InPostgres, PgConnection, PgFailure } from "./PgConnection.ts"
+
+/** A partition as its row has it. */
+export interface PartitionState extends JournalPosition {
+  readonly lineage: string
+  readonly epoch: number
+  readonly owner: string
+  /** The oldest record kept; without records, the next one. */
+  readonly firstSequence: number
+}
+
+export interface PgJournalOptions {
+  /** A session for appends alone, and one for all else. */
+  readonly appends: PgConnection
+  readonly others: PgConnection
+  readonly partition: number
+}
+
+const appendText = `WITH head AS (
+  UPDATE laurel_partition SET last = $2::bigint + $3::int - 1, checksum = $6
+  WHERE id = $1 AND epoch = $4 AND last = $2::bigint - 1 AND checksum = $5::bigint
+  RETURNING id
+)
+INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
+SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
+
+const stateText = `SELECT p.lineage, p.epoch, p.owner, p.last, p.checksum,
+  coalesce((SELECT min(first) FROM laurel_journal WHERE partition = p.id), p.last + 1) AS first
+FROM laurel_partition p WHERE p.id = $1`
+
+const claimText =
+  "UPDATE laurel_partition SET epoch = epoch + 1, owner = $2 WHERE id = $1 RETURNING epoch, last, checksum"
+
+const settleText = `SELECT p.epoch, p.last, j.epoch AS row_epoch, j.checksum AS row_checksum
+FROM laurel_partition p LEFT JOIN laurel_journal j ON j.partition = p.id AND j.first = $2
+WHERE p.id = $1`
+
+// A change of nothing is a commit, too, and all commits before it are flushed with it.
+const confirmText = "UPDATE laurel_partition SET owner = owner WHERE id = $1"
+
+const previousText = "SELECT previous FROM laurel_journal WHERE partition = $1 AND first = $2"
+
+const pruneText = `DELETE FROM laurel_journal WHERE partition = $1 AND first = ANY (ARRAY(
+  SELECT first FROM laurel_journal WHERE partition = $1 AND first + count <= $2
+  ORDER BY first LIMIT $3
+)) AND EXISTS (SELECT FROM laurel_partition WHERE id = $1 AND epoch = $4) RETURNING count`
+
+export class PgJournal {
+  readonly #options: PgJournalOptions
+  readonly #appending = Semaphore.makeUnsafe(1)
+  #epoch = 0
+  #lastSequence = 0
+  #checksum = 0
+
+  constructor(options: PgJournalOptions) {
+    this.#options = options
+  }
+
+  /** The end of the journal, as far as this owner knows. */
+  get position(): JournalPosition {
+    return { lastSequence: this.#lastSequence, checksum: this.#checksum }
+  }
+
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** The partition as it is now; `undefined`: there is none. */
+  readonly read: InPostgres<PartitionState | undefined> = Effect.suspend(() =>
+    Effect.map(
+      this.#options.others.run({ text: stateText, values: [this.#options.partition] }),
+      ([row]) =>
+        row && {
+          lineage: String(row.lineage),
+          epoch: Number(row.epoch),
+          owner: String(row.owner),
+          lastSequence: Number(row.last),
+          checksum: Number(row.checksum),
+          firstSequence: Number(row.first),
+        },
+    ),
+  )
+
+  /**
+   * Makes the partition with the `batches` that follow `base`, all or nothing. Fails with SQLSTATE 23505 where it exists.
+   */
+  readonly create = <E>(
+    lineage: string,
+    base: JournalPosition,
+    batches: Stream.Stream<ReadonlyArray<JournalBatch>, E>,
+  ): Effect.Effect<void, PgFailure | E> => {
+    const { others, partition } = this.#options
+    return others.transaction((run) =>
+      Effect.gen({ self: this }, function* () {
+        // A server that stands still in the midst of it must not hold the row for ever.
+        yield* run({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
+        yield* run({
+          text: "INSERT INTO laurel_partition VALUES ($1, $2, 0, '', $3, $4)",
+          values: [partition, lineage, base.lastSequence, base.checksum],
+        })
+        let end = base
+        yield* Stream.runForEach(batches, (chunk) =>
+          Effect.map(insertBatches(run, partition, chunk, end), (next) => {
+            end = next
+          }),
+        )
+        yield* run({
+          text: "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1",
+          values: [partition, end.lastSequence, end.checksum],
+        })
+      }),
+    )
+  }
+
+  /** Makes this server the owner; where the journal ends then. */
+  readonly claim = (owner: string): InPostgres<JournalPosition> =>
+    Effect.flatMap(
+      // On the session of appends: the next one can only be after it.
+      this.#options.appends.run({ text: claimText, values: [this.#options.partition, owner] }),
+      ([row]) =>
+        Effect.sync(() => {
+          this.#epoch = Number(row?.epoch)
+          this.#lastSequence = Number(row?.last)
+          this.#checksum = Number(row?.checksum)
+          return this.position
+        }),
+    )
+
+  /** Whether no other server has claimed the partition since. */
+  readonly isOwner: InPostgres<boolean> = Effect.suspend(() => {
+    const { others, partition } = this.#options
+    const text = "SELECT epoch FROM laurel_partition WHERE id = $1"
+    return Effect.map(
+      others.run({ name: "owner", text, values: [partition] }),
+      ([row]) => Number(row?.epoch) === this.#epoch,
+    )
+  })
+
+  /** Appends; `onAppended` is called with it, in the order of the journal. */
+  readonly append = (
+    batch: JournalBatch,
+    onAppended: (batch: JournalBatch) => void = () => {},
+  ): Effect.Effect<void, StorageError | Fenced> =>
+    Effect.flatMap(
+      Effect.forkDetach(Semaphore.withPermit(this.#appending, this.#append(batch, onAppended)), {
+        startImmediately: true,
+        uninterruptible: true,
+      }),
+      (fiber) => Fiber.join(fiber),
+    )
+
+  readonly #append = Effect.fnUntraced(function* (
+    this: PgJournal,
+    batch: JournalBatch,
+    onAppended: (batch: JournalBatch) => void,
+  ): Effect.fn.Return<void, StorageError | Fenced> {
+    const { count, firstSequence, frames } = batch
+    const expected = this.#lastSequence + 1
+    if (firstSequence !== expected || count < 1) {
+      const words = `expected a batch from record ${expected} on, got ${count} from ${firstSequence} on`
+      return yield* new Broken({ operation: "append", cause: new Error(words) })
+    }
+    const previous = this.#checksum
+    const { checksum } = encodeBatchHeader(batch, previous)
+    const { appends, partition } = this.#options
+    const values = [partition, firstSequence, count, this.#epoch, previous, checksum, frames]
+    const rows = yield* Effect.mapError(
+      appends.run({ name: "append", text: appendText, values }),
+      (failure) => toStorageError("append", failure),
+    )
+    if (rows.length === 0) yield* this.#settle(firstSequence, checksum)
+    this.#lastSequence += count
+    this.#checksum = checksum
+    onAppended(batch)
+  }).bind(this)
+
+  /** Succeeds where the batch is in its place: an earlier attempt went through. */
+  readonly #settle = Effect.fnUntraced(function* (
+    this: PgJournal,
+    firstSequence: number,
+    checksum: number,
+  ): Effect.fn.Return<void, StorageError | Fenced> {
+    const { appends, partition } = this.#options
+    const run = (text: string, values: ReadonlyArray<unknown>) =>
+      Effect.mapError(appends.run({ text, values }), (failure) => toStorageError("append", failure))
+    const [row] = yield* run(settleText, [partition, firstSequence])
+    if (Number(row?.row_epoch) === this.#epoch && Number(row?.row_checksum) === checksum) {
+      yield* run(confirmText, [partition])
+      return
+    }
+    if (row !== undefined && Number(row.epoch) !== this.#epoch) {
+      return yield* new Fenced({ operation: "append" })
+    }
+    const words =
+      row === undefined
+        ? "PostgreSQL has no such partition any more"
+        : `PostgreSQL ends with record ${row.last}, but this server has acknowledged up to ${this.#lastSequence}: was a backup restored, or a standby promoted that was behind?`
+    return yield* new Broken({ operation: "append", cause: new Error(words) })
+  }).bind(this)
+
+  /** The batches after `after`, in order, up to the last. */
+  readonly readBatches = (
+    after: JournalPosition,
+  ): Stream.Stream<ReadonlyArray<ChainedBatch>, StorageError> =>
+    readBatches(this.#options.others.run, this.#options.partition, after)
+
+  /** The checksum that the batch which begins with `sequence` follows; `undefined`: no batch begins there. */
+  readonly checksumBefore = (sequence: number): InPostgres<number | undefined> =>
+    Effect.map(
+      this.#options.others.run({
+        text: previousText,
+        values: [this.#options.partition, sequence],
+      }),
+      ([row]) => (row === undefined ? undefined : Number(row.previous)),
+    )
+
+  /** Removes batches that hold only records below `sequence`. A server that is no longer the owner removes nothing. */
+  readonly prune = (sequence: number): InPostgres<void> => {
+    const { others, partition } = this.#options
+    const rows = limits.postgresPruneRows
+    return Effect.gen({ self: this }, function* () {
+      while (true) {
+        const values = [partition, sequence, rows, this.#epoch]
+        const removed = yield* others.run({ name: "prune", text: pruneText, values })
+        if (removed.length < rows) return
+      }
+    })
+  }
+
+  /** Ends both sessions after the append in flight. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.andThen(
+      Semaphore.withPermit(this.#appending, this.#options.appends.close),
+      this.#options.others.close,
+    ),
+  )
+}

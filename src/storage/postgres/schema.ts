@@ -1,0 +1,81 @@
+/**
+ * The tables of a cluster, in the first schema of the session's `search_path`; made and brought up to date at a start.
+ *
+ * - `laurel_schema`: one row, the version of the tables. A newer one is refused.
+ * - `laurel_partition`: one row a partition. `epoch` counts its owners: only the latest claim may append. `last` and
+ *   `checksum` are the end of its journal. `lineage` tells journals apart that were begun independently.
+ * - `laurel_journal`: one row a batch of the group commit. `previous` and `checksum` chain the batches as in the segment files
+ *   (`journal/SegmentFormat.ts`), so that a lost or changed row is found when it is read.
+ *
+ * The head row is changed by each append: room in its page keeps that a change in place.
+ */
+import { Effect } from "effect"
+import { type InPostgres, type PgConnection, PgFailure } from "./PgConnection.ts"
+
+export const schemaVersion = 1
+
+/** From no tables to version 1, from version 1 to 2, and so on. */
+const migrations: ReadonlyArray<ReadonlyArray<string>> = [
+  [
+    `CREATE TABLE laurel_partition (
+      id int PRIMARY KEY,
+      lineage text NOT NULL,
+      epoch bigint NOT NULL,
+      owner text NOT NULL,
+      last bigint NOT NULL,
+      checksum bigint NOT NULL
+    ) WITH (fillfactor = 50)`,
+    `CREATE TABLE laurel_journal (
+      partition int NOT NULL,
+      first bigint NOT NULL,
+      count int NOT NULL,
+      epoch bigint NOT NULL,
+      previous bigint NOT NULL,
+      checksum bigint NOT NULL,
+      frames bytea NOT NULL,
+      PRIMARY KEY (partition, first)
+    )`,
+  ],
+]
+
+const undefinedTable = "42P01"
+/** Any number, the same in all versions: starts migrate one after another. */
+const lockNumber = 4_702_111_234
+
+const readVersion = { text: "SELECT version FROM laurel_schema" }
+
+const newer = (version: number): PgFailure =>
+  new PgFailure({
+    code: "newer",
+    words: `The database has tables of version ${version}, made by a newer Laurel; this one knows up to ${schemaVersion}`,
+    isOutage: false,
+    isRefusal: true,
+  })
+
+const checked = (version: number): InPostgres<boolean> =>
+  version > schemaVersion ? Effect.fail(newer(version)) : Effect.succeed(version === schemaVersion)
+
+/** Makes the tables, or changes them to this version. Needs no right to make tables where they are as they should be. */
+export const migrate = (connection: PgConnection): InPostgres<void> =>
+  connection.run(readVersion).pipe(
+    Effect.flatMap(([row]) => checked(Number(row?.version ?? 0))),
+    Effect.catchIf(
+      ({ code }) => code === undefinedTable,
+      () => Effect.succeed(false),
+    ),
+    Effect.flatMap((isCurrent) => (isCurrent ? Effect.void : change(connection))),
+  )
+
+const change = (connection: PgConnection): InPostgres<void> =>
+  connection.transaction((run) =>
+    Effect.gen(function* () {
+      yield* run({ text: `SELECT pg_advisory_xact_lock(${lockNumber})` })
+      yield* run({ text: "CREATE TABLE IF NOT EXISTS laurel_schema (version int NOT NULL)" })
+      const [row] = yield* run(readVersion)
+      const version = Number(row?.version ?? 0)
+      if (yield* checked(version)) return
+      for (const text of migrations.slice(version).flat()) yield* run({ text })
+      yield* run({ text: "DELETE FROM laurel_schema" })
+      yield* run({ text: "INSERT INTO laurel_schema VALUES ($1)", values: [schemaVersion] })
+    }),
+  )

