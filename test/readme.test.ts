@@ -45,6 +45,7 @@ describe("Texts that users and operators read", () => {
       "src/metrics/README.md",
       ".github/CONTRIBUTING.md",
       ".github/SECURITY.md",
+      ".github/VERSIONS.md",
     ].map((page) => [page, readFileSync(join(root, page), "utf8")] as const)
     const titles = Object.values(errorKinds).map(({ title }) => ["title", title] as const)
     const reference = [
