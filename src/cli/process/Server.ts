@@ -6,36 +6,23 @@
  *
  * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
  */
-import { Console, Context, Effect, Fiber, type Scope } from "effect"
-import { ApiKeys } from "../../accounts/ApiKeys.ts"
-import { archivesIn, type Config, erasureMsOf } from "../../config/Config.ts"
-import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
-import {
-  Archives,
-  archiveOnSchedule,
-  makeArchives,
-  newestArchiveAt,
-} from "../../engine/archive/Archives.ts"
-import { watchDatabase } from "../../engine/archive/DatabaseWatch.ts"
-import { makeWorkerHost, type WorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { Console, Effect, Fiber, type Scope } from "effect"
+import { type Config, erasureMsOf } from "../../config/Config.ts"
 import { serveAdmin } from "../../http/admin/AdminServer.ts"
 import { close, listen } from "../../http/server/Listener.ts"
 import { createServer } from "../../http/server/nodeHttp.ts"
-import { newReadiness, Readiness, type ReadinessState } from "../../http/server/Readiness.ts"
+import { newReadiness, Readiness } from "../../http/server/Readiness.ts"
 import { listenHttp } from "../../http/server/Server.ts"
-import { limits } from "../../Limits.ts"
 import { Metrics } from "../../metrics/Metrics.ts"
 import { observeProcess } from "../../metrics/ProcessMetrics.ts"
-import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { type CommandFailed, refused } from "../output/ExitCode.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
-import { createDemoKey, showOrKeep, welcomeText } from "../output/Welcome.ts"
+import { welcomeText } from "../output/Welcome.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
-import { observeDataUse } from "./DataUse.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
-import { keepSetupLink, type OpenedDashboard, openDashboard } from "./OpenDashboard.ts"
-import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
+import { keepSetupLink, type OpenedDashboard } from "./OpenDashboard.ts"
+import { openServices, watchData } from "./OpenServices.ts"
 import { keepServerFile, makeToken, realPath } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
 
@@ -76,36 +63,9 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     )
     yield* tryAdminAddress(config)
 
-    // Before there is any state: see WorkerHost.
-    const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
-    const progressLog = yield* Effect.forkChild(logProgress(readiness))
-    const { deliver, isChecked, onDamage, recovered, services, source } = yield* openEngine(
-      config,
-      {
-        metrics,
-        onRecovering: (progress) => {
-          readiness.doing = sentenceOf(progress)
-        },
-      },
-    )
-    yield* Fiber.interrupt(progressLog)
-    yield* Effect.logInfo("Opened the data directory").pipe(
-      Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
-    )
-    yield* logDurability(config)
-    readiness.doing = "The data directory is open; the server is almost ready."
-
-    const archives = yield* keepArchives(config, host, source, metrics)
-    const dashboard = yield* Effect.provide(openDashboard(config, archives, metrics), services)
-    // What the operator does with keys is logged where there is a dashboard.
-    const operator =
-      dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
-    const demoKey = yield* Effect.provide(createDemoKey, operator)
-    const shownKey =
-      demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
-    const deliveries = yield* deliver
-    const takeOver = api.takeOver({ pages: dashboard?.pages })
-    yield* Effect.provide(takeOver, Context.add(services, DeliveryLog, deliveries))
+    const opened = yield* openServices(config, metrics, readiness)
+    const { dashboard, operator, services, shownKey } = opened
+    yield* Effect.provide(api.takeOver({ pages: dashboard?.pages }), services)
     const token = makeToken()
     const admin = yield* Effect.provide(
       serveAdmin({
@@ -116,7 +76,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         metrics,
         accounts: dashboard?.accounts,
       }),
-      Context.add(operator, Archives, archives),
+      operator,
     ).pipe(Effect.mapError((error) => listenFailure("admin", config, error)))
     const url = reachable(api.url)
     const dashboardAt = yield* setupLink(config, url, dashboard)
@@ -140,18 +100,7 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
     yield* Console.log(welcomeText(url, shownKey, dashboardAt))
-    yield* Effect.forkScoped(observeDataUse(config, metrics))
-    const { forgetDeadReaders } = source
-    yield* Effect.forkScoped(
-      watchDatabase({
-        directory: config.dataDirectory,
-        host,
-        metrics,
-        isChecked,
-        onDamage,
-        forgetDeadReaders,
-      }),
-    )
+    yield* watchData(config, metrics, opened)
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
 /** The link that creates the first account or, where standard output is a log, the file that has the link. */
@@ -166,63 +115,12 @@ const setupLink = (config: Config, url: string, dashboard: OpenedDashboard | und
     return process.stdout.isTTY || file === undefined ? link : file
   })
 
-const sentenceOf = (progress: OpenProgress): string => {
-  const done = progress.done.toLocaleString("en")
-  if (progress.stage === "users") return `Reading users: ${done} so far.`
-  const total = progress.total.toLocaleString("en")
-  return progress.stage === "entries"
-    ? `Checking the database: ${done} of ${total} entries.`
-    : `Replaying the journal: ${done} of ${total} records.`
-}
-
-/** Says now and then what a long start is at; never ends. */
-const logProgress = (readiness: ReadinessState): Effect.Effect<never> =>
-  Effect.gen(function* () {
-    while (true) {
-      yield* Effect.sleep(limits.startLogEveryMs)
-      yield* Effect.logInfo("Starting").pipe(Effect.annotateLogs({ doing: readiness.doing }))
-    }
-  })
-/** Archives on demand, and by the clock where that is configured. */
-const keepArchives = Effect.fnUntraced(function* (
-  config: Config,
-  host: WorkerHost,
-  { forgetDeadReaders, now, position, since }: ArchiveSource,
-  metrics: Metrics,
-) {
-  const folder = archivesIn(config)
-  const newestAt = newestArchiveAt(folder)
-  const archives = makeArchives({
-    directory: config.dataDirectory,
-    archives: folder,
-    retention: { hourly: config.archivesHourly, daily: config.archivesDaily },
-    host,
-    position,
-    forgetDeadReaders,
-    now,
-    metrics: new ArchiveMetrics(metrics, yield* newestAt, now),
-  })
-  const { archiveIntervalMs: intervalMs } = config
-  if (intervalMs !== null) {
-    const schedule = { intervalMs, newestAt, now, since: since ?? now() }
-    yield* Effect.forkScoped(archiveOnSchedule(archives, schedule))
-  }
-  return archives
-})
-
 /** Listens for a moment; whether the address is free will show again when it is needed. */
 const tryAdminAddress = (config: Config): Effect.Effect<void, CommandFailed> =>
   listen(createServer(), { host: config.adminHost, port: config.adminPort }).pipe(
     Effect.flatMap(close),
     Effect.mapError((error) => listenFailure("admin", config, error)),
   )
-
-const logDurability = ({ durability }: Config): Effect.Effect<void> =>
-  durability === "fsync"
-    ? Effect.logInfo("Durability fsync: replies are sent after the flush to disk")
-    : Effect.logWarning(
-        "DURABILITY RELAXED: replies are sent before the flush to disk. A crash or power cut can lose acknowledged writes. For caches and benchmarks only",
-      )
 
 /** The address of this machine for a listener on all addresses. */
 const reachable = (url: string): string =>

@@ -1,0 +1,130 @@
+/**
+ * All that a data directory brings with it: engine, accounts, archives, webhooks, dashboard. Opened for the surrounding scope;
+ * what is opened first is closed last.
+ */
+import { Context, Effect, Fiber } from "effect"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import { archivesIn, type Config } from "../../config/Config.ts"
+import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
+import {
+  Archives,
+  archiveOnSchedule,
+  makeArchives,
+  newestArchiveAt,
+} from "../../engine/archive/Archives.ts"
+import { watchDatabase } from "../../engine/archive/DatabaseWatch.ts"
+import { makeWorkerHost, type WorkerHost } from "../../engine/archive/WorkerHost.ts"
+import type { ReadinessState } from "../../http/server/Readiness.ts"
+import { limits } from "../../Limits.ts"
+import type { Metrics } from "../../metrics/Metrics.ts"
+import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
+import { createDemoKey, showOrKeep } from "../output/Welcome.ts"
+import { observeDataUse } from "./DataUse.ts"
+import { openDashboard } from "./OpenDashboard.ts"
+import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
+
+/** Opens them; `readiness` follows the progress. */
+export const openServices = Effect.fnUntraced(function* (
+  config: Config,
+  metrics: Metrics,
+  readiness: ReadinessState,
+) {
+  // Before there is any state: see WorkerHost.
+  const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
+  const progressLog = yield* Effect.forkChild(logProgress(readiness))
+  const { deliver, isChecked, onDamage, recovered, services, source } = yield* openEngine(config, {
+    metrics,
+    onRecovering: (progress) => {
+      readiness.doing = sentenceOf(progress)
+    },
+  })
+  yield* Fiber.interrupt(progressLog)
+  yield* Effect.logInfo("Opened the data directory").pipe(
+    Effect.annotateLogs({ directory: config.dataDirectory, ...recovered }),
+  )
+  yield* logDurability(config)
+  readiness.doing = "The data directory is open; the server is almost ready."
+
+  const archives = yield* keepArchives(config, host, source, metrics)
+  const dashboard = yield* Effect.provide(openDashboard(config, archives, metrics), services)
+  // What the operator does with keys is logged where there is a dashboard.
+  const operator =
+    dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
+  const demoKey = yield* Effect.provide(createDemoKey, operator)
+  const shownKey =
+    demoKey === undefined ? undefined : yield* showOrKeep(config.dataDirectory, demoKey)
+  const deliveries = yield* deliver
+  const watched = { host, isChecked, onDamage, forgetDeadReaders: source.forgetDeadReaders }
+  return {
+    /** For the API. */
+    services: Context.add(services, DeliveryLog, deliveries),
+    /** For the operator. */
+    operator: Context.add(operator, Archives, archives),
+    dashboard,
+    shownKey,
+    watched,
+  }
+})
+
+type Opened = Effect.Success<ReturnType<typeof openServices>>
+
+/** Looks after the data while it is served: its size, and the integrity of its database. */
+export const watchData = Effect.fnUntraced(function* (
+  config: Config,
+  metrics: Metrics,
+  { watched }: Opened,
+) {
+  yield* Effect.forkScoped(observeDataUse(config, metrics))
+  yield* Effect.forkScoped(watchDatabase({ directory: config.dataDirectory, metrics, ...watched }))
+})
+
+const sentenceOf = (progress: OpenProgress): string => {
+  const done = progress.done.toLocaleString("en")
+  if (progress.stage === "users") return `Reading users: ${done} so far.`
+  const total = progress.total.toLocaleString("en")
+  return progress.stage === "entries"
+    ? `Checking the database: ${done} of ${total} entries.`
+    : `Replaying the journal: ${done} of ${total} records.`
+}
+
+/** Says now and then what a long start is at; never ends. */
+const logProgress = (readiness: ReadinessState): Effect.Effect<never> =>
+  Effect.gen(function* () {
+    while (true) {
+      yield* Effect.sleep(limits.startLogEveryMs)
+      yield* Effect.logInfo("Starting").pipe(Effect.annotateLogs({ doing: readiness.doing }))
+    }
+  })
+/** Archives on demand, and by the clock where that is configured. */
+const keepArchives = Effect.fnUntraced(function* (
+  config: Config,
+  host: WorkerHost,
+  { forgetDeadReaders, now, position, since }: ArchiveSource,
+  metrics: Metrics,
+) {
+  const folder = archivesIn(config)
+  const newestAt = newestArchiveAt(folder)
+  const archives = makeArchives({
+    directory: config.dataDirectory,
+    archives: folder,
+    retention: { hourly: config.archivesHourly, daily: config.archivesDaily },
+    host,
+    position,
+    forgetDeadReaders,
+    now,
+    metrics: new ArchiveMetrics(metrics, yield* newestAt, now),
+  })
+  const { archiveIntervalMs: intervalMs } = config
+  if (intervalMs !== null) {
+    const schedule = { intervalMs, newestAt, now, since: since ?? now() }
+    yield* Effect.forkScoped(archiveOnSchedule(archives, schedule))
+  }
+  return archives
+})
+
+const logDurability = ({ durability }: Config): Effect.Effect<void> =>
+  durability === "fsync"
+    ? Effect.logInfo("Durability fsync: replies are sent after the flush to disk")
+    : Effect.logWarning(
+        "DURABILITY RELAXED: replies are sent before the flush to disk. A crash or power cut can lose acknowledged writes. For caches and benchmarks only",
+      )
