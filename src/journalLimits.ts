@@ -39,4 +39,6 @@ export const journalLimits = {
   postgresPruneRows: 100,
   /** Bytes in PostgreSQL that are not in the local files yet; beyond, writes are refused. */
   mirrorPendingBytesMax: 64 * mebibyte,
+  /** Local copies that were no longer those of a cluster, kept beside the one in use. */
+  discardedCopiesKept: 2,
 } as const

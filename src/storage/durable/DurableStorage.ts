@@ -9,7 +9,7 @@ import type { Metrics } from "../../metrics/Metrics.ts"
 import { settleSwap } from "../archive/ArchiveSwap.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { lockDirectory } from "../disk/DirectoryLock.ts"
-import type { Disk, DiskError } from "../disk/Disk.ts"
+import type { Disk, DiskError, OnDisk } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import type { Journal } from "../journal/Journal.ts"
 import { openJournal } from "../journal/OpenJournal.ts"
@@ -22,6 +22,8 @@ export interface DurableStorageOptions {
   readonly directory: string
   /** Where the journal lives; LMDB and the lock are always on the real disk. */
   readonly disk?: Disk
+  /** Of a disk whose durable writes are not durable at once: makes those durable that have ended. */
+  readonly flush?: OnDisk<void>
   readonly segmentBytes?: number
   readonly freeSpaceBytesMin?: number
   /** Progress of the check of the snapshot, in entries. */

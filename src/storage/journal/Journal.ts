@@ -46,6 +46,8 @@ export interface JournalOptions {
   readonly folder: string
   readonly segmentBytes: number
   readonly freeSpaceBytesMin: number
+  /** Of a disk whose durable writes are not durable at once: makes those durable that have ended. */
+  readonly flush?: OnDisk<void>
   /** A batch was written and flushed. */
   readonly onFlushed?: ((durationMs: number) => void) | undefined
 }
@@ -139,9 +141,11 @@ export class Journal {
     }).pipe(Effect.uninterruptible)
 
   /** Writes the flushed mark. A failure does no harm. */
-  readonly markFlushed: OnDisk<void> = Effect.suspend(() =>
-    this.#flushedMark.write(this.#lastSequence),
-  )
+  readonly markFlushed: OnDisk<void> = Effect.suspend(() => {
+    const mark = this.#flushedMark.write(this.#lastSequence)
+    const { flush } = this.#options
+    return flush === undefined ? mark : Effect.andThen(flush, mark)
+  })
 
   /** Ends the journal: waits for the append in flight and, unless it is broken, leaves the clean mark. */
   readonly close: Effect.Effect<void> = Effect.suspend(() =>

@@ -6,7 +6,7 @@ import { Effect, Option, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, Damaged, type JournalBatch, NoSpace, type StorageError } from "../Storage.ts"
-import type { PgFailure, Run } from "./PgConnection.ts"
+import type { InPostgres, PgFailure, Run } from "./PgConnection.ts"
 
 /** A batch and its place in the chain of checksums. */
 export interface ChainedBatch extends JournalBatch {
@@ -26,23 +26,20 @@ export const toStorageError = (operation: string, failure: PgFailure): StorageEr
     ? new NoSpace({ operation, outage: failure.words })
     : new Broken({ operation, cause: failure })
 
-/** Inserts the batches that follow `after`; where they end. */
-export const insertBatches = Effect.fnUntraced(function* (
+/** Inserts batches of an upload. */
+export const insertBatches = (
   run: Run,
   partition: number,
-  batches: ReadonlyArray<JournalBatch>,
-  after: JournalPosition,
-): Effect.fn.Return<JournalPosition, PgFailure> {
-  let end = after
-  for (const batch of batches) {
-    const { count, firstSequence, frames } = batch
-    const { checksum } = encodeBatchHeader(batch, end.checksum)
-    const values = [partition, firstSequence, count, end.checksum, checksum, frames]
-    yield* run({ name: "insert", text: insertText, values })
-    end = { lastSequence: firstSequence + count - 1, checksum }
-  }
-  return end
-})
+  batches: ReadonlyArray<ChainedBatch>,
+): InPostgres<void> =>
+  Effect.forEach(
+    batches,
+    ({ checksum, count, firstSequence, frames, previous }) => {
+      const values = [partition, firstSequence, count, previous, checksum, frames]
+      return run({ name: "insert", text: insertText, values })
+    },
+    { discard: true },
+  )
 
 /** The batches after `after`, in order, up to the last. */
 export const readBatches = (
@@ -104,7 +101,8 @@ export const damaged = (words: string): Broken =>
     cause: new Damaged(`The journal in PostgreSQL is damaged: ${words}`),
   })
 
-const endOf = ({ checksum, count, firstSequence }: ChainedBatch): JournalPosition => ({
+/** Where a batch ends. */
+export const endOf = ({ checksum, count, firstSequence }: ChainedBatch): JournalPosition => ({
   lastSequence: firstSequence + count - 1,
   checksum,
 })

@@ -12,11 +12,17 @@
  *
  * Cost: one round trip and one commit of PostgreSQL a batch. All of it belongs to one partition.
  */
-import { Effect, Fiber, Semaphore, Stream } from "effect"
+import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
-import { type ChainedBatch, insertBatches, readBatches, toStorageError } from "./PgBatches.ts"
+import {
+  type ChainedBatch,
+  endOf,
+  insertBatches,
+  readBatches,
+  toStorageError,
+} from "./PgBatches.ts"
 import type { InPostgres, PgConnection, PgFailure } from "./PgConnection.ts"
 
 /** A partition as its row has it. */
@@ -42,6 +48,11 @@ const appendText = `WITH head AS (
 )
 INSERT INTO laurel_journal (partition, first, count, epoch, previous, checksum, frames)
 SELECT id, $2, $3, $4, $5, $6, $7 FROM head RETURNING count`
+
+const createText =
+  "INSERT INTO laurel_partition (id, lineage, epoch, owner, last, checksum) VALUES ($1, $2, 0, '', 0, 0)"
+
+const endText = "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1"
 
 const stateText = `SELECT p.lineage, p.epoch, p.owner, p.last, p.checksum,
   coalesce((SELECT min(first) FROM laurel_journal WHERE partition = p.id), p.last + 1) AS first
@@ -101,32 +112,28 @@ export class PgJournal {
   )
 
   /**
-   * Makes the partition with the `batches` that follow `base`, all or nothing. Fails with SQLSTATE 23505 where it exists.
+   * Makes the partition with the batches that `upload` inserts, in order: all or nothing. Fails with SQLSTATE 23505 where the
+   * partition exists.
    */
   readonly create = <E>(
     lineage: string,
-    base: JournalPosition,
-    batches: Stream.Stream<ReadonlyArray<JournalBatch>, E>,
+    upload: (
+      insert: (batches: ReadonlyArray<ChainedBatch>) => InPostgres<void>,
+    ) => Effect.Effect<void, E>,
   ): Effect.Effect<void, PgFailure | E> => {
     const { others, partition } = this.#options
     return others.transaction((run) =>
-      Effect.gen({ self: this }, function* () {
+      Effect.gen(function* () {
         // A server that stands still in the midst of it must not hold the row for ever.
         yield* run({ text: "SET LOCAL idle_in_transaction_session_timeout = '60s'" })
-        yield* run({
-          text: "INSERT INTO laurel_partition VALUES ($1, $2, 0, '', $3, $4)",
-          values: [partition, lineage, base.lastSequence, base.checksum],
+        yield* run({ text: createText, values: [partition, lineage] })
+        let end: JournalPosition = { lastSequence: 0, checksum: 0 }
+        yield* upload((batches) => {
+          const last = batches.at(-1)
+          if (last !== undefined) end = endOf(last)
+          return insertBatches(run, partition, batches)
         })
-        let end = base
-        yield* Stream.runForEach(batches, (chunk) =>
-          Effect.map(insertBatches(run, partition, chunk, end), (next) => {
-            end = next
-          }),
-        )
-        yield* run({
-          text: "UPDATE laurel_partition SET last = $2, checksum = $3 WHERE id = $1",
-          values: [partition, end.lastSequence, end.checksum],
-        })
+        yield* run({ text: endText, values: [partition, end.lastSequence, end.checksum] })
       }),
     )
   }

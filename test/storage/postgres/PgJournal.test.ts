@@ -3,7 +3,8 @@ import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { limits } from "../../../src/Limits.ts"
 import { encodeBatchHeader } from "../../../src/storage/journal/SegmentFormat.ts"
-import { PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
+import type { ChainedBatch } from "../../../src/storage/postgres/PgBatches.ts"
+import { type InPostgres, PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
 import { PgJournal } from "../../../src/storage/postgres/PgJournal.ts"
 import { migrate, schemaVersion } from "../../../src/storage/postgres/schema.ts"
 import type { JournalBatch } from "../../../src/storage/Storage.ts"
@@ -12,6 +13,11 @@ import { type Postgres, postgres } from "./Postgres.ts"
 import { TcpProxy } from "./TcpProxy.ts"
 
 class Server extends Context.Service<Server, Postgres>()("test/Postgres") {}
+
+const chained = (batch: JournalBatch, previous: number): ChainedBatch => {
+  const { checksum } = encodeBatchHeader(batch, previous)
+  return { ...batch, previous, checksum }
+}
 
 const start = { lastSequence: 0, checksum: 0 }
 let schemas = 0
@@ -39,7 +45,7 @@ const prepared = Effect.gen(function* () {
   yield* migrate(connection)
   yield* connection.close
   const journal = yield* journalOn(url)
-  yield* journal.create("lineage", start, Stream.empty)
+  yield* journal.create("lineage", () => Effect.void)
   const query = (text: string) => Effect.promise(() => server.query(text, name))
   return { journal, name, query, server, url }
 })
@@ -330,17 +336,22 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       yield* connection.close
       const journal = yield* journalOn(url)
       const base = { lastSequence: 10, checksum: 77 }
-      const batches = Stream.make([numbered(11, 2)], [numbered(13, 1)])
-      const broken = Stream.concat(batches, Stream.fail("no more"))
-      expect(yield* Effect.flip(journal.create("a", base, broken))).toBe("no more")
+      const first = chained(numbered(11, 2), base.checksum)
+      const second = chained(numbered(13, 1), first.checksum)
+      const upload = (insert: (batches: ReadonlyArray<ChainedBatch>) => InPostgres<void>) =>
+        Effect.andThen(insert([first]), insert([second]))
+      const broken = yield* Effect.flip(
+        journal.create("a", (insert) => Effect.andThen(upload(insert), Effect.fail("no more"))),
+      )
+      expect(broken).toBe("no more")
       expect(yield* journal.read).toBeUndefined()
-      yield* journal.create("b", base, batches)
+      yield* journal.create("b", upload)
       expect(yield* journal.read).toMatchObject({
         lineage: "b",
         firstSequence: 11,
         lastSequence: 13,
       })
-      const twice = yield* Effect.flip(journal.create("c", base, batches))
+      const twice = yield* Effect.flip(journal.create("c", upload))
       expect(twice).toMatchObject({ code: "23505" })
       const read = yield* Stream.runCollect(journal.readBatches(base))
       expect(read.flat().map((batch) => batch.firstSequence)).toEqual([11, 13])

@@ -1,0 +1,293 @@
+/**
+ * The storage of one partition of a cluster: its journal is in PostgreSQL (`PgJournal`), and a data directory of this
+ * machine is the copy of it, with the snapshot (`durable/DurableStorage.ts`).
+ *
+ * - A record is acknowledged when PostgreSQL has it. The local files follow (`Mirror`), without a flush; they are flushed before
+ *   snapshot entries that rest on them are written, and every `flushedMarkMs`. So the directory is never ahead of
+ *   PostgreSQL, and its snapshot never ahead of its journal: archives, checks and exports work on it as on any other.
+ * - A start compares the directory with PostgreSQL (`Lineage`) and catches up; then it claims the partition, reads
+ *   what the owner before it still appended, and only then is open. A refused start claims nothing.
+ * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
+ * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A start waits.
+ * - PostgreSQL keeps what `coveredThrough` does not name, and all that the local journal keeps.
+ *
+ * All state belongs to one partition; a process may have several.
+ */
+import { randomUUID } from "node:crypto"
+import path from "node:path"
+import { Data, Effect, Exit, Result, Scope, Stream } from "effect"
+import { limits } from "../../Limits.ts"
+import { DiskError } from "../disk/Disk.ts"
+import { nodeDisk } from "../disk/NodeDisk.ts"
+import * as DurableStorage from "../durable/DurableStorage.ts"
+import { scanJournal } from "../journal/JournalScan.ts"
+import type { JournalPosition } from "../journal/SegmentFormat.ts"
+import { Broken, NoSpace, Storage, type StorageError } from "../Storage.ts"
+import { decideLineage } from "./Lineage.ts"
+import { cutTornEnd, isRestored, moveAside, readLineage, writeLineage } from "./LocalFiles.ts"
+import { Mirror } from "./Mirror.ts"
+import { damaged } from "./PgBatches.ts"
+import { type InPostgres, PgConnection } from "./PgConnection.ts"
+import { type PartitionState, PgJournal } from "./PgJournal.ts"
+import { migrate } from "./schema.ts"
+import { UnflushedDisk } from "./UnflushedDisk.ts"
+
+/** A start that an operator must decide about: nothing was changed. */
+export class Refused extends Data.TaggedError("Refused")<{ readonly words: string }> {
+  override get message(): string {
+    return this.words
+  }
+}
+
+export interface ClusterStorageOptions extends DurableStorage.DurableStorageOptions {
+  /** `postgres://…` */
+  readonly url: string
+  readonly partition: number
+  /** Names this server for people. */
+  readonly owner: string
+  /** The last record that an archive has, on which PostgreSQL may rely; 0: none. */
+  readonly coveredThrough?: Effect.Effect<number>
+  /** Another server has claimed the partition. */
+  readonly onFenced?: () => void
+  /** Progress of a start: waiting for PostgreSQL, or records that are caught up. */
+  readonly onWaiting?: (why: string) => void
+  readonly onCatchingUp?: (done: number, total: number) => void
+}
+
+type Failure = StorageError | Refused
+
+export const open = Effect.fnUntraced(function* (
+  options: ClusterStorageOptions,
+): Effect.fn.Return<DurableStorage.OpenedStorage, Failure, Scope.Scope> {
+  const { owner, partition, url } = options
+  const directory = path.resolve(options.directory)
+  const others = new PgConnection({ url })
+  const appends = new PgConnection({ url })
+  const journal = yield* Effect.acquireRelease(
+    Effect.sync(() => new PgJournal({ appends, others, partition })),
+    (opened) => opened.close,
+  )
+  const patiently = waiting(options.onWaiting)
+  yield* patiently(migrate(others))
+  const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
+  const { flush } = unflushed
+  const local = { ...options, directory, disk: unflushed.disk, flush }
+  const opened = yield* openCopy(local, journal, patiently)
+  const { position, storage: files } = opened
+
+  const report = (total: number) => () => options.onCatchingUp?.(position().lastSequence, total)
+  const catchUp = (total: number) => follow(journal, opened, report(total), options.onWaiting)
+  const remote = yield* patiently(journal.read)
+  yield* catchUp(remote?.lastSequence ?? 0)
+  const end = yield* patiently(journal.claim(owner))
+  yield* catchUp(end.lastSequence)
+  if (!isSame(position(), end)) {
+    return yield* damaged(
+      `it ends with record ${position().lastSequence} instead of ${end.lastSequence}`,
+    )
+  }
+  yield* Effect.logInfo("Took the partition").pipe(
+    Effect.annotateLogs({ partition, epoch: journal.epoch, lastSequence: end.lastSequence }),
+  )
+
+  const mirror = new Mirror(files, end.lastSequence)
+  yield* mirror.start
+  yield* Effect.addFinalizer(() =>
+    Effect.catch(mirror.settled, (error) =>
+      Effect.logWarning("The local copy is behind PostgreSQL; the next start catches up", error),
+    ),
+  )
+  yield* watch(journal, options.onFenced)
+  const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
+  const settled = Effect.andThen(mirror.settled, flushed)
+  const storage = Storage.of({
+    ...files,
+    lastSequence: end.lastSequence,
+    append: (batch) => {
+      if (mirror.failure !== undefined) return Effect.fail(mirror.failure)
+      if (mirror.isFull) return Effect.fail(new NoSpace({ operation: "mirror" }))
+      return journal.append(batch, (appended) => mirror.add(appended))
+    },
+    readRecords: mirror.readRecords,
+    writeEntries: (entries) => Effect.andThen(settled, files.writeEntries(entries)),
+    prune: (sequence, closeThrough) =>
+      Effect.andThen(files.prune(sequence, closeThrough), pruned(journal, options, sequence)),
+  })
+  return { ...opened, storage }
+})
+
+/** Opens the data directory as a copy of the partition, which is begun where there is none. */
+const openCopy = Effect.fnUntraced(function* (
+  options: DurableStorage.DurableStorageOptions,
+  journal: PgJournal,
+  patiently: Patiently,
+): Effect.fn.Return<DurableStorage.OpenedStorage, Failure, Scope.Scope> {
+  const { directory } = options
+  const onDisk = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
+  while (true) {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const opened = yield* Scope.provide(openFiles(options), scope)
+    const lineage = yield* onDisk(readLineage(nodeDisk, directory))
+    const position = opened.position()
+    const remote = yield* patiently(journal.read)
+    const restored = yield* onDisk(isRestored(nodeDisk, directory))
+    const copy = { ...position, directory, lineage, isRestored: restored }
+    const link = yield* patiently(linkAt(journal, remote, position))
+    const decision = decideLineage(copy, remote, link)
+    if (decision.kind === "refuse") return yield* new Refused({ words: decision.why })
+    if (decision.kind === "discard") {
+      yield* Scope.close(scope, Exit.void)
+      const aside = yield* onDisk(moveAside(nodeDisk, directory))
+      yield* Effect.logWarning("The local copy was moved aside; PostgreSQL fills a new one").pipe(
+        Effect.annotateLogs({ why: decision.why, aside }),
+      )
+      continue
+    }
+    const own = remote?.lineage ?? randomUUID()
+    if (remote === undefined && !(yield* begin(journal, directory, own, patiently))) {
+      // Another server was faster.
+      yield* Scope.close(scope, Exit.void)
+      continue
+    }
+    if (lineage !== own) yield* onDisk(writeLineage(nodeDisk, directory, own))
+    return opened
+  }
+})
+
+/** Opens the files; a torn end is cut off first where it keeps them from being opened. */
+const openFiles = (
+  options: DurableStorage.DurableStorageOptions,
+): Effect.Effect<DurableStorage.OpenedStorage, Broken, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const opened = yield* Effect.result(Scope.provide(DurableStorage.open(options), scope))
+    if (Result.isSuccess(opened)) return opened.success
+    const error = opened.failure
+    yield* Scope.close(scope, Exit.void)
+    if (error.operation !== "open" || error.cause instanceof DiskError) return yield* error
+    const isCut = yield* Effect.orElseSucceed(cutTornEnd(nodeDisk, options.directory), () => false)
+    return yield* isCut ? DurableStorage.open(options) : error
+  })
+
+/** The checksum that PostgreSQL has where the copy ends. */
+const linkAt = (
+  journal: PgJournal,
+  remote: PartitionState | undefined,
+  { lastSequence }: JournalPosition,
+): InPostgres<number | undefined> => {
+  if (remote === undefined || lastSequence > remote.lastSequence) return Effect.undefined
+  if (lastSequence === remote.lastSequence) return Effect.succeed(remote.checksum)
+  return journal.checksumBefore(lastSequence + 1)
+}
+
+/** Makes the partition of what the directory has; false: there is one by now. */
+const begin = Effect.fnUntraced(function* (
+  journal: PgJournal,
+  directory: string,
+  lineage: string,
+  patiently: Patiently,
+): Effect.fn.Return<boolean, Failure> {
+  const options = { disk: nodeDisk, folder: path.join(directory, "journal") }
+  let records = 0
+  const uploaded = journal.create(lineage, (insert) =>
+    Effect.map(scanJournal(options, insert), (end) => {
+      records = end.lastSequence - (end.firstSequence ?? end.lastSequence + 1) + 1
+    }),
+  )
+  const isMade = yield* patiently(
+    uploaded.pipe(
+      Effect.as(true),
+      Effect.catch((error) => {
+        if (error._tag === "DiskError") return Effect.die(error)
+        return error.code === "23505" ? Effect.succeed(false) : Effect.fail(error)
+      }),
+    ),
+  )
+  if (isMade) {
+    yield* Effect.logInfo("Began the partition in PostgreSQL").pipe(
+      Effect.annotateLogs({ lineage, records }),
+    )
+  }
+  return isMade
+})
+
+/** Appends to the files what PostgreSQL has beyond them. */
+const follow = (
+  journal: PgJournal,
+  { position, storage }: DurableStorage.OpenedStorage,
+  report: () => void,
+  onWaiting: ((why: string) => void) | undefined,
+): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    while (true) {
+      const followed = Effect.suspend(() =>
+        Stream.runForEach(journal.readBatches(position()), (batches) =>
+          Effect.forEach(batches, (batch) => storage.append(batch), { discard: true }).pipe(
+            Effect.catchTag("Fenced", (fenced) => Effect.die(fenced)),
+            Effect.tap(() => Effect.sync(report)),
+          ),
+        ),
+      )
+      const result = yield* Effect.result(followed)
+      if (Result.isSuccess(result)) return
+      const error = result.failure
+      if (error._tag !== "NoSpace" || error.outage === undefined) return yield* error
+      onWaiting?.(error.outage)
+      yield* Effect.sleep(limits.postgresCheckMs)
+    }
+  })
+
+type Patiently = <A>(call: InPostgres<A>) => Effect.Effect<A, Failure>
+
+/** Repeats a call of a start until PostgreSQL answers; what only an operator can change ends the start. */
+const waiting = (onWaiting: ((why: string) => void) | undefined): Patiently => {
+  let isTold = false
+  return (call) =>
+    Effect.gen(function* () {
+      while (true) {
+        const result = yield* Effect.result(call)
+        if (Result.isSuccess(result)) return result.success
+        const { failure } = result
+        if (failure.isRefusal) return yield* new Refused({ words: failure.words })
+        if (!failure.isOutage) return yield* new Broken({ operation: "open", cause: failure })
+        onWaiting?.(failure.words)
+        if (!isTold) {
+          isTold = true
+          yield* Effect.logWarning("Waiting for PostgreSQL").pipe(
+            Effect.annotateLogs({ cause: failure.words }),
+          )
+        }
+        yield* Effect.sleep(limits.postgresCheckMs)
+      }
+    })
+}
+
+/** Notices another owner without an append. */
+const watch = (
+  journal: PgJournal,
+  onFenced: (() => void) | undefined,
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.forkScoped(
+      Effect.gen(function* () {
+        while (yield* Effect.orElseSucceed(journal.isOwner, () => true)) {
+          yield* Effect.sleep(limits.postgresCheckMs)
+        }
+        onFenced?.()
+      }),
+    ),
+  )
+
+/** Removes from PostgreSQL what an archive has and the local journal no longer needs. A failure is for the next time. */
+const pruned = (
+  journal: PgJournal,
+  { coveredThrough = Effect.succeed(0) }: ClusterStorageOptions,
+  sequence: number,
+): Effect.Effect<void> =>
+  Effect.flatMap(coveredThrough, (covered) => {
+    const below = Math.min(sequence, covered + 1)
+    return below > 1 ? Effect.ignore(journal.prune(below)) : Effect.void
+  })
+
+const isSame = (left: JournalPosition, right: JournalPosition): boolean =>
+  left.lastSequence === right.lastSequence && left.checksum === right.checksum

@@ -1,0 +1,100 @@
+/**
+ * Whether a data directory is a copy of the partition in PostgreSQL. Both have the id of their lineage, and the chain of
+ * checksums proves the rest: the copy must end where a batch in PostgreSQL ends, with the same checksum.
+ *
+ *     directory             partition        at a start
+ *     without lineage       none             becomes the partition (`begin`)
+ *     with lineage          none             refused: probably another database
+ *     on the chain          any              caught up (`follow`)
+ *     ends before what PostgreSQL has        refused: restore an archive
+ *     ahead, or not on the chain, or of another lineage:
+ *       with lineage                         moved aside, and filled from PostgreSQL (`discard`)
+ *       without lineage                      refused: nothing says that PostgreSQL ever had its records
+ *     restored, with lineage                 refused: PostgreSQL would undo the restore
+ *
+ * Only what PostgreSQL has was acknowledged, but after the loss of a standby or a backup that was restored, a directory
+ * that is ahead is the last place of acknowledged records. So it is moved aside, not removed.
+ */
+import { Option, Schema } from "effect"
+import type { JournalPosition } from "../journal/SegmentFormat.ts"
+import type { PartitionState } from "./PgJournal.ts"
+
+export interface LocalCopy extends JournalPosition {
+  /** The data directory. */
+  readonly directory: string
+  /** `undefined`: it has belonged to no cluster. */
+  readonly lineage: string | undefined
+  /** A restore has replaced it since it was last open. */
+  readonly isRestored: boolean
+}
+
+export type LineageDecision =
+  | { readonly kind: "begin" }
+  | { readonly kind: "follow" }
+  | { readonly kind: "discard"; readonly why: string }
+  | { readonly kind: "refuse"; readonly why: string }
+
+/**
+ * `link` is the checksum that PostgreSQL has where the copy ends; `undefined`: no batch ends there, or that part was
+ * pruned.
+ */
+export const decideLineage = (
+  local: LocalCopy,
+  remote: PartitionState | undefined,
+  link: number | undefined,
+): LineageDecision => {
+  const { checksum, directory, isRestored, lastSequence, lineage } = local
+  if (remote === undefined) {
+    if (lineage === undefined) return { kind: "begin" }
+    return refuse(
+      `${directory} is a copy of the cluster ${lineage}, but the database has no such partition. Is LAUREL_CLUSTER the right one? To begin a new cluster with this copy, remove ${directory}/${lineageName}.`,
+    )
+  }
+  if (isRestored && lineage !== undefined) {
+    return refuse(
+      `A restore has taken ${directory} to record ${lastSequence}, but PostgreSQL has records up to ${remote.lastSequence} and would undo the restore. To go back in time, begin a new cluster with this directory: remove ${directory}/${lineageName} and use an empty database. To catch up with PostgreSQL, remove that file alone.`,
+    )
+  }
+  const before = `PostgreSQL begins with record ${remote.firstSequence}`
+  const pruned = lastSequence + 1 < remote.firstSequence
+  const isOther = lineage !== undefined && lineage !== remote.lineage
+  const isAhead = lastSequence > remote.lastSequence
+  if (!isOther && !isAhead && pruned) {
+    return refuse(
+      `${before}, but ${directory} ends with record ${lastSequence}. Restore an archive of this cluster that has record ${remote.firstSequence - 1} or a later one, then start again.`,
+    )
+  }
+  if (!isOther && !isAhead && link === checksum) return { kind: "follow" }
+  const why = isOther
+    ? `it is a copy of another cluster, ${lineage}`
+    : isAhead
+      ? `it ends with record ${lastSequence}, and PostgreSQL with ${remote.lastSequence}`
+      : `its records up to ${lastSequence} are not those of PostgreSQL`
+  if (lineage === undefined) {
+    return refuse(
+      `${directory} is no copy of this cluster: ${why}. Start with an empty data directory to join the cluster, or with an empty database to begin one with this directory.`,
+    )
+  }
+  if (remote.firstSequence > 1) {
+    return refuse(
+      `${directory} is no copy of this cluster any more: ${why}. ${before}, so that an empty directory cannot be filled from it: move the directory away, restore an archive of this cluster in its place, then start again.`,
+    )
+  }
+  return { kind: "discard", why }
+}
+
+const refuse = (why: string): LineageDecision => ({ kind: "refuse", why })
+
+/** The file of the lineage in a data directory. */
+export const lineageName = "lineage.json"
+
+const LineageFile = Schema.fromJsonString(
+  Schema.Struct({ format: Schema.Literal(1), lineage: Schema.String }),
+)
+const decode = Schema.decodeUnknownOption(LineageFile)
+const encode = Schema.encodeSync(LineageFile)
+
+export const encodeLineage = (lineage: string): string => encode({ format: 1, lineage })
+/** `undefined`: not such a file. */
+export const decodeLineage = (text: string): string | undefined =>
+  Option.getOrUndefined(decode(text))?.lineage

@@ -1,0 +1,89 @@
+/**
+ * The data directory of a partition, before it is opened as one: its lineage, its torn end, its way aside. The caller holds the lock
+ * of the cluster's directory.
+ */
+import path from "node:path"
+import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
+import {
+  type Disk,
+  type DiskError,
+  isMissing,
+  type OnDisk,
+  readSmallFile,
+  removeTree,
+  replaceFile,
+  withFile,
+} from "../disk/Disk.ts"
+import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
+import { Segment } from "../journal/Segment.ts"
+import { decodeLineage, encodeLineage, lineageName } from "./Lineage.ts"
+
+const lineageBytesMax = 1_024
+
+/** The lineage of a data directory; `undefined`: it has belonged to no cluster. */
+export const readLineage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
+  readSmallFile(disk, path.join(directory, lineageName), lineageBytesMax).pipe(
+    Effect.map(decodeLineage),
+    Effect.catchIf(isMissing, () => Effect.undefined),
+  )
+
+export const writeLineage = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
+  replaceFile(disk, directory, lineageName, encodeLineage(lineage))
+
+/** Whether a restore has replaced the data since it was last open. */
+export const isRestored = (disk: Disk, directory: string): OnDisk<boolean> =>
+  Effect.map(namesIn(disk, directory), (names) => names.includes("restored"))
+
+const namesIn = (disk: Disk, folder: string): OnDisk<ReadonlyArray<string>> =>
+  Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
+
+/**
+ * Cuts off what a power cut has left of unflushed writes at the end of the journal: whole batches can follow a gap there. All
+ * of it was in PostgreSQL before it was written here. Returns whether something was cut: records that were flushed
+ * never are.
+ */
+export const cutTornEnd = Effect.fnUntraced(function* (
+  disk: Disk,
+  directory: string,
+): Effect.fn.Return<boolean, DiskError> {
+  const folder = path.join(directory, "journal")
+  const { fault, flushed, lastSequence } = yield* scanJournal({ disk, folder }, () => Effect.void)
+  const newest = (yield* segmentsIn(disk, folder)).at(-1)
+  if (fault?.kind !== "damaged" || newest === undefined) return false
+  if (fault.path !== new Segment(folder, newest).path || lastSequence < flushed) return false
+  yield* withFile(disk, fault.path, "write", (file) =>
+    Effect.andThen(file.truncate(fault.position), file.sync),
+  )
+  yield* Effect.logWarning(
+    "The local copy ended in writes that a power cut tore; they were cut off and come from PostgreSQL",
+  ).pipe(Effect.annotateLogs({ directory, afterSequence: lastSequence }))
+  return true
+})
+
+const asidePrefix = "discarded-"
+const numberOf = (name: string): number =>
+  name.startsWith(asidePrefix) ? Number(name.slice(asidePrefix.length)) : Number.NaN
+
+/** Moves the copy aside, to `discarded-<number>` in its directory. The newest of these are kept. */
+export const moveAside = Effect.fnUntraced(function* (
+  disk: Disk,
+  directory: string,
+): Effect.fn.Return<string, DiskError> {
+  const names = yield* disk.list(directory)
+  const numbers = names.map(numberOf).filter(Number.isInteger)
+  const number = Math.max(0, ...numbers) + 1
+  const aside = path.join(directory, `${asidePrefix}${number}`)
+  yield* disk.makeFolder(aside)
+  // After a crash the journal, or the lineage alone, still shows that this is no copy; a snapshot without them would not.
+  for (const name of ["live", "journal", lineageName]) {
+    if (!names.includes(name)) continue
+    yield* disk.rename(path.join(directory, name), path.join(aside, name))
+    yield* disk.syncFolder(aside)
+    yield* disk.syncFolder(directory)
+  }
+  for (const old of numbers.filter((one) => one <= number - limits.discardedCopiesKept)) {
+    yield* removeTree(disk, path.join(directory, `${asidePrefix}${old}`))
+  }
+  return aside
+})

@@ -1,0 +1,477 @@
+/** The storage of a partition: PostgreSQL and the data directory that follows it. */
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises"
+import path from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, type Scope } from "effect"
+import { limits } from "../../../src/Limits.ts"
+import { type Disk, DiskError, type DiskFile } from "../../../src/storage/disk/Disk.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { compositeKey } from "../../../src/storage/Keys.ts"
+import {
+  type ClusterStorageOptions,
+  open,
+  type Refused,
+} from "../../../src/storage/postgres/ClusterStorage.ts"
+import { lineageName } from "../../../src/storage/postgres/Lineage.ts"
+import { encodeValue } from "../../../src/storage/SealedValue.ts"
+import type { StorageError } from "../../../src/storage/Storage.ts"
+import { storageContract } from "../contract.ts"
+import { appendAll, expectRecords, numbered } from "../records.ts"
+import { temporaryFolder } from "../temporaryFolder.ts"
+import { Postgres } from "./Postgres.ts"
+
+let server: Postgres
+let schemas = 0
+beforeAll(async () => {
+  server = await Postgres.make()
+})
+afterAll(() => server.remove())
+
+const cluster = Effect.promise(() => server.schema(`cluster_${++schemas}`))
+
+const options = (url: string, directory: string): ClusterStorageOptions => ({
+  url,
+  directory,
+  partition: 1,
+  owner: "test",
+})
+
+type Opening = Partial<ClusterStorageOptions>
+const opened = (url: string, directory: string, more: Opening = {}) =>
+  open({ ...options(url, directory), ...more })
+
+/** Opens, runs `use`, and closes again. */
+const within = <A>(
+  url: string,
+  directory: string,
+  use: (
+    storage: DurableStorage.OpenedStorage["storage"],
+    opened: DurableStorage.OpenedStorage,
+  ) => Effect.Effect<A, unknown, Scope.Scope>,
+  more: Opening = {},
+) => Effect.scoped(Effect.flatMap(opened(url, directory, more), (one) => use(one.storage, one)))
+
+const refusal = (opening: Effect.Effect<unknown, StorageError | Refused, Scope.Scope>) =>
+  Effect.map(Effect.flip(Effect.scoped(opening)), (error) => {
+    expect(error._tag).toBe("Refused")
+    return error.message
+  })
+
+const query = (url: string, text: string) => {
+  const [, schema] = /search_path%3D(\w+)/.exec(url)!
+  return Effect.promise(() => server.query(text, schema))
+}
+
+const namesIn = (directory: string) => Effect.promise(() => readdir(directory))
+
+storageContract(
+  "ClusterStorage",
+  Effect.gen(function* () {
+    const [url, directory] = [yield* cluster, yield* temporaryFolder]
+    const failed = Effect.mapError((error: StorageError | Refused) => {
+      throw error
+    })
+    return { open: Effect.map(failed(opened(url, directory)), ({ storage }) => storage) }
+  }),
+)
+
+describe("The local copy", () => {
+  it.effect("is a whole data directory, at the place where PostgreSQL is", () =>
+    Effect.gen(function* () {
+      const [url, directory] = [yield* cluster, yield* temporaryFolder]
+      yield* within(url, directory, (storage) => appendAll(storage, [1, 2, 3]))
+      const { position, storage } = yield* DurableStorage.open({ directory })
+      yield* expectRecords(storage, 1, 6)
+      const [row] = yield* query(url, "SELECT last, checksum FROM laurel_partition")
+      expect(row).toEqual({ last: "6", checksum: String(position().checksum) })
+    }),
+  )
+
+  it.effect("is filled from PostgreSQL where it is empty, and caught up where it is behind", () =>
+    Effect.gen(function* () {
+      const url = yield* cluster
+      const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+      yield* within(url, one, (storage) => appendAll(storage, [1, 2]))
+      yield* within(url, two, (storage) =>
+        Effect.andThen(expectRecords(storage, 1, 3), appendAll(storage, Array(40).fill(1))),
+      )
+      yield* within(url, one, (storage) => expectRecords(storage, 1, 43))
+      const [row] = yield* query(url, "SELECT epoch, owner FROM laurel_partition")
+      expect(row).toEqual({ epoch: "3", owner: "test" })
+    }),
+  )
+
+  it.effect(
+    "is moved aside when it is ahead of PostgreSQL, not on its chain, or of another cluster",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* cluster
+        const base = yield* temporaryFolder
+        const at = (name: string) => path.join(base, name)
+        const copy = (from: string, to: string) =>
+          Effect.promise(() => cp(at(from), at(to), { recursive: true }))
+        yield* within(url, at("one"), (storage) => appendAll(storage, [2]))
+        yield* query(url, "CREATE TABLE p AS SELECT * FROM laurel_partition")
+        yield* copy("one", "fork")
+        yield* within(url, at("one"), (storage) => appendAll(storage, [1, 1, 1]))
+        // PostgreSQL goes back to record 2, as after the loss of a standby, and another server appends.
+        yield* query(url, "DELETE FROM laurel_journal WHERE first > 2")
+        yield* query(
+          url,
+          "DELETE FROM laurel_partition; INSERT INTO laurel_partition SELECT * FROM p",
+        )
+        yield* within(url, at("one"), (storage) => expectRecords(storage, 1, 2))
+        expect(yield* namesIn(at("one"))).toContain("discarded-1")
+        const aside = yield* DurableStorage.open({ directory: at("one/discarded-1") })
+        yield* expectRecords(aside.storage, 1, 5)
+        // The fork takes another third record, the first copy has one of its own.
+        yield* copy("one", "two")
+        yield* within(url, at("one"), (storage) => storage.append(numbered(3, 2)))
+        yield* query(url, "DELETE FROM laurel_journal WHERE first > 2")
+        yield* query(
+          url,
+          "DELETE FROM laurel_partition; INSERT INTO laurel_partition SELECT * FROM p",
+        )
+        yield* within(url, at("fork"), (storage) => appendAll(storage, [1, 1, 1]))
+        yield* within(url, at("one"), (storage) => expectRecords(storage, 1, 5))
+        expect(yield* namesIn(at("one"))).toContain("discarded-2")
+        // Another cluster.
+        const other = yield* cluster
+        yield* within(other, at("other"), (storage) => appendAll(storage, [7]))
+        yield* within(other, at("one"), (storage) => expectRecords(storage, 1, 7))
+        const names = yield* namesIn(at("one"))
+        expect(names.filter((name) => name.startsWith("discarded")).sort()).toEqual([
+          "discarded-2",
+          "discarded-3",
+        ])
+      }),
+  )
+
+  it.effect(
+    "that belongs to no cluster becomes the first partition, whole, and comes out again",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* cluster
+        const base = yield* temporaryFolder
+        const [one, two] = [path.join(base, "one"), path.join(base, "two")]
+        const key = compositeKey("e", "k")
+        const value = encodeValue("kept")
+        const embedded = <A>(
+          use: (store: DurableStorage.OpenedStorage["storage"]) => Effect.Effect<A, unknown>,
+        ) =>
+          Effect.scoped(
+            Effect.flatMap(DurableStorage.open({ directory: one }), ({ storage }) => use(storage)),
+          )
+        yield* embedded((storage) =>
+          Effect.andThen(
+            appendAll(storage, [3, 1, 2]),
+            storage.writeEntries([{ table: "batches", key, value }]),
+          ),
+        )
+        yield* within(url, one, (storage) => appendAll(storage, [1]))
+        yield* within(url, two, (storage) =>
+          Effect.andThen(expectRecords(storage, 1, 7), appendAll(storage, [1])),
+        )
+        yield* within(url, one, () => Effect.void)
+        yield* embedded((storage) =>
+          Effect.gen(function* () {
+            yield* expectRecords(storage, 1, 8)
+            expect(Buffer.from((yield* storage.readEntry("batches", key))!)).toEqual(value)
+            yield* appendAll(storage, [1])
+          }),
+        )
+        // Out, and with records of its own: without the lineage it is no copy, and is not touched.
+        yield* Effect.promise(() => rm(path.join(one, lineageName)))
+        expect(yield* refusal(opened(url, one))).toContain("is no copy of this cluster")
+        yield* embedded((storage) => expectRecords(storage, 1, 9))
+        const fresh = yield* cluster
+        yield* within(fresh, one, (storage) => expectRecords(storage, 1, 9))
+      }),
+  )
+
+  it.effect("of a pruned journal uploads what is left; only a copy that reaches it joins", () =>
+    Effect.gen(function* () {
+      const url = yield* cluster
+      const base = yield* temporaryFolder
+      const [one, two] = [path.join(base, "one"), path.join(base, "two")]
+      const padding = "x".repeat(9_000)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { storage } = yield* DurableStorage.open({ directory: one, segmentBytes: 100_000 })
+          yield* appendAll(storage, Array(40).fill(1), padding)
+          yield* storage.prune(30)
+          expect(yield* storage.firstSequence).toBeGreaterThan(10)
+        }),
+      )
+      yield* within(url, one, () => Effect.void)
+      expect(yield* refusal(opened(url, two))).toContain("Restore an archive of this cluster")
+      yield* Effect.promise(() => cp(one, two, { recursive: true }))
+      yield* Effect.promise(() => rm(path.join(two, lineageName)))
+      yield* within(url, two, (storage) => appendAll(storage, [1], padding))
+      yield* within(url, one, (storage) => expectRecords(storage, 30, 41, padding))
+    }),
+  )
+
+  it.effect("that was restored is not caught up behind the operator's back", () =>
+    Effect.gen(function* () {
+      const [url, directory] = [yield* cluster, yield* temporaryFolder]
+      yield* within(url, directory, (storage) => appendAll(storage, [2]))
+      yield* Effect.promise(() => writeFile(path.join(directory, "restored"), ""))
+      expect(yield* refusal(opened(url, directory))).toContain("would undo the restore")
+      yield* Effect.promise(() => rm(path.join(directory, lineageName)))
+      yield* within(url, directory, (storage) => expectRecords(storage, 1, 2))
+    }),
+  )
+
+  it.effect("of a cluster does not begin another in an empty database", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryFolder
+      yield* within(yield* cluster, directory, (storage) => appendAll(storage, [2]))
+      const empty = yield* cluster
+      expect(yield* refusal(opened(empty, directory))).toContain("has no such partition")
+      expect(yield* query(empty, "SELECT * FROM laurel_partition")).toEqual([])
+    }),
+  )
+
+  it.effect("torn by a power cut loses what was not flushed, and has it back from PostgreSQL", () =>
+    Effect.gen(function* () {
+      const url = yield* cluster
+      const base = yield* temporaryFolder
+      const [one, torn] = [path.join(base, "one"), path.join(base, "torn")]
+      yield* within(url, one, (storage) => appendAll(storage, [1, 1]))
+      yield* within(url, one, (storage) =>
+        Effect.gen(function* () {
+          yield* appendAll(storage, [1, 1, 1])
+          // The mark of the flushed end is as old as the opening: time stands still here.
+          yield* storage.writeEntries([])
+          yield* Effect.promise(() => cp(one, torn, { recursive: true }))
+        }),
+      )
+      const tear = (sequence: number) =>
+        Effect.promise(async () => {
+          const [name] = (await readdir(path.join(torn, "journal"))).filter((file) =>
+            /^\d+\.segment$/.test(file),
+          )
+          const file = path.join(torn, "journal", name!)
+          const bytes = await readFile(file)
+          const at = bytes.indexOf(`record ${sequence}`)
+          bytes.fill(0, at - 10, at + 5)
+          await writeFile(file, bytes)
+        })
+      yield* tear(4)
+      yield* within(url, torn, (storage) => expectRecords(storage, 1, 5))
+      // What was flushed is damaged, not torn: that is no power cut.
+      yield* tear(2)
+      yield* Effect.promise(() => rm(path.join(torn, "journal", "clean")))
+      const error = yield* Effect.flip(Effect.scoped(opened(url, torn)))
+      expect(error).toMatchObject({ _tag: "Broken", message: expect.stringContaining("damaged") })
+    }),
+  )
+})
+
+/** A disk whose files take nothing while it is full. */
+const fillingDisk = () => {
+  const state = { isFull: false }
+  const full = Effect.suspend(() =>
+    state.isFull
+      ? Effect.fail(new DiskError({ operation: "write", path: "", code: "ENOSPC" }))
+      : Effect.void,
+  )
+  const disk: Disk = {
+    ...nodeDisk,
+    open: (where, mode, how) =>
+      Effect.map(nodeDisk.open(where, mode, how), (file): DiskFile => {
+        const write: DiskFile["write"] = (position, pieces) =>
+          Effect.andThen(full, file.write(position, pieces))
+        const { path, size, sync, close } = file
+        const [read, truncate] = [file.read.bind(file), file.truncate.bind(file)]
+        return { path, size, sync, close, read, truncate, write }
+      }),
+  }
+  return { state, disk }
+}
+
+describe("A full local disk", () => {
+  it.live("stops no append until too much waits for it; all of it can be read", () =>
+    Effect.gen(function* () {
+      const [url, directory] = [yield* cluster, yield* temporaryFolder]
+      const { disk, state } = fillingDisk()
+      yield* within(
+        url,
+        directory,
+        (storage) =>
+          Effect.gen(function* () {
+            yield* appendAll(storage, [1, 2])
+            state.isFull = true
+            const padding = "x".repeat(4_000_000)
+            const each = numbered(4, 1, padding).frames.length
+            const taken = Math.ceil(limits.mirrorPendingBytesMax / each)
+            yield* storage.append(numbered(4, 1, padding))
+            for (let next = 5; next < 4 + taken; next++) {
+              yield* storage.append(numbered(next, 1, padding))
+            }
+            const refused = yield* Effect.flip(storage.append(numbered(4 + taken, 1)))
+            expect(refused).toMatchObject({ _tag: "NoSpace" })
+            yield* expectRecords(storage, 4, 3 + taken, padding)
+            const written = yield* Effect.flip(storage.writeEntries([]))
+            expect(written).toMatchObject({ _tag: "NoSpace" })
+            state.isFull = false
+            while (Exit.isFailure(yield* Effect.exit(storage.writeEntries([])))) {
+              yield* Effect.sleep(5)
+            }
+            yield* storage.append(numbered(4 + taken, 1))
+          }),
+        { disk },
+      )
+      const { position, storage } = yield* DurableStorage.open({ directory })
+      const { lastSequence } = position()
+      yield* expectRecords(storage, lastSequence, lastSequence)
+      const [row] = yield* query(url, "SELECT last FROM laurel_partition")
+      expect(row).toEqual({ last: String(lastSequence) })
+    }),
+  )
+})
+
+describe("Ownership", () => {
+  it.live(
+    "goes to the later start, which has all that was acknowledged; the earlier one learns it idle",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* cluster
+        const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+        let isFenced = false
+        const first = yield* opened(url, one, {
+          onFenced: () => {
+            isFenced = true
+          },
+        })
+        let acknowledged = 0
+        const writer = yield* Effect.forkChild(
+          Effect.gen(function* () {
+            while (true) {
+              yield* first.storage.append(numbered(acknowledged + 1, 1))
+              acknowledged++
+            }
+          }),
+        )
+        while (acknowledged < 50) yield* Effect.sleep(1)
+        const second = yield* opened(url, two)
+        const error = yield* Effect.flip(Fiber.join(writer))
+        expect(error._tag).toBe("Fenced")
+        expect(second.storage.lastSequence).toBe(acknowledged)
+        yield* appendAll(second.storage, [2])
+        yield* expectRecords(second.storage, 1, acknowledged + 2)
+        while (!isFenced) yield* Effect.sleep(10)
+        const { lastSequence } = first.position()
+        expect(lastSequence).toBeLessThanOrEqual(acknowledged)
+      }),
+  )
+
+  it.live("is not taken by a start that is refused", () =>
+    Effect.gen(function* () {
+      const url = yield* cluster
+      const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+      const first = yield* opened(url, one)
+      yield* appendAll(first.storage, [1])
+      yield* Effect.scoped(
+        Effect.flatMap(DurableStorage.open({ directory: two }), ({ storage }) =>
+          appendAll(storage, [5]),
+        ),
+      )
+      yield* refusal(opened(url, two))
+      yield* first.storage.append(numbered(2, 1))
+    }),
+  )
+
+  it.live("of an empty database goes to one of two that start at once; both have one lineage", () =>
+    Effect.gen(function* () {
+      const url = yield* cluster
+      const folders = [yield* temporaryFolder, yield* temporaryFolder]
+      yield* Effect.forEach(folders, (folder) => within(url, folder, () => Effect.void), {
+        concurrency: 2,
+      })
+      const files = yield* Effect.forEach(folders, (folder) =>
+        Effect.promise(() => readFile(path.join(folder, lineageName), "utf8")),
+      )
+      expect(files[0]).toBe(files[1])
+      expect(yield* query(url, "SELECT id, epoch FROM laurel_partition")).toEqual([
+        { id: 1, epoch: "2" },
+      ])
+    }),
+  )
+})
+
+describe("PostgreSQL", () => {
+  it.live("keeps what no archive has, and what the local journal keeps", () =>
+    Effect.gen(function* () {
+      const [url, directory] = [yield* cluster, yield* temporaryFolder]
+      let covered = 0
+      const coveredThrough = Effect.sync(() => covered)
+      const { storage } = yield* opened(url, directory, { coveredThrough })
+      yield* appendAll(storage, [1, 1, 2, 1, 1])
+      const first = Effect.map(
+        query(url, "SELECT min(first) AS first FROM laurel_journal"),
+        ([row]) => Number(row?.first),
+      )
+      yield* storage.prune(6)
+      expect(yield* first).toBe(1)
+      covered = 3
+      yield* storage.prune(6)
+      expect(yield* first).toBe(3)
+      covered = 6
+      yield* storage.prune(5)
+      expect(yield* first).toBe(5)
+    }),
+  )
+
+  it.live("that is away is waited for by a start, one that refuses the user is not", () =>
+    Effect.gen(function* () {
+      const [url, directory] = [yield* cluster, yield* temporaryFolder]
+      yield* Effect.promise(() => server.stop())
+      const reasons: Array<string> = []
+      const starting = yield* Effect.forkChild(
+        within(url, directory, (storage) => appendAll(storage, [1]), {
+          onWaiting: (why) => reasons.push(why),
+        }),
+      )
+      while (reasons.length === 0) yield* Effect.sleep(5)
+      yield* Effect.promise(() => server.start())
+      expect(yield* Fiber.join(starting)).toBe(1)
+      expect(reasons[0]).toContain("ECONNREFUSED")
+      const nowhere = url.replace("postgres?", "nowhere?")
+      expect(yield* refusal(opened(nowhere, directory))).toContain('"nowhere" does not exist')
+    }),
+  )
+
+  it.live("with a damaged or lost row starts no server that needs it", () =>
+    Effect.gen(function* () {
+      const url = yield* cluster
+      const [one, two] = [yield* temporaryFolder, yield* temporaryFolder]
+      yield* within(url, one, (storage) => appendAll(storage, [1, 1, 1]))
+      const failure = Effect.map(
+        Effect.flip(Effect.scoped(opened(url, two))),
+        ({ message }) => message,
+      )
+      yield* query(url, "CREATE TABLE kept AS SELECT * FROM laurel_journal")
+      for (const fault of [
+        "UPDATE laurel_journal SET frames = set_byte(frames, 6, 90) WHERE first = 2",
+        "DELETE FROM laurel_journal WHERE first = 2",
+        "DELETE FROM laurel_journal WHERE first = 3",
+      ]) {
+        yield* query(url, fault)
+        expect(yield* failure).toContain("The journal in PostgreSQL is damaged")
+        yield* query(
+          url,
+          "DELETE FROM laurel_journal; INSERT INTO laurel_journal SELECT * FROM kept",
+        )
+      }
+      // The copy that has the records does not read the rows.
+      yield* query(
+        url,
+        "UPDATE laurel_journal SET frames = set_byte(frames, 6, 90) WHERE first = 2",
+      )
+      yield* within(url, one, (storage) => appendAll(storage, [1]))
+    }),
+  )
+})
