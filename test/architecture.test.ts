@@ -235,6 +235,20 @@ describe("src/", () => {
     expect(rooms.filter((file) => /^(dashboard|accounts\/people)\//.test(file))).toEqual([])
   })
 
+  it("loads nothing of PostgreSQL unless a cluster is set", () => {
+    const importers = files.filter((file) => importsOf(file).includes("pg"))
+    expect(importers.map((file) => relative(source, file))).toEqual([
+      "storage/postgres/PgConnection.ts",
+    ])
+    for (const start of ["main.ts", "cli/process/Server.ts", "cli/process/OpenEngine.ts"]) {
+      const loaded = loadedWith(join(source, start)).map((file) => relative(source, file))
+      expect(loaded.filter((file) => file.startsWith("storage/postgres/"))).toEqual([])
+    }
+    expect(loadedWith(join(source, "storage/postgres/ClusterStorage.ts"))).toContain(
+      join(source, "storage/postgres/PgConnection.ts"),
+    )
+  })
+
   it("loads nothing but Node and LMDB for the scan of a database and the report of a crash", () => {
     for (const [start, loads] of [
       ["engine/archive/crashReport.ts", "storage/lmdb/ScanOutcome.ts"],

@@ -21,6 +21,7 @@ import {
   logLevels,
   oneOf,
   type Parse,
+  postgresAddress,
   retrySchedule,
   webAddress,
   wholeNumber,
@@ -99,6 +100,15 @@ const settings = {
     hosts,
     "Allowed host names of requests to the admin server, comma-separated; IP addresses and localhost are always allowed",
   ),
+  cluster: {
+    ...setting(
+      "LAUREL_CLUSTER",
+      "",
+      postgresAddress,
+      "PostgreSQL database that keeps the journal, such as postgres://user:password@host/laurel; none: the data directory keeps it",
+    ),
+    secret: true,
+  },
   dataDirectory: setting("LAUREL_DATA_DIR", "./snapshots", folder, "Data directory"),
   durability: setting(
     "LAUREL_DURABILITY",
@@ -271,6 +281,12 @@ const givenText = (variable: string, environment: Environment): string | undefin
   const text = environment[variable]?.trim()
   return text === "" ? undefined : text
 }
+
+/** The folder of the partition of a cluster in the data directory: a data directory of its own. */
+export const partitionIn = (dataDirectory: string, partition: number): string =>
+  path.join(dataDirectory, partitionsName, String(partition))
+
+export const partitionsName = "partitions"
 
 /** The folder of archives. */
 export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>

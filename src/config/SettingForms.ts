@@ -90,6 +90,14 @@ export const webAddress: Parse<string | undefined> = (text) => {
     : Result.fail("must be an http or https URL without credentials, such as http://127.0.0.1:4318")
 }
 
+/** The address of a PostgreSQL database. */
+export const postgresAddress: Parse<string | undefined> = (text) => {
+  if (text === "") return Result.succeed(undefined)
+  return /^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? "")
+    ? Result.succeed(text)
+    : Result.fail("must be an address such as postgres://user:password@host:5432/database")
+}
+
 /** Header fields in OpenTelemetry's form: `name=value`, comma-separated, values percent-encoded. */
 export const headerFields: Parse<Readonly<Record<string, string>>> = (text) => {
   const fields: Array<readonly [string, string]> = []

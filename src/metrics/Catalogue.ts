@@ -95,7 +95,9 @@ export const catalogue = {
   laurel_journal_records_total: counter("Durable records since the data directory was created."),
   laurel_journal_lag_records: gauge("Accepted records that are not durable yet."),
   laurel_journal_lag_bytes: gauge("Bytes of accepted records that are not durable yet."),
-  laurel_storage_stalled: gauge("1 while writes are refused because the disk is full, else 0."),
+  laurel_storage_stalled: gauge(
+    "1 while writes are refused because the disk is full or the database of the journal does not answer, else 0.",
+  ),
 
   // Snapshot
   laurel_snapshot_duration_seconds: histogram("Duration of a snapshot.", stepSeconds),

@@ -28,6 +28,7 @@ describe("The configuration", () => {
       adminHost: "127.0.0.1",
       adminPort: 8081,
       adminHostNames: [],
+      cluster: undefined,
       dataDirectory: "./snapshots",
       durability: "fsync",
       snapshotIntervalMs: 30_000,
@@ -153,6 +154,16 @@ describe("The configuration", () => {
     expect(withPassword).toHaveLength(1)
   })
 
+  it("takes the address of a PostgreSQL, and never shows it: it may have a password", () => {
+    const address = "postgresql://laurel:secret@db.example.com:5432/laurel?sslmode=require"
+    expect(configOf({ LAUREL_CLUSTER: address }).cluster).toBe(address)
+    for (const wrong of ["db.example.com", "mysql://laurel:secret@db/laurel"]) {
+      const [fault] = faultsOf({ LAUREL_CLUSTER: wrong })
+      expect(fault).toContain("LAUREL_CLUSTER must be an address")
+      expect(fault).not.toContain("secret")
+    }
+  })
+
   it("refuses hosts that are neither address nor name, and durations out of bounds", () => {
     for (const host of ["256.0.0.1", "1.2.3", "http://x", "a b", "-x", "::g"]) {
       expect(faultsOf({ LAUREL_HOST: host })).toHaveLength(1)
@@ -219,6 +230,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(30)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(31)
   })
 })

@@ -133,7 +133,9 @@ export class Server extends Running {
   constructor(directory: string, variables: Variables = {}, prepare?: string) {
     const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
     super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare)
-    this.#directory = directory
+    // That of the only partition.
+    this.#directory =
+      variables.LAUREL_CLUSTER === undefined ? directory : join(directory, "partitions", "1")
   }
 
   /** Starts a server and waits until it is ready. */
@@ -144,7 +146,7 @@ export class Server extends Running {
   ): Promise<Server> {
     const server = new Server(directory, variables, prepare)
     await server.stderr.waitFor(/"message":"Ready".*\n/)
-    server.url = (await readServerFile(directory)).url
+    server.url = (await readServerFile(server.#directory)).url
     return server
   }
 

@@ -7,7 +7,13 @@ import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { Config } from "../../config/Config.ts"
 import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { Engine } from "../../engine/Engine.ts"
-import { type CommandFailed, noData, refused } from "../output/ExitCode.ts"
+import {
+  type CommandFailed,
+  commandFailed,
+  exitCodes,
+  noData,
+  refused,
+} from "../output/ExitCode.ts"
 import { type AdminClient, makeAdminClient } from "./AdminClient.ts"
 import type { AdminUnavailable } from "./AdminRequest.ts"
 import { besideOr } from "./DataDirectory.ts"
@@ -56,6 +62,7 @@ export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
     const directory = config.dataDirectory
     const opened = Effect.scoped(
       Effect.gen(function* () {
+        if (config.cluster !== undefined) return yield* besideServerOnly(directory)
         const isThere = yield* hasData(directory)
         if (!isThere && !makes) return yield* noData(directory)
         // The engine is most of the program, and not needed beside a server.
@@ -73,6 +80,13 @@ export const reachOrOpen = <A>({ alone, beside, makes }: Access<A>) =>
     )
     return yield* besideOr(directory, (server) => beside(server, config), opened)
   }).pipe(Effect.provide(loggingLayer()))
+
+/** Opening the data of a cluster would take it from the server that has it, on whichever machine. */
+const besideServerOnly = (directory: string): CommandFailed =>
+  commandFailed(
+    exitCodes.unavailable,
+    `No server runs on ${path.resolve(directory)}. In a cluster, run this command beside its server.`,
+  )
 
 const hasData = (directory: string): Effect.Effect<boolean> =>
   Effect.promise(() =>

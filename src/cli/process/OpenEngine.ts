@@ -21,13 +21,21 @@ import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
 import { DiskError } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
+import type { OpenedStorage } from "../../storage/durable/DurableStorage.ts"
 import { rebuildHint } from "../../storage/lmdb/environment.ts"
-import { Broken, Damaged, Defect, Storage, type StorageError } from "../../storage/Storage.ts"
+import {
+  Broken,
+  Damaged,
+  Defect,
+  Fenced,
+  Storage,
+  type StorageError,
+} from "../../storage/Storage.ts"
 import { DamagedValue } from "../../storage/Values.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
+import { openStorage, type StorageProgress } from "./OpenStorage.ts"
 import { RestoredTo } from "./Restored.ts"
 
 export interface Opened {
@@ -43,18 +51,15 @@ export interface Opened {
   readonly onDamage: (words: string) => void
 }
 
-export interface ArchiveSource
-  extends Pick<DurableStorage.OpenedStorage, "position" | "forgetDeadReaders"> {
+export interface ArchiveSource extends Pick<OpenedStorage, "position" | "forgetDeadReaders"> {
   /** Since when there is data, epoch milliseconds; `undefined`: there is none yet. */
   readonly since: number | undefined
   /** The clock for the dates of archives, epoch milliseconds. */
   readonly now: () => number
 }
 
-/** Progress of an opening: the checked entries of the database, or the recovery. */
-export type OpenProgress =
-  | RecoveryProgress
-  | { readonly stage: "entries"; readonly done: number; readonly total: number }
+/** Progress of an opening: the storage's, or the recovery. */
+export type OpenProgress = RecoveryProgress | StorageProgress
 
 /** Receives the progress. */
 export interface OpenObservers {
@@ -68,21 +73,21 @@ export const openEngine = (
   observers: OpenObservers = {},
 ): Effect.Effect<Opened, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const opened = yield* DurableStorage.open({
-      directory: config.dataDirectory,
-      metrics: observers.metrics,
-      onChecking: (done, total) => observers.onRecovering?.({ stage: "entries", done, total }),
-    })
-    const { storage } = opened
-    const mark = yield* readMark(storage)
-    const since = mark.journal[0]?.at
-    yield* believeClock(storage, mark, config.clockJumpMsMax)
     const context = yield* Effect.context<never>()
     const onBroken = (broken: Broken) => {
       Effect.runSyncWith(context)(logBroken(broken))
       // The state of the disk is unknown: no last snapshot.
       process.exit(exitCodeOf(broken))
     }
+    const opened = yield* openStorage(config, {
+      metrics: observers.metrics,
+      onRecovering: observers.onRecovering ?? (() => {}),
+      onFenced: (fenced) => onBroken(new Broken({ operation: "check", cause: fenced })),
+    })
+    const { storage } = opened
+    const mark = yield* readMark(storage)
+    const since = mark.journal[0]?.at
+    yield* believeClock(storage, mark, config.clockJumpMsMax)
     let recovered!: RecoveryReport
     const engine = yield* makeEngine({
       durability: config.durability,
@@ -164,11 +169,15 @@ const believeClock = Effect.fnUntraced(function* (
 const isDamage = ({ cause }: Broken): boolean => cause instanceof Damaged
 
 const exitCodeOf = (broken: Broken): number => {
+  if (broken.cause instanceof Fenced) return exitCodes.fenced
   if (isDamage(broken)) return exitCodes.damagedData
   return broken.cause instanceof Defect ? exitCodes.defect : exitCodes.diskFailed
 }
 
 const wordsOf = (broken: Broken): string => {
+  if (broken.cause instanceof Fenced) {
+    return "Another server took this partition over; this one stops. All acknowledged writes are in PostgreSQL"
+  }
   if (broken.cause instanceof Defect) {
     return "A defect in Laurel stopped the process. A restart recovers all acknowledged writes. Please report this log line"
   }
@@ -189,7 +198,8 @@ const logBroken = (broken: Broken): Effect.Effect<void> => {
 }
 
 /** Why a data directory could not be opened, for the operator. */
-const openFailure = (directory: string, error: StorageError): CommandFailed => {
+const openFailure = (directory: string, error: StorageError | Fenced): CommandFailed => {
+  if (error._tag === "Fenced") return commandFailed(exitCodes.fenced, error.message)
   if (error._tag === "NoSpace") {
     return commandFailed(
       exitCodes.cannotWrite,

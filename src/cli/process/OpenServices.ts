@@ -79,12 +79,15 @@ export const watchData = Effect.fnUntraced(function* (
 })
 
 const sentenceOf = (progress: OpenProgress): string => {
+  if (progress.stage === "postgres") return `Waiting for PostgreSQL: ${progress.why}.`
   const done = progress.done.toLocaleString("en")
   if (progress.stage === "users") return `Reading users: ${done} so far.`
   const total = progress.total.toLocaleString("en")
-  return progress.stage === "entries"
-    ? `Checking the database: ${done} of ${total} entries.`
-    : `Replaying the journal: ${done} of ${total} records.`
+  const of = `${done} of ${total}`
+  if (progress.stage === "entries") return `Checking the database: ${of} entries.`
+  return progress.stage === "catchUp"
+    ? `Reading the journal from PostgreSQL: ${of} records.`
+    : `Replaying the journal: ${of} records.`
 }
 
 /** Says now and then what a long start is at; never ends. */

@@ -9,7 +9,7 @@
  *   take no more commands; those already accepted are still appended.
  * - A batch of few records waits `commitDelayMs` for more where that helps (`CommitDelay`). A batch with an urgent record
  *   waits for nothing beyond the turn: the next records are those of another environment, turn after turn.
- * - No space: the batch at the head is retried until it succeeds; meanwhile `stalled` is true and no command is taken.
+ * - No space, or a database that does not answer: the batch at the head is retried until it succeeds; meanwhile `stalled` is true and no command is taken.
  *   After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to `onCommitted`, and the
  *   waiters are called: no caller waits longer for a full disk. The records still go to the disk.
  * - Any other failure: `onBroken`, and no further batch is committed. The process must end.
@@ -40,7 +40,7 @@ export interface GroupCommit<Entry> {
   readonly nextSequence: number
   /** Everything up to here is durable. */
   readonly durableSequence: number
-  /** The disk is full; the batch at the head waits. */
+  /** The disk is full, or the database away; the batch at the head waits. */
   readonly stalled: boolean
   /** Whether there is room for another record. */
   readonly accepting: boolean
@@ -214,6 +214,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
       frames: batch.frames!,
     }
     let stalledSince: number | undefined
+    let hadOutage = false
     while (true) {
       const error = yield* Effect.matchEffect(storage.append(request), {
         onSuccess: () => Effect.succeed(undefined),
@@ -221,12 +222,20 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
           failure._tag === "NoSpace" ? Effect.succeed(failure) : Effect.fail(failure),
       })
       if (error === undefined) break
+      hadOutage = error.outage !== undefined
       const now = Number(clock.monotonicTimeNanosUnsafe()) / 1e6
       if (stalledSince === undefined) {
         stalledSince = now
         stalled = true
-        yield* Effect.logError("Disk full: refusing writes until space is free").pipe(
-          Effect.annotateLogs({ operation: error.operation }),
+        yield* Effect.logError(
+          error.outage === undefined
+            ? "Disk full: refusing writes until space is free"
+            : "The journal's database does not answer: refusing writes until it does",
+        ).pipe(
+          Effect.annotateLogs({
+            operation: error.operation,
+            ...(error.outage !== undefined && { cause: error.outage }),
+          }),
         )
       }
       if (now - stalledSince >= limits.stalledAnswerMs) {
@@ -236,7 +245,11 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     }
     if (stalled) {
       stalled = false
-      yield* Effect.logInfo("Disk space recovered; accepting writes")
+      yield* Effect.logInfo(
+        hadOutage
+          ? "The journal's database answers again; accepting writes"
+          : "Disk space recovered; accepting writes",
+      )
     }
   })
 

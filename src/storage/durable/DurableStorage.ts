@@ -59,6 +59,7 @@ export const open = Effect.fnUntraced(function* (
     folder: path.join(directory, "journal"),
     segmentBytes: options.segmentBytes ?? limits.segmentBytes,
     freeSpaceBytesMin,
+    ...(options.flush !== undefined && { flush: options.flush }),
     onFlushed: options.metrics && flushesOf(options.metrics),
   })
   yield* keepFlushedMark(journal)

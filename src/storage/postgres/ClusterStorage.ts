@@ -9,7 +9,8 @@
  *   what the owner before it still appended, and only then is open. A refused start claims nothing.
  * - Another claim is noticed by the next append, and within `postgresCheckMs` without one: `onFenced`.
  * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A start waits.
- * - PostgreSQL keeps what `coveredThrough` does not name, and all that the local journal keeps.
+ * - PostgreSQL keeps what the newest archive but one does not have, so that one damaged archive loses nothing, and all that the
+ *   local journal keeps.
  *
  * All state belongs to one partition; a process may have several.
  */
@@ -20,14 +21,15 @@ import { limits } from "../../Limits.ts"
 import { DiskError } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
 import * as DurableStorage from "../durable/DurableStorage.ts"
+import { readLineage, writeLineage } from "../durable/LineageFile.ts"
 import { scanJournal } from "../journal/JournalScan.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import { Broken, NoSpace, Storage, type StorageError } from "../Storage.ts"
 import { decideLineage } from "./Lineage.ts"
-import { cutTornEnd, isRestored, moveAside, readLineage, writeLineage } from "./LocalFiles.ts"
+import { cutTornEnd, isRestored, moveAside } from "./LocalFiles.ts"
 import { Mirror } from "./Mirror.ts"
 import { damaged } from "./PgBatches.ts"
-import { type InPostgres, PgConnection } from "./PgConnection.ts"
+import { type InPostgres, PgConnection, type PgFailure } from "./PgConnection.ts"
 import { type PartitionState, PgJournal } from "./PgJournal.ts"
 import { migrate } from "./schema.ts"
 import { UnflushedDisk } from "./UnflushedDisk.ts"
@@ -45,8 +47,8 @@ export interface ClusterStorageOptions extends DurableStorage.DurableStorageOpti
   readonly partition: number
   /** Names this server for people. */
   readonly owner: string
-  /** The last record that an archive has, on which PostgreSQL may rely; 0: none. */
-  readonly coveredThrough?: Effect.Effect<number>
+  /** Where the archives end on which PostgreSQL may rely, oldest first; those of other journals do no harm. */
+  readonly archives?: Effect.Effect<ReadonlyArray<JournalPosition>>
   /** Another server has claimed the partition. */
   readonly onFenced?: () => void
   /** Progress of a start: waiting for PostgreSQL, or records that are caught up. */
@@ -71,7 +73,9 @@ export const open = Effect.fnUntraced(function* (
   yield* patiently(migrate(others))
   const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
   const { flush } = unflushed
-  const local = { ...options, directory, disk: unflushed.disk, flush }
+  // The flushes that callers wait for are those of PostgreSQL.
+  const local = { ...options, directory, disk: unflushed.disk, flush, metrics: undefined }
+  const onFlushed = options.metrics && DurableStorage.flushesOf(options.metrics)
   const opened = yield* openCopy(local, journal, patiently)
   const { position, storage: files } = opened
 
@@ -106,7 +110,11 @@ export const open = Effect.fnUntraced(function* (
     append: (batch) => {
       if (mirror.failure !== undefined) return Effect.fail(mirror.failure)
       if (mirror.isFull) return Effect.fail(new NoSpace({ operation: "mirror" }))
-      return journal.append(batch, (appended) => mirror.add(appended))
+      const startedAt = performance.now()
+      return journal.append(batch, (appended) => {
+        onFlushed?.(performance.now() - startedAt)
+        mirror.add(appended)
+      })
     },
     readRecords: mirror.readRecords,
     writeEntries: (entries) => Effect.andThen(settled, files.writeEntries(entries)),
@@ -278,16 +286,30 @@ const watch = (
     ),
   )
 
-/** Removes from PostgreSQL what an archive has and the local journal no longer needs. A failure is for the next time. */
+/** Removes from PostgreSQL what archives have and the local journal no longer needs. A failure is for the next time. */
 const pruned = (
   journal: PgJournal,
-  { coveredThrough = Effect.succeed(0) }: ClusterStorageOptions,
+  { archives = Effect.succeed([]) }: ClusterStorageOptions,
   sequence: number,
 ): Effect.Effect<void> =>
-  Effect.flatMap(coveredThrough, (covered) => {
+  Effect.gen(function* () {
+    const covered = yield* coveredThrough(journal, yield* archives)
     const below = Math.min(sequence, covered + 1)
-    return below > 1 ? Effect.ignore(journal.prune(below)) : Effect.void
-  })
+    if (below > 1) yield* journal.prune(below)
+  }).pipe(Effect.ignore)
+
+/** Where the newest archive but one ends that belongs to this journal; 0: there are no two. */
+const coveredThrough = Effect.fnUntraced(function* (
+  journal: PgJournal,
+  archives: ReadonlyArray<JournalPosition>,
+): Effect.fn.Return<number, PgFailure> {
+  let found = 0
+  for (const { checksum, lastSequence } of archives.toReversed()) {
+    if ((yield* journal.checksumBefore(lastSequence + 1)) !== checksum) continue
+    if (++found === 2) return lastSequence
+  }
+  return 0
+})
 
 const isSame = (left: JournalPosition, right: JournalPosition): boolean =>
   left.lastSequence === right.lastSequence && left.checksum === right.checksum

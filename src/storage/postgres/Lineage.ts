@@ -15,7 +15,7 @@
  * Only what PostgreSQL has was acknowledged, but after the loss of a standby or a backup that was restored, a directory
  * that is ahead is the last place of acknowledged records. So it is moved aside, not removed.
  */
-import { Option, Schema } from "effect"
+import { lineageName } from "../durable/LineageFile.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
 import type { PartitionState } from "./PgJournal.ts"
 
@@ -84,17 +84,3 @@ export const decideLineage = (
 }
 
 const refuse = (why: string): LineageDecision => ({ kind: "refuse", why })
-
-/** The file of the lineage in a data directory. */
-export const lineageName = "lineage.json"
-
-const LineageFile = Schema.fromJsonString(
-  Schema.Struct({ format: Schema.Literal(1), lineage: Schema.String }),
-)
-const decode = Schema.decodeUnknownOption(LineageFile)
-const encode = Schema.encodeSync(LineageFile)
-
-export const encodeLineage = (lineage: string): string => encode({ format: 1, lineage })
-/** `undefined`: not such a file. */
-export const decodeLineage = (text: string): string | undefined =>
-  Option.getOrUndefined(decode(text))?.lineage

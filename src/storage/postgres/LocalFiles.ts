@@ -1,5 +1,5 @@
 /**
- * The data directory of a partition, before it is opened as one: its lineage, its torn end, its way aside. The caller holds the lock
+ * The data directory of a partition, before it is opened as one: its torn end, its way aside. The caller holds the lock
  * of the cluster's directory.
  */
 import path from "node:path"
@@ -10,26 +10,12 @@ import {
   type DiskError,
   isMissing,
   type OnDisk,
-  readSmallFile,
   removeTree,
-  replaceFile,
   withFile,
 } from "../disk/Disk.ts"
+import { lineageName } from "../durable/LineageFile.ts"
 import { scanJournal, segmentsIn } from "../journal/JournalScan.ts"
 import { Segment } from "../journal/Segment.ts"
-import { decodeLineage, encodeLineage, lineageName } from "./Lineage.ts"
-
-const lineageBytesMax = 1_024
-
-/** The lineage of a data directory; `undefined`: it has belonged to no cluster. */
-export const readLineage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
-  readSmallFile(disk, path.join(directory, lineageName), lineageBytesMax).pipe(
-    Effect.map(decodeLineage),
-    Effect.catchIf(isMissing, () => Effect.undefined),
-  )
-
-export const writeLineage = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
-  replaceFile(disk, directory, lineageName, encodeLineage(lineage))
 
 /** Whether a restore has replaced the data since it was last open. */
 export const isRestored = (disk: Disk, directory: string): OnDisk<boolean> =>

@@ -15,7 +15,7 @@
 import { Effect, Fiber, Semaphore, type Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { encodeBatchHeader, type JournalPosition } from "../journal/SegmentFormat.ts"
-import { Broken, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
+import { Broken, Damaged, Fenced, type JournalBatch, type StorageError } from "../Storage.ts"
 import {
   type ChainedBatch,
   endOf,
@@ -221,7 +221,8 @@ export class PgJournal {
       row === undefined
         ? "PostgreSQL has no such partition any more"
         : `PostgreSQL ends with record ${row.last}, but this server has acknowledged up to ${this.#lastSequence}: was a backup restored, or a standby promoted that was behind?`
-    return yield* new Broken({ operation: "append", cause: new Error(words) })
+    // A person decides how to go on.
+    return yield* new Broken({ operation: "append", cause: new Damaged(words) })
   }).bind(this)
 
   /** The batches after `after`, in order, up to the last. */

@@ -3,17 +3,18 @@ import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { limits } from "../../../src/Limits.ts"
 import { type Disk, DiskError, type DiskFile } from "../../../src/storage/disk/Disk.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
+import { lineageName } from "../../../src/storage/durable/LineageFile.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import {
   type ClusterStorageOptions,
   open,
   type Refused,
 } from "../../../src/storage/postgres/ClusterStorage.ts"
-import { lineageName } from "../../../src/storage/postgres/Lineage.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { StorageError } from "../../../src/storage/Storage.ts"
 import { storageContract } from "../contract.ts"
@@ -284,13 +285,75 @@ const fillingDisk = () => {
       Effect.map(nodeDisk.open(where, mode, how), (file): DiskFile => {
         const write: DiskFile["write"] = (position, pieces) =>
           Effect.andThen(full, file.write(position, pieces))
-        const { path, size, sync, close } = file
-        const [read, truncate] = [file.read.bind(file), file.truncate.bind(file)]
-        return { path, size, sync, close, read, truncate, write }
+        return { ...openFile(file), write }
       }),
   }
   return { state, disk }
 }
+
+/** The parts of a file, to replace some. */
+const openFile = (file: DiskFile): DiskFile => ({
+  path: file.path,
+  read: (position, into) => file.read(position, into),
+  write: (position, pieces) => file.write(position, pieces),
+  truncate: (bytes) => file.truncate(bytes),
+  size: file.size,
+  sync: file.sync,
+  close: file.close,
+})
+
+/** A disk that notes the writes and flushes of segments. */
+const notedDisk = () => {
+  const calls: Array<"write" | "sync"> = []
+  const noted = <A, E>(call: "write" | "sync", done: Effect.Effect<A, E>) =>
+    Effect.tap(done, () => Effect.sync(() => calls.push(call)))
+  const disk: Disk = {
+    ...nodeDisk,
+    open: (where, mode, how) =>
+      Effect.map(nodeDisk.open(where, mode, how), (file): DiskFile => {
+        if (!where.endsWith("segment")) return file
+        expect(how?.durable ?? false).toBe(false)
+        const write: DiskFile["write"] = (position, pieces) =>
+          noted("write", file.write(position, pieces))
+        return { ...openFile(file), write, sync: noted("sync", file.sync) }
+      }),
+  }
+  const until = (isSo: () => boolean) =>
+    Effect.promise(async () => {
+      while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+    })
+  /** The calls since, equal ones in a row once. */
+  const taken = () => calls.splice(0).filter((call, at, all) => call !== all[at - 1])
+  return { calls, disk, taken, until }
+}
+
+describe("The flush of the local files", () => {
+  it.effect("precedes entries, the mark of the flushed end and the close; no append waits", () =>
+    Effect.gen(function* () {
+      const [url, directory] = [yield* cluster, yield* temporaryFolder]
+      const { calls, disk, taken, until } = notedDisk()
+      const use = (storage: DurableStorage.OpenedStorage["storage"]) =>
+        Effect.gen(function* () {
+          yield* appendAll(storage, [1, 1])
+          // Two batches, and the zeros of two segments that are prepared.
+          yield* until(() => calls.length === 4)
+          expect(taken()).toEqual(["write"])
+          yield* storage.writeEntries([])
+          expect(taken()).toEqual(["sync"])
+          yield* storage.writeEntries([])
+          expect(taken()).toEqual([])
+          yield* storage.append(numbered(3, 1))
+          yield* until(() => calls.length === 1)
+          yield* TestClock.adjust(limits.flushedMarkMs)
+          yield* until(() => calls.includes("sync"))
+          expect(taken()).toEqual(["write", "sync"])
+          yield* storage.append(numbered(4, 1))
+        })
+      yield* within(url, directory, use, { disk })
+      expect(taken()).toEqual(["write", "sync"])
+    }),
+  )
+})
 
 describe("A full local disk", () => {
   it.live("stops no append until too much waits for it; all of it can be read", () =>
@@ -406,22 +469,32 @@ describe("PostgreSQL", () => {
   it.live("keeps what no archive has, and what the local journal keeps", () =>
     Effect.gen(function* () {
       const [url, directory] = [yield* cluster, yield* temporaryFolder]
-      let covered = 0
-      const coveredThrough = Effect.sync(() => covered)
-      const { storage } = yield* opened(url, directory, { coveredThrough })
-      yield* appendAll(storage, [1, 1, 2, 1, 1])
+      let ends: ReadonlyArray<number> = []
+      const checksums = new Map<number, number>()
+      const archives = Effect.sync(() =>
+        ends.map((lastSequence) => ({ lastSequence, checksum: checksums.get(lastSequence) ?? 7 })),
+      )
+      const { position, storage } = yield* opened(url, directory, { archives })
+      for (const count of [1, 1, 2, 1, 1]) {
+        yield* storage.append(numbered((checksums.size && position().lastSequence) + 1, count))
+        yield* storage.writeEntries([])
+        checksums.set(position().lastSequence, position().checksum)
+      }
       const first = Effect.map(
         query(url, "SELECT min(first) AS first FROM laurel_journal"),
         ([row]) => Number(row?.first),
       )
-      yield* storage.prune(6)
-      expect(yield* first).toBe(1)
-      covered = 3
-      yield* storage.prune(6)
-      expect(yield* first).toBe(3)
-      covered = 6
-      yield* storage.prune(5)
-      expect(yield* first).toBe(5)
+      const pruned = (below: number, ...archived: ReadonlyArray<number>) => {
+        ends = archived
+        return Effect.andThen(storage.prune(below), first)
+      }
+      expect(yield* pruned(6)).toBe(1)
+      expect(yield* pruned(6, 4)).toBe(1)
+      // The one that ends within a batch is of another journal.
+      expect(yield* pruned(6, 3, 4)).toBe(1)
+      expect(yield* pruned(6, 1, 2, 4)).toBe(3)
+      expect(yield* pruned(5, 4, 5, 6)).toBe(5)
+      expect(yield* pruned(1, 4, 5, 6)).toBe(5)
     }),
   )
 

@@ -1,0 +1,114 @@
+/**
+ * The storage that the settings ask for: a data directory, or one that follows PostgreSQL. What PostgreSQL needs is
+ * loaded for the latter alone.
+ */
+import os from "node:os"
+import path from "node:path"
+import { Effect, Result, type Scope } from "effect"
+import { archivesIn, type Config, partitionsName } from "../../config/Config.ts"
+import type { Metrics } from "../../metrics/Metrics.ts"
+import { listArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
+import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
+import { Broken, Fenced, type StorageError } from "../../storage/Storage.ts"
+import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { onlyPartition } from "./LoadConfig.ts"
+
+/** Checked entries of the database, records caught up from PostgreSQL, or the wait for it. */
+export type StorageProgress =
+  | { readonly stage: "entries" | "catchUp"; readonly done: number; readonly total: number }
+  | { readonly stage: "postgres"; readonly why: string }
+
+interface StorageObservers {
+  readonly metrics: Metrics | undefined
+  readonly onRecovering: (progress: StorageProgress) => void
+  readonly onFenced: (fenced: Fenced) => void
+}
+
+type Opening = Effect.Effect<
+  DurableStorage.OpenedStorage,
+  StorageError | CommandFailed,
+  Scope.Scope
+>
+
+export const openStorage = (config: Config, observers: StorageObservers): Opening =>
+  config.cluster === undefined
+    ? openEmbedded(config, observers)
+    : openClustered(config, config.cluster, observers)
+
+const openEmbedded = (config: Config, { metrics, onRecovering }: StorageObservers): Opening =>
+  Effect.gen(function* () {
+    const directory = path.resolve(config.dataDirectory)
+    const failed = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
+    const names = yield* failed(
+      Effect.catchIf(nodeDisk.list(directory), isMissing, () => Effect.succeed<Array<string>>([])),
+    )
+    if (names.includes(partitionsName)) return yield* needsCluster(directory)
+    const opened = yield* DurableStorage.open({
+      directory,
+      metrics,
+      onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),
+    })
+    if (names.includes(lineageName)) {
+      // It gets records that PostgreSQL does not have: a cluster must not take it for a copy that went wrong.
+      yield* failed(removeLineage(nodeDisk, directory))
+      yield* Effect.logInfo("The data directory has left its cluster, with all records that it has")
+    }
+    return opened
+  })
+
+/** The directory of a cluster would look empty to a server without one. */
+const needsCluster = (directory: string): CommandFailed =>
+  commandFailed(
+    exitCodes.configuration,
+    `The data directory ${directory} belongs to a cluster: set LAUREL_CLUSTER.`,
+    `To leave the cluster with all data, stop its servers in order and set LAUREL_DATA_DIR=${path.join(directory, partitionsName, String(onlyPartition))}.`,
+  )
+
+const openClustered = (
+  config: Config,
+  url: string,
+  { metrics, onFenced, onRecovering }: StorageObservers,
+): Opening =>
+  Effect.gen(function* () {
+    const directory = config.dataDirectory
+    const [{ open }, { enterPartition }] = yield* Effect.promise(() =>
+      Promise.all([
+        import("../../storage/postgres/ClusterStorage.ts"),
+        import("../../storage/postgres/EnterPartition.ts"),
+      ]),
+    )
+    yield* enterPartition(path.resolve(directory, "..", ".."), directory)
+    return yield* open({
+      url,
+      directory,
+      metrics,
+      partition: onlyPartition,
+      owner: `${os.hostname()} ${process.pid}`,
+      // Inside the data directory they would be lost with it.
+      ...(config.archiveDirectory !== "" && { archives: archivePositions(config) }),
+      onFenced: () => onFenced(new Fenced({ operation: "check" })),
+      onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),
+      onCatchingUp: (done, total) => onRecovering({ stage: "catchUp", done, total }),
+      onWaiting: (why) => onRecovering({ stage: "postgres", why }),
+    })
+  }).pipe(
+    Effect.catchTag("Refused", ({ words }) =>
+      Effect.fail(commandFailed(exitCodes.configuration, words)),
+    ),
+  )
+
+/** Where the readable archives end. */
+const archivePositions = (config: Config) =>
+  listArchives(nodeDisk, archivesIn(config)).pipe(
+    Effect.map((archives) =>
+      archives.flatMap(({ manifest }) =>
+        Result.isSuccess(manifest)
+          ? [{ lastSequence: manifest.success.sequence, checksum: manifest.success.checksum }]
+          : [],
+      ),
+    ),
+    Effect.orElseSucceed(() => []),
+  )

@@ -1,0 +1,31 @@
+/**
+ * The file `lineage.json` of a data directory: a copy of the journal of a cluster, with the id of that journal. Without it a
+ * directory has its own journal.
+ */
+import path from "node:path"
+import { Effect, Option, Schema } from "effect"
+import { type Disk, isMissing, type OnDisk, readSmallFile, replaceFile } from "../disk/Disk.ts"
+
+export const lineageName = "lineage.json"
+
+const bytesMax = 1_024
+
+const LineageFile = Schema.fromJsonString(
+  Schema.Struct({ format: Schema.Literal(1), lineage: Schema.String }),
+)
+const decode = Schema.decodeUnknownOption(LineageFile)
+const encode = Schema.encodeSync(LineageFile)
+
+/** The lineage of a data directory; `undefined`: it has its own journal. */
+export const readLineage = (disk: Disk, directory: string): OnDisk<string | undefined> =>
+  readSmallFile(disk, path.join(directory, lineageName), bytesMax).pipe(
+    Effect.map((text) => Option.getOrUndefined(decode(text))?.lineage),
+    Effect.catchIf(isMissing, () => Effect.undefined),
+  )
+
+export const writeLineage = (disk: Disk, directory: string, lineage: string): OnDisk<void> =>
+  replaceFile(disk, directory, lineageName, encode({ format: 1, lineage }))
+
+/** From now on the directory has its own journal. */
+export const removeLineage = (disk: Disk, directory: string): OnDisk<void> =>
+  Effect.andThen(disk.remove(path.join(directory, lineageName)), disk.syncFolder(directory))
