@@ -41,6 +41,7 @@ describe("Texts that users and operators read", () => {
       "deploy/settings.md",
       "snapshots/README.md",
       "src/README.md",
+      "src/cluster/README.md",
       "src/dashboard/README.md",
       "src/metrics/README.md",
       ".github/CONTRIBUTING.md",

@@ -114,6 +114,7 @@ export const stillServer: ServerState = {
     memoryBytes: 200 * 1_024 ** 2,
     isOverloaded: false,
     isDiskFull: false,
+    isDatabaseAway: false,
     snapshotAgeMs: undefined,
     recordsAfterSnapshot: 12,
     archiveAgeMs: undefined,

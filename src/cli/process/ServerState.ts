@@ -33,6 +33,7 @@ export const makeServerState = Effect.fnUntraced(function* ({
 
   const read = Effect.gen(function* () {
     const { bytes, room } = yield* readDataUse(config)
+    const isStalled = metrics.value("laurel_storage_stalled") > 0
     const state: StateNow = {
       version,
       startedAt: performance.timeOrigin,
@@ -41,7 +42,8 @@ export const makeServerState = Effect.fnUntraced(function* ({
       usersOnDisk: metrics.value("laurel_users", { state: "cold" }),
       memoryBytes: process.memoryUsage.rss(),
       isOverloaded: metrics.value("laurel_overloaded") > 0,
-      isDiskFull: metrics.value("laurel_storage_stalled") > 0,
+      isDiskFull: isStalled && config.cluster === undefined,
+      isDatabaseAway: isStalled && config.cluster !== undefined,
       snapshotAgeMs: ageMs(metrics.value("laurel_snapshot_age_seconds")),
       recordsAfterSnapshot: metrics.value("laurel_snapshot_pending_records"),
       archiveAgeMs: ageMs(metrics.value("laurel_archive_age_seconds")),

@@ -24,7 +24,8 @@ const within = (ms: number | undefined): string => {
 
 const loadSection = ({ recent, ...state }: StateNow): Html => html`<h2>Load</h2>
 ${state.isOverloaded && alert("The server is overloaded: it refuses a part of the requests.")}
-${state.isDiskFull && alert("Writes are refused until the disk has space or, in a cluster, PostgreSQL answers; reads continue.")}
+${state.isDiskFull && alert("The disk is full: writes are refused until there is space, reads continue.")}
+${state.isDatabaseAway && alert("PostgreSQL does not answer, or the disk is full: writes are refused until then, reads continue.")}
 <p class="hint">Events of the last ${duration(1_000 * Math.round(recent.seconds))}. Latency is that of accepted single events, from the request's head to the reply, estimated from the buckets of <code>laurel_http_request_duration_seconds</code>.</p>
 ${properties([
   ["Events a second", rough(recent.eventsPerSecond)],

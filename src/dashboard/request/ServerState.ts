@@ -23,6 +23,8 @@ export interface StateNow {
   readonly memoryBytes: number
   readonly isOverloaded: boolean
   readonly isDiskFull: boolean
+  /** In a cluster: PostgreSQL does not answer, or the disk is full. */
+  readonly isDatabaseAway: boolean
   /** `undefined` before the first one since the start. */
   readonly snapshotAgeMs: number | undefined
   readonly recordsAfterSnapshot: number

@@ -79,6 +79,7 @@ describe("Operations", () => {
     expect(text).toContain("The server is overloaded")
     expect(text).toContain("The disk is full: writes are refused")
     expect(text).toContain("could not be made: no &lt;space&gt; left")
+    expect(await textOf({ isDatabaseAway: true })).toContain("PostgreSQL does not answer")
   })
 
   it("list archives newest first, at most 100, and say how to restore one, without a button", async () => {
