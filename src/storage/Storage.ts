@@ -46,6 +46,9 @@ export type StorageError = NoSpace | Broken
 /** Stored bytes differ from the written ones; the message names them. As the cause of a `Broken`, a restart does not help. */
 export class Damaged extends Error {}
 
+/** Data of a newer Laurel; the message names them. As the cause of a `Broken`, nothing was changed. */
+export class Newer extends Error {}
+
 /** The error of a failed `operation` as a `Broken`. */
 export const toBroken = (operation: string, error: unknown): Broken =>
   error instanceof Broken ? error : new Broken({ operation, cause: error })

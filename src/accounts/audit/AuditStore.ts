@@ -6,7 +6,8 @@
  * - Entries expire after `auditKeptMs`, and beyond `auditEntriesMax`: reads hide them at once. The hourly prune removes
  *   whole segments, so the last bytes of an expired entry go at most `auditSegmentMs` and a segment later.
  * - An entry's time is never before that of the entry before it, so that times are found by bisection.
- * - A damaged log does not stop the server: its folder is set aside, and a new log begins with an entry that says so.
+ * - A damaged log does not stop the server: its folder is set aside, and a new log begins with an entry that says so. One of
+ *   a newer Laurel does.
  *
  * Cost: an append is one write and one flush. A page reads at most `auditSearchedMax` entries, `auditReadEntriesMax` in a
  * turn of the event loop.
@@ -22,6 +23,7 @@ import type { Journal } from "../../storage/journal/Journal.ts"
 import { openJournal } from "../../storage/journal/OpenJournal.ts"
 import {
   type Broken,
+  Newer,
   type StorageError,
   type StoredRecord,
   toBroken,
@@ -77,7 +79,8 @@ export const openAuditStore = Effect.fnUntraced(function* (
   })
   let aside: string | undefined
   const journal = yield* Effect.catch(opened, (broken) => {
-    if (broken.cause instanceof DiskError) return Effect.fail(broken)
+    const { cause } = broken
+    if (cause instanceof DiskError || cause instanceof Newer) return Effect.fail(broken)
     aside = `${folderName}-damaged-${isoTime(options.now()).replaceAll(":", "-")}`
     return Effect.andThen(setAside(options, aside, broken), opened)
   })

@@ -1,7 +1,7 @@
 /** Progress and failures of jobs, as text for people. */
 import { Effect } from "effect"
 import type { JobFailed, JobProgress } from "../../engine/archive/Jobs.ts"
-import { type DiskError, isFull } from "../../storage/disk/Disk.ts"
+import { type DiskError, isFull, isUnreadable } from "../../storage/disk/Disk.ts"
 import { bytesText } from "./Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"
@@ -48,7 +48,16 @@ export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
 }
 
 /** A disk that failed under a command, as its end. */
-export const diskFailure = (error: DiskError): CommandFailed =>
-  isFull(error)
+export const diskFailure = (error: DiskError): CommandFailed => {
+  if (isUnreadable(error)) return unreadable(error.path)
+  return isFull(error)
     ? commandFailed(exitCodes.cannotWrite, `No space left on the disk (${error.message}).`)
     : commandFailed(exitCodes.diskFailed, `The disk failed: ${error.message}.`)
+}
+
+/** A file that this version does not understand, as the end of a command. */
+export const unreadable = (file: string): CommandFailed =>
+  commandFailed(
+    exitCodes.damagedData,
+    `${file} is damaged, or was written by a newer Laurel. Nothing was changed.`,
+  )

@@ -14,7 +14,7 @@ import type { Retention } from "../../storage/archive/ArchiveRetention.ts"
 import { isMissing, readSmallFile, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { type CommandFailed, commandFailed, exitCodes, noData } from "../output/ExitCode.ts"
-import { diskFailure } from "../output/JobWords.ts"
+import { diskFailure, unreadable } from "../output/JobWords.ts"
 import { realPath } from "./ServerFile.ts"
 
 export interface ArchiveSettings {
@@ -36,6 +36,12 @@ const Content = Schema.fromJsonString(
 type Content = typeof Content.Type
 const encode = Schema.encodeSync(Content)
 const decode = Schema.decodeUnknownOption(Content)
+const decodeFormat = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ format: Schema.Int })),
+)
+
+const isOfNewer = (text: string): boolean =>
+  Option.exists(decodeFormat(text), ({ format }) => format > 1)
 
 const fileName = "archives.json"
 const fileBytesMax = 65_536
@@ -54,10 +60,11 @@ export const leaveArchiveSettings = Effect.fnUntraced(function* (
 /** The archive settings that the running or last server of `directory` stored there. */
 const leftBehind = Effect.fnUntraced(function* (
   directory: string,
-): Effect.fn.Return<Content | undefined> {
-  const text = yield* Effect.option(
-    readSmallFile(nodeDisk, path.join(directory, fileName), fileBytesMax),
-  )
+): Effect.fn.Return<Content | undefined, CommandFailed> {
+  const file = path.join(directory, fileName)
+  const text = yield* Effect.option(readSmallFile(nodeDisk, file, fileBytesMax))
+  // The defaults in place of settings that it does not know would remove archives.
+  if (Option.exists(text, isOfNewer)) return yield* unreadable(file)
   const content = Option.getOrUndefined(Option.flatMap(text, (found) => decode(found)))
   const where = yield* Effect.promise(() => realPath(directory))
   return content?.directory === where ? content : undefined
@@ -66,7 +73,7 @@ const leftBehind = Effect.fnUntraced(function* (
 /** The settings that count for a command; a folder of the shell that is not the server's has a warning. */
 export const archiveSettings = Effect.fnUntraced(function* (
   config: Config,
-): Effect.fn.Return<ArchiveSettings> {
+): Effect.fn.Return<ArchiveSettings, CommandFailed> {
   const server = yield* leftBehind(config.dataDirectory)
   const own = {
     folder: path.resolve(archivesIn(config)),

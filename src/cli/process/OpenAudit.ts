@@ -8,6 +8,7 @@ import { auditedKeys } from "../../accounts/audit/operatorAudit.ts"
 import type { Config } from "../../config/Config.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { Newer } from "../../storage/Storage.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { RestoredTo } from "./Restored.ts"
 
@@ -33,11 +34,16 @@ export const openAudit = Effect.fnUntraced(function* ({ dataDirectory }: Config)
   const audit = yield* Effect.mapError(
     openAuditStore({ disk: nodeDisk, directory, now }),
     (error) =>
-      commandFailed(
-        exitCodes.cannotWrite,
-        `Cannot use the audit log in ${path.join(directory, "audit")}: ${error.message}`,
-        "Repair or move the folder, or start with LAUREL_DASHBOARD=off.",
-      ),
+      error._tag === "Broken" && error.cause instanceof Newer
+        ? commandFailed(
+            exitCodes.damagedData,
+            `${error.cause.message}. The log was not changed. Start that version, or start with LAUREL_DASHBOARD=off.`,
+          )
+        : commandFailed(
+            exitCodes.cannotWrite,
+            `Cannot use the audit log in ${path.join(directory, "audit")}: ${error.message}`,
+            "Repair or move the folder, or start with LAUREL_DASHBOARD=off.",
+          ),
   )
   const restoredTo = yield* RestoredTo
   if (restoredTo !== undefined) yield* tellOfRestore(audit, restoredTo)

@@ -19,7 +19,7 @@ import { readLatestTime } from "../../engine/time/latestTime.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { takeRestored } from "../../storage/archive/ArchiveSwap.ts"
 import { isInUse } from "../../storage/disk/DirectoryLock.ts"
-import { DiskError } from "../../storage/disk/Disk.ts"
+import { DiskError, isUnreadable } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import type { OpenedStorage } from "../../storage/durable/DurableStorage.ts"
 import { rebuildHint } from "../../storage/lmdb/environment.ts"
@@ -28,6 +28,7 @@ import {
   Damaged,
   Defect,
   Fenced,
+  Newer,
   Storage,
   type StorageError,
 } from "../../storage/Storage.ts"
@@ -35,6 +36,7 @@ import { DamagedValue } from "../../storage/Values.ts"
 import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
+import { unreadable } from "../output/JobWords.ts"
 import { openStorage, type StorageProgress } from "./OpenStorage.ts"
 import { RestoredTo } from "./Restored.ts"
 
@@ -208,6 +210,15 @@ const openFailure = (directory: string, error: StorageError | Fenced): CommandFa
   }
   const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
   if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
+  if (error.cause instanceof Newer) {
+    return commandFailed(
+      exitCodes.damagedData,
+      `${words}. Nothing was changed. Start that version, or restore an archive from before the upgrade.`,
+    )
+  }
+  if (error.cause instanceof DiskError && isUnreadable(error.cause)) {
+    return unreadable(error.cause.path)
+  }
   if (error.operation === "lock" || error.cause instanceof DiskError) {
     return commandFailed(
       exitCodes.cannotWrite,

@@ -23,6 +23,9 @@ export class DiskError extends Data.TaggedError("DiskError")<{
 export const isFull = (error: DiskError): boolean =>
   error.code === "ENOSPC" || error.code === "EDQUOT"
 
+/** The file has no content that this version understands. */
+export const isUnreadable = (error: DiskError): boolean => error.operation === "understand"
+
 export type OnDisk<A> = Effect.Effect<A, DiskError>
 
 /** `create` empties an existing file. */

@@ -5,7 +5,7 @@
 import path from "node:path"
 import { Clock, Effect } from "effect"
 import { type Disk, type DiskError, withFile } from "../disk/Disk.ts"
-import { Broken } from "../Storage.ts"
+import { Broken, Newer } from "../Storage.ts"
 import {
   faultText,
   type JournalEnd,
@@ -76,7 +76,8 @@ const recover = Effect.fnUntraced(function* (
     fault = { kind: "damaged", path: empty.path, position: fault?.position ?? 0, words }
   }
   if (fault !== undefined && fault.kind !== "interrupted") {
-    const cause = new Error(wordsOf(fault, lastSequence))
+    const words = wordsOf(fault, lastSequence)
+    const cause = fault.kind === "newer" ? new Newer(words) : new Error(words)
     return yield* new Broken({ operation: "open", cause })
   }
   const cut = fault && (yield* keepCut(disk, folder, fault, end))

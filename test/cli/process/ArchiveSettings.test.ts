@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { vi } from "vitest"
+import type { CommandFailed } from "../../../src/cli/output/ExitCode.ts"
 import {
   type ArchiveSettings,
   archiveSettings,
@@ -24,7 +25,7 @@ interface Found extends ArchiveSettings {
 }
 
 /** What counts for a command of a shell with `variables`. */
-const found = (directory: string, variables: Variables = {}): Effect.Effect<Found> =>
+const found = (directory: string, variables: Variables = {}): Effect.Effect<Found, CommandFailed> =>
   Effect.gen(function* () {
     const all = { LAUREL_DATA_DIR: directory, ...variables }
     for (const [name, value] of Object.entries(all)) vi.stubEnv(name, value)
