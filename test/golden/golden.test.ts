@@ -1,6 +1,6 @@
 /**
- * The bytes that Laurel has written, a folder for each version of the format (`make.ts`): today's code reads them, and
- * writes the same ones. A change that these tests do not bear needs a new version, and a way to read the old one.
+ * The bytes of version 1 of each format, made at commit 567dbcd: today's code reads them, and writes the same ones. A change
+ * that these tests do not bear needs a new version, and a way to read the old one. `data/` has whole data directories.
  */
 
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises"
@@ -283,7 +283,7 @@ describe("A format of a newer Laurel", () => {
   )
 })
 
-/** 10 xp a tap, 2 points a page read, 5 xp a week for two taps, by what `make.ts` has sent. */
+/** 10 xp a tap, 2 points a page read, 5 xp a week for two taps, by what was sent. */
 const goldenUsers: ReadonlyArray<object> = [
   { id: "ada", xp: 70, badges: 0, displayName: "Ada", attributes: { plan: "pro" } },
   { id: "bob", xp: 50, badges: 1 },

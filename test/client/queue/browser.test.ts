@@ -76,6 +76,28 @@ describe("The queue in a browser", () => {
     expect(await runIn(next, app(), stored)).toBe(0)
   })
 
+  it("sends the events that an earlier version of the client stored", async () => {
+    const page = await openApp(tabs, { url: server.url })
+    const left = await runIn(
+      page,
+      app(),
+      `
+      const request = indexedDB.open("laurel-queue:laurel", 1)
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore("events", { autoIncrement: true, keyPath: "key" })
+      }
+      const database = await new Promise((done) => { request.onsuccess = () => done(request.result) })
+      const transaction = database.transaction("events", "readwrite")
+      const event = { occurredAt: new Date().toISOString(), userId: "earlier", action: "TAP", id: "earlier-1" }
+      transaction.objectStore("events").add({ event })
+      await new Promise((done) => { transaction.oncomplete = done })
+      await createQueue({ laurel }).flush()
+      const count = database.transaction("events").objectStore("events").count()
+      return new Promise((done) => { count.onsuccess = () => done(count.result) })`,
+    )
+    expect([await xpOf("earlier"), left]).toEqual([1, 0])
+  })
+
   it("sends by itself once there is a network again", async () => {
     const page = await openApp(tabs, { url: server.url, connectionsFail: true })
     const context = page.context()
