@@ -299,6 +299,10 @@ export const limits = {
   archiveFlushBytes: 4 * mebibyte,
   archiveCopyBytesPerSecond: 64 * mebibyte,
   archiveCopyMs: 60_000,
+  /** Of a file that archives share; history is rewritten by the file where a user of it was erased. */
+  archivePartBytes: 4 * mebibyte,
+  /** Of such a file, read at once. */
+  archiveReadBytes: 64 * kibibyte,
   archivesHourly: 24,
   archivesDaily: 7,
   archivesKeptMax: 10_000,

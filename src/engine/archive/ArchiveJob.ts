@@ -1,12 +1,12 @@
 /**
  * Makes one archive, in a child process beside the server that continues to write.
  *
- * 1. Copy the snapshot as of one moment (`LiveCopy`, `begun` → `copied`). A periodic snapshot may be in progress, so some
- *    values may be ahead of the watermark.
+ * 1. Copy the snapshot as of one moment (`TableCopy`, `begun` → `copied`). A periodic snapshot may be in progress, so some
+ *    values may be ahead of the watermark. History that changes no more is linked from an earlier archive (`ArchiveBase`).
  * 2. Only then ask the server for the end of its durable journal (`position`), which is after everything in the copy. Copy the
  *    journal's batches from the copy's watermark to that end, unchanged.
  *    So an archive equals the data after a crash at that moment: the state of exactly that record.
- * 3. Flush, read back and check all of it; a draft with a fault is removed.
+ * 3. Flush, read back and check what is not linked (`Verification.ts`); a draft with a fault is removed.
  * 4. Write the manifest and rename the draft, which publishes the archive.
  */
 import fs from "node:fs/promises"
@@ -25,12 +25,16 @@ import {
   type Manifest,
   manifestName,
 } from "../../storage/archive/ArchiveManifest.ts"
+import { archivedFolder } from "../../storage/archive/ArchiveTables.ts"
+import { describeFiles, pathsIn } from "../../storage/archive/Files.ts"
+import { partListPath, partsFolder } from "../../storage/archive/PartList.ts"
 import { type DiskError, removeTree, replaceFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalScan.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
+import { openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { NoSpace } from "../../storage/Storage.ts"
-import { describeFiles } from "./Files.ts"
+import { openBase } from "./ArchiveBase.ts"
 import {
   damaged,
   type Input,
@@ -39,20 +43,16 @@ import {
   type JobFailed,
   type PositionAnswer,
 } from "./Jobs.ts"
-import { copyLive, throttledRest } from "./LiveCopy.ts"
-import { insistWhole, readWatermark } from "./SavedState.ts"
-import { verify } from "./Verification.ts"
+import { insistWhole, watermarkOf } from "./SavedState.ts"
+import { copyTables, throttledRest } from "./TableCopy.ts"
+import { sinceOf, verify } from "./Verification.ts"
 
 type ArchiveInput = Input<"archive">
 
 export const makeArchive: JobCode<"archive"> = Effect.fnUntraced(function* (input, context) {
-  const { archives, at, directory } = input
+  const { archives, at } = input
   yield* nodeDisk.makeFolder(archives)
   yield* sweepArchives(nodeDisk, archives, { drafts: true })
-  const live = path.join(directory, "live")
-  const bytes = yield* Effect.promise(() => fs.stat(path.join(live, "data.mdb")))
-  const free = yield* nodeDisk.freeBytes(archives)
-  if (free < roomFor(bytes.size)) return yield* new NoSpace({ operation: "archive" })
   const draft = yield* makeDraft(nodeDisk, archives, archiveId(at, 0))
   return yield* Effect.onError(fill(input, draft, context), () =>
     Effect.ignore(removeTree(nodeDisk, draft)),
@@ -66,28 +66,48 @@ const fill = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Manifest, unknown, Scope.Scope> {
   const { archives, at, directory, throttled, reason } = input
   yield* context.ask("begun")
-  const live = path.join(draft, "live")
-  yield* nodeDisk.makeFolder(live)
-  const copied = yield* copyLive(path.join(directory, "live"), live, "live/data.mdb", {
-    rest: throttled ? throttledRest : () => Effect.void,
-    progress: (done, total) => context.progress({ activity: "Copying", done, total }),
-  })
+  const base = yield* openBase(archives, path.join(directory, "journal"), context.progress)
+  yield* context.ask("based")
+  const live = path.join(directory, "live")
+  const { size } = yield* Effect.promise(() => fs.stat(path.join(live, "data.mdb")))
+  const shared = base?.manifest.parts?.bytes ?? 0
+  const free = yield* nodeDisk.freeBytes(archives)
+  if (free < roomFor(Math.max(0, size - shared))) {
+    return yield* new NoSpace({ operation: "archive" })
+  }
+  const { watermark, ...copied } = yield* Effect.scoped(
+    Effect.gen(function* () {
+      const reader = yield* openReader(live)
+      const watermark = yield* watermarkOf(reader)
+      const tables = yield* copyTables(reader, size, {
+        draft,
+        watermark,
+        base,
+        rest: throttled ? throttledRest : () => Effect.void,
+        progress: (done, total) => context.progress({ activity: "Copying", done, total }),
+      })
+      return { ...tables, watermark }
+    }),
+  )
+  yield* context.ask("linked")
   yield* insistWhole(draft)
-  // Also makes LMDB's lock beside the copy: without space for it later, the process would die of SIGBUS.
-  const watermark = yield* readWatermark(draft)
   yield* context.ask("copied")
   const position = (yield* context.ask("position")) as PositionAnswer
   yield* copyTail(path.join(directory, "journal"), draft, watermark, position)
   yield* context.ask("journal")
   const { faults, findings, saved } = yield* Effect.scoped(
-    verify({ folder: draft, isScanned: true }, context),
+    verify({ folder: draft, isScanned: true, since: sinceOf(copied, base) }, context),
   )
   if (faults.count > 0) {
     return yield* damaged(`What was copied does not pass its check: ${faults.summary}`)
   }
   yield* context.ask("verified")
   // LMDB leaves it beside an opened database.
-  yield* removeTree(nodeDisk, path.join(live, "lock.mdb"))
+  yield* removeTree(nodeDisk, path.join(draft, archivedFolder, "lock.mdb"))
+  const paths = [...(yield* pathsIn(draft, [archivedFolder, "journal"])), partListPath]
+  const files = yield* describeFiles(draft, paths, (done, total) =>
+    context.progress({ activity: "Hashing", done, total }),
+  )
   const { end, lastAt } = saved.tail
   const manifest: Manifest = {
     format: archiveFormat,
@@ -100,9 +120,16 @@ const fill = Effect.fnUntraced(function* (
     watermark: saved.watermark,
     counts: findings.counts,
     sums: findings.sums,
-    files: [copied, ...(yield* describeFiles(draft, ["journal"], context.progress))],
+    files,
+    parts: {
+      files: copied.parts.length,
+      bytes: copied.parts.reduce((sum, { bytes }) => sum + bytes, 0),
+      linked: copied.linked,
+      copied: copied.copied,
+    },
   }
-  for (const folder of ["live", "journal"]) yield* nodeDisk.syncFolder(path.join(draft, folder))
+  for (const folder of [archivedFolder, partsFolder, "journal", "."])
+    yield* nodeDisk.syncFolder(path.join(draft, folder))
   yield* replaceFile(nodeDisk, draft, manifestName, encodeManifest(manifest))
   yield* context.ask("described")
   yield* publishArchive(nodeDisk, archives, draft, manifest.id)

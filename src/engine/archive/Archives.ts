@@ -92,6 +92,11 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
       ),
     )
     metrics?.made(at)
+    if ((manifest.parts?.copied ?? 0) > 0) {
+      yield* Effect.logWarning(
+        "Unchanged files of the archive were copied: its file system has no hard links, or no more of them",
+      ).pipe(Effect.annotateLogs({ archive: manifest.id, files: manifest.parts?.copied }))
+    }
     yield* Effect.logInfo("An archive was made").pipe(
       Effect.annotateLogs({
         archive: manifest.id,

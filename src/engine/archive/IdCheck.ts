@@ -2,15 +2,24 @@
  * Compares callers' ids with their records: a look-up in the index finds each record up to the watermark that has an id,
  * and the index has no other ids up to the watermark.
  *
- * Takes the records first, then the index, and compares order-independent sums. Memory: two bits per record.
+ * Takes the records first, then the index, and compares order-independent sums. Of records that an earlier check has read
+ * (`Known`) it takes only their number and sum. Memory: two bits per record.
  */
 
+import { digestOf } from "../../storage/lmdb/Sums.ts"
 import type { StoredEntry } from "../../storage/Storage.ts"
 import { openValue, valueFault } from "../../storage/Values.ts"
 import { hashText, idSeed } from "../dedupe/BloomFilter.ts"
 import { firstBits } from "../dedupe/IdList.ts"
 import { decodeRunHead, eachId, idPlaceOf } from "../dedupe/IdRun.ts"
 import type { Fault } from "./JournalTail.ts"
+
+/** Records up to `through`, read by an earlier check: how many have an id, and the sum of what those weigh. */
+export interface Known {
+  readonly through: number
+  readonly ids: number
+  readonly weight: number
+}
 
 const bitsOfChunk = 65_536
 
@@ -57,23 +66,29 @@ export class IdCheck {
   readonly #fault: Fault
   readonly #lastSequence: number
   readonly #watermark: number
+  readonly #known: Known | undefined
   readonly #named = new Sequences()
   readonly #found = new Sequences()
   /** Sum over records minus sum over index entries. */
   #balance = 0
   #run: { readonly name: string; readonly bits: number } | undefined
 
-  constructor(fault: Fault, lastSequence: number, watermark: number) {
+  /** Ids of records up to `known.through` that the index has, minus those that it should have. */
+  #knownBalance: number
+
+  constructor(fault: Fault, lastSequence: number, watermark: number, known?: Known) {
     this.#fault = fault
     this.#lastSequence = lastSequence
     this.#watermark = watermark
+    this.#known = known
+    this.#balance = known?.weight ?? 0
+    this.#knownBalance = -(known?.ids ?? 0)
   }
 
-  /** Takes a user's record with an id. */
+  /** Takes a user's record with an id, which is not known. */
   record(environment: string, userId: string, id: string, sequence: number): void {
     if (sequence > this.#watermark || this.#named.add(sequence)) return
-    const hash = hashText(id, idSeed(environment, userId))
-    this.#balance = (this.#balance + weightOf(environment, hash, sequence)) | 0
+    this.#balance = (this.#balance + recordWeight(environment, userId, id, sequence)) | 0
   }
 
   /** Takes an entry of the index, in the order of keys. */
@@ -106,7 +121,10 @@ export class IdCheck {
     }
     // The next snapshot rewrites ids ahead of the watermark; a merge in progress leaves some twice.
     if (!(sequence <= this.#watermark) || this.#found.add(sequence)) return
-    if (!this.#named.has(sequence)) this.#fault(`An id leads to record ${sequence}, which has none`)
+    if (this.#known !== undefined && sequence <= this.#known.through) this.#knownBalance++
+    else if (!this.#named.has(sequence)) {
+      this.#fault(`An id leads to record ${sequence}, which has none`)
+    }
     this.#balance = (this.#balance - weightOf(environment, hash, sequence)) | 0
   }
 
@@ -116,14 +134,31 @@ export class IdCheck {
       missing++
       this.#fault(`The id of record ${sequence} leads to nothing`)
     }
+    if (this.#knownBalance !== 0) {
+      const words = this.#knownBalance > 0 ? "more ids lead" : "fewer ids lead"
+      this.#fault(
+        `By ${Math.abs(this.#knownBalance)} ${words} to records up to ${this.#known?.through} than have one`,
+      )
+      return
+    }
     let others = 0
-    for (const _ of this.#found.notIn(this.#named)) others++
+    for (const sequence of this.#found.notIn(this.#named)) {
+      if (this.#known === undefined || sequence > this.#known.through) others++
+    }
     if (missing + others === 0 && this.#balance !== 0) {
       this.#fault("Some callers' ids lead to records that have another id")
     }
   }
 }
 
-/** Weight of an id and its record in the sum: other pairs almost certainly have another weight. */
+/** Weight of an id and its record in the sum: other pairs almost certainly have another weight. Part of the form on disk. */
 const weightOf = (environment: string, hash: number, sequence: number): number =>
-  hashText(`${hash}:${sequence}`, hashText(environment))
+  digestOf(hash, digestOf(sequence | 0, hashText(environment, Math.floor(sequence / 2 ** 32))))
+
+/** Weight of a user's record with an id. */
+export const recordWeight = (
+  environment: string,
+  userId: string,
+  id: string,
+  sequence: number,
+): number => weightOf(environment, hashText(id, idSeed(environment, userId)), sequence)

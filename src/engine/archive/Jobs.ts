@@ -127,6 +127,8 @@ export type ResultOf<Name extends JobName> = Jobs[Name]["result"]
  */
 export type Step =
   | "begun"
+  | "based"
+  | "linked"
   | "copied"
   | "position"
   | "journal"

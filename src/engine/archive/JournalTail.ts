@@ -85,10 +85,15 @@ export class JournalTail {
       return
     }
     const key = compositeKey(subject.environment, subject.userId)
-    const name = Buffer.from(key).toString("latin1")
+    const name = nameOf(key)
     const ofUser = this.#users.get(name)
     if (ofUser === undefined) this.#users.set(name, { key, records: [record] })
     else ofUser.records.push(record)
+  }
+
+  /** The records of the user with this key, oldest first. */
+  recordsOf(key: Uint8Array): ReadonlyArray<JournalRecord> {
+    return this.#users.get(nameOf(key))?.records ?? []
   }
 
   /** The users' records, in the order of the users' keys. */
@@ -96,3 +101,5 @@ export class JournalTail {
     return [...this.#users.values()].sort((one, other) => Buffer.compare(one.key, other.key))
   }
 }
+
+const nameOf = (key: Uint8Array): string => Buffer.from(key).toString("latin1")

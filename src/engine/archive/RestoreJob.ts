@@ -2,7 +2,7 @@
  * Builds the replacement of a data directory in `restore.draft` (`ArchiveSwap`), durable and checked: an archive, and the
  * records after it up to a given one. The directory itself stays unchanged.
  *
- * 1. `live/` is a copy of the archive's, checked against the checksum in the manifest.
+ * 1. `live/` is the archive's snapshot, put together from its database and its parts once their checksums were found right.
  * 2. The journal is the directory's up to the given record, if that journal is whole and of the archive's history; a batch that
  *    extends beyond is cut. Segments before the archive's own journal are linked, not copied: streams, pending
  *    deliveries and other archives need them. Otherwise the journal is the archive's own and the records after it.
@@ -16,6 +16,7 @@ import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { bytesOf, roomFor } from "../../storage/archive/ArchiveCatalog.ts"
+import { checkFiles, restoreLive } from "../../storage/archive/ArchiveContents.ts"
 import {
   decodeManifestText,
   type Manifest,
@@ -23,6 +24,8 @@ import {
   manifestName,
 } from "../../storage/archive/ArchiveManifest.ts"
 import { draftIn } from "../../storage/archive/ArchiveSwap.ts"
+import { archivedFolder } from "../../storage/archive/ArchiveTables.ts"
+import { copyFile } from "../../storage/archive/Files.ts"
 import { type DiskError, readSmallFile, removeTree } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { batchOf, batchRecords } from "../../storage/Frames.ts"
@@ -36,8 +39,7 @@ import { Segment } from "../../storage/journal/Segment.ts"
 import type { JournalPosition, SegmentBatch } from "../../storage/journal/SegmentFormat.ts"
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { type JournalBatch, NoSpace } from "../../storage/Storage.ts"
-import { copyFile } from "./Files.ts"
-import type { Findings } from "./Findings.ts"
+import { FaultList, type Findings } from "./Findings.ts"
 import { foldJournal } from "./FoldJob.ts"
 import { damaged, type Input, type JobCode, type JobContext, type JobFailed } from "./Jobs.ts"
 import { type ProjectGoesBack, without } from "./ProjectHistory.ts"
@@ -91,11 +93,27 @@ const fill = Effect.fnUntraced(function* (
 const copyLive = Effect.fnUntraced(function* (
   archive: string,
   draft: string,
-  { files }: Manifest,
+  manifest: Manifest,
   { progress }: JobContext,
-): Effect.fn.Return<void, DiskError | JobFailed> {
-  yield* nodeDisk.makeFolder(path.join(draft, "live"))
-  const parts = files.filter((file) => file.path.startsWith("live/"))
+): Effect.fn.Return<void, unknown, Scope.Scope> {
+  const live = path.join(draft, "live")
+  const copying = (done: number, total: number) => progress({ activity: "Copying", done, total })
+  const changed = (name: string) =>
+    damaged(`The file ${name} of the archive has changed: choose another archive`)
+  if (manifest.parts !== undefined) {
+    const faults = new FaultList()
+    yield* checkFiles(archive, manifest, faults.add, (done, total) =>
+      progress({ activity: "Hashing", done, total }),
+    )
+    if (faults.count > 0) return yield* damaged(`${faults.summary}: choose another archive`)
+    yield* Effect.scoped(restoreLive(archive, live, copying))
+    // LMDB leaves it beside an opened database.
+    return yield* Effect.ignore(
+      removeTree(nodeDisk, path.join(archive, archivedFolder, "lock.mdb")),
+    )
+  }
+  yield* nodeDisk.makeFolder(live)
+  const parts = manifest.files.filter((file) => file.path.startsWith("live/"))
   const total = parts.reduce((sum, { bytes }) => sum + bytes, 0)
   let done = 0
   for (const part of parts) {
@@ -108,11 +126,10 @@ const copyLive = Effect.fnUntraced(function* (
       name,
       (bytes) => {
         done += bytes
-        progress({ activity: "Copying", done, total })
+        copying(done, total)
       },
     )
-    if (sha256 === part.sha256) continue
-    return yield* damaged(`The file ${name} of the archive has changed: choose another archive`)
+    if (sha256 !== part.sha256) return yield* changed(name)
   }
 })
 

@@ -161,7 +161,7 @@ const newestFor = Effect.fnUntraced(function* ({
 })
 
 /** Whether the journal continues after the archive's last record, or ends with it. */
-const follows = Effect.fnUntraced(function* (
+export const follows = Effect.fnUntraced(function* (
   disk: Disk,
   folder: string,
   { checksum, sequence }: Manifest,

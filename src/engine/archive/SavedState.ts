@@ -17,12 +17,15 @@ import { type DirectoryState, emptyDirectory } from "../../domain/project/Direct
 import { emptyProject, type ProjectState } from "../../domain/project/Project.ts"
 import { applyDirectory } from "../../domain/record/applyDirectory.ts"
 import { applyProject } from "../../domain/record/applyProject.ts"
+import { applyUser } from "../../domain/record/applyUser.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
+import type { TableReader } from "../../storage/archive/ArchiveTables.ts"
+import type { Part } from "../../storage/archive/PartList.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
 import { compositeKey, keyParts, rangeOf } from "../../storage/Keys.ts"
 import { findDamage, type OnScanning } from "../../storage/lmdb/DatabaseCheck.ts"
-import { type LmdbReader, openReader } from "../../storage/lmdb/LmdbReader.ts"
+import { openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { type StoredEntry, type Table, tables } from "../../storage/Storage.ts"
 import { keyName, openValue, valueFault } from "../../storage/Values.ts"
 import { joinPieces } from "../dedupe/KeptAnswers.ts"
@@ -33,11 +36,15 @@ import { Cursor, leastOf, same } from "./Cursor.ts"
 import { damaged, type JobFailed } from "./Jobs.ts"
 import { type Fault, JournalTail } from "./JournalTail.ts"
 import { PageWalk } from "./PageWalk.ts"
+import { databaseIn, openTables } from "./SavedTables.ts"
 
 export interface SavedUser {
+  /** The user's key in the table `users`. */
+  readonly key: Uint8Array
   readonly environment: string
   readonly userId: string
-  /** The snapshot's value; `undefined`: it has none. */
+  /** The snapshot's value, as it is and decoded; `undefined`: it has none. */
+  readonly value: Uint8Array | undefined
   readonly stored: UserState | undefined
   /** All records of the user, oldest first; to be read before the next user is asked for. */
   readonly records: Iterable<JournalRecord>
@@ -48,6 +55,8 @@ export interface SavedUser {
 export interface SavedStateOptions {
   /** A data directory or an archive. */
   readonly folder: string
+  /** Of an archive: the parts to read, by default all. */
+  readonly parts?: ReadonlyArray<Part>
   /** The last record to read; by default the journal's last. */
   readonly until?: Effect.Effect<number | undefined>
   readonly fault: Fault
@@ -58,34 +67,36 @@ export interface SavedStateOptions {
 }
 
 /** Scans the database of a data directory or an archive. Fails if it is damaged, which LMDB would not survive. */
-export const insistWhole = (
+export const insistWhole = Effect.fnUntraced(function* (
   folder: string,
   onScanning?: OnScanning,
-): Effect.Effect<void, JobFailed> =>
-  Effect.flatMap(findDamage(path.join(folder, "live"), onScanning), (detail) =>
-    detail === undefined ? Effect.void : damaged(detail),
-  )
+): Effect.fn.Return<void, DiskError | JobFailed> {
+  const detail = yield* findDamage(yield* databaseIn(folder), onScanning)
+  if (detail !== undefined) return yield* damaged(detail)
+})
 
-/** Up to which record the snapshot of a data directory or an archive is complete. */
+/** Up to which record the snapshot of a data directory is complete. */
 export const readWatermark = (folder: string): Effect.Effect<number, JobFailed> =>
-  Effect.scoped(
-    Effect.flatMap(openReader(path.join(folder, "live")), (reader) => {
-      const faults: Array<string> = []
-      const { watermark } = new SavedState(reader, (words) => faults.push(words)).withMark()
-      return faults.length === 0 ? Effect.succeed(watermark) : damaged(faults[0]!)
-    }),
-  )
+  Effect.scoped(Effect.flatMap(openReader(path.join(folder, "live")), watermarkOf))
+
+/** Up to which record the snapshot that `reader` reads is complete. */
+export const watermarkOf = (reader: TableReader): Effect.Effect<number, JobFailed> =>
+  Effect.suspend(() => {
+    const faults: Array<string> = []
+    const { watermark } = new SavedState(reader, (words) => faults.push(words)).withMark()
+    return faults.length === 0 ? Effect.succeed(watermark) : damaged(faults[0]!)
+  })
 
 const everything = rangeOf(new Uint8Array())
 
 export class SavedState {
-  readonly #reader: LmdbReader
+  readonly #reader: TableReader
   readonly #fault: Fault
   #tail!: JournalTail
   /** Up to here the snapshot is complete. */
   watermark = 0
 
-  constructor(reader: LmdbReader, fault: Fault) {
+  constructor(reader: TableReader, fault: Fault) {
     this.#reader = reader
     this.#fault = fault
   }
@@ -96,10 +107,11 @@ export class SavedState {
     folder,
     isScanned,
     onScanning,
+    parts,
     until,
   }: SavedStateOptions): Effect.fn.Return<SavedState, DiskError | JobFailed, Scope.Scope> {
     if (isScanned !== true) yield* insistWhole(folder, onScanning)
-    const reader = yield* openReader(path.join(folder, "live"))
+    const reader = yield* openTables(folder, parts)
     const saved = new SavedState(reader, fault)
     const { watermark } = saved.withMark()
     const last = yield* until ?? Effect.undefined
@@ -181,10 +193,9 @@ export class SavedState {
     while (true) {
       const key = leastOf(states.key, pages.page?.user, tails[at]?.key)
       if (key === undefined) return
-      const stored = same(states.key, key)
-        ? this.#decoded("users", key, states.value!, decodeUser)
-        : undefined
-      if (same(states.key, key)) states.next()
+      const value = same(states.key, key) ? states.value : undefined
+      const stored = value && this.#decoded("users", key, value, decodeUser)
+      if (value !== undefined) states.next()
       const tail = same(tails[at]?.key, key) ? tails[at++]!.records : []
       const [environment, userId, ...more] = this.#parts("users", key)
       if (typeof environment !== "string" || typeof userId !== "string" || more.length > 0) {
@@ -192,10 +203,22 @@ export class SavedState {
         continue
       }
       const records = this.#recordsOf(key, environment, userId, pages, tail)
-      yield { environment, userId, stored, records, tail }
+      yield { key, environment, userId, value, stored, records, tail }
       // Skips records that the caller left unread.
       while (!records.next().done) {}
     }
+  }
+
+  /** The state of one user; `undefined`: there is none. Nothing is decoded where it is stored as `like` is. */
+  stateOf(like: Pick<SavedUser, "key" | "stored" | "value">): UserState | undefined {
+    const { key } = like
+    const value = this.#reader.get("users", key)
+    const isAlike = value !== undefined && same(like.value, value)
+    let state = isAlike ? like.stored : value && this.#decoded("users", key, value, decodeUser)
+    for (const record of this.#tail.recordsOf(key)) {
+      if (record.sequence > (state?.sequence ?? 0)) state = applyUser(state, record)
+    }
+    return state
   }
 
   *#recordsOf(

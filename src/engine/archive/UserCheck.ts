@@ -6,21 +6,31 @@ import { applyUser } from "../../domain/record/applyUser.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import type { UserState } from "../../domain/user/User.ts"
 import { encodeUser } from "../records/UserCodec.ts"
+import type { ArchiveBase } from "./ArchiveBase.ts"
 import type { Fault } from "./JournalTail.ts"
 import type { SavedUser } from "./SavedState.ts"
 
-/** Calls `visit` with each record; returns the state after all of them, `undefined` if there is none. */
+/**
+ * Calls `visit` with each record; returns the state after all of them, `undefined` if there is none. With a base, the
+ * fold begins with its state, and records up to its last one are only visited.
+ */
 export const checkUser = (
-  { environment, records, stored, tail, userId }: SavedUser,
+  user: SavedUser,
   fault: Fault,
   visit: (record: JournalRecord) => void,
+  base?: Pick<ArchiveBase, "manifest" | "saved">,
 ): UserState | undefined => {
+  const { environment, records, stored, tail, userId } = user
   const name = `User ${JSON.stringify(userId)} of ${environment}`
-  let folded: UserState | undefined
+  const after = base?.manifest.sequence ?? 0
+  let folded = base?.saved.stateOf(user)
   for (const record of records) {
+    visit(record)
+    if (record.sequence <= after) continue
+    // Between the two, the user was erased.
+    if (record.facts[0]?.kind === "user.created") folded = undefined
     checkTotals(folded, record, name, fault)
     folded = applyUser(folded, record)
-    visit(record)
   }
   let state = stored
   for (const record of tail) {
@@ -61,7 +71,7 @@ const checkTotals = (
 }
 
 const isSame = (one: UserState | undefined, other: UserState | undefined): boolean =>
-  one === undefined || other === undefined
+  one === other || one === undefined || other === undefined
     ? one === other
     : // When something is due again depends on the clock, and is no part of a state.
       Buffer.compare(encodeUser(one, 0), encodeUser(other, 0)) === 0

@@ -8,6 +8,10 @@
  * - references: between callers' ids and records, and between kept answers and their expiry; environments
  *   and keys belong to existing projects, the tables of webhooks agree (`WebhookCheck.ts`).
  *
+ * Of an archive in creation it checks what is new since the base (`Since`): each user whose state is another one is the
+ * base's with the records since. What an archive is by then rests on the checks of those before it, back to the one that
+ * checked everything; `laurel snapshots verify` always does.
+ *
  * It uses only the domain (`applyUser`) and the codecs, so new facts need no change here. Memory: a page of
  * history, the journal's tail and the boards; time: about that of decoding every record once.
  */
@@ -17,18 +21,22 @@ import { environmentId, environmentNames } from "../../domain/project/Directory.
 import { duplicateKey } from "../../domain/record/duplicateKey.ts"
 import type { JournalRecord } from "../../domain/record/Record.ts"
 import { limits } from "../../Limits.ts"
+import type { Part } from "../../storage/archive/PartList.ts"
 import type { DiskError } from "../../storage/disk/Disk.ts"
 import { damageOf, faultText } from "../../storage/journal/JournalScan.ts"
 import { compositeKey, keyParts } from "../../storage/Keys.ts"
 import type { Table } from "../../storage/Storage.ts"
 import { keyName, openValue, valueFault } from "../../storage/Values.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
+import type { ArchiveBase } from "./ArchiveBase.ts"
 import { BoardCheck } from "./BoardCheck.ts"
 import { CountsCheck } from "./CountsCheck.ts"
 import { FaultList, type Findings } from "./Findings.ts"
+import { lastSealed } from "./HistoryParts.ts"
 import { IdCheck } from "./IdCheck.ts"
 import type { JobContext, JobFailed } from "./Jobs.ts"
 import { SavedState, type SavedStateOptions, type SavedUser } from "./SavedState.ts"
+import type { CopiedTables } from "./TableCopy.ts"
 import { checkUser } from "./UserCheck.ts"
 import { WebhookCheck } from "./WebhookCheck.ts"
 
@@ -53,15 +61,58 @@ const plainTables = [
   "attempts",
 ] as const satisfies ReadonlyArray<Table>
 
-/** Opens a data directory or an archive for the surrounding scope, and checks all of it. */
+/**
+ * What need not be read again of an archive in creation: its parts, of which the list says what they add, and what its base,
+ * an archive that was checked, says of each user up to its own last record.
+ */
+export interface Since {
+  readonly base: ArchiveBase
+  /** The last record that the parts may have. */
+  readonly through: number
+  /** The sums over all parts. */
+  readonly records: number
+  readonly ids: number
+  readonly weight: number
+  /** The parts with records after the base's last one. */
+  readonly parts: ReadonlyArray<Part>
+}
+
+export const sinceOf = (
+  { parts, sealed }: CopiedTables,
+  base: ArchiveBase | undefined,
+): Since | undefined => {
+  if (base === undefined) return undefined
+  const sum = (each: (part: Part) => number) =>
+    parts.reduce((total, part) => (total + each(part)) | 0, 0)
+  return {
+    base,
+    through: lastSealed(sealed),
+    records: parts.reduce((total, { records }) => total + records, 0),
+    ids: parts.reduce((total, { ids }) => total + ids, 0),
+    weight: sum(({ weight }) => weight),
+    parts: parts.filter(({ partition }) => lastSealed(partition + 1) > base.manifest.sequence),
+  }
+}
+
+export interface VerifyOptions extends Omit<SavedStateOptions, "fault" | "onScanning" | "parts"> {
+  /** Check only what is new. */
+  readonly since?: Since | undefined
+}
+
+/** Opens a data directory or an archive for the surrounding scope, and checks it. */
 export const verify = Effect.fnUntraced(function* (
-  options: Omit<SavedStateOptions, "fault" | "onScanning">,
+  { since, ...options }: VerifyOptions,
   { progress }: JobContext,
   faults: FaultList = new FaultList(),
 ): Effect.fn.Return<Verified, DiskError | JobFailed, Scope.Scope> {
   const checking = (done: number, total: number) => progress({ activity: "Checking", done, total })
-  const saved = yield* SavedState.open({ ...options, fault: faults.add, onScanning: checking })
-  const findings = yield* new Check(saved, faults, checking).run
+  const saved = yield* SavedState.open({
+    ...options,
+    ...(since !== undefined && { parts: since.parts }),
+    fault: faults.add,
+    onScanning: checking,
+  })
+  const findings = yield* new Check(saved, faults, checking, since).run
   return { faults, findings, saved }
 })
 
@@ -69,6 +120,7 @@ class Check {
   readonly #saved: SavedState
   readonly #faults: FaultList
   readonly #progress: Progress
+  readonly #since: Since | undefined
   readonly #environments = new Set<string>()
   readonly #boards = new BoardCheck()
   readonly #counts = new CountsCheck()
@@ -80,11 +132,14 @@ class Check {
   #answers = 0
   #xp = 0n
 
-  constructor(saved: SavedState, faults: FaultList, progress: Progress) {
+  constructor(saved: SavedState, faults: FaultList, progress: Progress, since: Since | undefined) {
     this.#saved = saved
     this.#faults = faults
     this.#progress = progress
-    this.#idCheck = new IdCheck(faults.add, saved.lastSequence, saved.watermark)
+    this.#since = since
+    this.#records = since?.records ?? 0
+    this.#ids = since?.ids ?? 0
+    this.#idCheck = new IdCheck(faults.add, saved.lastSequence, saved.watermark, since)
   }
 
   readonly run = Effect.gen({ self: this }, function* () {
@@ -126,7 +181,12 @@ class Check {
     for (const user of this.#saved.users()) {
       const { environment } = user
       this.#environments.add(environment)
-      const state = checkUser(user, this.fault, (record) => this.#checkRecord(user, record))
+      const state = checkUser(
+        user,
+        this.fault,
+        (record) => this.#checkRecord(user, record),
+        this.#since?.base,
+      )
       if (state !== undefined) {
         this.#users++
         this.#xp += BigInt(state.xp)
@@ -141,6 +201,7 @@ class Check {
 
   /** Checks that the journal reaches a record, and notes its caller's id for the index. */
   #checkRecord({ environment, userId }: SavedUser, { cause, sequence }: JournalRecord): void {
+    if (this.#since !== undefined && sequence <= this.#since.through) return
     this.#records++
     const { lastSequence } = this.#saved
     if (sequence > lastSequence) {

@@ -1,14 +1,15 @@
 /** Check a data directory, also beside its server, or an archive. */
 import path from "node:path"
 import { Effect, Result } from "effect"
+import { checkFiles } from "../../storage/archive/ArchiveContents.ts"
 import {
   decodeManifestText,
   manifestBytesMax,
   manifestName,
 } from "../../storage/archive/ArchiveManifest.ts"
+import { archivedFolder } from "../../storage/archive/ArchiveTables.ts"
 import { isMissing, readSmallFile, removeTree } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { describeFiles } from "./Files.ts"
 import { FaultList, type Findings } from "./Findings.ts"
 import { damaged, durableEnd, type JobCode } from "./Jobs.ts"
 import { verify } from "./Verification.ts"
@@ -41,24 +42,17 @@ export const verifyArchive: JobCode<"verifyArchive"> = Effect.fnUntraced(functio
   if (Result.isFailure(manifest)) {
     return yield* damaged(`The manifest of ${folder} ${manifest.failure}`)
   }
-  const { checksum, counts, files, sequence, sums } = manifest.success
+  const { checksum, counts, sequence, sums } = manifest.success
   const faults = new FaultList()
-  const found = yield* describeFiles(folder, ["live", "journal"], context.progress)
-  const byPath = new Map(found.map((file) => [file.path, file]))
-  for (const file of files) {
-    const there = byPath.get(file.path)
-    byPath.delete(file.path)
-    if (there === undefined) faults.add(`The file ${file.path} is missing`)
-    else if (there.sha256 !== file.sha256) faults.add(`The file ${file.path} has changed`)
-  }
-  for (const name of byPath.keys()) {
-    // LMDB leaves it beside an opened database; it holds no data.
-    if (name !== "live/lock.mdb") faults.add(`The file ${name} does not belong to the archive`)
-  }
+  yield* checkFiles(folder, manifest.success, faults.add, (done, total) =>
+    context.progress({ activity: "Hashing", done, total }),
+  )
   // LMDB does not survive foreign pages.
   if (faults.count > 0) return unread(faults)
   yield* Effect.addFinalizer(() =>
-    Effect.ignore(removeTree(nodeDisk, path.join(folder, "live", "lock.mdb"))),
+    Effect.forEach(["live", archivedFolder], (name) =>
+      Effect.ignore(removeTree(nodeDisk, path.join(folder, name, "lock.mdb"))),
+    ),
   )
   const { findings, saved } = yield* verify({ folder }, context, faults)
   if (saved.lastSequence !== sequence || saved.tail.end.checksum !== checksum) {

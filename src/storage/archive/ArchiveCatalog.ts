@@ -174,9 +174,9 @@ export const pruneArchives = Effect.fnUntraced(function* (
   return expired
 })
 
-/** Size of an archive on disk, by its manifest. */
-export const bytesOf = ({ files }: Manifest): number =>
-  files.reduce((sum, { bytes }) => sum + bytes, 0)
+/** Size of an archive, by its manifest; it may share files with others. */
+export const bytesOf = ({ files, parts }: Manifest): number =>
+  files.reduce((sum, { bytes }) => sum + bytes, parts?.bytes ?? 0)
 
 /** Free space needed for an archive of `bytes` beside a server. */
 export const roomFor = (bytes: number): number => bytes + 2 * limits.freeSpaceBytesMin

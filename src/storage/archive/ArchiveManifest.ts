@@ -1,12 +1,15 @@
 /**
- * An archive is a whole data directory as of one record, in a folder that can be copied anywhere and
- * started:
+ * An archive has all data as of one record, in a folder that can be copied anywhere and started:
  *
  *     <archives>/<time>-<sequence>/
- *       manifest.json       contents, and the checksum of every file
+ *       manifest.json       contents, and the checksum of every file but the parts
  *       verification.json   result of the last check
- *       live/data.mdb       the snapshot (LMDB), page by page
+ *       snapshot/data.mdb   the snapshot (LMDB), without the history that the parts have
+ *       parts.json          the parts, and the checksum of each (`PartList.ts`)
+ *       parts/              history that changes no more (`PartFile.ts`). Archives share the files by hard links
  *       journal/            the records after the snapshot's watermark, and its clean mark
+ *
+ * In format 1 an archive was a data directory: all of the snapshot was in `live/data.mdb`.
  *
  * A folder gets this name only once all of it is durable and checked; `<…>.draft` is an archive in creation, and
  * `<…>.removed` one in removal. `manifest.json` is `{ "sha256", "manifest" }`: the checksum is that of the
@@ -19,10 +22,10 @@ export const manifestName = "manifest.json"
 export const verificationName = "verification.json"
 export const manifestBytesMax = 256 * 1_024
 
-export const archiveFormat = 1
+export const archiveFormat = 2
 
 export const Manifest = Schema.Struct({
-  format: Schema.Literal(archiveFormat),
+  format: Schema.Literals([1, archiveFormat]),
   id: Schema.String,
   /** ISO times: of the archive, and of its last record (`null`: it has none). */
   createdAt: Schema.String,
@@ -39,6 +42,18 @@ export const Manifest = Schema.Struct({
   sums: Schema.Record(Schema.String, Schema.String),
   files: Schema.Array(
     Schema.Struct({ path: Schema.String, bytes: Schema.Int, sha256: Schema.String }),
+  ),
+  /**
+   * Number and size of the parts, how many of them are files of an earlier archive, and how many are copies of such files
+   * because hard links could not be made. Before format 2 there were none.
+   */
+  parts: Schema.optionalKey(
+    Schema.Struct({
+      files: Schema.Int,
+      bytes: Schema.Int,
+      linked: Schema.Int,
+      copied: Schema.Int,
+    }),
   ),
 })
 export type Manifest = typeof Manifest.Type

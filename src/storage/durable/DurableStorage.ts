@@ -6,6 +6,7 @@ import path from "node:path"
 import { Effect, Layer, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
+import { settleArchive } from "../archive/ArchiveContents.ts"
 import { settleSwap } from "../archive/ArchiveSwap.ts"
 import { withDeadline } from "../disk/Deadline.ts"
 import { lockDirectory } from "../disk/DirectoryLock.ts"
@@ -52,6 +53,9 @@ export const open = Effect.fnUntraced(function* (
   yield* opening(nodeDisk.makeFolder(directory))
   yield* lockDirectory(directory)
   yield* opening(settleSwap(nodeDisk, directory))
+  yield* Effect.mapError(settleArchive(directory), (error) =>
+    error._tag === "Broken" ? error : new Broken({ operation: "open", cause: error }),
+  )
   yield* opening(nodeDisk.makeFolder(live))
   const freeSpaceBytesMin = options.freeSpaceBytesMin ?? limits.freeSpaceBytesMin
   const journal = yield* openJournal({

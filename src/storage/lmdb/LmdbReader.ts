@@ -8,18 +8,17 @@
  *   open a reader in a process that serves.
  */
 import { Effect, type Scope } from "effect"
-import { type DiskError, withFile } from "../disk/Disk.ts"
-import { nodeDisk } from "../disk/NodeDisk.ts"
-import { Broken, type Range, type StoredEntry, type Table, tables } from "../Storage.ts"
+import type { Range, StoredEntry, Table } from "../Storage.ts"
+import { tables } from "../tables.ts"
 import {
   countOf,
-  dataFile,
   type LmdbRoot,
   type LmdbTable,
   openReadOnly,
   openTable,
   type Transaction,
 } from "./environment.ts"
+import { decodeSums, type Sums, sumsKey } from "./Sums.ts"
 
 type Bytes = Uint8Array
 
@@ -70,51 +69,14 @@ export class LmdbReader {
     return database === undefined ? 0 : countOf(database)
   }
 
+  /** As of the same moment; `undefined`: a version without sums wrote the database. A sentence where they are damaged. */
+  sums(): Sums | string | undefined {
+    const value = this.#root.get(sumsKey, { transaction: this.#transaction })
+    return value && decodeSums(value)
+  }
+
   close(): Promise<void> {
     this.#transaction.done()
     return this.#root.close()
   }
 }
-
-/** A pinned state of an environment: LMDB overwrites none of its pages. */
-export interface PinnedPages {
-  /** The first bytes of the file, which identify the state. All other bytes can be read from the file in any order. */
-  readonly head: Uint8Array
-  /** Size of the file at that moment; later growth belongs to later states. */
-  readonly bytes: number
-}
-
-/**
- * Pins the environment in `folder` for the surrounding scope, also beside the process that writes it: LMDB overwrites
- * no page that belongs to the state of an open read transaction or to a later state. It overwrites only the first two
- * pages, which name the newest state, in turn: they are read until two reads agree, so that neither
- * is torn. Fails with the error of `lmdb` or the disk.
- */
-export const pinPages = (
-  folder: string,
-): Effect.Effect<PinnedPages, Broken | DiskError, Scope.Scope> =>
-  Effect.gen(function* () {
-    const broken = (cause: unknown) => new Broken({ operation: "read", cause })
-    const root = yield* Effect.acquireRelease(
-      Effect.try({ try: () => openReadOnly(folder), catch: broken }),
-      (opened) => Effect.promise(() => opened.close()),
-    )
-    const { pageSize } = root.getStats() as { readonly pageSize: number }
-    yield* Effect.acquireRelease(
-      Effect.try({ try: () => root.useReadTransaction(), catch: broken }),
-      (transaction) => Effect.sync(() => transaction.done()),
-    )
-    return yield* withFile(nodeDisk, dataFile(folder), "read", (file) =>
-      Effect.gen(function* () {
-        let head = Buffer.alloc(0)
-        let again = Buffer.alloc(2 * pageSize)
-        yield* file.read(0, again)
-        while (!head.equals(again)) {
-          head = again
-          again = Buffer.alloc(head.length)
-          yield* file.read(0, again)
-        }
-        return { head, bytes: yield* file.size }
-      }),
-    )
-  })

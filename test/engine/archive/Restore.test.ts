@@ -291,10 +291,12 @@ describe("A restore", () => {
   it.live("does not take an archive that has changed, and leaves everything as it was", () =>
     Effect.gen(function* () {
       const { directory, ends, host, ids } = yield* history(1, 1)
-      const data = path.join(directory, "archive", ids[0]!, "live", "data.mdb")
+      const data = path.join(directory, "archive", ids[0]!, "snapshot", "data.mdb")
       yield* Effect.promise(() => truncate(data, 8_192))
       const error = yield* Effect.flip(restore(directory, toArchive, ids[0]))
-      expect(String(error)).toContain("The file live/data.mdb of the archive has changed")
+      expect(String(error)).toContain(
+        "The file snapshot/data.mdb has changed: choose another archive",
+      )
       const names = yield* Effect.promise(() => readdir(directory))
       expect(names.filter((name) => /restore|replaced/.test(name))).toEqual([])
       expect((yield* openSeen(directory, host)).seen).toEqual(ends[0]!.seen)

@@ -39,8 +39,8 @@ describe("A manifest", () => {
   })
 
   it("of a newer format is distinguished from damage", () => {
-    const newer = encodeManifest({ ...manifest, format: 2, more: true } as never)
-    const words = "has format 2: it was written by a newer Laurel"
+    const newer = encodeManifest({ ...manifest, format: 3, more: true } as never)
+    const words = "has format 3: it was written by a newer Laurel"
     expect(decodeManifestText(newer)).toEqual(Result.fail(words))
   })
 })

@@ -2,10 +2,9 @@
 import { createHash } from "node:crypto"
 import path from "node:path"
 import { Effect } from "effect"
-import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
-import { type DiskError, type OnDisk, withFile } from "../../storage/disk/Disk.ts"
-import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import type { JobProgress } from "./Jobs.ts"
+import { type DiskError, isMissing, type OnDisk, withFile } from "../disk/Disk.ts"
+import { nodeDisk } from "../disk/NodeDisk.ts"
+import type { Manifest } from "./ArchiveManifest.ts"
 
 const pieceBytes = 1_048_576
 
@@ -30,17 +29,26 @@ const readFile = (
     }),
   )
 
-/** The sizes and checksums of the files in `folders` of `root`, in the order of their paths. */
-export const describeFiles = Effect.fnUntraced(function* (
+/** The paths in `root` of the files in its `folders`, sorted in each. A folder may be missing. */
+export const pathsIn = Effect.fnUntraced(function* (
   root: string,
   folders: ReadonlyArray<string>,
-  progress: (progress: JobProgress) => void,
-): Effect.fn.Return<ReadonlyArray<FileDescription>, DiskError> {
+): Effect.fn.Return<ReadonlyArray<string>, DiskError> {
   const paths: Array<string> = []
   for (const folder of folders) {
-    const names = yield* nodeDisk.list(path.join(root, folder))
+    const list = nodeDisk.list(path.join(root, folder))
+    const names = yield* Effect.catchIf(list, isMissing, () => Effect.succeed([]))
     paths.push(...names.toSorted().map((name) => `${folder}/${name}`))
   }
+  return paths
+})
+
+/** The sizes and checksums of the files at `paths` in `root`. */
+export const describeFiles = Effect.fnUntraced(function* (
+  root: string,
+  paths: ReadonlyArray<string>,
+  progress: (done: number, total: number) => void,
+): Effect.fn.Return<ReadonlyArray<FileDescription>, DiskError> {
   let total = 0
   for (const name of paths) {
     total += yield* withFile(nodeDisk, path.join(root, name), "read", (file) => file.size)
@@ -52,7 +60,7 @@ export const describeFiles = Effect.fnUntraced(function* (
     const bytes = yield* readFile(path.join(root, name), (piece) => {
       hash.update(piece)
       done += piece.length
-      progress({ activity: "Hashing", done, total })
+      progress(done, total)
       return undefined
     })
     described.push({ path: name, bytes, sha256: hash.digest("hex") })

@@ -1,0 +1,56 @@
+/**
+ * The archive on which the next one rests: it shares that one's parts, and is checked against that one's state. It is the
+ * newest good archive of the same history whose snapshot is what its manifest says.
+ */
+import { Effect, Result, type Scope } from "effect"
+import { isGood, listArchives } from "../../storage/archive/ArchiveCatalog.ts"
+import { isArchive, readParts } from "../../storage/archive/ArchiveContents.ts"
+import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
+import { describeFiles } from "../../storage/archive/Files.ts"
+import type { Part } from "../../storage/archive/PartList.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import type { JobProgress } from "./Jobs.ts"
+import { follows } from "./RestorePlan.ts"
+import { SavedState } from "./SavedState.ts"
+
+export interface ArchiveBase {
+  readonly folder: string
+  readonly manifest: Manifest
+  readonly partsOf: (partition: number) => ReadonlyArray<Part>
+  /** What it has of users; of their history, only what is in no part. */
+  readonly saved: SavedState
+}
+
+/** Opens the base of the next archive of a data directory, for the surrounding scope; `undefined`: none serves. */
+export const openBase = Effect.fnUntraced(function* (
+  archives: string,
+  journal: string,
+  progress: (progress: JobProgress) => void,
+): Effect.fn.Return<ArchiveBase | undefined, never, Scope.Scope> {
+  const opened = Effect.gen(function* () {
+    for (const found of (yield* listArchives(nodeDisk, archives)).toReversed()) {
+      const { folder, manifest: read } = found
+      if (!isGood(found) || Result.isFailure(read)) continue
+      const manifest = read.success
+      if (!(yield* isArchive(folder)) || !(yield* follows(nodeDisk, journal, manifest))) continue
+      const paths = manifest.files.map((file) => file.path)
+      const described = yield* describeFiles(folder, paths, (done, total) =>
+        progress({ activity: "Hashing", done, total }),
+      )
+      if (!described.every(({ sha256 }, n) => sha256 === manifest.files[n]!.sha256)) continue
+      const parts = Map.groupBy((yield* readParts(folder)) ?? [], ({ partition }) => partition)
+      const faults: Array<string> = []
+      const saved = yield* SavedState.open({
+        folder,
+        parts: [],
+        isScanned: true,
+        fault: (words) => faults.push(words),
+      })
+      if (faults.length > 0) continue
+      return { folder, manifest, saved, partsOf: (partition: number) => parts.get(partition) ?? [] }
+    }
+    return undefined
+  })
+  // It may be removed while it is read.
+  return yield* Effect.orElseSucceed(opened, () => undefined)
+})

@@ -1,0 +1,103 @@
+/**
+ * What of the table `history` changes no more, and goes into parts (`storage/archive/PartFile.ts`): the pages of partitions
+ * (`records/HistoryPages.ts`) whose records are all in the snapshot. Only an erasure changes them.
+ *
+ * Pages of versions before partitions may repeat records that stand in a partition as well: where there are such pages,
+ * nothing goes into parts.
+ */
+import { duplicateKey } from "../../domain/record/duplicateKey.ts"
+import { limits } from "../../Limits.ts"
+import type { Part } from "../../storage/archive/PartList.ts"
+import { compositeKey, type KeyRange, rangeOf, successor } from "../../storage/Keys.ts"
+import type { StoredEntry } from "../../storage/Storage.ts"
+import { openValue } from "../../storage/Values.ts"
+import { decodePage } from "../records/Codec.ts"
+import { partitionOf, placeOfPage } from "../records/HistoryPages.ts"
+import { recordWeight } from "./IdCheck.ts"
+
+/** Reads the entries of a range of the table `history` in byte order. */
+type ReadPages = (range: KeyRange) => Generator<StoredEntry>
+
+/** How many partitions, from the first on, have all of their records in a snapshot that goes up to `watermark`. */
+export const sealedPartitions = (watermark: number): number => partitionOf(watermark + 1)
+
+/** The last record of the first `count` partitions. */
+export const lastSealed = (count: number): number => count * limits.historyPartitionRecords - 1
+
+/** The history of a snapshot, divided into partitions that are sealed and all the rest. */
+export class HistoryRanges {
+  readonly #read: ReadPages
+  readonly #environments: ReadonlyArray<string>
+  /** How many partitions are sealed. */
+  readonly sealed: number
+
+  constructor(read: ReadPages, watermark: number) {
+    this.#read = read
+    const found = environmentsIn(read)
+    this.#environments = found.names
+    this.sealed = found.areAllPartitioned ? sealedPartitions(watermark) : 0
+  }
+
+  /** The pages of a partition, in the order of their keys. */
+  *pagesOf(partition: number): Generator<StoredEntry> {
+    for (const environment of this.#environments) {
+      yield* this.#read(rangeOf(compositeKey(environment, partition)))
+    }
+  }
+
+  /** The pages that are in no sealed partition. */
+  *others(): Generator<StoredEntry> {
+    let { from } = everything
+    const { until } = everything
+    for (const environment of this.sealed > 0 ? this.#environments : []) {
+      yield* this.#read({ from, until: compositeKey(environment, 0) })
+      from = compositeKey(environment, this.sealed)
+    }
+    yield* this.#read({ from, until })
+  }
+}
+
+const everything = rangeOf(new Uint8Array())
+
+const environmentsIn = (
+  read: ReadPages,
+): { readonly names: ReadonlyArray<string>; readonly areAllPartitioned: boolean } => {
+  const names: Array<string> = []
+  let { from } = everything
+  while (true) {
+    const first = firstKey(read({ ...everything, from }))
+    if (first === undefined) return { names, areAllPartitioned: true }
+    // The pages without a partition are the first of their environment.
+    const place = placeOfPage(first)
+    if (place?.isPartitioned !== true) return { names, areAllPartitioned: false }
+    names.push(place.environment)
+    from = successor(compositeKey(place.environment))
+  }
+}
+
+const firstKey = (entries: Generator<StoredEntry>): Uint8Array | undefined => {
+  for (const [key] of entries) return key
+  return undefined
+}
+
+/** What the pages of a part add to the counts of a check. Throws where a page cannot be decoded. */
+export const contentsOf = (
+  pages: Iterable<StoredEntry>,
+): Pick<Part, "records" | "ids" | "weight"> => {
+  let records = 0
+  let ids = 0
+  let weight = 0
+  for (const [key, value] of pages) {
+    const { environment, userId } = placeOfPage(key)!
+    const body = openValue(value)
+    if (typeof body === "string") throw new RangeError(body)
+    for (const { cause, sequence } of decodePage(body)) {
+      records++
+      const id = duplicateKey(cause)
+      if (id === undefined) continue
+      ids++
+      weight = (weight + recordWeight(environment, userId, id, sequence)) | 0
+    }
+  }
+  return { records, ids, weight }
+}

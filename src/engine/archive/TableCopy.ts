@@ -1,0 +1,152 @@
+/**
+ * Copies the snapshot of a data directory as of one moment into the draft of an archive, beside the server that writes it.
+ *
+ * - History that changes no more (`HistoryParts.ts`) goes into parts. Those that an earlier archive has, the base, are
+ *   linked, unread: so an archive costs what changed since, however long the history is. All other entries are copied into a
+ *   database.
+ * - Each value's checksum is checked on the way, and at the end each table against the count and sum that its writer has
+ *   stored (`storage/lmdb/Sums.ts`); a part counts with those of its list. So nothing is linked that the data no
+ *   longer has: after an erasure the sums differ, the parts are read from the data again, and those that differ are written
+ *   anew.
+ * - A few megabytes at a time, each flushed before the next, and beside a server no faster than `archiveCopyBytesPerSecond`:
+ *   gigabytes in the page cache would go to the disk at once and delay every commit of the journal. The server's file grows
+ *   by the pages that it writes meanwhile, so a copy that would take longer than `archiveCopyMs` speeds up accordingly.
+ */
+import path from "node:path"
+import { Effect, type Scope } from "effect"
+import { limits } from "../../Limits.ts"
+import { archivedFolder } from "../../storage/archive/ArchiveTables.ts"
+import { type Part, partsFolder, writePartList } from "../../storage/archive/PartList.ts"
+import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { asBuffer, rangeOf } from "../../storage/Keys.ts"
+import { newDatabase } from "../../storage/lmdb/DatabaseWriter.ts"
+import type { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
+import { differenceOf } from "../../storage/lmdb/Sums.ts"
+import { hasChecksum, valueFault } from "../../storage/SealedValue.ts"
+import type { StoredEntry } from "../../storage/Storage.ts"
+import { type Table, tables } from "../../storage/tables.ts"
+import type { ArchiveBase } from "./ArchiveBase.ts"
+import { HistoryRanges } from "./HistoryParts.ts"
+import { damaged } from "./Jobs.ts"
+import { PartWriter } from "./PartWriter.ts"
+
+export interface TableCopyOptions {
+  /** The draft of an archive. */
+  readonly draft: string
+  /** Up to which record the snapshot is complete. */
+  readonly watermark: number
+  readonly base: ArchiveBase | undefined
+  readonly progress: (done: number, total: number) => void
+  /** Runs after each piece, once it is on disk: `done` of `total` bytes were copied in `tookMs`. */
+  readonly rest: (done: number, total: number, tookMs: number) => Effect.Effect<void>
+}
+
+export interface CopiedTables {
+  readonly parts: ReadonlyArray<Part>
+  /** Parts that are the base's files, and copies of them for want of hard links. */
+  readonly linked: number
+  readonly copied: number
+  /** How many partitions the parts have. */
+  readonly sealed: number
+}
+
+/** Pauses between the pieces of a throttled copy. */
+export const throttledRest: TableCopyOptions["rest"] = (done, total, tookMs) =>
+  Effect.sleep(copyRestMs(done, total, tookMs))
+
+export const copyRestMs = (done: number, total: number, tookMs: number): number => {
+  const { archiveCopyBytesPerSecond, archiveCopyMs } = limits
+  const bytesPerMs = Math.max(archiveCopyBytesPerSecond / 1_000, total / archiveCopyMs)
+  return Math.max(0, done / bytesPerMs - tookMs)
+}
+
+const everything = rangeOf(new Uint8Array())
+
+/** Copies what `reader` reads, `bytes` in size, durably. */
+export const copyTables = Effect.fnUntraced(function* (
+  reader: LmdbReader,
+  bytes: number,
+  { base, draft, progress, rest, watermark }: TableCopyOptions,
+): Effect.fn.Return<CopiedTables, unknown, Scope.Scope> {
+  const startedAt = performance.now()
+  let done = 0
+  const rested = (more: number) =>
+    Effect.suspend(() => {
+      done = Math.min(bytes, done + more)
+      progress(done, bytes)
+      return rest(done, bytes, performance.now() - startedAt)
+    })
+  const stored = reader.sums()
+  if (typeof stored === "string")
+    return yield* damaged(`The value of the database's sums ${stored}`)
+
+  yield* nodeDisk.makeFolder(path.join(draft, archivedFolder))
+  yield* nodeDisk.makeFolder(path.join(draft, partsFolder))
+  const writer = yield* Effect.acquireRelease(
+    newDatabase(path.join(draft, archivedFolder)),
+    (opened) => Effect.promise(() => opened.close()),
+  )
+  const history = new HistoryRanges(
+    (range) => reader.entries({ table: "history", ...range }),
+    watermark,
+  )
+  for (const table of tables) {
+    const entries =
+      table === "history" ? history.others() : reader.entries({ table, ...everything })
+    for (const [key, value] of whole(table, entries)) {
+      writer.add(table, key, value)
+      if (writer.waitingBytes < limits.archiveFlushBytes) continue
+      const piece = writer.waitingBytes
+      writer.flush()
+      yield* rested(piece)
+    }
+  }
+  writer.flush()
+
+  const faultOf = (parts: ReadonlyArray<Part>): string | undefined => {
+    if (stored === undefined) return undefined
+    for (const table of tables) {
+      const sum = { ...(writer.sums[table] ?? { count: 0, sum: 0 }) }
+      for (const part of parts) {
+        if (part.table !== table) continue
+        sum.count += part.entries
+        sum.sum = (sum.sum + part.sum) | 0
+      }
+      const difference = differenceOf(table, stored[table], sum)
+      if (difference !== undefined) return difference
+    }
+    return undefined
+  }
+  // Without sums nothing says whether the data still has what the base has.
+  const partWriter = new PartWriter(draft, stored && base)
+  const pagesOf = (partition: number) => whole("history", history.pagesOf(partition))
+  const write = Effect.fnUntraced(function* (isBaseTrusted: boolean) {
+    const parts: Array<Part> = []
+    for (let partition = 0; partition < history.sealed; partition++) {
+      const linked = isBaseTrusted ? yield* partWriter.link(partition) : undefined
+      parts.push(...(linked ?? (yield* partWriter.write(partition, pagesOf(partition), rested))))
+    }
+    return parts
+  })
+  let parts = yield* write(true)
+  if (faultOf(parts) !== undefined && partWriter.linked + partWriter.copied > 0) {
+    partWriter.linked = 0
+    partWriter.copied = 0
+    parts = yield* write(false)
+  }
+  const fault = faultOf(parts)
+  if (fault !== undefined) return yield* damaged(`The database is damaged: ${fault}`)
+  yield* partWriter.end(parts)
+  yield* writePartList(draft, parts)
+  const { copied, linked } = partWriter
+  return { parts, linked, copied, sealed: history.sealed }
+})
+
+/** The entries of a table, each checked. Throws `JobFailed` for a value that is damaged. */
+function* whole(table: Table, entries: Generator<StoredEntry>): Generator<StoredEntry> {
+  for (const entry of entries) {
+    const [key, value] = entry
+    if (!hasChecksum(asBuffer(value))) throw damaged(valueFault(table, key, "is damaged"))
+    yield entry
+  }
+}

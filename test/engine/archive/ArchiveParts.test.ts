@@ -1,0 +1,418 @@
+/** Archives that share history, over partitions so small that most records stand in parts. */
+import {
+  appendFile,
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from "node:fs/promises"
+import path from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import type { Step } from "../../../src/engine/archive/Jobs.ts"
+import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
+import type { Engine } from "../../../src/engine/Engine.ts"
+import { placeOfPage } from "../../../src/engine/records/HistoryPages.ts"
+import { limits } from "../../../src/Limits.ts"
+import { removeArchive } from "../../../src/storage/archive/ArchiveCatalog.ts"
+import { readParts } from "../../../src/storage/archive/ArchiveContents.ts"
+import { encodeManifest, type Manifest } from "../../../src/storage/archive/ArchiveManifest.ts"
+import { installDraft } from "../../../src/storage/archive/ArchiveSwap.ts"
+import { openArchiveTables } from "../../../src/storage/archive/ArchiveTables.ts"
+import { describeFiles, pathsIn } from "../../../src/storage/archive/Files.ts"
+import { partPath } from "../../../src/storage/archive/PartList.ts"
+import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
+import { rangeOf } from "../../../src/storage/Keys.ts"
+import { Random, seeds } from "../../simulation/random.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+import { sandbox } from "../fixture.ts"
+import { busy, found, type Running, running, seen } from "./fixture.ts"
+import { workerOf } from "./processes.ts"
+
+const users = 6
+const real = { ...limits }
+const options = process.env.NODE_OPTIONS
+
+// Modules are shared with other files of tests, and the processes of jobs have their own.
+beforeAll(async () => {
+  const module = fileURLToPath(new URL("smallParts.ts", import.meta.url))
+  process.env.NODE_OPTIONS = `${options ?? ""} --import ${module}`
+  await import("./smallParts.ts")
+  Object.assign(limits, { historyPartitionRecords: 20, archivePartBytes: 1_000 })
+})
+afterAll(() => {
+  Object.assign(limits, real)
+  if (options === undefined) delete process.env.NODE_OPTIONS
+  else process.env.NODE_OPTIONS = options
+})
+
+/** A data directory, and how a server runs on it. */
+const place = Effect.fnUntraced(function* (onStep?: (step: Step) => Effect.Effect<void>) {
+  const directory = yield* temporaryFolder
+  const host = yield* makeWorkerHost({ background: false })
+  const server = <A, E>(use: (running: Running) => Effect.Effect<A, E>) =>
+    Effect.acquireUseRelease(
+      running({ directory, host, ...(onStep !== undefined && { onStep }) }),
+      use,
+      ({ close }) => close(),
+    )
+  yield* server(({ engine }) => found(engine))
+  return {
+    directory,
+    host,
+    server,
+    /** Records of each user, enough for a partition, all in the snapshot: the server's end takes one. */
+    round: (n: number) =>
+      server(({ engine }) =>
+        Effect.andThen(busy(engine, users, 2 * n), busy(engine, users, 2 * n + 1)),
+      ),
+    /** Records of which the snapshot has nothing yet. */
+    killed: (n: number) =>
+      Effect.gen(function* () {
+        const { close, engine } = yield* running({ directory, host })
+        yield* busy(engine, users, -n)
+        yield* close("kill")
+      }),
+    erase: (userId: string) =>
+      server(({ engine }) => engine.askUser(sandbox, { userId, command: { kind: "erasure" } })),
+    archive: server(({ archives }) => archives.create({ reason: "request" })),
+    checked: (folder: string) => host.run("verifyArchive", { folder }),
+    folderOf: ({ id }: Pick<Manifest, "id">) => path.join(directory, "archive", id),
+    /** What readers see. */
+    all: server(({ engine }) => Effect.all([historiesOf(engine), seen(engine, users)])),
+    /** An archive takes the place of the data. */
+    restore: Effect.fnUntraced(function* ({ id, sequence }: Manifest) {
+      const archive = path.join(directory, "archive", id)
+      yield* host.run("restore", { directory, archive, until: sequence, project: null })
+      yield* installDraft(nodeDisk, directory, Date.now())
+    }),
+  }
+})
+
+const partsOf = (where: string) => Effect.map(readParts(where), (parts) => parts!)
+
+const inodeOf = (file: string) => Effect.promise(async () => (await stat(file)).ino)
+
+/** The users of whom an archive has pages, parts or not. */
+const usersIn = (where: string) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const tables = yield* openArchiveTables(where, yield* partsOf(where))
+      const pages = tables.entries({ table: "history", ...rangeOf(new Uint8Array()) })
+      return new Set(Array.from(pages, ([key]) => placeOfPage(key)!.userId))
+    }),
+  )
+
+const historiesOf = (engine: Engine["Service"]) =>
+  Effect.forEach(
+    Array.from({ length: users }, (_, n) => `u${n}`),
+    (user) =>
+      Effect.map(Stream.runCollect(engine.readHistory(sandbox, user)), (chunks) =>
+        chunks.flat().map(({ sequence }) => sequence),
+      ),
+  )
+
+const good = { faults: [], faultCount: 0 }
+
+describe("An archive after another one", () => {
+  it.live("shares its parts, and is what one made alone would be", () =>
+    Effect.gen(function* () {
+      const { all, archive, checked, folderOf, restore, round } = yield* place()
+      const made: Array<Manifest> = []
+      for (let n = 0; n < 3; n++) {
+        yield* round(n)
+        made.push(yield* archive)
+      }
+      const before = yield* all
+      expect(made[0]!.parts).toMatchObject({ linked: 0, copied: 0 })
+      for (const [n, manifest] of made.entries()) {
+        const { counts, sums, ...findings } = yield* checked(folderOf(manifest))
+        expect(findings).toEqual(good)
+        expect({ counts, sums }).toEqual({ counts: manifest.counts, sums: manifest.sums })
+        if (n === 0) continue
+        const older = folderOf(made[n - 1]!)
+        const shared = yield* partsOf(older)
+        expect(manifest.parts).toMatchObject({ linked: shared.length, copied: 0 })
+        expect(manifest.parts!.files).toBeGreaterThan(shared.length)
+        for (const part of shared) {
+          const own = yield* inodeOf(partPath(folderOf(manifest), part))
+          expect(yield* inodeOf(partPath(older, part))).toBe(own)
+        }
+      }
+      const last = made.at(-1)!
+      yield* restore(last)
+      expect(yield* all).toEqual(before)
+      // The journal is the same one: the next archive rests on the last.
+      yield* round(3)
+      const next = yield* archive
+      expect(next.parts!.linked).toBe(last.parts!.files)
+      expect(yield* checked(folderOf(next))).toMatchObject({ ...good, counts: next.counts })
+    }),
+  )
+
+  it.live("has nothing of a user who was erased in between, in parts either", () =>
+    Effect.gen(function* () {
+      const { archive, checked, erase, folderOf, round } = yield* place()
+      for (let n = 0; n < 4; n++) yield* round(n)
+      const before = yield* archive
+      yield* erase("u1")
+      const after = yield* archive
+      expect((yield* usersIn(folderOf(before))).has("u1")).toBe(true)
+      const others = ["u0", "u2", "u3", "u4", "u5"]
+      expect([...(yield* usersIn(folderOf(after)))].toSorted()).toEqual(others)
+      // Parts without the user are the same files.
+      expect(after.parts!.linked).toBeGreaterThan(0)
+      expect(after.parts!.linked).toBeLessThan(before.parts!.files)
+      for (const manifest of [before, after]) {
+        const findings = yield* checked(folderOf(manifest))
+        expect(findings).toMatchObject({ ...good, counts: manifest.counts })
+      }
+      // The user comes again.
+      yield* round(5)
+      const last = yield* archive
+      expect(last.parts!.linked).toBe(after.parts!.files)
+      expect(yield* checked(folderOf(last))).toMatchObject({ ...good, counts: last.counts })
+    }),
+  )
+
+  it.live("does not need it: two share a file, and one goes", () =>
+    Effect.gen(function* () {
+      const { all, archive, checked, directory, folderOf, restore, round } = yield* place()
+      yield* round(0)
+      const older = yield* archive
+      const state = yield* all
+      const newer = yield* archive
+      yield* removeArchive(nodeDisk, path.join(directory, "archive"), older.id)
+      expect(yield* checked(folderOf(newer))).toMatchObject(good)
+      yield* restore(newer)
+      expect(yield* all).toEqual(state)
+    }),
+  )
+
+  it.live("is made whole where that one goes while it is read", () =>
+    Effect.gen(function* () {
+      let remove: Effect.Effect<void> = Effect.void
+      const { archive, checked, directory, folderOf, round } = yield* place((step) =>
+        step === "based" ? remove : Effect.void,
+      )
+      yield* round(0)
+      const older = yield* archive
+      remove = Effect.orDie(removeArchive(nodeDisk, path.join(directory, "archive"), older.id))
+      const newer = yield* archive
+      expect(newer.parts).toMatchObject({ files: older.parts!.files, linked: 0 })
+      expect(yield* checked(folderOf(newer))).toMatchObject({ ...good, counts: newer.counts })
+    }),
+  )
+
+  it.live("does not take over a part that has changed, and the check finds it", () =>
+    Effect.gen(function* () {
+      const { archive, checked, folderOf, round } = yield* place()
+      yield* round(0)
+      const older = yield* archive
+      const [part] = yield* partsOf(folderOf(older))
+      const file = partPath(folderOf(older), part!)
+      const { atime, mtime } = yield* Effect.promise(() => stat(file))
+      // Touched only: it is read again, and shared.
+      yield* Effect.promise(() => utimes(file, atime, 1))
+      const touched = yield* archive
+      expect(touched.parts!.linked).toBe(older.parts!.files)
+      const bytes = yield* Effect.promise(() => readFile(file))
+      bytes[bytes.length >> 1]! ^= 1
+      yield* Effect.promise(() => writeFile(file, bytes))
+      for (const manifest of [older, touched]) {
+        expect((yield* checked(folderOf(manifest))).faults).toEqual([
+          `The file parts/${part!.sha256}.part has changed`,
+        ])
+      }
+      const newer = yield* archive
+      expect(newer.parts!.linked).toBeLessThan(older.parts!.files)
+      expect(yield* checked(folderOf(newer))).toMatchObject(good)
+      // With its old time it is believed: only a check reads it.
+      yield* Effect.promise(() => utimes(file, atime, mtime))
+    }),
+  )
+
+  it.live("is of another history after a restore, and shares what is the same", () =>
+    Effect.gen(function* () {
+      const { archive, checked, folderOf, restore, round } = yield* place()
+      yield* round(0)
+      const first = yield* archive
+      yield* round(1)
+      yield* archive
+      yield* restore(first)
+      // Other records under the same numbers.
+      for (const n of [7, 8]) yield* round(n)
+      const other = yield* archive
+      expect(other.parts!.linked).toBe(first.parts!.files)
+      expect(yield* checked(folderOf(other))).toMatchObject({ ...good, counts: other.counts })
+    }),
+  )
+
+  it.live("dies at any step without harm to either", () =>
+    Effect.gen(function* () {
+      let dieAt: Step | undefined
+      const { all, archive, checked, directory, folderOf, round } = yield* place((step) =>
+        step === dieAt
+          ? Effect.promise(async () => void process.kill(await workerOf(process.pid), "SIGKILL"))
+          : Effect.void,
+      )
+      yield* round(0)
+      const older = yield* archive
+      yield* round(1)
+      const state = yield* all
+      // What dies at other steps has made no other files (`Archives.test.ts`).
+      for (const step of ["based", "linked", "described"] as const) {
+        dieAt = step
+        const failed = yield* Effect.flip(archive)
+        expect(failed).toMatchObject({ kind: "died" })
+      }
+      dieAt = undefined
+      const newer = yield* archive
+      expect(newer.parts!.linked).toBe(older.parts!.files)
+      for (const manifest of [older, newer]) {
+        expect(yield* checked(folderOf(manifest))).toMatchObject(good)
+      }
+      const names = yield* Effect.promise(() => readdir(path.join(directory, "archive")))
+      expect(names.toSorted()).toEqual([older.id, newer.id])
+      expect(yield* all).toEqual(state)
+    }),
+  )
+})
+
+describe("Archives on a file system without hard links", () => {
+  it.live("are whole copies, and say so", () =>
+    Effect.gen(function* () {
+      process.env.LAUREL_TEST_NO_LINKS = "1"
+      const { archive, checked, folderOf, round } = yield* Effect.ensuring(
+        place(),
+        Effect.sync(() => delete process.env.LAUREL_TEST_NO_LINKS),
+      )
+      yield* round(0)
+      const older = yield* archive
+      const newer = yield* archive
+      expect(newer.parts).toMatchObject({ ...older.parts, copied: older.parts!.files })
+      const [part] = yield* partsOf(folderOf(older))
+      const own = yield* inodeOf(partPath(folderOf(newer), part!))
+      expect(yield* inodeOf(partPath(folderOf(older), part!))).not.toBe(own)
+      expect(yield* checked(folderOf(newer))).toMatchObject(good)
+    }),
+  )
+})
+
+describe("Archives of a random history", () => {
+  for (const seed of seeds(1)) {
+    it.live(
+      `are what archives made alone would be (seed ${seed})`,
+      () =>
+        Effect.gen(function* () {
+          const random = new Random(seed)
+          const { archive, checked, erase, folderOf, killed, restore, round } = yield* place()
+          const made: Array<Manifest> = []
+          const steps = Number(process.env.LAUREL_TEST_STEPS ?? 8)
+          for (let n = 0; n < steps; n++) {
+            const step = random.pick(["round", "killed", "erase", "restore", "archive"] as const)
+            if (step === "erase") yield* Effect.ignore(erase(`u${random.integer(0, users - 1)}`))
+            else if (step === "killed") yield* killed(n)
+            else if (step === "restore" && made.length > 0) yield* restore(random.pick(made))
+            else yield* round(n)
+            if (step === "archive") made.push(yield* archive)
+          }
+          made.push(yield* archive)
+          for (const { counts, id, sums } of made) {
+            expect(yield* checked(folderOf({ id }))).toMatchObject({ ...good, counts, sums })
+          }
+        }),
+      300_000,
+    )
+  }
+})
+
+describe("An archive with parts", () => {
+  it.live("is a data directory for a server that starts on a copy, also after a kill", () =>
+    Effect.gen(function* () {
+      const { all, archive, folderOf, host, round } = yield* place()
+      for (let n = 0; n < 2; n++) yield* round(n)
+      const state = yield* all
+      const copy = yield* temporaryFolder
+      const from = folderOf(yield* archive)
+      yield* Effect.promise(async () => {
+        await cp(from, copy, { recursive: true })
+        // What a start that was killed has left.
+        await mkdir(path.join(copy, "live.draft"))
+        await appendFile(path.join(copy, "live.draft", "data.mdb"), "begun")
+      })
+      for (let n = 0; n < 2; n++) {
+        const { close, engine } = yield* running({ directory: copy, host })
+        expect(yield* Effect.all([historiesOf(engine), seen(engine, users)])).toEqual(state)
+        yield* close()
+      }
+      const names = yield* Effect.promise(() => readdir(copy))
+      expect(names.filter((name) => /part|snapshot|draft/.test(name))).toEqual([])
+    }),
+  )
+
+  it.live("that lacks a part or has changed is no data directory", () =>
+    Effect.gen(function* () {
+      const { archive, folderOf, host, round } = yield* place()
+      yield* round(0)
+      const from = folderOf(yield* archive)
+      const [part] = yield* partsOf(from)
+      for (const damage of [
+        (file: string) => rm(file),
+        (file: string) => appendFile(file, "more"),
+      ]) {
+        const copy = yield* temporaryFolder
+        yield* Effect.promise(async () => {
+          await cp(from, copy, { recursive: true })
+          await damage(partPath(copy, part!))
+        })
+        const failed = yield* Effect.flip(running({ directory: copy, host }))
+        expect(String(failed)).toMatch(/The file parts\/\w+\.part (is missing|has changed)/)
+      }
+    }),
+  )
+})
+
+describe("An archive of format 1", () => {
+  it.live("is checked, restored, and followed by one of today's", () =>
+    Effect.gen(function* () {
+      const { all, archive, checked, directory, folderOf, host, restore, round } = yield* place()
+      yield* round(0)
+      const manifest = yield* archive
+      const state = yield* all
+      const folder = folderOf(manifest)
+      // A start makes what an archive was then.
+      const { close } = yield* running({ directory: folder, host })
+      yield* close("kill")
+      const older = yield* asFormat1(folder, manifest)
+      expect(yield* checked(folder)).toMatchObject({ ...good, counts: manifest.counts })
+      yield* round(1)
+      const newer = yield* archive
+      expect(newer.parts).toMatchObject({ linked: 0 })
+      expect(newer.parts!.files).toBeGreaterThan(0)
+      yield* restore(older)
+      expect(yield* all).toEqual(state)
+      expect(directory).toBeDefined()
+    }),
+  )
+})
+
+/** Leaves in `folder`, a data directory, what format 1 had, with its manifest. */
+const asFormat1 = Effect.fnUntraced(function* (folder: string, { parts: _, ...rest }: Manifest) {
+  const strange = ["live/lock.mdb", "live/in-use", "live/closed", "journal/flushed", "lock"]
+  for (const name of strange) {
+    yield* Effect.promise(() => rm(path.join(folder, name), { force: true }))
+  }
+  const paths = yield* pathsIn(folder, ["live", "journal"])
+  const files = yield* describeFiles(folder, paths, () => {})
+  const manifest: Manifest = { ...rest, format: 1, files }
+  yield* Effect.promise(() =>
+    writeFile(path.join(folder, "manifest.json"), encodeManifest(manifest)),
+  )
+  return manifest
+})
