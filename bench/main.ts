@@ -4,6 +4,7 @@ import { archives } from "./archives.ts"
 import { asks } from "./asks.ts"
 import { batchEvents } from "./batchEvents.ts"
 import { boards } from "./boards.ts"
+import { cluster } from "./cluster.ts"
 import { cold } from "./cold.ts"
 import { type Command, type Names, Refusal, readCommand } from "./command.ts"
 import { compare, formatCompared } from "./compare.ts"
@@ -43,6 +44,7 @@ const remote: Readonly<Record<string, Bench>> = {
 const short: Readonly<Record<string, Bench>> = {
   ...remote,
   core: oneCoreEvents,
+  cluster,
   cold,
   loading,
   disk,

@@ -1,9 +1,9 @@
 /** Servers whose journal is in PostgreSQL: take-over by a later start, a stop of either, and the ways in and out. */
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
-import { describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { Postgres } from "../storage/postgres/Postgres.ts"
-import { patience, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
+import { patience, run, Server, temporaryFolder } from "./program.ts"
 
 let postgres: Postgres
 let schemas = 0
@@ -79,9 +79,10 @@ const expectExactlyOnce = async (server: Server, key: string, { acknowledged, se
 }
 
 describe("A cluster of one partition", patience, () => {
-  sharedByAll(async () => {
+  beforeAll(async () => {
     postgres = await Postgres.make()
-  })
+    return () => postgres.remove()
+  }, patience.timeout)
 
   it("is taken over by a later start under load: nothing acknowledged is lost, nothing twice", async () => {
     const settings = await cluster()

