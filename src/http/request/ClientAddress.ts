@@ -1,11 +1,13 @@
 /**
  * The address that a request comes from: that of its connection or, where the operator trusts the peer as a proxy, the last
  * address in `X-Forwarded-For` that is no trusted proxy itself. What stands before it came from outside and may be forged.
+ * `Forwarded` counts where there is no `X-Forwarded-For`: a proxy that writes one of them passes the other on as it came.
  */
 import type { IncomingMessage } from "node:http"
 import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { normalAddress } from "../../domain/project/keyRestrictions.ts"
 import { limits } from "../../Limits.ts"
+import { forwardedClient, forwardedStart } from "./Forwarded.ts"
 
 /** The address of a request's client in the form of `normalAddress`; "" where the connection is gone. */
 export type ClientAddress = (request: IncomingMessage) => string
@@ -14,25 +16,46 @@ export const clientAddress =
   (trusted: AddressRanges | undefined): ClientAddress =>
   ({ headers, socket }) => {
     const peer = connectionAddress(socket.remoteAddress)
-    const forwarded = headers["x-forwarded-for"]
-    if (trusted === undefined || forwarded === undefined || peer === "") return peer
-    return behindProxies(peer, String(forwarded), trusted)
+    if (trusted === undefined || peer === "") return peer
+    const list = headers["x-forwarded-for"]
+    if (list !== undefined) return behindProxies(peer, String(list), trusted, inList)
+    const { forwarded } = headers
+    return forwarded === undefined ? peer : behindProxies(peer, forwarded, trusted, inForwarded)
   }
 
 /** Without the zone of a link-local address. */
-const connectionAddress = (text = ""): string => normalAddress(text.replace(/%.*$/s, "")) ?? ""
+export const connectionAddress = (text = ""): string =>
+  normalAddress(text.replace(/%.*$/s, "")) ?? ""
+
+/** How a field has its elements. */
+interface Elements {
+  /** Where the element that ends at `end` begins. */
+  readonly startOf: (field: string, end: number) => number
+  readonly addressOf: (element: string) => string
+}
+
+const inList: Elements = {
+  startOf: (field, end) => field.lastIndexOf(",", end - 1) + 1,
+  addressOf: (element) => element.trim(),
+}
+const inForwarded: Elements = { startOf: forwardedStart, addressOf: forwardedClient }
 
 /** Goes from the peer to the left, as long as each address is one of a trusted proxy and the next one is an address. */
-const behindProxies = (peer: string, forwarded: string, trusted: AddressRanges): string => {
+const behindProxies = (
+  peer: string,
+  field: string,
+  trusted: AddressRanges,
+  { addressOf, startOf }: Elements,
+): string => {
   let address = peer
-  let end = forwarded.length
+  let end = field.length
   for (let hops = 0; hops < limits.forwardedHopsMax && end > 0; hops++) {
     if (!trusted.includes(address)) break
-    const comma = forwarded.lastIndexOf(",", end - 1)
-    const next = forwardedAddress(forwarded.slice(comma + 1, end).trim())
+    const start = startOf(field, end)
+    const next = forwardedAddress(addressOf(field.slice(start, end)))
     if (next === undefined) break
     address = next
-    end = comma
+    end = start - 1
   }
   return address
 }

@@ -56,6 +56,62 @@ describe("The address of a client", () => {
     },
   )
 
+  describe("in Forwarded (RFC 7239)", () => {
+    const forwardedOf = (forwarded: string, more: Record<string, string> = {}) => {
+      const headers = { forwarded, ...more }
+      const request = { socket: { remoteAddress: "10.0.0.1" }, headers }
+      const of = clientAddress(new AddressRanges(["10.0.0.0/8", "fd00::/8"]))
+      return of(request as unknown as IncomingMessage)
+    }
+
+    it.each([
+      ["for=198.51.100.1", "198.51.100.1"],
+      ["For=198.51.100.1;Proto=https;by=10.0.0.1", "198.51.100.1"],
+      ["proto=https; for=198.51.100.1 ;host=a.example", "198.51.100.1"],
+      ['for="[2001:DB8::1]:4711"', "2001:db8::1"],
+      ['for="198.51.100.1:80"', "198.51.100.1"],
+      ["for=192.0.2.9, for=198.51.100.1, for=10.0.0.2;proto=http", "198.51.100.1"],
+      ['for=192.0.2.9,for=198.51.100.1;host="a,for=192.0.2.8", for=10.0.0.2', "198.51.100.1"],
+    ])("%j is the last that is no trusted proxy", (field, address) => {
+      expect(forwardedOf(field)).toBe(address)
+    })
+
+    it.each(["unknown", "_hidden", '"_hidden"', "", '"', "1.2.3", '"198.51.100.1'])(
+      "for=%s names no address",
+      (client) => {
+        expect(forwardedOf(`for=${client}`)).toBe("10.0.0.1")
+        expect(forwardedOf(`for=192.0.2.9, for=${client}`)).toBe("10.0.0.1")
+      },
+    )
+
+    it.each(["garbage", '"', 'for="', "for=192.0.2.9;", ';;;="', 'for="\\', "for=10.0.0.9;for="])(
+      "what a client wrote before the proxy, %j, does not hide the client",
+      (garbage) => {
+        expect(forwardedOf(`${garbage}, for=198.51.100.1`)).toBe("198.51.100.1")
+        expect(forwardedOf(`${garbage},for=198.51.100.1;proto=https`)).toBe("198.51.100.1")
+      },
+    )
+
+    it("does not count beside X-Forwarded-For, which a proxy wrote that knows no other", () => {
+      const both = { "x-forwarded-for": "198.51.100.1" }
+      expect(forwardedOf("for=192.0.2.9", both)).toBe("198.51.100.1")
+      expect(forwardedOf("for=192.0.2.9", { "x-forwarded-for": "garbage" })).toBe("10.0.0.1")
+    })
+
+    it("is not believed of another peer", () => {
+      const headers = { forwarded: "for=198.51.100.1" }
+      const request = { socket: { remoteAddress: "203.0.113.7" }, headers }
+      const of = clientAddress(new AddressRanges(["10.0.0.0/8"]))
+      expect(of(request as unknown as IncomingMessage)).toBe("203.0.113.7")
+    })
+
+    it("takes a time that grows with its length alone", () => {
+      for (const piece of [",", '"', '\\"', "for=10.0.0.2,", 'a="b";', " ", 'for="']) {
+        expect(forwardedOf(piece.repeat(16_384 / piece.length))).toMatch(/^10\.0\.0\.[12]$/)
+      }
+    })
+  })
+
   it("costs at most 32 look-ups, however long the field is", () => {
     let asked = 0
     class Counted extends AddressRanges {
