@@ -20,4 +20,14 @@ export const watchLimits = {
   diskSampleMs: 30_000,
   /** Interval between looks for the oldest message that is not delivered. */
   webhookOldestMs: 15_000,
+  /** Log lines of slow requests, and spans, a minute. */
+  slowLinesPerMinuteMax: 60,
+  spansPerMinuteMax: 120,
+  slowRequestMs: 1_000,
+  /** Of a path, in lines of logs. */
+  loggedPathCharactersMax: 1_024,
+  /** Lines of the access log that wait for their reader. */
+  accessLogBytesMax: 4 * 1_024 * 1_024,
+  /** Deadline of the last lines at shutdown. */
+  accessLogFlushMs: 1_000,
 } as const

@@ -62,7 +62,7 @@ const settings = {
     "LAUREL_TRUSTED_PROXIES",
     "",
     addressRanges,
-    "Addresses and ranges of proxies whose X-Forwarded-For is believed, comma-separated; none: the client's address is that of the connection",
+    "Addresses and ranges of proxies whose X-Forwarded-For, or Forwarded, is believed, comma-separated; none: the client's address is that of the connection",
   ),
   publicUrl: setting(
     "LAUREL_PUBLIC_URL",
@@ -212,11 +212,29 @@ const settings = {
     oneOf("auto", "pretty", "json", "logfmt"),
     "pretty, json or logfmt; auto: pretty on a terminal, else json",
   ),
+  accessLog: setting(
+    "LAUREL_ACCESS_LOG",
+    "off",
+    oneOf("off", "stdout", "stderr"),
+    "Where a line of JSON is written for each request of the API and the dashboard: off, stdout or stderr",
+  ),
+  slowRequestMs: setting(
+    "LAUREL_SLOW_REQUEST",
+    `${limits.slowRequestMs / 1_000} second`,
+    durationOrOff(1, 3_600_000),
+    "A request that takes as long until its reply begins is logged, at most 60 a minute; off: none is",
+  ),
+  tracing: setting(
+    "LAUREL_TRACING",
+    "off",
+    oneOf("off", "on"),
+    "Take traceparent (W3C) from requests and pass it on: into log lines, into webhooks, and with LAUREL_OTLP_ENDPOINT into spans of slow and failed requests",
+  ),
   otlpEndpoint: setting(
     "LAUREL_OTLP_ENDPOINT",
     "",
     webAddress,
-    "Base URL of an OpenTelemetry collector for logs and metrics (OTLP over HTTP); none: no export",
+    "Base URL of an OpenTelemetry collector for logs, metrics and spans (OTLP over HTTP); none: no export",
   ),
   otlpHeaders: {
     ...setting(

@@ -165,9 +165,12 @@ export const catalogue = {
     "Records pruned from the journal before webhooks were made of them; the log names them.",
   ),
 
-  // Telemetry
+  // Logs and telemetry
+  laurel_access_log_lost_lines_total: counter(
+    "Lines of the access log that were lost because their reader is slow or gone; only with `LAUREL_ACCESS_LOG`.",
+  ),
   laurel_otlp_exports_total: counter(
-    "Exports to the OpenTelemetry collector by signal (`logs`, `metrics`) and outcome (`succeeded`, `failed`); only with `LAUREL_OTLP_ENDPOINT`.",
+    "Exports to the OpenTelemetry collector by signal (`logs`, `metrics`, `traces`) and outcome (`succeeded`, `failed`); only with `LAUREL_OTLP_ENDPOINT`.",
     "signal",
     "outcome",
   ),

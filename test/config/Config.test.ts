@@ -46,6 +46,9 @@ describe("The configuration", () => {
       webhookLogMax: 10_000,
       logLevel: "Info",
       logFormat: "auto",
+      accessLog: "off",
+      slowRequestMs: 1_000,
+      tracing: "off",
       otlpEndpoint: undefined,
       otlpHeaders: {},
     })
@@ -70,6 +73,9 @@ describe("The configuration", () => {
       LAUREL_WEBHOOK_LOG_MAX: "20",
       LAUREL_LOG_LEVEL: "warn",
       LAUREL_LOG_FORMAT: "logfmt",
+      LAUREL_ACCESS_LOG: "stderr",
+      LAUREL_SLOW_REQUEST: "off",
+      LAUREL_TRACING: "on",
       LAUREL_OTLP_ENDPOINT: "https://collector.example:4318/otlp",
       LAUREL_OTLP_HEADERS: "Authorization=Bearer%20x%2Cy, api-key = k=1",
     })
@@ -88,6 +94,9 @@ describe("The configuration", () => {
       webhookLogMax: 20,
       logLevel: "Warn",
       logFormat: "logfmt",
+      accessLog: "stderr",
+      slowRequestMs: null,
+      tracing: "on",
       otlpEndpoint: "https://collector.example:4318/otlp",
       otlpHeaders: { authorization: "Bearer x,y", "api-key": "k=1" },
     })
@@ -230,6 +239,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(31)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(34)
   })
 })

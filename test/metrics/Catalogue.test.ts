@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { AccessLog } from "../../src/cli/process/AccessLog.ts"
 import { Collector } from "../../src/cli/process/Collector.ts"
 import { DataUseMetrics } from "../../src/cli/process/DataUse.ts"
 import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
@@ -31,6 +32,7 @@ describe("The catalogue of metrics", () => {
       dataUse.sampled({ bytes, room: { data: room, archives: room } })
       flushesOf(server.metrics)
       new Collector(server.metrics)
+      new AccessLog(process.stdout, server.metrics)
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),
       )

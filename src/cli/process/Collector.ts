@@ -13,7 +13,7 @@ import type { OtlpSerialization } from "effect/observability/OtlpSerialization"
 import { limits } from "../../Limits.ts"
 import type { Counter, Metrics } from "../../metrics/Metrics.ts"
 
-export type Signal = "logs" | "metrics"
+export type Signal = "logs" | "metrics" | "traces"
 
 /** The content of a body. */
 interface Export {
@@ -45,7 +45,11 @@ export class Collector {
       succeeded: metrics.counter("laurel_otlp_exports_total", { signal, outcome: "succeeded" }),
       failed: metrics.counter("laurel_otlp_exports_total", { signal, outcome: "failed" }),
     })
-    this.#outcomes = { logs: outcomes("logs"), metrics: outcomes("metrics") }
+    this.#outcomes = {
+      logs: outcomes("logs"),
+      metrics: outcomes("metrics"),
+      traces: outcomes("traces"),
+    }
     this.#lostLogLines = metrics.counter("laurel_otlp_lost_log_lines_total")
   }
 
@@ -59,6 +63,7 @@ export class Collector {
       ...serialization,
       logs: (data) => noted(serialization.logs(data), "logs", logLinesOf(data)),
       metrics: (data) => noted(serialization.metrics(data), "metrics", 0),
+      traces: (data) => noted(serialization.traces(data), "traces", 0),
     }
   }
 
@@ -111,7 +116,7 @@ export class Collector {
     this.#lostLogLines.add(logLines)
     if (!isFirst) return Effect.void
     return Effect.logWarning(
-      "OpenTelemetry export failed; the collector loses log lines and metrics until it answers",
+      "OpenTelemetry export failed; the collector loses log lines, metrics and spans until it answers",
     ).pipe(onlyWith({ signal, cause }))
   }
 }

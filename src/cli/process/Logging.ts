@@ -6,6 +6,7 @@
 import { Effect, Layer, Logger, References } from "effect"
 import type { Config } from "../../config/Config.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
+import type { RequestSpans } from "./RequestSpans.ts"
 
 type LogOptions = Pick<Config, "logFormat" | "logLevel">
 
@@ -32,14 +33,18 @@ export const loggingLayer = (
     Layer.succeed(References.MinimumLogLevel, logLevel),
   )
 
-/** The same, and the export of logs and metrics where that is configured. */
-export const observabilityLayer = (config: Config, metrics: Metrics): Layer.Layer<never> => {
+/** The same, and the export of logs, metrics and spans where that is configured. */
+export const observabilityLayer = (
+  config: Config,
+  metrics: Metrics,
+  spans?: RequestSpans,
+): Layer.Layer<never> => {
   const { otlpEndpoint: endpoint, otlpHeaders: headers } = config
   const logging = loggingLayer(config)
   if (endpoint === undefined) return logging
   const telemetry = Effect.map(
     Effect.promise(() => import("./Telemetry.ts")),
-    ({ telemetryLayer }) => telemetryLayer({ endpoint, headers }, metrics),
+    ({ telemetryLayer }) => telemetryLayer({ endpoint, headers, spans }, metrics),
   )
   return Layer.provideMerge(Layer.unwrap(telemetry), logging)
 }

@@ -18,11 +18,13 @@ import { observeProcess } from "../../metrics/ProcessMetrics.ts"
 import { type CommandFailed, refused } from "../output/ExitCode.ts"
 import { listenFailure } from "../output/ListenFailure.ts"
 import { welcomeText } from "../output/Welcome.ts"
+import { openAccessLog } from "./AccessLog.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
 import { keepSetupLink, type OpenedDashboard } from "./OpenDashboard.ts"
 import { openServices, watchData } from "./OpenServices.ts"
+import { RequestSpans } from "./RequestSpans.ts"
 import { keepServerFile, makeToken, realPath } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
 
@@ -30,11 +32,18 @@ import { firstSignal } from "./Signals.ts"
 export const runServer: Effect.Effect<void, CommandFailed> = Effect.gen(function* () {
   const config = yield* loadConfig
   const metrics = new Metrics()
-  yield* Effect.provide(serveUntilSignal(config, metrics), observabilityLayer(config, metrics))
+  const isTraced = config.tracing === "on" && config.otlpEndpoint !== undefined
+  const spans = isTraced ? new RequestSpans() : undefined
+  const running = serveUntilSignal(config, metrics, spans)
+  yield* Effect.provide(running, observabilityLayer(config, metrics, spans))
 })
 
-const serveUntilSignal = Effect.fnUntraced(function* (config: Config, metrics: Metrics) {
-  const running = Effect.scoped(Effect.andThen(start(config, metrics), Effect.never))
+const serveUntilSignal = Effect.fnUntraced(function* (
+  config: Config,
+  metrics: Metrics,
+  spans: RequestSpans | undefined,
+) {
+  const running = Effect.scoped(Effect.andThen(start(config, metrics, spans), Effect.never))
   const server = yield* Effect.forkChild(running)
   const signal = yield* Effect.raceFirst(Fiber.join(server), firstSignal)
   yield* Effect.logInfo("Stopping").pipe(Effect.annotateLogs({ signal }))
@@ -42,9 +51,15 @@ const serveUntilSignal = Effect.fnUntraced(function* (config: Config, metrics: M
   yield* Effect.logInfo("Stopped")
 })
 
-const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFailed, Scope.Scope> =>
+const start = (
+  config: Config,
+  metrics: Metrics,
+  spans: RequestSpans | undefined,
+): Effect.Effect<void, CommandFailed, Scope.Scope> =>
   Effect.gen(function* () {
     yield* observeProcess(metrics)
+    const { accessLog: where, slowRequestMs: slowMs } = config
+    const accessLog = where === "off" ? undefined : yield* openAccessLog(process[where], metrics)
     const readiness = newReadiness()
     const api = yield* listenHttp({
       host: config.host,
@@ -57,6 +72,12 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
       bounds: { erasureMs: erasureMsOf(config), keepAliveTimeoutMs: config.keepAliveMs },
       metrics,
       trustedProxies: config.trustedProxies,
+      watch: {
+        slowMs,
+        accessLog: accessLog?.write,
+        tracing: config.tracing === "on",
+        spans: spans?.ended,
+      },
     }).pipe(
       Effect.provideService(Readiness, readiness),
       Effect.mapError((error) => listenFailure("api", config, error)),
@@ -99,7 +120,9 @@ const start = (config: Config, metrics: Metrics): Effect.Effect<void, CommandFai
         }),
     )
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
-    yield* Console.log(welcomeText(url, shownKey, dashboardAt))
+    // Where the access log is, every line is one of it.
+    const say = where === "stdout" ? Console.error : Console.log
+    yield* say(welcomeText(url, shownKey, dashboardAt))
     yield* watchData(config, metrics, opened)
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 

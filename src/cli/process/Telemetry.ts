@@ -1,29 +1,34 @@
 /**
- * Logs and metrics for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
+ * Logs, metrics and spans for an OpenTelemetry collector, over OTLP/HTTP with Protobuf. Only loaded when an endpoint is
  * configured. A collector that does not answer costs nothing but what it misses, which `Collector` counts.
  */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
+import * as OtlpExporter from "effect/observability/OtlpExporter"
 import * as OtlpLogger from "effect/observability/OtlpLogger"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
+import * as OtlpTracer from "effect/observability/OtlpTracer"
 import { version } from "../../Build.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
 import { Collector } from "./Collector.ts"
+import type { RequestSpans } from "./RequestSpans.ts"
 
 export interface TelemetryOptions {
-  /** The collector's base URL; `/v1/logs` and `/v1/metrics` are appended. */
+  /** The collector's base URL; `/v1/logs`, `/v1/metrics` and `/v1/traces` are appended. */
   readonly endpoint: string
   /** Sent with every export. */
   readonly headers: Readonly<Record<string, string>>
+  /** Those of requests. */
+  readonly spans?: RequestSpans | undefined
 }
 
-/** Exports logs, and metrics every `otlpMetricsEveryMs`. */
+/** Exports logs, metrics every `otlpMetricsEveryMs`, and the spans that `spans` is given. */
 export const telemetryLayer = (
-  { endpoint, headers }: TelemetryOptions,
+  { endpoint, headers, spans }: TelemetryOptions,
   metrics: Metrics,
   client: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer,
 ): Layer.Layer<never> => {
@@ -39,7 +44,18 @@ export const telemetryLayer = (
     },
     shutdownTimeout: limits.otlpShutdownMs,
   }
+  // Only for the spans of requests: a tracer of the runtime would make one for each effect that has a name.
+  const tracing = Effect.map(
+    OtlpTracer.make({
+      ...common,
+      url: `${base}/v1/traces`,
+      exportInterval: limits.otlpLogsEveryMs,
+      maxBatchSize: limits.otlpLogsBatchMax,
+    }),
+    (tracer) => spans?.exportBy(tracer),
+  )
   return Layer.mergeAll(
+    spans === undefined ? Layer.empty : Layer.effectDiscard(tracing),
     OtlpLogger.layer({
       ...common,
       url: `${base}/v1/logs`,
@@ -53,6 +69,7 @@ export const telemetryLayer = (
     }),
   ).pipe(
     Layer.provide([
+      OtlpExporter.layerFlusher,
       Layer.effect(
         OtlpSerialization.OtlpSerialization,
         Effect.map(OtlpSerialization.OtlpSerialization, (protobuf) => collector.noting(protobuf)),

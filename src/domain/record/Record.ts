@@ -336,6 +336,8 @@ export interface JournalRecord {
   readonly cause: Cause
   readonly facts: ReadonlyArray<Fact>
   readonly kept?: Kept
+  /** The sampled trace of its request, as ids of the trace and of the caller's span: `<32 hex>-<16 hex>`. */
+  readonly trace?: string
 }
 
 /** Whether a record sends no messages: imported history, or a silent backfill. */

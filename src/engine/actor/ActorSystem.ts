@@ -28,7 +28,7 @@ import { type Actor, type AnyActor, failedTooOften } from "./Actor.ts"
 import type { ActorCache, Room } from "./ActorCache.ts"
 import { Answers, type CommitEntry } from "./Answers.ts"
 import { DecisionTurns } from "./DecisionTurns.ts"
-import type { AnyEnvelope, Envelope, LogAnnotations } from "./Envelope.ts"
+import { type AnyEnvelope, type Envelope, type LogAnnotations, traceOf } from "./Envelope.ts"
 import type { Environments, UserActor } from "./Environments.ts"
 import type { Intake } from "./Intake.ts"
 import type { LoadParts } from "./loadActor.ts"
@@ -265,7 +265,7 @@ export class ActorSystem {
     command: Command = envelope.command,
   ): Effect.Effect<void, Broken> | undefined {
     const { commit } = this.#options
-    const { idempotency } = envelope
+    const { annotations, idempotency } = envelope
     try {
       const at = this.#options.now()
       const { turns } = this
@@ -278,10 +278,12 @@ export class ActorSystem {
       const { cause, facts } = Result.isSuccess(decided) ? decided.success : nothingDecided
       const { subject } = actor
       const sequence = commit.nextSequence
-      const record: JournalRecord =
+      const plain: JournalRecord =
         idempotency === undefined
           ? { sequence, at, subject, cause, facts }
           : { sequence, at, subject, cause, facts, kept: keptOf(idempotency, refused) }
+      const trace = traceOf(annotations)
+      const record = trace === undefined ? plain : { ...plain, trace }
       const state = actor.kind.apply(actor.state, record)
       const encoded = encodeRecord(record)
       if (encoded.length > limits.recordBytesMax) {
@@ -303,7 +305,7 @@ export class ActorSystem {
       return undefined
     } catch (error) {
       this.answers.refuse(actor, envelope, internalError)
-      return this.#restart(actor, error, envelope.annotations)
+      return this.#restart(actor, error, annotations)
     }
   }
 

@@ -18,6 +18,12 @@ export interface Answer<A> {
 
 export type LogAnnotations = Readonly<Record<string, unknown>> | undefined
 
+/** The trace that a record keeps, where the command's request has one (`LAUREL_TRACING`). */
+export const traceOf = (annotations: LogAnnotations): string | undefined =>
+  annotations?.parentSpanId === undefined
+    ? undefined
+    : `${annotations.traceId}-${annotations.parentSpanId}`
+
 /** A command and its caller. Exactly one of the two callbacks is called, once. */
 export interface Envelope<Command> {
   readonly command: Command

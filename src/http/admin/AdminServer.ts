@@ -106,6 +106,7 @@ export const serveAdmin = (
     }
     const handler: RequestHandler = {
       draining: false,
+      watch: { tracing: false },
       answered: () => {},
       missed: () => {},
       handle: (exchange) => {

@@ -124,7 +124,7 @@ export class PageRequests {
       requestId,
       aside: this.#aside,
     })
-    this.#owner.run(answer, requestId).addObserver((exit) => {
+    this.#owner.run(answer, exchange).addObserver((exit) => {
       this.#running--
       const reason = exit._tag === "Success" ? undefined : exit.cause.reasons[0]
       if (exit._tag === "Success") this.#send(exchange, exit.value)

@@ -23,6 +23,7 @@
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { limits } from "../../Limits.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
+import type { Exchange } from "../request/Exchange.ts"
 import { FairShares, type Share, type ShareBounds } from "../request/FairShares.ts"
 import { eventLoop, type Turns } from "../Turns.ts"
 import { Refusals } from "./Refusals.ts"
@@ -136,6 +137,13 @@ export class Admission {
   release(share: Share, bytes: number): void {
     share.bodiesBytes -= bytes
     this.bodiesBytes -= bytes
+  }
+
+  /** A request has its reply, or its caller is gone. */
+  left({ bodyBytes, share, waiting }: Pick<Exchange, "bodyBytes" | "share" | "waiting">): void {
+    if (share === undefined) return
+    this.release(share, bodyBytes)
+    if (waiting) this.answered(share)
   }
 
   observe(metrics: Metrics): void {

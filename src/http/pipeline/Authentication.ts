@@ -5,9 +5,8 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { Accounts, Caller } from "../../accounts/Accounts.ts"
-import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
-import { type ClientAddress, clientAddress } from "../request/ClientAddress.ts"
+import type { ClientAddress } from "../request/ClientAddress.ts"
 import type { FairShares, Share } from "../request/FairShares.ts"
 import { bearerKey } from "../request/RequestParts.ts"
 import { restrictionRefusal } from "./restrictionRefusal.ts"
@@ -34,13 +33,12 @@ export class Authentication {
   readonly #shares: FairShares
   readonly #remembered = new WeakMap<Socket, Remembered>()
 
-  readonly addressOf: ClientAddress
+  readonly #addressOf: ClientAddress
 
-  /** `trusted`: proxies whose `X-Forwarded-For` is believed. */
-  constructor(accounts: Accounts["Service"], shares: FairShares, trusted?: AddressRanges) {
+  constructor(accounts: Accounts["Service"], shares: FairShares, addressOf: ClientAddress) {
     this.#accounts = accounts
     this.#shares = shares
-    this.addressOf = clientAddress(trusted)
+    this.#addressOf = addressOf
   }
 
   /** The caller of a request that may use its key from where it comes; else the refusal. */
@@ -49,7 +47,7 @@ export class Authentication {
     if (known === undefined) return unauthorized
     const { caller } = known
     if (caller.restrictions === undefined && request.headers.origin === undefined) return known
-    return restrictionRefusal(caller, request, this.addressOf) ?? known
+    return restrictionRefusal(caller, request, this.#addressOf) ?? known
   }
 
   /** The caller of a request; `undefined`: no valid key. */

@@ -5,7 +5,6 @@
  */
 import { Cause, Effect, type Exit, Result } from "effect"
 import type { Accounts } from "../../accounts/Accounts.ts"
-import type { AddressRanges } from "../../accounts/AddressRanges.ts"
 import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
 import { shuttingDown } from "../../engine/actor/refusals.ts"
 import type { Idempotency } from "../../engine/Engine.ts"
@@ -24,6 +23,7 @@ import { replies } from "../request/Replies.ts"
 import { insufficientScope, internalError } from "../request/RequestErrors.ts"
 import { headFault } from "../request/RequestHead.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
+import { RequestWatch } from "../request/RequestWatch.ts"
 import { type StreamedReply, Streams } from "../stream/StreamedReply.ts"
 import { Admission } from "./Admission.ts"
 import { Authentication } from "./Authentication.ts"
@@ -33,12 +33,12 @@ import { sendReply } from "./sendReply.ts"
 export interface PipelineParts {
   readonly router: Router<HttpRoute>
   readonly accounts: Accounts["Service"]
-  /** Runs an operation; its log lines have the request's id. */
+  /** Runs an operation; its log lines have the request's annotations. */
   readonly run: RunForRequest
   readonly metrics: RequestMetrics
   readonly admission?: Admission
   readonly pages?: Pages | undefined
-  readonly trustedProxies?: AddressRanges | undefined
+  readonly watch?: RequestWatch
   /** How long a client of a streamed reply may stall. */
   readonly streamStallMs: number
 }
@@ -54,26 +54,28 @@ export class Pipeline implements RequestHandler {
   readonly #streams: Streams
   readonly #admission: Admission
   readonly #pages: PageRequests | undefined
+  readonly watch: RequestWatch
   /** New requests are refused. */
   draining = false
   /** Requests of operations that wait for their reply. */
   inFlight = 0
 
   constructor(parts: PipelineParts) {
-    const { accounts, metrics, router, run, streamStallMs, trustedProxies } = parts
+    const { accounts, metrics, router, run, streamStallMs, watch = new RequestWatch() } = parts
     this.#router = router
     this.#accounts = accounts
     this.#run = run
     this.#metrics = metrics
     this.#admission = parts.admission ?? new Admission(limits, () => 0)
-    this.#authentication = new Authentication(accounts, this.#admission.shares, trustedProxies)
+    this.watch = watch
+    this.#authentication = new Authentication(accounts, this.#admission.shares, watch.addressOf)
     this.#streams = new Streams(run, streamStallMs)
     this.#pages =
       parts.pages &&
       new PageRequests(parts.pages, {
         run,
         streams: this.#streams,
-        addressOf: this.#authentication.addressOf,
+        addressOf: watch.addressOf,
         isDraining: () => this.draining,
         failed: (exchange, cause) => this.#failed(exchange, cause),
       })
@@ -86,18 +88,20 @@ export class Pipeline implements RequestHandler {
   }
 
   answered(exchange: Exchange, status: number): void {
-    exchange.metrics?.answered(status, performance.now() - exchange.startedAt)
-    this.missed(exchange)
+    this.watch.answered(exchange, status, this.#run)
+    this.#ended(exchange)
   }
 
   missed(exchange: Exchange): void {
+    this.watch.missed(exchange)
+    this.#ended(exchange)
+  }
+
+  #ended(exchange: Exchange): void {
     if (!exchange.inFlight) return
     exchange.inFlight = false
     this.inFlight--
-    const { share } = exchange
-    if (share === undefined) return
-    this.#admission.release(share, exchange.bodyBytes)
-    if (exchange.waiting) this.#admission.answered(share)
+    this.#admission.left(exchange)
   }
 
   /** Answers a request; never throws. */
@@ -120,6 +124,7 @@ export class Pipeline implements RequestHandler {
     }
     if (this.#pages?.owns(path)) {
       exchange.metrics = this.#metrics.of("dashboard")
+      exchange.route = "dashboard"
       this.#pages.handle(exchange)
       return
     }
@@ -141,6 +146,7 @@ export class Pipeline implements RequestHandler {
         ])
         return
       case "found":
+        exchange.route = match.route.path
         if (match.route.kind === "operation") {
           exchange.metrics = this.#metrics.of(match.route.operation.name)
           this.#admit(exchange, match.route.operation, match.rawParams)
@@ -160,7 +166,7 @@ export class Pipeline implements RequestHandler {
       else send(answer)
       return
     }
-    this.#run(answer, exchange.requestId).addObserver((exit) => {
+    this.#run(answer, exchange).addObserver((exit) => {
       if (exit._tag === "Success") send(exit.value)
       else this.#failed(exchange, exit.cause)
     })
@@ -263,8 +269,7 @@ export class Pipeline implements RequestHandler {
     const { exchange, operation } = open
     if (!open.payForBody(body.length)) return
     if (body.length >= limits.admissionUnitBytes) replies.send()
-    const { environment } = exchange.caller!
-    const payload = operation.payload(body, mediaType, environment)
+    const payload = operation.payload(body, mediaType, exchange.caller!.environment)
     if (payload instanceof Promise) {
       payload
         .then((decoded) => this.#withDecoded(open, body, decoded))
@@ -292,7 +297,7 @@ export class Pipeline implements RequestHandler {
     this.#admission.wait(exchange.share!)
     exchange.waiting = true
     if (operation.handleWithCallback !== undefined && idempotency === undefined) {
-      operation.handleWithCallback(request, { requestId: exchange.requestId }, (answer) => {
+      operation.handleWithCallback(request, exchange.annotations, (answer) => {
         this.#answer(exchange, operation, answer)
       })
       return
@@ -307,7 +312,7 @@ export class Pipeline implements RequestHandler {
     const exit = exitOf(answer)
     // An answer that is there already needs no fiber.
     if (exit !== undefined) settle(exit)
-    else this.#run(answer, exchange.requestId).addObserver(settle)
+    else this.#run(answer, exchange).addObserver(settle)
   }
 
   /** Never throws: a commit may be what calls. */
@@ -336,9 +341,9 @@ export class Pipeline implements RequestHandler {
       exchange.refuse(shuttingDown)
       return
     }
-    const { path, request, requestId } = exchange
+    const { path, request } = exchange
     const log = Effect.logError("A request failed", cause)
-    this.#run(Effect.annotateLogs(log, { method: request.method, path }), requestId)
+    this.#run(Effect.annotateLogs(log, { method: request.method, path }), exchange)
     exchange.refuse(internalError)
   }
 }

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Effect, Fiber } from "effect"
 import type { Caller, RateLimitState } from "../../accounts/Accounts.ts"
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"
+import type { LogAnnotations } from "../../engine/Engine.ts"
 import { problemContentType } from "../api/Problems.ts"
 import { discardBody, hasBody } from "../body/Body.ts"
 import { corsHeaders, preflightHeaders } from "./Cors.ts"
@@ -15,6 +16,7 @@ import { replies } from "./Replies.ts"
 import { originForm } from "./RequestHead.ts"
 import { requestIdOf } from "./RequestIds.ts"
 import type { OperationMetrics } from "./RequestMetrics.ts"
+import { type TraceParent, traceParentOf } from "./TraceParent.ts"
 
 /** Names and values in turn. */
 export type HeaderList = ReadonlyArray<string>
@@ -25,6 +27,8 @@ const none: HeaderList = []
 export interface ExchangeOwner {
   /** Every reply ends its connection. */
   readonly draining: boolean
+  /** `traceparent` of requests is taken. */
+  readonly watch: { readonly tracing: boolean }
   readonly answered: (exchange: Exchange, status: number) => void
   /** The caller left before the reply. */
   readonly missed: (exchange: Exchange) => void
@@ -35,13 +39,18 @@ export interface RequestHandler extends ExchangeOwner {
   readonly handle: (exchange: Exchange) => void
 }
 
-/** Runs an effect for a request; its log lines have the request's id. */
+/** Runs an effect for a request; its log lines have the request's annotations. */
 export type RunForRequest = <A, E>(
   effect: Effect.Effect<A, E>,
-  requestId: string,
+  exchange: Pick<Exchange, "annotations">,
 ) => Fiber.Fiber<A, E>
 
-const nobody: ExchangeOwner = { draining: false, answered: () => {}, missed: () => {} }
+const nobody: ExchangeOwner = {
+  draining: false,
+  watch: { tracing: false },
+  answered: () => {},
+  missed: () => {},
+}
 
 export class Exchange {
   readonly request: IncomingMessage
@@ -56,6 +65,14 @@ export class Exchange {
   readonly startedAt = performance.now()
   /** The metrics of its operation. */
   metrics: OperationMetrics | undefined = undefined
+  /** The path of its operation, with parameters as `:id`. */
+  route: string | undefined = undefined
+  /** Bytes of the reply's body. */
+  bytes = 0
+  /** The body is sent in parts. */
+  streams = false
+  /** The caller left before the reply. */
+  missed = false
   /** It is counted among the requests that wait for their reply. */
   inFlight = false
   /** Its body is being read. */
@@ -94,7 +111,8 @@ export class Exchange {
 
   reply(status: number, contentType: string, body: string | Buffer, more: HeaderList = none): void {
     if (!this.#sendable()) return
-    const length = String(Buffer.byteLength(body))
+    this.bytes = Buffer.byteLength(body)
+    const length = String(this.bytes)
     this.#head(status, ["Content-Type", contentType, "Content-Length", length, ...more])
     replies.add(this.response, body)
   }
@@ -111,6 +129,7 @@ export class Exchange {
   begin(status: number, contentType: string, more: HeaderList = none): boolean {
     const { response } = this
     if (!this.#sendable()) return false
+    this.streams = true
     this.#head(status, ["Content-Type", contentType, ...more])
     response.flushHeaders()
     return true
@@ -125,7 +144,7 @@ export class Exchange {
     const { response } = this
     if (response.headersSent) return false
     if (!response.destroyed) return true
-    this.#owner.missed(this)
+    this.#miss()
     return false
   }
 
@@ -141,7 +160,25 @@ export class Exchange {
 
   /** The connection closed: a request whose body is incomplete gets no reply. */
   disconnected(): void {
-    if (this.reading) this.#owner.missed(this)
+    if (this.reading) this.#miss()
+  }
+
+  #miss(): void {
+    this.#owner.missed(this)
+    this.missed = true
+  }
+
+  /** The trace that it belongs to, where traces are taken. */
+  get trace(): TraceParent | undefined {
+    return this.#owner.watch.tracing ? traceParentOf(this.request.headers.traceparent) : undefined
+  }
+
+  /** What log lines about it have. A sampled trace goes on with the messages that the request causes. */
+  get annotations(): NonNullable<LogAnnotations> {
+    const { requestId, trace } = this
+    if (trace === undefined) return { requestId }
+    const { parentSpanId, sampled, traceId } = trace
+    return sampled ? { requestId, traceId, parentSpanId } : { requestId, traceId }
   }
 
   /** Sends 100 Continue to a caller that waits for it. */

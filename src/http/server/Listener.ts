@@ -38,11 +38,11 @@ export class Listener {
   handler: RequestHandler
   connections = 0
 
-  /** `counted` gets the status of each reply that no handler sent. */
+  /** `counted` gets the status of each reply that no handler sent, and the last request of its connection. */
   constructor(
     handler: RequestHandler,
     bounds: ListenerBounds,
-    counted: (status: number) => void = () => {},
+    counted: (status: number, socket: Socket, latest?: Exchange) => void = () => {},
   ) {
     this.handler = handler
     const server = createServer({
@@ -76,14 +76,14 @@ export class Listener {
     server.on("checkContinue", (request, response) => begin(request, response, true))
     // Other expectations are none that HTTP knows; the request is answered as if it had none.
     server.on("checkExpectation", (request, response) => begin(request, response, false))
-    const count = (status: number | undefined): void => {
-      if (status !== undefined) counted(status)
+    const count = (status: number | undefined, socket: Socket): void => {
+      if (status !== undefined) counted(status, socket, latest.get(socket))
     }
     server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) =>
-      count(refuseConnection(error, socket, latest.get(socket))),
+      count(refuseConnection(error, socket, latest.get(socket)), socket),
     )
     server.on("connect", ({ socket }: IncomingMessage) =>
-      count(refuseTunnel(socket, latest.get(socket))),
+      count(refuseTunnel(socket, latest.get(socket)), socket),
     )
     server.on("connection", (socket: Socket) => {
       this.connections++

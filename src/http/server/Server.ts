@@ -31,6 +31,7 @@ import type { MakePages } from "../pages/Pages.ts"
 import { Admission, type AdmissionBounds } from "../pipeline/Admission.ts"
 import { Pipeline } from "../pipeline/Pipeline.ts"
 import { EventMetrics, RequestMetrics } from "../request/RequestMetrics.ts"
+import { RequestWatch, type WatchOptions } from "../request/RequestWatch.ts"
 import { StreamHub } from "../stream/StreamHub.ts"
 import { type StreamBounds, StreamPlaces } from "../stream/StreamPlaces.ts"
 import { type Address, Listener, type ListenerBounds, listen, type ServeError } from "./Listener.ts"
@@ -43,8 +44,10 @@ export interface ServeOptions extends Address {
   /** Other bounds than those in `Limits.ts`. */
   readonly bounds?: Partial<ServerBounds>
   readonly metrics?: Metrics
-  /** Proxies whose `X-Forwarded-For` is believed; by default none. */
+  /** Proxies that are believed about the addresses of clients; by default none. */
   readonly trustedProxies?: AddressRanges | undefined
+  /** What is logged and traced of requests; by default nothing. */
+  readonly watch?: WatchOptions
 }
 
 /** The services that come with the engine after the start. */
@@ -78,8 +81,16 @@ export const listenHttp = Effect.fnUntraced(function* (
   const bounds: ServerBounds = { ...limits, ...options.bounds }
   const metrics = options.metrics ?? new Metrics()
   const requestMetrics = new RequestMetrics(metrics)
-  const starting = new Starting(readiness, requestMetrics)
-  const listener = new Listener(starting, bounds, (status) => requestMetrics.none.counted(status))
+  const watch = new RequestWatch(options.watch, options.trustedProxies)
+  const starting = new Starting(readiness, requestMetrics, watch)
+  const listener = new Listener(starting, bounds, (status, socket, latest) => {
+    requestMetrics.none.counted(status)
+    watch.malformed(status, socket, latest)
+  })
+  // Read once, an address is known after the end of its connection, too.
+  if (options.watch?.accessLog !== undefined) {
+    listener.server.on("connection", ({ remoteAddress }) => remoteAddress)
+  }
   metrics.gauge("laurel_http_connections", () => listener.connections)
   yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
 
@@ -117,10 +128,10 @@ export const listenHttp = Effect.fnUntraced(function* (
       accounts,
       admission,
       pages: pages?.make(makeOperations(operations)),
-      trustedProxies: options.trustedProxies,
+      watch,
       metrics: requestMetrics,
-      run: (effect, requestId) => {
-        const annotated = Context.add(context, References.CurrentLogAnnotations, { requestId })
+      run: (effect, { annotations }) => {
+        const annotated = Context.add(context, References.CurrentLogAnnotations, annotations)
         const fiber = Effect.runForkWith(annotated)(effect)
         if (fiber.pollUnsafe() === undefined) {
           fibers.add(fiber)

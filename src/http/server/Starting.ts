@@ -7,24 +7,29 @@ import { alive } from "../contract/Interpreter.ts"
 import { isPreflight } from "../request/Cors.ts"
 import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import type { RequestMetrics } from "../request/RequestMetrics.ts"
+import { RequestWatch } from "../request/RequestWatch.ts"
 import { notReady, type ReadinessState } from "./Readiness.ts"
 import { asksForPage, refuseWithPage } from "./startingPage.ts"
 
 export class Starting implements RequestHandler {
   readonly draining = false
+  readonly watch: RequestWatch
   readonly #readiness: ReadinessState
   readonly #metrics: RequestMetrics
 
-  constructor(readiness: ReadinessState, metrics: RequestMetrics) {
+  constructor(readiness: ReadinessState, metrics: RequestMetrics, watch = new RequestWatch()) {
     this.#readiness = readiness
     this.#metrics = metrics
+    this.watch = watch
   }
 
   answered(exchange: Exchange, status: number): void {
-    exchange.metrics?.answered(status, performance.now() - exchange.startedAt)
+    this.watch.answered(exchange, status)
   }
 
-  missed(): void {}
+  missed(exchange: Exchange): void {
+    this.watch.missed(exchange)
+  }
 
   handle(exchange: Exchange): void {
     const { path, request } = exchange

@@ -61,8 +61,11 @@ export class Streams {
       return
     }
     const fiber = this.#run(
-      Stream.runForEach(reply.stream, (piece) => write(response, piece, this.#stallMs)),
-      exchange.requestId,
+      Stream.runForEach(reply.stream, (piece) => {
+        exchange.bytes += Buffer.byteLength(piece)
+        return write(response, piece, this.#stallMs)
+      }),
+      exchange,
     )
     const interrupt = () => fiber.interruptUnsafe()
     let orderly = false
@@ -88,10 +91,10 @@ export class Streams {
       const gone = response.destroyed
       response.destroy()
       if (gone || Cause.hasInterruptsOnly(exit.cause)) return
-      const { path, requestId } = exchange
+      const { path } = exchange
       this.#run(
         Effect.logError("A streamed reply failed", exit.cause).pipe(Effect.annotateLogs({ path })),
-        requestId,
+        exchange,
       )
     })
     place?.begun(end)

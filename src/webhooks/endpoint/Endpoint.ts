@@ -193,8 +193,10 @@ export class Endpoint implements Account {
     this.#sender ??= this.#shared.makeSender(this.#webhook.url)
     const flight: Flight = { delivery, startedAt: now, giveUp: nothing }
     this.#flights.push(flight)
+    const entry = delivery.entry!
     const outgoing = {
-      message: delivery.entry!.message(delivery.index),
+      message: entry.message(delivery.index),
+      trace: entry.record.trace,
       timestampSeconds: Math.floor(at / 1_000),
       keys: this.#keysAt(at),
     }

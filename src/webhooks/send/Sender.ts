@@ -44,6 +44,8 @@ export interface Outcome {
 export interface OutgoingMessage {
   /** One object for all endpoints; the first attempt adds the `bytes` of its text. */
   readonly message: Told & { bytes?: Buffer }
+  /** As the record has it. */
+  readonly trace?: string | undefined
   /** When it is sent, since 1970. */
   readonly timestampSeconds: number
   /** The signing keys, the same array while they are the same. */
@@ -154,7 +156,8 @@ export class Sender implements MessageSender {
 type Request = Pick<Dispatcher.DispatchOptions, "path" | "method" | "headers" | "body">
 
 /** The request that brings a message. */
-const requestOf = (path: string, { keys, message, timestampSeconds }: OutgoingMessage): Request => {
+const requestOf = (path: string, outgoing: OutgoingMessage): Request => {
+  const { keys, message, timestampSeconds, trace } = outgoing
   const { id, text } = message
   message.bytes ??= Buffer.from(text)
   const body = message.bytes
@@ -170,6 +173,8 @@ const requestOf = (path: string, { keys, message, timestampSeconds }: OutgoingMe
     "webhook-signature",
     sign(keys, id, timestampSeconds, body),
   ]
+  // Of a sampled trace alone a record keeps anything.
+  if (trace !== undefined) headers.push("traceparent", `00-${trace}-01`)
   return { path, method: "POST", headers, body }
 }
 

@@ -19,7 +19,14 @@ export type SenderOrder =
   | readonly ["open", sender: number, url: string]
   /** The keys that sign its messages from now on. */
   | readonly ["keys", sender: number, keys: ReadonlyArray<KeyObject>]
-  | readonly ["send", sender: number, attempt: number, message: Told, timestampSeconds: number]
+  | readonly [
+      "send",
+      sender: number,
+      attempt: number,
+      message: Told,
+      timestampSeconds: number,
+      trace: string | undefined,
+    ]
   | readonly ["giveUp", attempt: number]
   | readonly ["close", sender: number]
   /** The addresses of a host that was asked for; null where it has none. */

@@ -79,9 +79,10 @@ export class SenderThread {
     await worker?.terminate()
   }
 
-  #send(sender: number, message: OutgoingMessage, settled: Settled): () => void {
+  #send(sender: number, outgoing: OutgoingMessage, settled: Settled): () => void {
+    const { message, timestampSeconds, trace } = outgoing
     const attempt = this.#attempts.add(settled)
-    this.#order(["send", sender, attempt, message.message, message.timestampSeconds])
+    this.#order(["send", sender, attempt, message, timestampSeconds, trace])
     return () => {
       if (this.#attempts.take(attempt) !== undefined) this.#order(["giveUp", attempt])
     }

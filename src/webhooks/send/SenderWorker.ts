@@ -72,9 +72,9 @@ const attempts = new SlotMap<() => void>()
 const obey = (order: SenderOrder): void => {
   switch (order[0]) {
     case "send": {
-      const [, number, attempt, message, timestampSeconds] = order
+      const [, number, attempt, message, timestampSeconds, trace] = order
       const { keys, sender } = senders.get(number)!
-      const giveUp = sender.send({ message, timestampSeconds, keys }, (outcome) => {
+      const giveUp = sender.send({ message, timestampSeconds, trace, keys }, (outcome) => {
         attempts.take(attempt)
         const length = pushOutcome(outcomes, attempt, outcome)
         if (attempts.size === 0 || length >= outcomesLength) flush()

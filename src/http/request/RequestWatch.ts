@@ -1,0 +1,154 @@
+/**
+ * What an operator sees of requests: their metrics, a line of the access log for each, a line of the log for a slow one, a span for a
+ * slow or failed one of a recorded trace.
+ *
+ * - All but metrics is off unless asked for. Then a request costs a comparison; an access log costs the making of its line.
+ * - Lines are made of what outsiders send, as JSON, which escapes quotes and control characters. Node's parser takes nothing
+ *   but printable ASCII for a path, and `requestIdOf` for an id, so that no line steers a terminal. A query may have personal data and is left out; of a key or token the line has the id of the key.
+ * - Slow lines and spans are bounded by `slowLinesPerMinuteMax` and `spansPerMinuteMax`, whoever makes requests slow.
+ * - A reply is watched when its head is written; a streamed one when it has ended.
+ */
+import type { Socket } from "node:net"
+import { Effect } from "effect"
+import type { AddressRanges } from "../../accounts/AddressRanges.ts"
+import { limits } from "../../Limits.ts"
+import { type ClientAddress, clientAddress, connectionAddress } from "./ClientAddress.ts"
+import type { Exchange, RunForRequest } from "./Exchange.ts"
+import { Quota } from "./Quota.ts"
+import type { TraceParent } from "./TraceParent.ts"
+
+/** A slow or failed request, for a collector. Times are milliseconds; it has just ended. */
+export interface RequestSpan {
+  readonly parent: TraceParent
+  readonly name: string
+  readonly durationMs: number
+  readonly failed: boolean
+  readonly attributes: Readonly<Record<string, string | number>>
+}
+
+export interface WatchOptions {
+  /** A request that takes as long is slow; `null`: none is. */
+  readonly slowMs?: number | null
+  /** Takes a line of the access log: a JSON object on one line, in ASCII. */
+  readonly accessLog?: ((line: string) => void) | undefined
+  /** `traceparent` of requests is taken. */
+  readonly tracing?: boolean
+  readonly spans?: ((span: RequestSpan) => void) | undefined
+}
+
+/** Why no reply has a status. */
+const clientLeft = null
+
+export class RequestWatch {
+  readonly addressOf: ClientAddress
+  readonly tracing: boolean
+  readonly #slowMs: number
+  readonly #accessLog: WatchOptions["accessLog"]
+  readonly #spans: WatchOptions["spans"]
+  readonly #slowLines = new Quota(limits.slowLinesPerMinuteMax)
+  readonly #spanQuota = new Quota(limits.spansPerMinuteMax)
+
+  /** `trusted`: proxies that are believed about addresses. */
+  constructor(options: WatchOptions = {}, trusted?: AddressRanges) {
+    this.addressOf = clientAddress(trusted)
+    this.tracing = options.tracing ?? false
+    this.#slowMs = options.slowMs ?? Number.POSITIVE_INFINITY
+    this.#accessLog = options.accessLog
+    this.#spans = options.spans
+  }
+
+  /** The head of a reply is written. */
+  answered(exchange: Exchange, status: number, run?: RunForRequest): void {
+    const durationMs = ageOf(exchange)
+    exchange.metrics?.answered(status, durationMs)
+    const slow = durationMs >= this.#slowMs
+    if (slow) this.#slow(exchange, status, durationMs, run)
+    if (this.#spans !== undefined && (slow || isFailure(status))) {
+      this.#span(exchange, status, durationMs)
+    }
+    if (this.#accessLog === undefined) return
+    if (!exchange.streams) this.#log(exchange, status, durationMs)
+    else exchange.response.once("close", () => this.#log(exchange, status, ageOf(exchange)))
+  }
+
+  /** The client left before the reply. */
+  missed(exchange: Exchange): void {
+    if (this.#accessLog === undefined || exchange.missed) return
+    this.#log(exchange, clientLeft, ageOf(exchange))
+  }
+
+  /** Something that is no request was answered, or one whose body breaks off: the `latest` of its connection. */
+  malformed(status: number, { remoteAddress }: Socket, latest?: Exchange): void {
+    if (this.#accessLog === undefined) return
+    if (latest?.request.complete === false) {
+      this.#log(latest, status, ageOf(latest))
+      latest.missed = true
+    } else {
+      this.#accessLog(`{"status":${status},"address":${quoted(connectionAddress(remoteAddress))}}`)
+    }
+  }
+
+  #log(exchange: Exchange, status: number | null, durationMs: number): void {
+    const { bytes, caller, path, request, requestId, route, trace } = exchange
+    const ms = Math.round(durationMs * 1_000) / 1_000
+    const traceId = trace === undefined ? "" : `"traceId":"${trace.traceId}",`
+    this.#accessLog?.(
+      `{"requestId":${quoted(requestId)},${traceId}"key":${caller === undefined ? "null" : quoted(caller.keyId)},"method":${quoted(request.method ?? "")},"route":${route === undefined ? "null" : quoted(route)},"path":${quoted(path)},"status":${status},"bytes":${request.method === "HEAD" ? 0 : bytes},"durationMs":${ms},"address":${quoted(this.addressOf(request))}}`,
+    )
+  }
+
+  #slow(exchange: Exchange, status: number, durationMs: number, run?: RunForRequest): void {
+    if (run === undefined || !this.#slowLines.take(performance.now())) return
+    const { caller, path, request, route } = exchange
+    const line = {
+      method: request.method,
+      route,
+      path: shortened(path),
+      status,
+      durationMs: Math.round(durationMs),
+      key: caller?.keyId,
+      notLogged: this.#slowLines.takeRefused() || undefined,
+    }
+    run(Effect.annotateLogs(Effect.logWarning("A request was slow"), definedOf(line)), exchange)
+  }
+
+  #span(exchange: Exchange, status: number, durationMs: number): void {
+    const { caller, path, request, requestId, route, trace } = exchange
+    if (trace === undefined || !trace.sampled) return
+    if (!this.#spanQuota.take(performance.now())) return
+    const attributes = {
+      "http.request.method": request.method,
+      "http.route": route,
+      "url.path": shortened(path),
+      "http.response.status_code": status,
+      "client.address": this.addressOf(request),
+      "laurel.request_id": requestId,
+      "laurel.key_id": caller?.keyId,
+    }
+    this.#spans?.({
+      parent: trace,
+      name: route === undefined ? `${request.method}` : `${request.method} ${route}`,
+      durationMs,
+      failed: isFailure(status),
+      attributes: definedOf(attributes),
+    })
+  }
+}
+
+/** A failure of this server. With 503 it refuses on purpose, maybe thousands a second; metrics count those. */
+const isFailure = (status: number): boolean => status >= 500 && status !== 503
+
+const ageOf = ({ startedAt }: Exchange): number => performance.now() - startedAt
+
+const shortened = (path: string): string =>
+  path.length <= limits.loggedPathCharactersMax
+    ? path
+    : `${path.slice(0, limits.loggedPathCharactersMax)}...`
+
+const definedOf = <A>(object: Readonly<Record<string, A | undefined>>): Record<string, A> =>
+  Object.fromEntries(
+    Object.entries(object).filter((entry): entry is [string, A] => entry[1] !== undefined),
+  )
+
+/** As a string of JSON. */
+const quoted = (text: string): string => JSON.stringify(shortened(text))

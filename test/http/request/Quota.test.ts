@@ -1,0 +1,17 @@
+import { expect, it } from "vitest"
+import { Quota } from "../../../src/http/request/Quota.ts"
+
+it("so many at once, then as they come back; those refused are counted", () => {
+  const quota = new Quota(60)
+  const take = (atMs: number, times: number) =>
+    Array.from({ length: times }, () => quota.take(atMs)).filter((taken) => taken).length
+  expect(take(5_000, 100)).toBe(60)
+  expect(quota.takeRefused()).toBe(40)
+  expect(quota.takeRefused()).toBe(0)
+  expect(take(5_999, 10)).toBe(0)
+  expect(take(6_001, 10)).toBe(1)
+  expect(quota.takeRefused()).toBe(19)
+  expect(take(36_001, 100)).toBe(30)
+  // After a long time there is one full minute's worth.
+  expect(take(9_000_000, 100)).toBe(60)
+})
