@@ -8,7 +8,12 @@ import { isArchive, readParts } from "../../storage/archive/ArchiveContents.ts"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
 import { describeFiles } from "../../storage/archive/Files.ts"
 import type { Part } from "../../storage/archive/PartList.ts"
+import type { DiskError } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { batchRecords } from "../../storage/Frames.ts"
+import { scanJournal } from "../../storage/journal/JournalScan.ts"
+import { asBuffer } from "../../storage/Keys.ts"
+import { decodeRecord } from "../records/Codec.ts"
 import type { JobProgress } from "./Jobs.ts"
 import { follows } from "./RestorePlan.ts"
 import { SavedState } from "./SavedState.ts"
@@ -20,6 +25,36 @@ export interface ArchiveBase {
   /** What it has of users; of their history, only what is in no part. */
   readonly saved: SavedState
 }
+
+export interface ErasedUser {
+  readonly environment: string
+  readonly userId: string
+}
+
+/** The users that were erased after the snapshot of `base`, up to now; the base may still have their pages. */
+export const erasedSince = Effect.fnUntraced(function* (
+  { manifest: { watermark } }: ArchiveBase,
+  folder: string,
+): Effect.fn.Return<ReadonlyArray<ErasedUser>, DiskError> {
+  const erased: Array<ErasedUser> = []
+  const from = watermark + 1
+  yield* scanJournal({ disk: nodeDisk, folder, from: Math.max(1, watermark) }, (batches) =>
+    Effect.sync(() => {
+      for (const batch of batches) {
+        // Most batches have none, and need no decoding.
+        if (!asBuffer(batch.frames).includes(erasureText)) continue
+        for (const { body } of batchRecords(batch, from) ?? []) {
+          if (!asBuffer(body).includes(erasureText)) continue
+          const { cause, subject } = decodeRecord(body)
+          if (cause.kind === "erasure" && subject.actor === "user") erased.push(subject)
+        }
+      }
+    }),
+  )
+  return erased
+})
+
+const erasureText = '"erasure"'
 
 /** Opens the base of the next archive of a data directory, for the surrounding scope; `undefined`: none serves. */
 export const openBase = Effect.fnUntraced(function* (

@@ -34,7 +34,7 @@ import { damageOf, faultText, scanJournal } from "../../storage/journal/JournalS
 import { SegmentWriter } from "../../storage/journal/SegmentWriter.ts"
 import { openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { NoSpace } from "../../storage/Storage.ts"
-import { openBase } from "./ArchiveBase.ts"
+import { erasedSince, openBase } from "./ArchiveBase.ts"
 import {
   damaged,
   type Input,
@@ -75,6 +75,7 @@ const fill = Effect.fnUntraced(function* (
   if (free < roomFor(Math.max(0, size - shared))) {
     return yield* new NoSpace({ operation: "archive" })
   }
+  const erased = base === undefined ? [] : yield* erasedSince(base, path.join(directory, "journal"))
   const { watermark, ...copied } = yield* Effect.scoped(
     Effect.gen(function* () {
       const reader = yield* openReader(live)
@@ -83,6 +84,7 @@ const fill = Effect.fnUntraced(function* (
         draft,
         watermark,
         base,
+        erased,
         rest: throttled ? throttledRest : () => Effect.void,
         progress: (done, total) => context.progress({ activity: "Copying", done, total }),
       })

@@ -38,10 +38,12 @@ export class HistoryRanges {
     this.sealed = found.areAllPartitioned ? sealedPartitions(watermark) : 0
   }
 
-  /** The pages of a partition, in the order of their keys. */
-  *pagesOf(partition: number): Generator<StoredEntry> {
+  /** The pages of a partition whose keys are in `among`, in their order. */
+  *pagesOf(partition: number, among: KeyRange = everything): Generator<StoredEntry> {
     for (const environment of this.#environments) {
-      yield* this.#read(rangeOf(compositeKey(environment, partition)))
+      const { from, until } = rangeOf(compositeKey(environment, partition))
+      const range = { from: later(from, among.from), until: earlier(until, among.until) }
+      if (Buffer.compare(range.from, range.until) < 0) yield* this.#read(range)
     }
   }
 
@@ -58,6 +60,11 @@ export class HistoryRanges {
 }
 
 const everything = rangeOf(new Uint8Array())
+
+const earlier = (one: Uint8Array, other: Uint8Array): Uint8Array =>
+  Buffer.compare(one, other) < 0 ? one : other
+const later = (one: Uint8Array, other: Uint8Array): Uint8Array =>
+  Buffer.compare(one, other) < 0 ? other : one
 
 const environmentsIn = (
   read: ReadPages,

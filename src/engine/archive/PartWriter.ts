@@ -15,6 +15,7 @@ import { PartBuilder, readSection, readSections } from "../../storage/archive/Pa
 import { type Part, partName, partPath, partsFolder } from "../../storage/archive/PartList.ts"
 import { DiskError, isMissing, withFile } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
+import { type KeyRange, rangeOf } from "../../storage/Keys.ts"
 import { change, digestOf, hashKey } from "../../storage/lmdb/Sums.ts"
 import { checksumOf } from "../../storage/SealedValue.ts"
 import type { StoredEntry } from "../../storage/Storage.ts"
@@ -36,7 +37,19 @@ const withoutLinks = new Set([
 
 type OnDiskPart = Effect.Effect<Part | undefined, DiskError>
 
+const everything = rangeOf(new Uint8Array())
+
+export interface PartWriterOptions {
+  readonly draft: string
+  readonly base: ArchiveBase | undefined
+  /** Reads the pages of a partition, among some keys. */
+  readonly pagesOf: (partition: number, among: KeyRange) => Iterable<StoredEntry>
+  /** Runs after each part that was written, with its bytes. */
+  readonly rested: (bytes: number) => Effect.Effect<void>
+}
+
 export class PartWriter {
+  readonly #options: PartWriterOptions
   readonly #draft: string
   readonly #base: ArchiveBase | undefined
   readonly #builder = new PartBuilder(partitionPrefix)
@@ -44,35 +57,46 @@ export class PartWriter {
   linked = 0
   copied = 0
 
-  constructor(draft: string, base: ArchiveBase | undefined) {
-    this.#draft = draft
-    this.#base = base
+  constructor(options: PartWriterOptions) {
+    this.#options = options
+    this.#draft = options.draft
+    this.#base = options.base
   }
 
-  /** Links all of the base's parts of a partition; `undefined`: it has none, or one of them is missing or damaged. */
-  readonly link = Effect.fnUntraced(function* (
+  /**
+   * Takes over a partition from the base. Where it has no part, one of them is missing or damaged, or `isStale` for the keys
+   * that it stands for, the pages among these are written.
+   */
+  readonly take = Effect.fnUntraced(function* (
     this: PartWriter,
     partition: number,
-  ): Effect.fn.Return<ReadonlyArray<Part> | undefined, DiskError> {
+    isStale: (among: KeyRange) => boolean,
+  ): Effect.fn.Return<ReadonlyArray<Part>, DiskError | JobFailed> {
+    const known = this.#ofBase(partition)
+    if (known.length === 0) return yield* this.write(partition)
     const parts: Array<Part> = []
-    for (const part of this.#ofBase(partition)) {
-      const linked = yield* this.#link(part)
-      if (linked === undefined) return undefined
-      parts.push(linked)
+    for (const [n, part] of known.entries()) {
+      const next = known[n + 1]
+      const among = {
+        from: n === 0 ? everything.from : firstKeyOf(part),
+        until: next === undefined ? everything.until : firstKeyOf(next),
+      }
+      const linked = isStale(among) ? undefined : yield* this.#link(part)
+      parts.push(...(linked === undefined ? yield* this.write(partition, among) : [linked]))
     }
-    return parts.length === 0 ? undefined : parts
+    return parts
   })
 
-  /** Writes the pages of a partition; those parts that the base has are linked. `rested` runs after each, with its bytes. */
+  /** Writes the pages of a partition, or those `among` some keys; parts that the base has are linked. */
   readonly write = Effect.fnUntraced(function* (
     this: PartWriter,
     partition: number,
-    pages: Iterable<StoredEntry>,
-    rested: (bytes: number) => Effect.Effect<void>,
+    among: KeyRange = everything,
   ): Effect.fn.Return<ReadonlyArray<Part>, DiskError | JobFailed> {
+    const { pagesOf, rested } = this.#options
     const parts: Array<Part> = []
     const builder = this.#builder
-    const cuts = this.#cutsOf(partition)
+    const cuts = this.#ofBase(partition).map(firstKeyOf)
     let cut = 0
     const end = Effect.fnUntraced(function* (this: PartWriter) {
       const { bytes } = builder.end()
@@ -81,7 +105,7 @@ export class PartWriter {
       yield* rested(bytes.length)
     }).bind(this)
     builder.clear()
-    for (const [key, value] of pages) {
+    for (const [key, value] of pagesOf(partition, among)) {
       let isCut = builder.isFull
       for (; cut < cuts.length && Buffer.compare(cuts[cut]!, key) <= 0; cut++) isCut = true
       if (isCut && !builder.isEmpty) yield* end()
@@ -108,20 +132,6 @@ export class PartWriter {
     return this.#base?.partsOf(partition) ?? []
   }
 
-  /** Where the base's parts of a partition begin, in order. */
-  #cutsOf(partition: number): ReadonlyArray<Buffer> {
-    return this.#ofBase(partition)
-      .flatMap((part) => {
-        try {
-          return [readSections(partPath(this.#base!.folder, part))[0]!.first]
-        } catch {
-          // One that cannot be read is written anew anyway.
-          return []
-        }
-      })
-      .sort(Buffer.compare)
-  }
-
   /** Writes what was built, or links it. */
   readonly #end = Effect.fnUntraced(function* (
     this: PartWriter,
@@ -143,6 +153,7 @@ export class PartWriter {
     return {
       table: "history",
       partition,
+      first: Buffer.from(this.#builder.firstKey).toString("hex"),
       sha256,
       bytes: bytes.length,
       modifiedMs: yield* modifiedAt(where),
@@ -189,6 +200,8 @@ export class PartWriter {
     return Effect.catchIf(linked, isMissing, () => Effect.undefined)
   }
 }
+
+const firstKeyOf = ({ first }: Part): Buffer => Buffer.from(first, "hex")
 
 const diskError = (operation: string, where: string, error: unknown): DiskError => {
   const { code, message } = error as NodeJS.ErrnoException

@@ -6,8 +6,8 @@
  *   database.
  * - Each value's checksum is checked on the way, and at the end each table against the count and sum that its writer has
  *   stored (`storage/lmdb/Sums.ts`); a part counts with those of its list. So nothing is linked that the data no
- *   longer has: after an erasure the sums differ, the parts are read from the data again, and those that differ are written
- *   anew.
+ *   longer has. Parts that may have pages of a user who was erased since are read from the data again, and written anew
+ *   where they differ. If the sums still differ, that is done with all of them.
  * - A few megabytes at a time, each flushed before the next, and beside a server no faster than `archiveCopyBytesPerSecond`:
  *   gigabytes in the page cache would go to the disk at once and delay every commit of the journal. The server's file grows
  *   by the pages that it writes meanwhile, so a copy that would take longer than `archiveCopyMs` speeds up accordingly.
@@ -15,17 +15,18 @@
 import path from "node:path"
 import { Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
-import { archivedFolder } from "../../storage/archive/ArchiveTables.ts"
+import { archivedFolder, type TableReader } from "../../storage/archive/ArchiveTables.ts"
 import { type Part, partsFolder, writePartList } from "../../storage/archive/PartList.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { asBuffer, rangeOf } from "../../storage/Keys.ts"
+import { asBuffer, type KeyRange, rangeOf } from "../../storage/Keys.ts"
 import { newDatabase } from "../../storage/lmdb/DatabaseWriter.ts"
 import type { LmdbReader } from "../../storage/lmdb/LmdbReader.ts"
 import { differenceOf } from "../../storage/lmdb/Sums.ts"
 import { hasChecksum, valueFault } from "../../storage/SealedValue.ts"
 import type { StoredEntry } from "../../storage/Storage.ts"
 import { type Table, tables } from "../../storage/tables.ts"
-import type { ArchiveBase } from "./ArchiveBase.ts"
+import { pagesIn } from "../records/HistoryPages.ts"
+import type { ArchiveBase, ErasedUser } from "./ArchiveBase.ts"
 import { HistoryRanges } from "./HistoryParts.ts"
 import { damaged } from "./Jobs.ts"
 import { PartWriter } from "./PartWriter.ts"
@@ -36,6 +37,8 @@ export interface TableCopyOptions {
   /** Up to which record the snapshot is complete. */
   readonly watermark: number
   readonly base: ArchiveBase | undefined
+  /** Users of whom the base may have pages that the data has no more. */
+  readonly erased: ReadonlyArray<ErasedUser>
   readonly progress: (done: number, total: number) => void
   /** Runs after each piece, once it is on disk: `done` of `total` bytes were copied in `tookMs`. */
   readonly rest: (done: number, total: number, tookMs: number) => Effect.Effect<void>
@@ -64,9 +67,9 @@ const everything = rangeOf(new Uint8Array())
 
 /** Copies what `reader` reads, `bytes` in size, durably. */
 export const copyTables = Effect.fnUntraced(function* (
-  reader: LmdbReader,
+  reader: TableReader & Pick<LmdbReader, "sums">,
   bytes: number,
-  { base, draft, progress, rest, watermark }: TableCopyOptions,
+  { base, draft, erased, progress, rest, watermark }: TableCopyOptions,
 ): Effect.fn.Return<CopiedTables, unknown, Scope.Scope> {
   const startedAt = performance.now()
   let done = 0
@@ -117,23 +120,31 @@ export const copyTables = Effect.fnUntraced(function* (
     }
     return undefined
   }
-  // Without sums nothing says whether the data still has what the base has.
-  const partWriter = new PartWriter(draft, stored && base)
-  const pagesOf = (partition: number) => whole("history", history.pagesOf(partition))
-  const write = Effect.fnUntraced(function* (isBaseTrusted: boolean) {
+  const partWriter = new PartWriter({
+    draft,
+    // Without sums nothing says whether the data still has what the base has.
+    base: stored && base,
+    pagesOf: (partition, among) => whole("history", history.pagesOf(partition, among)),
+    rested,
+  })
+  const take = Effect.fnUntraced(function* (isBaseRight: boolean) {
     const parts: Array<Part> = []
+    partWriter.linked = 0
+    partWriter.copied = 0
     for (let partition = 0; partition < history.sealed; partition++) {
-      const linked = isBaseTrusted ? yield* partWriter.link(partition) : undefined
-      parts.push(...(linked ?? (yield* partWriter.write(partition, pagesOf(partition), rested))))
+      const pages = erased.map(({ environment, userId }) =>
+        pagesIn(environment, partition, userId, 0, Number.MAX_SAFE_INTEGER),
+      )
+      parts.push(
+        ...(yield* isBaseRight
+          ? partWriter.take(partition, (among) => pages.some((range) => overlaps(range, among)))
+          : partWriter.write(partition)),
+      )
     }
     return parts
   })
-  let parts = yield* write(true)
-  if (faultOf(parts) !== undefined && partWriter.linked + partWriter.copied > 0) {
-    partWriter.linked = 0
-    partWriter.copied = 0
-    parts = yield* write(false)
-  }
+  let parts = yield* take(true)
+  if (faultOf(parts) !== undefined && base !== undefined) parts = yield* take(false)
   const fault = faultOf(parts)
   if (fault !== undefined) return yield* damaged(`The database is damaged: ${fault}`)
   yield* partWriter.end(parts)
@@ -141,6 +152,9 @@ export const copyTables = Effect.fnUntraced(function* (
   const { copied, linked } = partWriter
   return { parts, linked, copied, sealed: history.sealed }
 })
+
+const overlaps = (one: KeyRange, other: KeyRange): boolean =>
+  Buffer.compare(one.from, other.until) < 0 && Buffer.compare(other.from, one.until) < 0
 
 /** The entries of a table, each checked. Throws `JobFailed` for a value that is damaged. */
 function* whole(table: Table, entries: Generator<StoredEntry>): Generator<StoredEntry> {

@@ -63,6 +63,11 @@ export class PartBuilder {
     return this.#sections.length === 0
   }
 
+  /** Of what was added. */
+  get firstKey(): Uint8Array {
+    return this.#sections[0]!.first
+  }
+
   get isFull(): boolean {
     return this.#used >= limits.archivePartBytes
   }

@@ -17,6 +17,8 @@ export const Part = Schema.Struct({
   table: Schema.Literal("history"),
   /** The partition of its records. */
   partition: Schema.Int,
+  /** Its first key, in hex. Those of a partition are in order of them. */
+  first: Schema.String,
   sha256,
   bytes: Schema.Int,
   /** When the file was written: one that is as it was need not be read again. */

@@ -14,7 +14,10 @@ import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { erasedSince, openBase } from "../../../src/engine/archive/ArchiveBase.ts"
 import type { Step } from "../../../src/engine/archive/Jobs.ts"
+import { watermarkOf } from "../../../src/engine/archive/SavedState.ts"
+import { copyTables } from "../../../src/engine/archive/TableCopy.ts"
 import { makeWorkerHost } from "../../../src/engine/archive/WorkerHost.ts"
 import type { Engine } from "../../../src/engine/Engine.ts"
 import { placeOfPage } from "../../../src/engine/records/HistoryPages.ts"
@@ -28,6 +31,7 @@ import { describeFiles, pathsIn } from "../../../src/storage/archive/Files.ts"
 import { partPath } from "../../../src/storage/archive/PartList.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { rangeOf } from "../../../src/storage/Keys.ts"
+import { openReader } from "../../../src/storage/lmdb/LmdbReader.ts"
 import { Random, seeds } from "../../simulation/random.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { sandbox } from "../fixture.ts"
@@ -177,6 +181,46 @@ describe("An archive after another one", () => {
       const last = yield* archive
       expect(last.parts!.linked).toBe(after.parts!.files)
       expect(yield* checked(folderOf(last))).toMatchObject({ ...good, counts: last.counts })
+    }),
+  )
+
+  it.live("reads of old history only what may be an erased user's", () =>
+    Effect.gen(function* () {
+      const { archive, directory, erase, round } = yield* place()
+      for (let n = 0; n < 4; n++) yield* round(n)
+      yield* archive
+      yield* erase("u1")
+      const journal = path.join(directory, "journal")
+      const copied = Effect.fnUntraced(function* (isKnown: boolean) {
+        const base = (yield* openBase(path.join(directory, "archive"), journal, () => {}))!
+        const erased = yield* erasedSince(base, journal)
+        expect(erased).toMatchObject([{ userId: "u1" }])
+        const live = yield* openReader(path.join(directory, "live"))
+        let read = 0
+        const reader: Parameters<typeof copyTables>[0] = {
+          get: (table, key) => live.get(table, key),
+          count: (table) => live.count(table),
+          sums: () => live.sums(),
+          *entries(range) {
+            for (const entry of live.entries(range)) {
+              if (range.table === "history") read++
+              yield entry
+            }
+          },
+        }
+        const watermark = yield* watermarkOf(live)
+        const draft = yield* temporaryFolder
+        const rest = () => Effect.void
+        const { parts } = yield* copyTables(reader, 0, {
+          ...{ base, draft, rest, watermark, progress: () => {} },
+          erased: isKnown ? erased : [],
+        })
+        return { read, parts: parts.map(({ modifiedMs, ...part }) => part) }
+      })
+      const known = yield* Effect.scoped(copied(true))
+      const unknown = yield* Effect.scoped(copied(false))
+      expect(known.parts).toEqual(unknown.parts)
+      expect(known.read).toBeLessThan(unknown.read)
     }),
   )
 

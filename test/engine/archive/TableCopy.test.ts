@@ -17,7 +17,13 @@ import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 const textsOf = (reader: LmdbReader, table: "users" | "history"): ReadonlyArray<string> =>
   [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) => bodyText(value)!)
 
-const atOnce = { base: undefined, watermark: 0, progress: () => {}, rest: () => Effect.void }
+const atOnce = {
+  base: undefined,
+  erased: [],
+  watermark: 0,
+  progress: () => {},
+  rest: () => Effect.void,
+}
 
 /** A copy of the database in `folder`: the folder that has it. */
 const copied = Effect.fnUntraced(function* (folder: string, options = {}) {
