@@ -78,22 +78,37 @@ export class ActorCache {
     return this.use(environment, userId) ?? this.add(environment, userId)
   }
 
+  /** Users who are resident, or have a promise to be. */
+  get occupied(): number {
+    return this.size + this.promised
+  }
+
+  /** Everything up to this sequence is in the snapshot: users without a later record can be evicted. */
+  get watermark(): number {
+    return this.#options.watermark()
+  }
+
   /** Whether there is room for `count` more users without an eviction. */
   hasRoom(count: number): boolean {
-    return this.size + this.promised + count <= this.#options.residentUsersMax
+    return this.occupied + count <= this.#options.residentUsersMax
   }
 
   /** Makes room for `count` more users by evictions; returns a refusal if there still is none. */
   admit(count = 1): LaurelError<"overloaded"> | undefined {
     if (this.hasRoom(count)) return undefined
-    const { onCrowded, residentUsersMax, residentUsersOverrunMax } = this.#options
-    const isCrowded = () => !this.hasRoom(count)
-    this.#evict(evictionsPerUser + count, isCrowded)
-    if (!isCrowded()) return undefined
-    // Those that can not be evicted await a snapshot. Until it stands, the overrun is allowed.
-    onCrowded()
+    const { residentUsersMax, residentUsersOverrunMax } = this.#options
+    const before = this.size
+    this.#evict(evictionsPerCall + evictionsPerUser * count, () => !this.hasRoom(count))
+    if (this.hasRoom(count)) return undefined
+    // Where as many could go as come, the overrun ends by itself. Else they await a snapshot; until it stands, it is allowed.
+    if (before - this.size < count) this.askForSnapshot()
     const most = residentUsersMax + residentUsersOverrunMax
-    return this.size + this.promised + count > most ? overloaded : undefined
+    return this.occupied + count > most ? overloaded : undefined
+  }
+
+  /** Only a snapshot makes room. */
+  askForSnapshot(): void {
+    this.#options.onCrowded()
   }
 
   /** The actor was used. Its place is exact to a sixtieth of the time that it may be idle, so that a busy one costs nothing. */
@@ -149,7 +164,7 @@ export class ActorCache {
   }
 
   #isEvictable({ lastAppended, running }: AnyActor): boolean {
-    return !running && lastAppended <= this.#options.watermark()
+    return !running && lastAppended <= this.watermark
   }
 
   #forget(actor: AnyActor): void {
@@ -183,4 +198,6 @@ export class ActorCache {
 export const overrunOf = (residentUsersMax: number): number =>
   Math.max(limits.residentUsersOverrunMin, Math.floor(residentUsersMax / 2))
 
-const evictionsPerUser = 64
+/** Looked at to make room: more than come, so that an overrun shrinks. */
+const evictionsPerCall = 64
+const evictionsPerUser = 2

@@ -32,6 +32,8 @@ export interface BatchRoomOptions {
 interface Waiting {
   /** Opens when there may be room. */
   readonly woken: Latch.Latch
+  /** How it was when memory had no room for the batch: `#isAsCrowded`. */
+  crowded: { readonly occupied: number; readonly watermark: number } | undefined
 }
 
 const monotonicMs = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
@@ -89,7 +91,7 @@ export class BatchRoom {
   ): Effect.Effect<A, LaurelError<IntakeCode>> =>
     Effect.suspend(() => {
       if (this.#waiting.length >= limits.batchesWaitingMax) return Effect.fail(overloaded)
-      const waiting: Waiting = { woken: Latch.makeUnsafe(false) }
+      const waiting: Waiting = { woken: Latch.makeUnsafe(false), crowded: undefined }
       this.#waiting.push(waiting)
       const again = Effect.gen({ self: this }, function* () {
         const until = (yield* monotonicMs) + limits.batchRoomWaitMs
@@ -138,8 +140,20 @@ export class BatchRoom {
     }
     let newcomers = count
     if (!actorCache.hasRoom(count)) {
+      if (this.#isAsCrowded(waiting)) {
+        // Asked for while one was being written, it was asked for in vain.
+        actorCache.askForSnapshot()
+        return noRoom
+      }
       newcomers = new Set(messages.map(({ userId }) => userId).filter((id) => !users.has(id))).size
-      if (actorCache.admit(newcomers) !== undefined) return noRoom
+      const before = actorCache.occupied
+      if (actorCache.admit(newcomers) !== undefined) {
+        const { occupied, watermark } = actorCache
+        if (waiting !== undefined && occupied === before) {
+          waiting.crowded = { occupied, watermark }
+        }
+        return noRoom
+      }
     }
     actorCache.promised += newcomers
     // A shutdown waits for the rest of the batch.
@@ -157,5 +171,15 @@ export class BatchRoom {
       },
     }
     return room
+  }
+
+  /**
+   * Whether no user can have left memory since the batch found no room there. It is woken after every answer; to count its
+   * users each time cost more than to apply them.
+   */
+  #isAsCrowded(waiting: Waiting | undefined): boolean {
+    const { occupied, watermark } = this.#options.actorCache
+    const before = waiting?.crowded
+    return before !== undefined && occupied >= before.occupied && watermark === before.watermark
   }
 }

@@ -1,6 +1,7 @@
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
+import { ActorCache } from "../../../src/engine/actor/ActorCache.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
@@ -113,6 +114,28 @@ describe("A batch", () => {
       while (next.pollUnsafe() === undefined) yield* passing
       yield* Fiber.join(next)
       expect(yield* engine.readUser(sandbox, "b0")).toBeUndefined()
+    }),
+  )
+
+  it.effect("does not count its users again after each answer", () =>
+    Effect.gen(function* () {
+      const faults = new FaultyStorage.Faults()
+      const storage = FaultyStorage.make(MemoryStorage.make(), faults)
+      const { engine } = yield* start(storage, bounds)
+      const hold = faults.hold("writeEntries")
+      yield* engine.askUsers(sandbox, batch("a", 30))
+      const waiting = yield* forked(engine.askUsers(sandbox, batch("b", 1)))
+      yield* hold.reached
+      const admit = vi.spyOn(ActorCache.prototype, "admit")
+      try {
+        for (let n = 0; n < 10; n++) yield* engine.askUser(sandbox, reward("a0", 1))
+        expect(admit.mock.calls.length).toBeLessThanOrEqual(1)
+      } finally {
+        admit.mockRestore()
+      }
+      yield* hold.release
+      while (waiting.pollUnsafe() === undefined) yield* passing
+      expect((yield* Fiber.join(waiting)).filter((outcome) => "_tag" in outcome)).toEqual([])
     }),
   )
 
