@@ -1,7 +1,6 @@
 /**
  * A run of a leaderboard's order: in each slot a key (score and tie) and a member number, in two typed arrays.
- * Its owner knows the number of used slots, and passes ends and sizes. The content of unused slots is
- * undefined.
+ * The content of unused slots is undefined.
  *
  * A board spends most of its time moving slots, and a call to move a few kilobytes costs more
  * than the bytes: so score and tie, which are always read together, lie in one array.
@@ -15,6 +14,8 @@ const shortMoveSlots = 16
 export class Chunk {
   readonly slots: number
   readonly members: Uint32Array
+  /** How many slots are in use. */
+  used = 0
   /** The score of a slot at twice its number, and its tie behind it. */
   readonly #keys: Float64Array
 
@@ -24,6 +25,25 @@ export class Chunk {
     this.slots = slots
     this.members = new Uint32Array(buffer, slots * 16, slots)
     this.#keys = new Float64Array(buffer, 0, slots * 2)
+  }
+
+  /** Takes the slots of some members out: `mayGo` says of the last bits of a number whether it may be one of them, `goes` of a member. */
+  takeOut(mayGo: Uint8Array, goes: (member: number) => boolean): void {
+    const keys = this.#keys
+    const { members, used } = this
+    const mask = mayGo.length - 1
+    let to = 0
+    for (let from = 0; from < used; from++) {
+      const member = members[from]!
+      if (mayGo[member & mask] === 1 && goes(member)) continue
+      if (to < from) {
+        keys[2 * to] = keys[2 * from]!
+        keys[2 * to + 1] = keys[2 * from + 1]!
+        members[to] = member
+      }
+      to++
+    }
+    this.used = to
   }
 
   scoreAt(slot: number): number {
@@ -39,11 +59,11 @@ export class Chunk {
     return this.members.indexOf(member)
   }
 
-  /** How many of the first `size` slots have a score above `score`. */
-  slotsAbove(size: number, score: number): number {
+  /** How many slots have a score above `score`. */
+  slotsAbove(score: number): number {
     const keys = this.#keys
     let low = 0
-    let high = size
+    let high = this.used
     while (low < high) {
       const middle = (low + high) >>> 1
       if (keys[2 * middle]! > score) low = middle + 1
@@ -52,7 +72,10 @@ export class Chunk {
     return low
   }
 
-  /** The first slot from `start` to `end` whose entry comes after the key (`end` if none does), where the key belongs. */
+  /**
+   * The first slot from `start` to `end` whose entry comes after the key (`end` if none does), where the key belongs. -1:
+   * user ids decide, but not `byIds`.
+   */
   slotFor(
     ids: Members,
     start: number,
@@ -60,15 +83,21 @@ export class Chunk {
     member: number,
     score: number,
     tie: number,
+    byIds = true,
   ): number {
     let low = start
     let high = end
     while (low < high) {
       const middle = (low + high) >>> 1
+      if (!byIds && this.#isAt(middle, score, tie)) return -1
       if (this.precedes(ids, middle, member, score, tie)) low = middle + 1
       else high = middle
     }
     return low
+  }
+
+  #isAt(slot: number, score: number, tie: number): boolean {
+    return this.#keys[2 * slot] === score && this.#keys[2 * slot + 1] === tie
   }
 
   /** Whether the entry in `slot` comes before the key: higher score, then lower tie, then lower user id. */
@@ -116,12 +145,13 @@ export class Chunk {
 export class SpareChunks {
   readonly #bySlots = new Map<number, Array<Chunk>>()
 
-  /** A chunk of `slots` slots, which may hold anything. */
+  /** An empty chunk of `slots` slots. */
   take(slots: number): Chunk {
     return this.#bySlots.get(slots)?.pop() ?? new Chunk(slots)
   }
 
   give(chunk: Chunk): void {
+    chunk.used = 0
     const spare = this.#bySlots.get(chunk.slots)
     if (spare === undefined) this.#bySlots.set(chunk.slots, [chunk])
     else if (spare.length < limits.boardSpareChunksMax) spare.push(chunk)

@@ -6,15 +6,18 @@
  */
 import { Chunk, SpareChunks } from "./Chunk.ts"
 import { Fenwick } from "./Fenwick.ts"
+import { Leavers } from "./Leavers.ts"
 import type { Members } from "./Members.ts"
 
 export class ChunkIndex {
-  /** The number of entries in the chunk at each place. Code that changes a chunk updates its size here. */
+  /** The number of entries in the chunk at each place, without those who left. Code that changes a chunk updates its size here. */
   readonly sizes = new Fenwick()
   /** By number. Those of chunks that are gone wait in `#free` to be used again. */
   readonly #chunks: Array<Chunk> = []
   readonly #free: Array<number> = []
   readonly #spare = new SpareChunks()
+  /** By number. */
+  readonly leavers = new Leavers()
   /** By number. */
   #places = new Uint32Array(8)
   /** By place. */
@@ -66,10 +69,30 @@ export class ChunkIndex {
       const first = firstScores[middle]!
       if (first > score || (first === score && firstTies[middle]! < tie)) low = middle + 1
       else if (first < score || firstTies[middle]! > tie) high = middle
-      else if (ids.idOf(this.chunkAt(middle).members[0]!) <= ids.idOf(member)) low = middle + 1
-      else high = middle
+      else {
+        if (this.settle(middle)) return this.placeFor(ids, member, score, tie)
+        if (ids.idOf(this.chunkAt(middle).members[0]!) <= ids.idOf(member)) low = middle + 1
+        else high = middle
+      }
     }
     return low - 1
+  }
+
+  /** Whether nobody in the chunk at `place` has `score`, nor belongs there with it. */
+  excludes(place: number, score: number): boolean {
+    return (
+      (place > 0 && score > this.#firstScores[place]!) ||
+      (place + 1 < this.length && score < this.#firstScores[place + 1]!)
+    )
+  }
+
+  /** Takes those who left out of the chunk at `place`, which is not empty without them; answers whether there were any. */
+  settle(place: number): boolean {
+    const number = this.numberAt(place)
+    if (this.leavers.count(number) === 0) return false
+    this.leavers.takeOut(number, this.chunkOf(number))
+    this.noteFirst(place)
+    return true
   }
 
   /** Whether any entry of `score` belongs into the chunk at `place`, with any tie. */
@@ -80,16 +103,17 @@ export class ChunkIndex {
     )
   }
 
-  /** A chunk to insert; its slots may hold anything. */
+  /** An empty chunk to insert. */
   newChunk(slots: number): Chunk {
     return this.#spare.take(slots)
   }
 
-  /** Gives chunk `number`, which holds `size` entries, another count of slots; answers what is now in its stead. */
+  /** Gives chunk `number`, which is settled, another count of slots for its first `size`; answers what is now in its stead. */
   resize(number: number, slots: number, size: number): Chunk {
     const chunk = this.chunkOf(number)
     const resized = this.#spare.take(slots)
     resized.copy(0, chunk, 0, size)
+    resized.used = size
     this.#chunks[number] = resized
     this.#spare.give(chunk)
     return resized
@@ -115,6 +139,7 @@ export class ChunkIndex {
   remove(place: number): void {
     const number = this.numberAt(place)
     this.#spare.give(this.chunkOf(number))
+    this.leavers.forget(number)
     this.#chunks[number] = noChunk
     this.#free.push(number)
     this.#numbers.copyWithin(place, place + 1, this.length)
@@ -154,7 +179,8 @@ export class ChunkIndex {
       const holds =
         this.placeOf(this.numberAt(place)) === place &&
         size > 0 &&
-        size <= chunk.slots &&
+        size + this.leavers.count(this.numberAt(place)) === chunk.used &&
+        chunk.used <= chunk.slots &&
         this.sizes.before(place) === before &&
         this.#firstScores[place] === chunk.scoreAt(0) &&
         this.#firstTies[place] === chunk.tieAt(0)
@@ -178,6 +204,7 @@ export class ChunkIndex {
     let slots = this.#numbers.length
     if (count <= slots) return
     while (slots < count) slots *= 2
+    this.leavers.reserve(slots)
     this.#places = moved(this.#places, new Uint32Array(slots))
     this.#numbers = moved(this.#numbers, new Uint32Array(slots))
     this.#firstScores = moved(this.#firstScores, new Float64Array(slots))

@@ -8,6 +8,9 @@
  * `#homes` leads from a member to its chunk; inside, its number is looked for from slot to slot, which costs
  * less than the cache misses and the 16 bytes of keeping each key a second time by member.
  *
+ * A member that moves to another chunk leaves its slot behind for a while (`Leavers.ts`). Sizes and positions are always
+ * without such slots; what reads the slots of a chunk settles it first.
+ *
  * Invariants (`check` asserts them): no chunk is empty, no two neighbours are both below a quarter, entries
  * strictly follow each other within and across chunks, and index and homes agree with the chunks.
  *
@@ -56,15 +59,16 @@ export class ScoreOrder {
   countAbove(score: number): number {
     const place = this.#index.placeAbove(score)
     if (place < 0) return 0
-    const { sizes } = this.#index
-    return sizes.before(place) + this.#index.chunkAt(place).slotsAbove(sizes.at(place), score)
+    this.#index.settle(place)
+    return this.#index.sizes.before(place) + this.#index.chunkAt(place).slotsAbove(score)
   }
 
   /** How many members stand before `member`, which is listed. */
   positionOf(member: number): number {
     const number = this.#homes.get(member) - 1
-    const chunk = this.#index.chunkOf(number)
-    return this.#index.sizes.before(this.#index.placeOf(number)) + chunk.slotOf(member)
+    const place = this.#index.placeOf(number)
+    this.#index.settle(place)
+    return this.#index.sizes.before(place) + this.#index.chunkOf(number).slotOf(member)
   }
 
   /**
@@ -78,11 +82,22 @@ export class ScoreOrder {
       return
     }
     const number = home - 1
+    const place = this.#index.placeOf(number)
+    if (this.#index.excludes(place, score)) {
+      this.#leave(number, place, member)
+      this.#insert(member, score, tie)
+    } else {
+      this.#index.settle(place)
+      this.#setNear(member, score, tie, number, place)
+    }
+  }
+
+  /** Gives `member`, of the settled chunk `number`, a score that its chunk may have. */
+  #setNear(member: number, score: number, tie: number, number: number, place: number): void {
     const chunk = this.#index.chunkOf(number)
     const slot = chunk.slotOf(member)
     const before = chunk.scoreAt(slot)
     if (before === score) return
-    const place = this.#index.placeOf(number)
     if (!this.#index.belongs(place, score)) {
       this.#removeAt(number, slot)
       this.#insert(member, score, tie)
@@ -92,8 +107,7 @@ export class ScoreOrder {
       chunk.put(target, member, score, tie)
       if (target === 0) this.#index.noteFirst(place)
     } else {
-      const target =
-        chunk.slotFor(this.#ids, slot + 1, this.#index.sizes.at(place), member, score, tie) - 1
+      const target = chunk.slotFor(this.#ids, slot + 1, chunk.used, member, score, tie) - 1
       chunk.move(slot, slot + 1, target + 1)
       chunk.put(target, member, score, tie)
       if (slot === 0) this.#index.noteFirst(place)
@@ -115,8 +129,9 @@ export class ScoreOrder {
     let place = this.#index.sizes.find(offset)
     let slot = offset - this.#index.sizes.before(place)
     for (let left = limit; left > 0 && place < this.#index.length; place++, slot = 0) {
+      this.#index.settle(place)
       const chunk = this.#index.chunkAt(place)
-      const end = Math.min(this.#index.sizes.at(place), slot + left)
+      const end = Math.min(chunk.used, slot + left)
       left -= end - slot
       for (; slot < end; slot++) visit(chunk.members[slot]!, chunk.scoreAt(slot))
     }
@@ -137,6 +152,7 @@ export class ScoreOrder {
       const end = Math.min(start + share, total)
       const size = end - start
       const chunk = new Chunk(slotsFor(size))
+      chunk.used = size
       sizes.push(size)
       const home = chunks.push(chunk)
       for (let n = start; n < end; n++) {
@@ -152,10 +168,12 @@ export class ScoreOrder {
 
   #insert(member: number, score: number, tie: number): void {
     if (this.#total === 0) this.#index.insert(0, this.#index.newChunk(limits.boardChunkSlotsMin), 0)
+    const { leavers } = this.#index
     let place = this.#index.placeFor(this.#ids, member, score, tie)
     let number = this.#index.numberAt(place)
     let chunk = this.#index.chunkOf(number)
-    if (this.#index.sizes.at(place) === chunk.slots) {
+    if (leavers.has(number, member) || chunk.used === chunk.slots) this.#index.settle(place)
+    if (chunk.used === chunk.slots) {
       if (chunk.slots < chunkSlotsMax(this.#total)) {
         chunk = this.#index.resize(number, slotsFor(chunk.slots + 1), chunk.slots)
       } else {
@@ -165,41 +183,72 @@ export class ScoreOrder {
         chunk = this.#index.chunkOf(number)
       }
     }
-    const size = this.#index.sizes.at(place)
-    const slot = chunk.slotFor(this.#ids, 0, size, member, score, tie)
-    chunk.move(slot + 1, slot, size)
+    // Of one who left the id may be gone.
+    const isSettled = leavers.count(number) === 0
+    let slot = chunk.slotFor(this.#ids, 0, chunk.used, member, score, tie, isSettled)
+    if (slot < 0) {
+      this.#index.settle(place)
+      slot = chunk.slotFor(this.#ids, 0, chunk.used, member, score, tie)
+    }
+    chunk.move(slot + 1, slot, chunk.used)
     chunk.put(slot, member, score, tie)
+    chunk.used++
     this.#homes.set(member, number + 1)
     this.#index.sizes.add(place, 1)
     this.#total++
     if (slot === 0) this.#index.noteFirst(place)
   }
 
+  /** Takes `member` out of chunk `number` without a look at the chunk. */
+  #leave(number: number, place: number, member: number): void {
+    const { leavers } = this.#index
+    if (leavers.isFull(number)) {
+      this.#index.settle(place)
+      this.#fit(number, place)
+    }
+    leavers.add(number, member)
+    this.#lost(place)
+  }
+
   /** Leaves the member's home as it is. */
   #removeAt(number: number, slot: number): void {
     const chunk = this.#index.chunkOf(number)
     const place = this.#index.placeOf(number)
+    chunk.move(slot, slot + 1, chunk.used)
+    chunk.used--
+    if (slot === 0 && chunk.used > 0) this.#index.noteFirst(place)
+    if (!this.#lost(place)) this.#fit(number, place)
+  }
+
+  /** The chunk at `place` has an entry less; answers whether it is gone. */
+  #lost(place: number): boolean {
     const size = this.#index.sizes.at(place) - 1
-    chunk.move(slot, slot + 1, size + 1)
     this.#index.sizes.add(place, -1)
     this.#total--
     if (size === 0) {
       this.#index.remove(place)
-      return
+      return true
     }
-    if (slot === 0) this.#index.noteFirst(place)
-    if (size < chunkSlotsMax(this.#total) >>> 2 && this.#joinNeighbour(place)) return
-    if (size < chunk.slots >>> 1) {
-      const slots = slotsFor(size + (size >>> 2))
-      if (slots < chunk.slots) this.#index.resize(number, slots, size)
-    }
+    return size < chunkSlotsMax(this.#total) >>> 2 && this.#joinNeighbour(place)
   }
 
+  /** Gives the chunk fewer slots where most are idle. */
+  #fit(number: number, place: number): void {
+    const size = this.#index.sizes.at(place)
+    const { slots } = this.#index.chunkOf(number)
+    const fewer = slotsFor(size + (size >>> 2))
+    if (size >= slots >>> 1 || fewer >= slots) return
+    this.#index.settle(place)
+    this.#index.resize(number, fewer, size)
+  }
+
+  /** Halves a settled chunk. */
   #split(place: number): void {
     const size = this.#index.sizes.at(place)
     const half = size >>> 1
     const rest = this.#index.newChunk(slotsFor(size - half + 1))
     rest.copy(0, this.#index.chunkAt(place), half, size - half)
+    rest.used = size - half
     this.#index.resize(this.#index.numberAt(place), slotsFor(half + 1), half)
     this.#index.sizes.add(place, half - size)
     const number = this.#index.insert(place + 1, rest, size - half)
@@ -218,6 +267,8 @@ export class ScoreOrder {
   }
 
   #joinNext(place: number): void {
+    this.#index.settle(place)
+    this.#index.settle(place + 1)
     const number = this.#index.numberAt(place)
     const next = this.#index.chunkAt(place + 1)
     const size = this.#index.sizes.at(place)
@@ -225,6 +276,7 @@ export class ScoreOrder {
     let chunk = this.#index.chunkOf(number)
     if (size + more > chunk.slots) chunk = this.#index.resize(number, slotsFor(size + more), size)
     chunk.copy(size, next, 0, more)
+    chunk.used = size + more
     this.#rehome(chunk, size, size + more, number)
     this.#index.sizes.add(place, more)
     this.#index.remove(place + 1)
@@ -247,8 +299,10 @@ export class ScoreOrder {
         throw new Error(`The chunk at ${place} should have been joined`)
       }
       sizeBefore = size
-      for (let slot = 0; slot < size; slot++, total++) {
+      for (let slot = 0; slot < chunk.used; slot++) {
         const member = chunk.members[slot]!
+        if (this.#index.leavers.has(this.#index.numberAt(place), member)) continue
+        total++
         const score = chunk.scoreAt(slot)
         if (this.#homes.get(member) !== this.#index.numberAt(place) + 1) {
           throw new Error(`Member ${member} does not know its chunk`)
