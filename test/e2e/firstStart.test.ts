@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process"
-import { readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { exitCodes } from "../../src/cli/output/ExitCode.ts"
-import { patience, readServerFile, root, run, Server, temporaryFolder } from "./program.ts"
+import { patience, Running, readServerFile, root, run, Server, temporaryFolder } from "./program.ts"
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command])
 
@@ -20,6 +20,7 @@ describe("The first start", patience, () => {
     expect(first.stdout.text).toContain(`\n  ${file}\n`)
     expect(first.stderr.text).toContain(`"file":${JSON.stringify(file)}`)
     for (const { text } of [first.stdout, first.stderr]) expect(text).not.toContain("lk_test")
+    expect(first.stdout.text).not.toContain("trying out")
     const commands = first.stdout.text.split("\n").filter((line) => /^\s*curl /.test(line))
     expect(commands).toHaveLength(3)
     const replies = []
@@ -52,6 +53,17 @@ describe("The first start", patience, () => {
     expect(await readdir(folder)).not.toContain("first-key")
     process.kill((await readServerFile(folder)).pid)
     expect(await terminal.ended).toBe(0)
+  })
+
+  it("says that the default data directory is for trying out, and which setting names another", async () => {
+    const checkout = await temporaryFolder()
+    const variables = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
+    const trial = new Running(["serve"], variables, `cd '${checkout}'`)
+    await trial.stdout.waitFor(/leaderboard\n/)
+    expect(trial.stdout.text).toContain(
+      `\nThe data is in ${join(await realpath(checkout), "snapshots")}, for trying out: in a checkout, git clean -fdx deletes it. For data to keep, set LAUREL_DATA_DIR to`,
+    )
+    expect(await trial.stop()).toBe(0)
   })
 
   it("overwrites no file of another first start", async () => {

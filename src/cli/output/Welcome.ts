@@ -84,11 +84,25 @@ export const showOrKeep = (
  * The text that a start prints for a person. The first start adds the key and three commands, each of which works as it
  * stands; without a key to show, the command that makes one follows.
  */
-export const welcomeText = (url: string, shown?: ShownKey, dashboard?: string): string =>
+export const welcomeText = (
+  url: string,
+  { dashboard, shown, trialDirectory }: WelcomeDetails,
+): string =>
   `
 Laurel runs at ${url}, with its reference at ${url}/docs.
-${dashboard === undefined ? "" : dashboardText(dashboard)}
+${trialDirectory === undefined ? "" : trialText(trialDirectory)}${dashboard === undefined ? "" : dashboardText(dashboard)}
 ${shown === undefined ? makeKeyText : firstStartText(url, shown)}`
+
+interface WelcomeDetails {
+  readonly shown?: ShownKey | undefined
+  readonly dashboard?: string | undefined
+  /** The default data directory, where no setting names one. */
+  readonly trialDirectory?: string | undefined
+}
+
+const trialText = (directory: string): string =>
+  `The data is in ${directory}, for trying out: in a checkout, git clean -fdx deletes it. For data to keep, set LAUREL_DATA_DIR to a folder elsewhere.
+`
 
 /** A setup link, the file that has one, or, once there is an account, the address to sign in at. */
 const dashboardText = (dashboard: string): string => {

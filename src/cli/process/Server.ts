@@ -6,8 +6,9 @@
  *
  * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.
  */
+import path from "node:path"
 import { Console, Effect, Fiber, type Scope } from "effect"
-import { type Config, erasureMsOf } from "../../config/Config.ts"
+import { type Config, erasureMsOf, isGiven } from "../../config/Config.ts"
 import { serveAdmin } from "../../http/admin/AdminServer.ts"
 import { close, listen } from "../../http/server/Listener.ts"
 import { createServer } from "../../http/server/nodeHttp.ts"
@@ -122,7 +123,13 @@ const start = (
     yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl: admin.url }))
     // Where the access log is, every line is one of it.
     const say = where === "stdout" ? Console.error : Console.log
-    yield* say(welcomeText(url, shownKey, dashboardAt))
+    yield* say(
+      welcomeText(url, {
+        shown: shownKey,
+        dashboard: dashboardAt,
+        trialDirectory: isGiven("dataDirectory") ? undefined : path.resolve(config.dataDirectory),
+      }),
+    )
     yield* watchData(config, metrics, opened)
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
