@@ -3,23 +3,22 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { type IncomingMessage, request } from "node:http"
-import { Agent, request as requestTls } from "node:https"
+import { Agent } from "node:https"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { createKey, Output, root, Server, temporaryFolder } from "../e2e/program.ts"
+import { host, send, type TlsProxy, textOf, variables } from "./proxied.ts"
 import { execute, freePort, programOf } from "./tools.ts"
 
 const nginx = programOf("nginx", "nginx")
 const openssl = programOf("openssl", "openssl")
-const host = "laurel.example.com"
 
-interface Proxy {
+interface Nginx extends TlsProxy {
   readonly httpPort: number
-  readonly tlsPort: number
 }
 
 /** Runs nginx with the file of deploy/; only addresses and paths of certificates differ. */
-const startNginx = async (laurelUrl: string): Promise<Proxy> => {
+const startNginx = async (laurelUrl: string): Promise<Nginx> => {
   const folder = await temporaryFolder()
   const certificate = join(folder, "certificate.pem")
   const certificateKey = join(folder, "key.pem")
@@ -59,47 +58,6 @@ const startNginx = async (laurelUrl: string): Promise<Proxy> => {
   })
   await new Output(child.stderr).waitFor(/start worker process/)
   return { httpPort, tlsPort }
-}
-
-interface Wish {
-  readonly path: string
-  readonly key?: string
-  readonly body?: unknown
-  readonly headers?: Record<string, string>
-  readonly agent?: Agent
-}
-
-const send = ({ tlsPort }: Proxy, wish: Wish): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const { agent, body, headers, key, path } = wish
-    const sent = requestTls({
-      host: "127.0.0.1",
-      port: tlsPort,
-      path,
-      agent,
-      method: body === undefined ? "GET" : "POST",
-      // The certificate is the test's own.
-      rejectUnauthorized: false,
-      headers: {
-        host,
-        ...(key !== undefined && { authorization: `Bearer ${key}` }),
-        ...(body !== undefined && { "content-type": "application/json" }),
-        ...headers,
-      },
-    })
-    sent.once("response", resolve).once("error", reject)
-    sent.end(body === undefined ? undefined : JSON.stringify(body))
-  })
-
-const textOf = async (reply: IncomingMessage): Promise<string> => {
-  let text = ""
-  for await (const chunk of reply.setEncoding("utf8")) text += chunk
-  return text
-}
-
-const variables = {
-  LAUREL_TRUSTED_PROXIES: "127.0.0.1",
-  LAUREL_PUBLIC_URL: `https://${host}`,
 }
 
 test("events, streams and the dashboard pass through TLS", async () => {
