@@ -24,7 +24,7 @@ interface Made {
 }
 
 /** Asks a running server for an archive; how long it took until it was checked and published, and its size. */
-const archive = async (directory: string): Promise<Made> => {
+export const archive = async (directory: string): Promise<Made> => {
   const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
   const startedAt = performance.now()
   const reply = await fetch(`${adminUrl}/admin/archives`, {

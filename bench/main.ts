@@ -26,6 +26,7 @@ import { pipeline } from "./pipeline.ts"
 import { reads } from "./reads.ts"
 import { rollover } from "./rollover.ts"
 import { oneCoreEvents, singleEvents, zipfEvents } from "./singleEvents.ts"
+import { sizes } from "./sizes.ts"
 import { soak } from "./soak.ts"
 import { millionUsers } from "./users.ts"
 import { manyEndpoints, pendingDeliveries, webhooks } from "./webhooks.ts"
@@ -48,6 +49,7 @@ const short: Readonly<Record<string, Bench>> = {
   cold,
   loading,
   disk,
+  sizes,
   growth,
   boards,
   pipeline,

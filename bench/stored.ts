@@ -25,16 +25,17 @@ export interface Stored extends Subject {
   readonly startAgain: () => Promise<void>
 }
 
-export const bytesOnDisk = ({ folders }: Stored): number => {
+export const bytesIn = (folder: string): number => {
   let bytes = 0
-  for (const folder of folders) {
-    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-      // Blocks: LMDB's file may have holes.
-      if (entry.isFile()) bytes += statSync(path.join(entry.parentPath, entry.name)).blocks * 512
-    }
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    // Blocks: LMDB's file may have holes.
+    if (entry.isFile()) bytes += statSync(path.join(entry.parentPath, entry.name)).blocks * 512
   }
   return bytes
 }
+
+export const bytesOnDisk = ({ folders }: Stored): number =>
+  folders.reduce((sum, folder) => sum + bytesIn(folder), 0)
 
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1")
