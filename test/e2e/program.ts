@@ -6,8 +6,6 @@ import { join, resolve } from "node:path"
 import { beforeAll, onTestFinished } from "vitest"
 import { commandEnd } from "../cli/commands.ts"
 
-const main = resolve(import.meta.dirname, "../../src/main.ts")
-
 /** Time for tests that start many processes on a busy machine. */
 export const patience = { timeout: 120_000 } as const
 
@@ -84,12 +82,20 @@ export class Running {
   /** The exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>
 
-  /** `prepare` is a shell command that runs before it in the same process, such as `ulimit`. */
-  constructor(args: ReadonlyArray<string>, variables: Variables, prepare = ":") {
+  /**
+   * `prepare` is a shell command that runs before it in the same process, such as `ulimit`; `checkout` another version of
+   * the sources.
+   */
+  constructor(
+    args: ReadonlyArray<string>,
+    variables: Variables,
+    prepare = ":",
+    checkout: string = root,
+  ) {
     const { PATH = "", NODE_COMPILE_CACHE = "" } = process.env
     // The folder that the program names itself: what loads before it does so is compiled code then, too.
     const env = { PATH, NODE_COMPILE_CACHE, ...variables }
-    const command = [process.execPath, main, ...args]
+    const command = [process.execPath, join(checkout, "src/main.ts"), ...args]
     const shell = ["-c", `${prepare}; exec "$@"`, "sh", ...command]
     this.process = spawn("sh", shell, { env, stdio: "pipe" })
     this.stdout = new Output(this.process.stdout!)
@@ -130,9 +136,9 @@ export class Server extends Running {
   url = ""
   readonly #directory: string
 
-  constructor(directory: string, variables: Variables = {}, prepare?: string) {
+  constructor(directory: string, variables: Variables = {}, prepare?: string, checkout?: string) {
     const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
-    super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare)
+    super(["serve"], { ...anyPorts, LAUREL_DATA_DIR: directory, ...variables }, prepare, checkout)
     // That of the only partition.
     this.#directory =
       variables.LAUREL_CLUSTER === undefined ? directory : join(directory, "partitions", "1")
@@ -143,8 +149,9 @@ export class Server extends Running {
     directory: string,
     variables: Variables = {},
     prepare?: string,
+    checkout?: string,
   ): Promise<Server> {
-    const server = new Server(directory, variables, prepare)
+    const server = new Server(directory, variables, prepare, checkout)
     await server.stderr.waitFor(/"message":"Ready".*\n/)
     server.url = (await readServerFile(server.#directory)).url
     return server
@@ -191,8 +198,10 @@ export const run = async (
   args: ReadonlyArray<string>,
   directory: string,
   variables: Variables = {},
+  checkout?: string,
 ): Promise<Ended> => {
-  const running = new Running(args, { LAUREL_DATA_DIR: directory, ...variables })
+  const all = { LAUREL_DATA_DIR: directory, ...variables }
+  const running = new Running(args, all, undefined, checkout)
   const code = await running.ended
   return { code, stdout: running.stdout.text, stderr: running.stderr.text }
 }
