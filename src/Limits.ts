@@ -301,6 +301,8 @@ export const limits = {
   archiveCopyMs: 60_000,
   /** Of a file that archives share; history is rewritten by the file where a user of it was erased. */
   archivePartBytes: 4 * mebibyte,
+  /** Hours within which hourly archives have read each such file again. */
+  archiveRereadHours: 7 * 24,
   /** Of such a file, read at once. */
   archiveReadBytes: 64 * kibibyte,
   archivesHourly: 24,

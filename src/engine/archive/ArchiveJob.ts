@@ -82,6 +82,7 @@ const fill = Effect.fnUntraced(function* (
       const watermark = yield* watermarkOf(reader)
       const tables = yield* copyTables(reader, size, {
         draft,
+        at,
         watermark,
         base,
         erased,

@@ -3,6 +3,8 @@
  *
  * - A file is linked unread if it has the size and the time of the base's list, else it is read again first: one that is not
  *   what the list says is not used.
+ * - Archives share a file, and so its damage. So each archive reads some of the files again, another share of them each hour
+ *   (`isDueAt`). One that is damaged is written from the data.
  * - Where the file system has no links, or no more of them, a file is copied.
  * - A file that is written is read back: its entries, their sum and what they add to a check are as the file has them.
  * - A partition that is written again is cut where the base has cut it, so what is the same becomes the same file.
@@ -10,6 +12,7 @@
 import fs from "node:fs/promises"
 import path from "node:path"
 import { Effect } from "effect"
+import { limits } from "../../Limits.ts"
 import { copyFile, describeFiles } from "../../storage/archive/Files.ts"
 import { PartBuilder, readSection, readSections } from "../../storage/archive/PartFile.ts"
 import { type Part, partName, partPath, partsFolder } from "../../storage/archive/PartList.ts"
@@ -39,8 +42,18 @@ type OnDiskPart = Effect.Effect<Part | undefined, DiskError>
 
 const everything = rangeOf(new Uint8Array())
 
+const hourMs = 3_600_000
+
+/** Whether an archive made at `at` (epoch milliseconds) reads a part again before it is linked: in one of `archiveRereadHours`. */
+export const isDueAt = ({ sha256 }: Pick<Part, "sha256">, at: number): boolean =>
+  (Number.parseInt(sha256.slice(0, 8), 16) + Math.floor(at / hourMs)) %
+    limits.archiveRereadHours ===
+  0
+
 export interface PartWriterOptions {
   readonly draft: string
+  /** When the archive is made, epoch milliseconds. */
+  readonly at: number
   readonly base: ArchiveBase | undefined
   /** Reads the pages of a partition, among some keys. */
   readonly pagesOf: (partition: number, among: KeyRange) => Iterable<StoredEntry>
@@ -178,7 +191,7 @@ export class PartWriter {
     const linked: OnDiskPart = Effect.gen({ self: this }, function* () {
       const { mtimeMs, size } = yield* stat(from)
       if (size !== part.bytes) return undefined
-      if (mtimeMs !== part.modifiedMs) {
+      if (mtimeMs !== part.modifiedMs || isDueAt(part, this.#options.at)) {
         const [found] = yield* describeFiles(this.#base!.folder, [name], () => {})
         if (found?.sha256 !== part.sha256) return undefined
       }

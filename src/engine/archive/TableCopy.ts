@@ -34,6 +34,8 @@ import { PartWriter } from "./PartWriter.ts"
 export interface TableCopyOptions {
   /** The draft of an archive. */
   readonly draft: string
+  /** When the archive is made, epoch milliseconds. */
+  readonly at: number
   /** Up to which record the snapshot is complete. */
   readonly watermark: number
   readonly base: ArchiveBase | undefined
@@ -69,7 +71,7 @@ const everything = rangeOf(new Uint8Array())
 export const copyTables = Effect.fnUntraced(function* (
   reader: TableReader & Pick<LmdbReader, "sums">,
   bytes: number,
-  { base, draft, erased, progress, rest, watermark }: TableCopyOptions,
+  { at, base, draft, erased, progress, rest, watermark }: TableCopyOptions,
 ): Effect.fn.Return<CopiedTables, unknown, Scope.Scope> {
   const startedAt = performance.now()
   let done = 0
@@ -122,6 +124,7 @@ export const copyTables = Effect.fnUntraced(function* (
   }
   const partWriter = new PartWriter({
     draft,
+    at,
     // Without sums nothing says whether the data still has what the base has.
     base: stored && base,
     pagesOf: (partition, among) => whole("history", history.pagesOf(partition, among)),

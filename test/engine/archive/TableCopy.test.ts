@@ -18,6 +18,7 @@ const textsOf = (reader: LmdbReader, table: "users" | "history"): ReadonlyArray<
   [...reader.entries({ table, ...rangeOf(new Uint8Array()) })].map(([, value]) => bodyText(value)!)
 
 const atOnce = {
+  at: 0,
   base: undefined,
   erased: [],
   watermark: 0,
