@@ -4,12 +4,12 @@
  */
 import fs from "node:fs/promises"
 import path from "node:path"
-import { Effect } from "effect"
-import { readServerFile } from "../src/cli/process/ServerFile.ts"
+import { archivesAsHistoryGrows } from "./archiveGrowth.ts"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { type Laurel, type LaurelOptions, startLaurel } from "./laurel.ts"
 import { closedLoop, openLoop } from "./loads.ts"
+import { makeArchive } from "./makeArchive.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 
@@ -17,27 +17,6 @@ import type { BenchOptions } from "./options.ts"
 const share = 0.25
 /** Longer than an archive takes. */
 const busySecondsMax = 240
-
-interface Made {
-  readonly durationMs: number
-  readonly bytes: number
-}
-
-/** Asks a running server for an archive; how long it took until it was checked and published, and its size. */
-export const archive = async (directory: string): Promise<Made> => {
-  const { adminUrl, token } = (await Effect.runPromise(readServerFile(directory)))!
-  const startedAt = performance.now()
-  const reply = await fetch(`${adminUrl}/admin/archives`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}` },
-  })
-  const lines = (await reply.text()).trim().split("\n")
-  const last: { readonly archive?: { readonly files: ReadonlyArray<{ readonly bytes: number }> } } =
-    JSON.parse(lines.at(-1)!)
-  if (last.archive === undefined) throw new Error(`No archive was made: ${lines.at(-1)}`)
-  const bytes = last.archive.files.reduce((sum, file) => sum + file.bytes, 0)
-  return { durationMs: performance.now() - startedAt, bytes }
-}
 
 /** What an archive can not do without: its bytes copied, and on disk. */
 const copyOfLive = async (directory: string): Promise<number> => {
@@ -68,8 +47,13 @@ const withLaurel = async <A>(
 const calm = { LAUREL_SNAPSHOT_INTERVAL: "1 hour", LAUREL_ARCHIVE_INTERVAL: "off" }
 const writing = { LAUREL_SNAPSHOT_INTERVAL: "2 seconds", LAUREL_ARCHIVE_INTERVAL: "off" }
 
-/** Measures all lines; about five minutes, 4 GB of temporary disk. */
-export const archives = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> =>
+/** Measures all lines; about twenty minutes, 20 GB of temporary disk. */
+export const archives = async (options: BenchOptions = {}): Promise<ReadonlyArray<BenchLine>> => [
+  ...(await archivesBesideLoad(options)),
+  ...(await archivesAsHistoryGrows(options)),
+]
+
+const archivesBesideLoad = ({ quick = false }: BenchOptions): Promise<ReadonlyArray<BenchLine>> =>
   withTemporaryFolder(async (directory) => {
     const users = quick ? 20_000 : 1_000_000
     const count = users.toLocaleString("en-US")
@@ -93,7 +77,7 @@ export const archives = ({ quick = false }: BenchOptions = {}): Promise<Readonly
     })
     const { during, made } = await withLaurel({ directory, settings: writing }, async (busy) => {
       await warm(busy)
-      const making = archive(directory)
+      const making = makeArchive(directory)
       const during = await open(busy, perSecond, making)
       return { during, made: await making }
     })

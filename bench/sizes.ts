@@ -1,9 +1,9 @@
 /** What users, events, deliveries and archives need on disk, for deploy/README.md: each part of the data directory apart. */
 import path from "node:path"
-import { archive } from "./archives.ts"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { type Laurel, startLaurel } from "./laurel.ts"
+import { makeArchive } from "./makeArchive.ts"
 import { withTemporaryFolder } from "./millionUsers.ts"
 import type { BenchOptions } from "./options.ts"
 import { bytesIn } from "./stored.ts"
@@ -50,7 +50,7 @@ export const sizes = ({ quick = false }: BenchOptions = {}): Promise<ReadonlyArr
     let archiveBytes = 0
     const all = await after("plain", async ({ answer }) => {
       for (let round = 0; round < eventsOfUser; round++) await fill(answer, users)
-      archiveBytes = (await archive(path.join(folder, "plain"))).bytes
+      archiveBytes = (await makeArchive(path.join(folder, "plain"))).bytes
     })
     // The same events, each with a delivery that waits.
     const delivering = await after("delivering", async ({ answer, request }) => {
