@@ -8,7 +8,7 @@
  *   callers' ids (`IdIndex.ts`); last, in the final slice, the watermark: everything up to it is in the snapshot.
  * - A slice is one transaction of about `sliceEntriesMax` entries, of users whose keys stand together, so that they share
  *   pages (`partsByKey.ts`). The event loop packs it (`storage/EntrySlice.ts`) in turns of `snapshotTurnMs`; a thread of the
- *   storage writes it.
+ *   storage writes it, of the actors' slices each while the next one is packed.
  * - A crash between slices does no harm: every actor's value carries its own sequence, and recovery skips the records it
  *   already has; pages and index entries are written again unchanged.
  * - The snapshot never knows more than the journal: only states that were committed are written, and in
@@ -16,7 +16,7 @@
  * - Without writes, a heartbeat record every `journalHeartbeatMs` lets old segments of the journal be pruned.
  * - One at a time; it runs at the interval, when many records wait, when memory is short, and at the end.
  */
-import { Effect, Semaphore, Stream } from "effect"
+import { Effect, Fiber, Semaphore, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { markTurn } from "../../metrics/LongTurns.ts"
 import { EntrySlice } from "../../storage/EntrySlice.ts"
@@ -61,7 +61,10 @@ export class Snapshotter {
   #beating = false
   readonly #turns = new SnapshotTurns()
   /** What the next transaction has. */
-  readonly #slice = new EntrySlice()
+  #slice = new EntrySlice()
+  /** What the one that is being written has. */
+  #written = new EntrySlice()
+  #writing: Fiber.Fiber<void, StorageError> | undefined
 
   constructor(options: SnapshotterOptions) {
     const { state } = options
@@ -145,6 +148,7 @@ export class Snapshotter {
     const erased = erasures.begin()
     return Effect.gen(function* () {
       yield* self.#boards.write((entries) => self.#write(entries))
+      self.#turns.begin()
       yield* self.#erase(erased)
       const turns = self.#turns
       const parts = yield* partsByKey(actors, sliceEntriesMax / 2, turns)
@@ -152,7 +156,7 @@ export class Snapshotter {
       for (const entry of self.#entries(parts, { offered, watermark }, newIds)) {
         self.#slice.add(entry)
         if (turns.isOver) yield* turns.next
-        if (self.#isFull) yield* self.#flush
+        if (self.#isFull) yield* self.#handOn
       }
       const through = { through: watermark, watermark: self.#mark.watermark }
       for (const [environment, list] of newIds) {
@@ -172,6 +176,7 @@ export class Snapshotter {
       erasures.ended(erased, idempotency.runningSince)
       self.#options.onEnded()
     }).pipe(
+      Effect.ensuring(Effect.suspend(() => Effect.exit(this.#idle))),
       Effect.onError(() =>
         Effect.sync(() => {
           this.#options.metrics.snapshotFailed()
@@ -282,17 +287,47 @@ export class Snapshotter {
   }
 
   readonly #flush: Effect.Effect<void, StorageError> = Effect.suspend(() =>
-    Effect.andThen(
-      this.#write(this.#slice),
-      Effect.sync(() => this.#slice.clear()),
+    this.#idle.pipe(
+      Effect.andThen(this.#write(this.#slice)),
+      Effect.andThen(
+        Effect.sync(() => {
+          this.#slice.clear()
+          this.#turns.begin()
+        }),
+      ),
     ),
   )
 
+  /** `#flush`, but the next slice is packed while this one is written. Fails where the write before did. */
+  readonly #handOn: Effect.Effect<void, StorageError> = Effect.suspend(() =>
+    Effect.andThen(
+      this.#idle,
+      Effect.map(Effect.forkChild(this.#write(this.#slice)), (fiber) => {
+        this.#writing = fiber
+        const free = this.#written
+        this.#written = this.#slice
+        this.#slice = free
+        free.clear()
+      }),
+    ),
+  )
+
+  /** Ends when no slice is being written; fails where the last one could not be. */
+  readonly #idle: Effect.Effect<void, StorageError> = Effect.suspend(() => {
+    const writing = this.#writing
+    if (writing === undefined) return Effect.void
+    return Effect.ensuring(
+      Fiber.join(writing),
+      Effect.sync(() => {
+        this.#writing = undefined
+        this.#turns.begin()
+      }),
+    )
+  })
+
   /** A slice may hold states as of this moment; it waits until the journal has what they rest on. */
   #write(slice: Iterable<Entry>): Effect.Effect<void, StorageError> {
-    return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice)).pipe(
-      Effect.andThen(Effect.sync(() => this.#turns.begin())),
-    )
+    return Effect.andThen(this.#options.written, this.#state.storage.writeEntries(slice))
   }
 
   /** Drops from memory what the snapshot has. */

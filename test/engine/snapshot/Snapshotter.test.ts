@@ -1,7 +1,9 @@
+import { crc32 } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import type { JournalRecord } from "../../../src/domain/record/Record.ts"
 import { EngineMetrics } from "../../../src/engine/metrics/EngineMetrics.ts"
+import { decodePage } from "../../../src/engine/records/Codec.ts"
 import { readActorValue } from "../../../src/engine/records/SnapshotValues.ts"
 import { decodeUser } from "../../../src/engine/records/UserCodec.ts"
 import { Snapshotter } from "../../../src/engine/snapshot/Snapshotter.ts"
@@ -9,8 +11,11 @@ import { openState } from "../../../src/engine/state/EngineState.ts"
 import { limits } from "../../../src/Limits.ts"
 import { Metrics } from "../../../src/metrics/Metrics.ts"
 import { EntrySlice } from "../../../src/storage/EntrySlice.ts"
+import { rangeOf } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { openValue } from "../../../src/storage/SealedValue.ts"
 import { NoSpace, type Storage } from "../../../src/storage/Storage.ts"
+import { yieldToEventLoop } from "../../../src/storage/yieldToEventLoop.ts"
 import { anEnvironment } from "../fixture.ts"
 
 /** A snapshotter over `storage`, and the actor of one user, whose records `reward` makes durable. */
@@ -78,6 +83,57 @@ describe("A snapshot", () => {
           expect(bytes).toBeGreaterThanOrEqual(limits.snapshotSliceBytesMax)
           expect(bytes).toBeLessThan(limits.snapshotSliceBytesMax + 2 * limits.historyPageBytesMax)
         }
+      }),
+  )
+
+  it.effect(
+    "packs a slice while the one before is written; what could not be written comes again",
+    () =>
+      Effect.gen(function* () {
+        const memory = MemoryStorage.make()
+        const { add } = EntrySlice.prototype
+        let adds = 0
+        let underWay = 0
+        let writes = 0
+        const { actor, pending, reward, snapshotter } = yield* world({
+          ...memory,
+          writeEntries: Effect.fnUntraced(function* (entries) {
+            const addsBefore = adds
+            const { memory: shared, used } = EntrySlice.of(entries).shared
+            const packed = crc32(Buffer.from(shared, 0, used))
+            expect(underWay++).toBe(0)
+            if (writes++ < 2) while (adds === addsBefore) yield* yieldToEventLoop
+            yield* yieldToEventLoop
+            expect(crc32(Buffer.from(shared, 0, used))).toBe(packed)
+            underWay--
+            if (writes === 2) return yield* new NoSpace({ operation: "write" })
+            yield* memory.writeEntries(entries)
+          }),
+        })
+        const records = 100_000
+        for (let sequence = 1; sequence <= records; sequence++) reward(sequence)
+        EntrySlice.prototype.add = function (entry) {
+          adds++
+          add.call(this, entry)
+        }
+        try {
+          expect((yield* Effect.flip(snapshotter.take))._tag).toBe("NoSpace")
+          expect(pending.watermark).toBe(0)
+          expect(writes).toBe(2)
+          yield* snapshotter.take
+        } finally {
+          EntrySlice.prototype.add = add
+        }
+        expect(pending.watermark).toBe(records)
+        const value = yield* readActorValue(memory, actor.subject)
+        expect(decodeUser(value!)?.sequence).toBe(records)
+        const history = yield* Stream.runCollect(
+          memory.readEntries({ table: "history", ...rangeOf(new Uint8Array()) }),
+        )
+        const stored = history
+          .flat()
+          .flatMap(([, page]) => decodePage(openValue(page) as Uint8Array))
+        expect(stored.length).toBe(records)
       }),
   )
 
