@@ -69,14 +69,20 @@ const totalOf = async (server: Server, key: string): Promise<number> => {
 
 /** Every acknowledged event is there, and each that was sent is counted once after it was sent again. */
 const expectExactlyOnce = async (server: Server, key: string, { acknowledged, sent }: Clients) => {
-  for (const id of sent) {
-    const { body, status } = await server.request(key, "POST", "/v1/events", event(id))
-    expect(status).toBe(200)
-    if (acknowledged.has(id)) expect([id, body.duplicate]).toEqual([id, true])
+  const lost: Array<string> = []
+  for (let from = 0; from < sent.length; from += together) {
+    const ids = sent.slice(from, from + together)
+    const batch = { events: ids.map(event) }
+    const { body, status } = await server.request(key, "POST", "/v1/events/batch", batch)
+    expect([status, body.rejected]).toEqual([200, 0])
+    lost.push(...ids.filter((id, at) => acknowledged.has(id) && !body.results[at].duplicate))
   }
-  const total = await totalOf(server, key)
-  expect(total).toBe(sent.length)
+  expect(lost).toEqual([])
+  expect(await totalOf(server, key)).toBe(sent.length)
 }
+
+/** Events of a batch. */
+const together = 500
 
 describe("A cluster of one partition", patience, () => {
   beforeAll(async () => {

@@ -13,7 +13,7 @@ import { isoTime } from "../../domain/values/isoTime.ts"
 import { Engine } from "../../engine/Engine.ts"
 import { makeEngine } from "../../engine/EngineLive.ts"
 import type { RecoveryProgress, RecoveryReport } from "../../engine/recovery/Recovery.ts"
-import { readMark, type SnapshotMark } from "../../engine/state/SnapshotMark.ts"
+import { readMark } from "../../engine/state/SnapshotMark.ts"
 import { refusedAtStart } from "../../engine/time/Clock.ts"
 import { readLatestTime } from "../../engine/time/latestTime.ts"
 import type { Metrics } from "../../metrics/Metrics.ts"
@@ -84,12 +84,11 @@ export const openEngine = (
     const opened = yield* openStorage(config, {
       metrics: observers.metrics,
       onRecovering: observers.onRecovering ?? (() => {}),
+      beforeUse: (storage) => believeClock(storage, config.clockJumpMsMax),
       onFenced: (fenced) => onBroken(new Broken({ operation: "check", cause: fenced })),
     })
     const { storage } = opened
-    const mark = yield* readMark(storage)
-    const since = mark.journal[0]?.at
-    yield* believeClock(storage, mark, config.clockJumpMsMax)
+    const since = (yield* readMark(storage)).journal[0]?.at
     let recovered!: RecoveryReport
     const engine = yield* makeEngine({
       durability: config.durability,
@@ -153,10 +152,10 @@ const endSessions = (engine: Engine["Service"]): Effect.Effect<void, LaurelError
 /** Fails where the machine's clock is further ahead of the newest record than is believed: nothing is dated by it. */
 const believeClock = Effect.fnUntraced(function* (
   storage: Storage["Service"],
-  mark: SnapshotMark,
   jumpMsMax: number,
 ): Effect.fn.Return<void, Broken | CommandFailed> {
-  const latest = yield* readLatestTime(storage, mark.at, jumpMsMax)
+  const { at } = yield* readMark(storage)
+  const latest = yield* readLatestTime(storage, at, jumpMsMax)
   const wall = yield* Clock.currentTimeMillis
   if (latest === undefined || refusedAtStart(latest, wall, jumpMsMax) === 0) return
   const days = Math.floor((wall - latest) / 86_400_000)

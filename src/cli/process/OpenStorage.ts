@@ -12,7 +12,7 @@ import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
-import { Broken, Fenced, type StorageError } from "../../storage/Storage.ts"
+import { Broken, Fenced, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { onlyPartition } from "./LoadConfig.ts"
 
@@ -25,6 +25,10 @@ interface StorageObservers {
   readonly metrics: Metrics | undefined
   readonly onRecovering: (progress: StorageProgress) => void
   readonly onFenced: (fenced: Fenced) => void
+  /** A failure ends the start before anything depends on it: in a cluster, before this server takes over. */
+  readonly beforeUse: (
+    storage: Storage["Service"],
+  ) => Effect.Effect<void, StorageError | CommandFailed>
 }
 
 type Opening = Effect.Effect<
@@ -38,7 +42,10 @@ export const openStorage = (config: Config, observers: StorageObservers): Openin
     ? openEmbedded(config, observers)
     : openClustered(config, config.cluster, observers)
 
-const openEmbedded = (config: Config, { metrics, onRecovering }: StorageObservers): Opening =>
+const openEmbedded = (
+  config: Config,
+  { beforeUse, metrics, onRecovering }: StorageObservers,
+): Opening =>
   Effect.gen(function* () {
     const directory = path.resolve(config.dataDirectory)
     const failed = Effect.mapError((cause: DiskError) => new Broken({ operation: "open", cause }))
@@ -51,6 +58,7 @@ const openEmbedded = (config: Config, { metrics, onRecovering }: StorageObserver
       metrics,
       onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),
     })
+    yield* beforeUse(opened.storage)
     if (names.includes(lineageName)) {
       // It gets records that PostgreSQL does not have: a cluster must not take it for a copy that went wrong.
       yield* failed(removeLineage(nodeDisk, directory))
@@ -70,7 +78,7 @@ const needsCluster = (directory: string): CommandFailed =>
 const openClustered = (
   config: Config,
   url: string,
-  { metrics, onFenced, onRecovering }: StorageObservers,
+  { beforeUse, metrics, onFenced, onRecovering }: StorageObservers,
 ): Opening =>
   Effect.gen(function* () {
     const directory = config.dataDirectory
@@ -89,6 +97,7 @@ const openClustered = (
       owner: `${os.hostname()} ${process.pid}`,
       // Inside the data directory they would be lost with it.
       ...(config.archiveDirectory !== "" && { archives: archivePositions(config) }),
+      beforeClaim: beforeUse,
       onFenced: () => onFenced(new Fenced({ operation: "check" })),
       onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),
       onCatchingUp: (done, total) => onRecovering({ stage: "catchUp", done, total }),

@@ -41,7 +41,7 @@ export class Refused extends Data.TaggedError("Refused")<{ readonly words: strin
   }
 }
 
-export interface ClusterStorageOptions extends DurableStorage.DurableStorageOptions {
+export interface ClusterStorageOptions<E = never> extends DurableStorage.DurableStorageOptions {
   /** `postgres://…` */
   readonly url: string
   readonly partition: number
@@ -49,6 +49,8 @@ export interface ClusterStorageOptions extends DurableStorage.DurableStorageOpti
   readonly owner: string
   /** Where the archives end on which PostgreSQL may rely, oldest first; those of other journals do no harm. */
   readonly archives?: Effect.Effect<ReadonlyArray<JournalPosition>>
+  /** Whether this server is fit to take over, judged by the records so far: a failure ends the start, and claims nothing. */
+  readonly beforeClaim?: (storage: Storage["Service"]) => Effect.Effect<void, E>
   /** Another server has claimed the partition. */
   readonly onFenced?: () => void
   /** Progress of a start: waiting for PostgreSQL, or records that are caught up. */
@@ -58,9 +60,9 @@ export interface ClusterStorageOptions extends DurableStorage.DurableStorageOpti
 
 type Failure = StorageError | Refused
 
-export const open = Effect.fnUntraced(function* (
-  options: ClusterStorageOptions,
-): Effect.fn.Return<DurableStorage.OpenedStorage, Failure, Scope.Scope> {
+export const open = Effect.fnUntraced(function* <E = never>(
+  options: ClusterStorageOptions<E>,
+): Effect.fn.Return<DurableStorage.OpenedStorage, Failure | E, Scope.Scope> {
   const { owner, partition, url } = options
   const directory = path.resolve(options.directory)
   const others = new PgConnection({ url })
@@ -83,6 +85,9 @@ export const open = Effect.fnUntraced(function* (
   const catchUp = (total: number) => follow(journal, opened, report(total), options.onWaiting)
   const remote = yield* patiently(journal.read)
   yield* catchUp(remote?.lastSequence ?? 0)
+  if (options.beforeClaim !== undefined) {
+    yield* options.beforeClaim({ ...files, lastSequence: position().lastSequence })
+  }
   const end = yield* patiently(journal.claim(owner))
   yield* catchUp(end.lastSequence)
   if (!isSame(position(), end)) {
@@ -289,7 +294,7 @@ const watch = (
 /** Removes from PostgreSQL what archives have and the local journal no longer needs. A failure is for the next time. */
 const pruned = (
   journal: PgJournal,
-  { archives = Effect.succeed([]) }: ClusterStorageOptions,
+  { archives = Effect.succeed([]) }: ClusterStorageOptions<unknown>,
   sequence: number,
 ): Effect.Effect<void> =>
   Effect.gen(function* () {

@@ -443,6 +443,15 @@ describe("Ownership", () => {
         ),
       )
       yield* refusal(opened(url, two))
+      const looked: Array<number> = []
+      const beforeClaim = ({ lastSequence }: { readonly lastSequence: number }) => {
+        looked.push(lastSequence)
+        return Effect.fail("its clock is wrong")
+      }
+      const three = yield* temporaryFolder
+      const unfit = open({ ...options(url, three), beforeClaim })
+      expect(yield* Effect.flip(Effect.scoped(unfit))).toBe("its clock is wrong")
+      expect(looked).toEqual([1])
       yield* first.storage.append(numbered(2, 1))
     }),
   )
