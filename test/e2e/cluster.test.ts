@@ -7,7 +7,11 @@ import { patience, run, Server, temporaryFolder } from "./program.ts"
 
 let postgres: Postgres
 let schemas = 0
-const cluster = async () => ({ LAUREL_CLUSTER: await postgres.schema(`e2e_${++schemas}`) })
+const cluster = async () => ({
+  LAUREL_CLUSTER: await postgres.schema(`e2e_${++schemas}`),
+  // A process that makes an archive keeps the output of a server open that has ended.
+  LAUREL_ARCHIVE_INTERVAL: "off",
+})
 
 const users = ["ada", "bob", "cy"] as const
 const event = (id: string) => ({ userId: users[Number(id) % 3]!, action: "TAP", id })
