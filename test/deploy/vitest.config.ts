@@ -1,6 +1,9 @@
 import { defineConfig } from "vitest/config"
 
-/** `npm run test:deploy`: the files of deploy/ with the programs that they are for, from Debian's packages. */
+/**
+ * `npm run test:deploy`: the files of deploy/ with the programs that they are for, from Debian's packages. Some need root and
+ * minutes: `npm run test:deploy -- machine` (a new Debian), `upgrade` (from earlier commits), `firing` (each alert at its fault).
+ */
 export default defineConfig({
   test: {
     include: ["test/deploy/*.check.ts"],
