@@ -13,13 +13,15 @@ import { runCommand } from "../../cli/commands.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
 import { unpacked } from "./unpacked.ts"
 
-const newest = "1.0.0-rc.1"
+const set = "1.0.0-rc.1"
+/** No format will have this number soon. */
+const newerFormat = 99
 const segment = "00000000000000000001.segment"
 
 /** Sets the format of a journal's segment. */
 const newerSegment = async (file: string) => {
   const bytes = await readFile(file)
-  bytes.writeUInt32LE(2, 8)
+  bytes.writeUInt32LE(newerFormat, 8)
   bytes.writeUInt32LE(crc32(bytes.subarray(0, 24)), 24)
   await writeFile(file, bytes)
 }
@@ -62,7 +64,7 @@ const cases: ReadonlyArray<Case> = [
             const store = yield* openLmdbStore({ folder: path.join(directory, "live") })
             const key = compositeKey("prj_x:sandbox", "newer")
             const value = Buffer.from(encodeValue("{}"))
-            value[0] = 3
+            value[0] = newerFormat
             value.writeUInt32LE(crc32(value.subarray(0, -4)), value.length - 4)
             yield* store.writeEntries([{ table: "users", key, value }])
           }),
@@ -70,7 +72,7 @@ const cases: ReadonlyArray<Case> = [
       ),
     command: () => create,
     code: exitCodes.damagedData,
-    words: /The value \[.*\] of table users has format 3: it was written by a newer Laurel/,
+    words: /The value \[.*\] of table users has format 99: it was written by a newer Laurel/,
   },
   {
     name: "an audit log",
@@ -86,7 +88,7 @@ const cases: ReadonlyArray<Case> = [
     make: async (directory) => {
       const { manifest } = await archiveIn(directory)
       await newerJson(manifest, ({ manifest: content }) => {
-        const newer = { ...content, format: 2 }
+        const newer = { ...content, format: newerFormat }
         const sha256 = createHash("sha256").update(JSON.stringify(newer)).digest("hex")
         return { sha256, manifest: newer }
       })
@@ -98,12 +100,15 @@ const cases: ReadonlyArray<Case> = [
       "--yes",
     ],
     code: exitCodes.refused,
-    words: /has format 2: it was written by a newer Laurel/,
+    words: /has format 99: it was written by a newer Laurel/,
   },
   {
     name: "a restore in progress",
     make: (directory) =>
-      writeFile(path.join(directory, "restore.json"), '{"format":2,"replaced":"replaced-x"}'),
+      writeFile(
+        path.join(directory, "restore.json"),
+        `{"format":${newerFormat},"replaced":"replaced-x"}`,
+      ),
     command: () => create,
     code: exitCodes.damagedData,
     words: /restore\.json is damaged, or was written by a newer Laurel\. Nothing was changed/,
@@ -113,7 +118,7 @@ const cases: ReadonlyArray<Case> = [
     make: (directory) =>
       newerJson(path.join(directory, "archives.json"), (content) => ({
         ...content,
-        format: 2,
+        format: newerFormat,
         directory,
       })),
     command: () => ["snapshots", "prune"],
@@ -144,7 +149,7 @@ describe("A newer format", () => {
   for (const { code, command, kept, make, name, words } of cases) {
     it.live(`of ${name} is refused, and nothing is changed`, () =>
       Effect.gen(function* () {
-        const directory = yield* unpacked(newest)
+        const directory = yield* unpacked(set)
         yield* Effect.promise(() => make(directory))
         const before = yield* checksums(directory, kept)
         expect(Object.keys(before).length).toBeGreaterThan(0)
@@ -158,15 +163,19 @@ describe("A newer format", () => {
 
   it.live("of an export is refused, and nothing is made", () =>
     Effect.gen(function* () {
-      const directory = yield* unpacked(newest)
+      const directory = yield* unpacked(set)
       const file = path.join(directory, "export.ndjson")
       const text = yield* Effect.promise(() => readFile(file, "utf8"))
-      yield* Effect.promise(() => writeFile(file, text.replace('"format":1', '"format":2')))
+      yield* Effect.promise(() =>
+        writeFile(file, text.replace('"format":1', `"format":${newerFormat}`)),
+      )
       const target = yield* temporaryFolder
       const end = yield* runCommand(["snapshots", "import", file], target)
       expect(end).toMatchObject({
         code: exitCodes.refused,
-        stderr: expect.stringMatching(/line 1: it has format 2: it was written by a newer Laurel/i),
+        stderr: expect.stringMatching(
+          /line 1: it has format 99: it was written by a newer Laurel/i,
+        ),
       })
       expect(yield* checksums(target)).toEqual({})
     }),
