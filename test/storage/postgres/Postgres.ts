@@ -122,6 +122,8 @@ export class Postgres {
       ...user,
       cwd: "/",
       stdio: [...stdio],
+      // A signal to the group of the test, such as that of a terminal, is not for it.
+      detached: true,
     })
   }
 
