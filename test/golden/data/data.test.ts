@@ -7,8 +7,10 @@ import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { openAuditStore } from "../../../src/accounts/audit/AuditStore.ts"
+import { exportFormat } from "../../../src/engine/archive/ExportLines.ts"
 import { importLines } from "../../../src/engine/archive/ImportJob.ts"
 import { verifyArchive, verifyLive } from "../../../src/engine/archive/VerifyJobs.ts"
+import { archiveFormat, manifestName } from "../../../src/storage/archive/ArchiveManifest.ts"
 import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import { alone } from "../../engine/archive/fixture.ts"
 import { temporaryFolder } from "../../storage/temporaryFolder.ts"
@@ -72,3 +74,19 @@ describe.each(sets)("The data of %s", (set) => {
     }),
   )
 })
+
+it.live("Each present format has golden data: `npm run golden:make` makes it", () =>
+  Effect.gen(function* () {
+    const found = { archives: new Set<number>(), exports: new Set<number>() }
+    for (const set of sets) {
+      const directory = yield* unpacked(set)
+      const read = (...names: ReadonlyArray<string>) =>
+        Effect.promise(() => readFile(path.join(directory, ...names), "utf8"))
+      const [id] = yield* Effect.promise(() => readdir(path.join(directory, "archive")))
+      found.archives.add(JSON.parse(yield* read("archive", id!, manifestName)).manifest.format)
+      found.exports.add(JSON.parse((yield* read("export.ndjson")).split("\n")[0]!).format)
+    }
+    const all = (last: number) => new Set(Array.from({ length: last }, (_, n) => n + 1))
+    expect(found).toEqual({ archives: all(archiveFormat), exports: all(exportFormat) })
+  }),
+)
