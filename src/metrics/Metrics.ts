@@ -89,15 +89,21 @@ interface Labelled<A> {
   readonly of: A
 }
 
+/** Returns what takes it away again. */
 const addTo = <A>(
   all: Map<MetricName, Array<Labelled<A>>>,
   name: MetricName,
   labels: Labels = {},
   of: A,
-): void => {
+): (() => void) => {
+  const added = { labels, of }
   const found = all.get(name)
-  if (found === undefined) all.set(name, [{ labels, of }])
-  else found.push({ labels, of })
+  if (found === undefined) all.set(name, [added])
+  else found.push(added)
+  return () => {
+    const left = all.get(name)!.filter((each) => each !== added)
+    all.set(name, left)
+  }
 }
 
 const matching = <A>(
@@ -117,14 +123,30 @@ export interface ReadFailure {
 
 export class Metrics {
   /** The registry, for those of Effect who read it. */
-  readonly context = Context.make(Metric.MetricRegistry, new Map())
+  readonly context: Context.Context<never>
   /** How often a metric could not be read: its value is NaN then, and all others are shown. */
   readFailures = 0
   readonly #broken = new Set<MetricName>()
   #newlyBroken: Array<ReadFailure> = []
   /** What each metric has for each set of its labels. */
-  readonly #numbers = new Map<MetricName, Array<Labelled<() => number>>>()
-  readonly #histograms = new Map<MetricName, Array<Labelled<Histogram>>>()
+  readonly #numbers: Map<MetricName, Array<Labelled<() => number>>>
+  readonly #histograms: Map<MetricName, Array<Labelled<Histogram>>>
+  readonly #whole: Metrics
+  readonly #removals: Array<() => void> = []
+
+  /** Of `whole`: its metrics are among those, until `remove` takes them away. */
+  constructor(whole?: Metrics) {
+    this.#whole = whole ?? this
+    const isPart = whole !== undefined
+    this.context = isPart ? whole.context : Context.make(Metric.MetricRegistry, new Map())
+    this.#numbers = isPart ? whole.#numbers : new Map()
+    this.#histograms = isPart ? whole.#histograms : new Map()
+  }
+
+  /** Takes away all that were registered here. */
+  remove(): void {
+    for (const take of this.#removals.splice(0)) take()
+  }
 
   /** A counter of its own, to be counted up where things happen. Made once, kept by who counts. */
   counter<Name extends NameOf<"counter">>(name: Name, ...[labels]: LabelArguments<Name>): Counter {
@@ -148,12 +170,11 @@ export class Metrics {
     read: () => number,
     ...[labels]: LabelArguments<Name>
   ): void {
-    addTo(this.#numbers, name, labels, () => this.#read(name, read))
     const metric = Metric.gauge(name, optionsOf(name, labels))
-    Metric.registerUnsafe(
-      metric,
-      this.context,
-      hooksOf(() => ({ value: this.#read(name, read) })),
+    const hooks = hooksOf(() => ({ value: this.#read(name, read) }))
+    this.#removals.push(
+      addTo(this.#numbers, name, labels, () => this.#read(name, read)),
+      Metric.registerUnsafe(metric, this.context, hooks).remove,
     )
   }
 
@@ -163,12 +184,11 @@ export class Metrics {
   ): Histogram {
     const { bounds } = catalogue[name]
     const histogram = new Histogram(bounds)
-    addTo(this.#histograms, name, labels, histogram)
     const metric = Metric.histogram(name, { ...optionsOf(name, labels), boundaries: bounds })
-    Metric.registerUnsafe(
-      metric,
-      this.context,
-      hooksOf(() => histogram.state),
+    const hooks = hooksOf(() => histogram.state)
+    this.#removals.push(
+      addTo(this.#histograms, name, labels, histogram),
+      Metric.registerUnsafe(metric, this.context, hooks).remove,
     )
     return histogram
   }
@@ -211,22 +231,22 @@ export class Metrics {
     try {
       return read()
     } catch (cause) {
-      this.readFailures++
-      if (!this.#broken.has(metric)) {
-        this.#broken.add(metric)
-        this.#newlyBroken.push({ metric, cause })
+      const whole = this.#whole
+      whole.readFailures++
+      if (!whole.#broken.has(metric)) {
+        whole.#broken.add(metric)
+        whole.#newlyBroken.push({ metric, cause })
       }
       return Number.NaN
     }
   }
 
   #registerCounter(name: NameOf<"counter">, labels: Labels | undefined, read: () => number): void {
-    addTo(this.#numbers, name, labels, () => this.#read(name, read))
     const metric = Metric.counter(name, { ...optionsOf(name, labels), incremental: true })
-    Metric.registerUnsafe(
-      metric,
-      this.context,
-      hooksOf(() => ({ count: this.#read(name, read), incremental: true })),
+    const hooks = hooksOf(() => ({ count: this.#read(name, read), incremental: true }))
+    this.#removals.push(
+      addTo(this.#numbers, name, labels, () => this.#read(name, read)),
+      Metric.registerUnsafe(metric, this.context, hooks).remove,
     )
   }
 }

@@ -5,11 +5,11 @@
  */
 import { Effect } from "effect"
 import type { JournalRecord } from "../../domain/record/Record.ts"
-import { type LaurelError, laurelError } from "../../domain/values/Errors.ts"
+import type { LaurelError } from "../../domain/values/Errors.ts"
 import type { GroupCommit } from "../commit/GroupCommit.ts"
 import type { AnyActor } from "./Actor.ts"
 import type { AnyEnvelope } from "./Envelope.ts"
-import type { EngineRefusal } from "./refusals.ts"
+import { type EngineRefusal, outcomeUnknown } from "./refusals.ts"
 
 /** A record on its way to the journal: the actor's state after it, and the caller, until it is answered. */
 export interface CommitEntry {
@@ -143,9 +143,3 @@ export class Answers {
     this.refuse(actor, envelope, outcomeUnknown)
   }
 }
-
-const outcomeUnknown = laurelError(
-  "storage_unavailable",
-  "The outcome is unknown: repeat the request with the same id or Idempotency-Key.",
-  { retryAfterSeconds: 5 },
-)

@@ -37,6 +37,11 @@ export type EngineRefusal = LaurelError<EngineCode | "body_too_large">
 export const shuttingDown = laurelError("shutting_down", "Retry when the server is back.", {
   retryAfterSeconds: 5,
 })
+export const outcomeUnknown = laurelError(
+  "storage_unavailable",
+  "The outcome is unknown: repeat the request with the same id or Idempotency-Key.",
+  { retryAfterSeconds: 5 },
+)
 export const storageUnavailable = laurelError("storage_unavailable", "Nothing was changed.", {
   retryAfterSeconds: 5,
 })

@@ -23,17 +23,14 @@ import { limits } from "../../Limits.ts"
 import { type Metrics, prometheusContentType, type ReadFailure } from "../../metrics/Metrics.ts"
 import type { Exchange, RequestHandler } from "../request/Exchange.ts"
 import { bearerKey } from "../request/RequestParts.ts"
-import { Listener, listen, type ServeError } from "../server/Listener.ts"
+import { type Address, Listener, listen, type ServeError } from "../server/Listener.ts"
 import { type Served, whereIs } from "../server/Server.ts"
 import { accountRoute } from "./AdminAccounts.ts"
 import { createArchive } from "./AdminArchives.ts"
 import { type AdminReply, type Answer, jsonBody, notFound } from "./AdminParts.ts"
 import { hostCheck } from "./HostCheck.ts"
 
-export interface AdminOptions {
-  readonly host: string
-  /** 0 takes any free port. */
-  readonly port: number
+export interface AdminOptions extends Address {
   /** Further host names under which it is asked. */
   readonly hostNames: ReadonlyArray<string>
   readonly token: string
@@ -47,12 +44,74 @@ export const serveAdmin = (
   options: AdminOptions,
 ): Effect.Effect<Served, ServeError, ApiKeys | Archives | Scope.Scope> =>
   Effect.gen(function* () {
+    const handler = yield* makeAdmin(options)
+    return yield* listenAdmin(options, () => handler)
+  })
+
+/** `serveAdmin` with a handler that may change. */
+export const listenAdmin = Effect.fnUntraced(function* (
+  address: Address,
+  handlerOf: () => RequestHandler,
+): Effect.fn.Return<Served, ServeError, Scope.Scope> {
+  const bounds = { ...limits, connectionsMax: limits.adminConnectionsMax }
+  const listener = new Listener(handlerOf(), bounds)
+  listener.handlerOf = handlerOf
+  yield* Effect.acquireRelease(listen(listener.server, address), () =>
+    listener.close(limits.adminGraceMs),
+  )
+  return whereIs(listener.server.address() as AddressInfo, address.host)
+})
+
+/** The part of the admin server that needs no engine: `/metrics`. All else gets `refusal`. */
+export const makeAdminWithoutEngine = (
+  options: AdminOptions,
+  refusal: LaurelError,
+): Effect.Effect<RequestHandler> =>
+  Effect.map(Effect.context<never>(), (context) =>
+    adminHandler(options, Effect.runForkWith(context), (exchange) => exchange.refuse(refusal)),
+  )
+
+/** Answers `/metrics`, refuses foreign hosts, and leaves the rest to `handle`. */
+const adminHandler = (
+  { host, hostNames, metrics }: AdminOptions,
+  runFork: (effect: Effect.Effect<void>) => unknown,
+  handle: (exchange: Exchange) => void,
+): RequestHandler => {
+  const mayAskAs = hostCheck([host, ...hostNames])
+  const handleAny = (exchange: Exchange): void => {
+    const { path, request } = exchange
+    if (!mayAskAs(request.headers.host)) {
+      exchange.refuse(misdirected)
+    } else if (path === "/metrics" && (request.method === "GET" || request.method === "HEAD")) {
+      exchange.reply(200, prometheusContentType, metrics.text(), ["Cache-Control", "no-store"])
+      for (const failure of metrics.takeReadFailures()) runFork(logReadFailure(failure))
+    } else handle(exchange)
+  }
+  return {
+    draining: false,
+    watch: { tracing: false },
+    answered: () => {},
+    missed: () => {},
+    handle: (exchange) => {
+      try {
+        handleAny(exchange)
+      } catch (defect) {
+        runFork(refuse(exchange, Cause.die(defect)))
+      }
+    },
+  }
+}
+
+/** The operations of an engine's operator. */
+export const makeAdmin = (
+  options: AdminOptions,
+): Effect.Effect<RequestHandler, never, ApiKeys | Archives> =>
+  Effect.gen(function* () {
     const keys = yield* ApiKeys
     const archives = yield* Archives
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const accounts = options.accounts
     const mayEnter = tokenCheck(options.token)
-    const mayAskAs = hostCheck([options.host, ...options.hostNames])
 
     const create = (exchange: Exchange): Answer =>
       created(Effect.flatMap(keyRequest(exchange), (request) => keys.create(request)))
@@ -82,16 +141,6 @@ export const serveAdmin = (
 
     const handle = (exchange: Exchange): void => {
       const { request } = exchange
-      if (!mayAskAs(request.headers.host)) {
-        exchange.refuse(misdirected)
-        return
-      }
-      if (exchange.path === "/metrics" && (request.method === "GET" || request.method === "HEAD")) {
-        const noStore = ["Cache-Control", "no-store"]
-        exchange.reply(200, prometheusContentType, options.metrics.text(), noStore)
-        for (const failure of options.metrics.takeReadFailures()) runFork(logReadFailure(failure))
-        return
-      }
       if (asksForArchive(exchange) && mayEnter(request)) {
         runFork(createArchive(archives, exchange))
         return
@@ -104,25 +153,7 @@ export const serveAdmin = (
       })
       runFork(answer)
     }
-    const handler: RequestHandler = {
-      draining: false,
-      watch: { tracing: false },
-      answered: () => {},
-      missed: () => {},
-      handle: (exchange) => {
-        try {
-          handle(exchange)
-        } catch (defect) {
-          runFork(refuse(exchange, Cause.die(defect)))
-        }
-      },
-    }
-    const bounds = { ...limits, connectionsMax: limits.adminConnectionsMax }
-    const listener = new Listener(handler, bounds)
-    yield* Effect.acquireRelease(listen(listener.server, options), () =>
-      listener.close(limits.adminGraceMs),
-    )
-    return whereIs(listener.server.address() as AddressInfo, options.host)
+    return adminHandler(options, runFork, handle)
   })
 
 const asksForArchive = ({ path, request }: Exchange): boolean =>

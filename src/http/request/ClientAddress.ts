@@ -9,13 +9,16 @@ import { normalAddress } from "../../domain/project/keyRestrictions.ts"
 import { limits } from "../../Limits.ts"
 import { forwardedClient, forwardedStart } from "./Forwarded.ts"
 
+/** A request; `forwardedPeer`: another runner of the cluster forwarded it, and this is the address of the peer there. */
+type PossiblyForwarded = IncomingMessage & { readonly forwardedPeer?: string | undefined }
+
 /** The address of a request's client in the form of `normalAddress`; "" where the connection is gone. */
-export type ClientAddress = (request: IncomingMessage) => string
+export type ClientAddress = (request: PossiblyForwarded) => string
 
 export const clientAddress =
   (trusted: AddressRanges | undefined): ClientAddress =>
-  ({ headers, socket }) => {
-    const peer = connectionAddress(socket.remoteAddress)
+  ({ forwardedPeer, headers, socket }) => {
+    const peer = connectionAddress(forwardedPeer ?? socket.remoteAddress)
     if (trusted === undefined || peer === "") return peer
     const list = headers["x-forwarded-for"]
     if (list !== undefined) return behindProxies(peer, String(list), trusted, inList)

@@ -34,8 +34,8 @@ export class ServeError extends Data.TaggedError("ServeError")<{
 
 export class Listener {
   readonly server: Server
-  /** Answers the next request. */
-  handler: RequestHandler
+  /** Chooses who answers a request. */
+  handlerOf: (request: ServerRequest) => RequestHandler
   connections = 0
 
   /** `counted` gets the status of each reply that no handler sent, and the last request of its connection. */
@@ -44,7 +44,7 @@ export class Listener {
     bounds: ListenerBounds,
     counted: (status: number, socket: Socket, latest?: Exchange) => void = () => {},
   ) {
-    this.handler = handler
+    this.handlerOf = () => handler
     const server = createServer({
       headersTimeout: bounds.headersTimeoutMs,
       requestTimeout: bounds.requestTimeoutMs,
@@ -64,13 +64,14 @@ export class Listener {
     /** The last request of each connection. */
     const latest = new WeakMap<Socket, Exchange>()
     const begin = (
-      request: IncomingMessage,
+      request: ServerRequest,
       response: ServerResponse,
       expectsContinue: boolean,
     ): void => {
-      const exchange = new Exchange(request, response, expectsContinue, this.handler)
+      const handler = this.handlerOf(request)
+      const exchange = new Exchange(request, response, expectsContinue, handler)
       latest.set(request.socket, exchange)
-      this.handler.handle(exchange)
+      handler.handle(exchange)
     }
     server.on("request", (request, response) => begin(request, response, false))
     server.on("checkContinue", (request, response) => begin(request, response, true))

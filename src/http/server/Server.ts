@@ -67,6 +67,14 @@ export interface Served {
 }
 
 export interface Listening extends Served {
+  readonly listener: Listener
+  readonly requestMetrics: RequestMetrics
+  readonly watch: RequestWatch
+  /** What lets an engine answer, until the scope closes. `metrics` are those of the engine. */
+  readonly assemble: (
+    more?: TakeOver,
+    metrics?: Metrics,
+  ) => Effect.Effect<Pipeline, never, Engine | Accounts | DeliveryLog | Scope.Scope>
   /** Lets the engine answer until the scope closes; then the server ends. */
   readonly takeOver: (
     more?: TakeOver,
@@ -79,8 +87,8 @@ export const listenHttp = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Listening, ServeError, Readiness | Scope.Scope> {
   const readiness = yield* Readiness
   const bounds: ServerBounds = { ...limits, ...options.bounds }
-  const metrics = options.metrics ?? new Metrics()
-  const requestMetrics = new RequestMetrics(metrics)
+  const serverMetrics = options.metrics ?? new Metrics()
+  const requestMetrics = new RequestMetrics(serverMetrics)
   const watch = new RequestWatch(options.watch, options.trustedProxies)
   const starting = new Starting(readiness, requestMetrics, watch)
   const listener = new Listener(starting, bounds, (status, socket, latest) => {
@@ -91,15 +99,19 @@ export const listenHttp = Effect.fnUntraced(function* (
   if (options.watch?.accessLog !== undefined) {
     listener.server.on("connection", ({ remoteAddress }) => remoteAddress)
   }
-  metrics.gauge("laurel_http_connections", () => listener.connections)
+  serverMetrics.gauge("laurel_http_connections", () => listener.connections)
   yield* Effect.acquireRelease(listen(listener.server, options), () => listener.close(0))
 
-  const takeOver = Effect.fnUntraced(function* ({ pages }: TakeOver = {}) {
+  const assemble = Effect.fnUntraced(function* (
+    { pages }: TakeOver = {},
+    metrics: Metrics = serverMetrics,
+  ) {
     const engine = yield* Engine
     const accounts = yield* Accounts
     const docs = yield* makeDocs(Api, pages?.prefix ?? "/docs")
     const context = yield* Effect.context<never>()
     const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
+    yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
 
     const ready: PlainHandler = () =>
       pipeline.draining ? shuttingDown : (notReady(readiness) ?? readyNow)
@@ -143,20 +155,25 @@ export const listenHttp = Effect.fnUntraced(function* (
     })
     metrics.gauge("laurel_http_requests_in_flight", () => pipeline.inFlight)
     admission.observe(metrics)
+    return pipeline
+  })
+
+  const takeOver = Effect.fnUntraced(function* (more: TakeOver = {}) {
+    const pipeline = yield* assemble(more)
     yield* Effect.acquireRelease(
       Effect.sync(() => {
-        listener.handler = pipeline
+        listener.handlerOf = () => pipeline
       }),
       () =>
-        Effect.gen(function* () {
-          pipeline.drain()
-          yield* listener.close(options.shutdownGraceMs ?? limits.shutdownGraceMs)
-          yield* Fiber.interruptAll(fibers)
-        }),
+        Effect.andThen(
+          Effect.sync(() => pipeline.drain()),
+          listener.close(options.shutdownGraceMs ?? limits.shutdownGraceMs),
+        ),
     )
   })
 
-  return { ...whereIs(listener.server.address() as AddressInfo, options.host), takeOver }
+  const where = whereIs(listener.server.address() as AddressInfo, options.host)
+  return { ...where, listener, requestMetrics, watch, assemble, takeOver }
 })
 
 /** Serves the API until the scope closes. */

@@ -15,6 +15,8 @@ interface Closable {
 
 export class ServerRequest extends IncomingMessage implements BodySource {
   #reader: BodyReader | undefined = undefined
+  /** The peer's address of a request that another runner forwarded. */
+  forwardedPeer: string | undefined = undefined
 
   readTo(reader: BodyReader): boolean {
     if (this.complete || this.readableLength > 0) return false
