@@ -44,6 +44,7 @@ const rooms = [
   "webhooks",
   "accounts",
   "http",
+  "cluster",
   "dashboard",
   "config",
   "cli",
@@ -86,6 +87,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
     "server",
     "admin",
   ],
+  cluster: [""],
   dashboard: [
     "browser",
     "view",
@@ -104,6 +106,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
 const shared = [
   "Build.ts",
   "accountLimits.ts",
+  "clusterLimits.ts",
   "httpLimits.ts",
   "historyLimits.ts",
   "journalLimits.ts",
@@ -129,7 +132,7 @@ describe("src/", () => {
     expect(unknown).toEqual([])
   })
 
-  it("imports one way: client, domain, metrics, storage, engine, webhooks and accounts, http, dashboard, config, cli, main", () => {
+  it("imports one way: client, domain, metrics, storage, engine, webhooks and accounts, http, cluster, dashboard, config, cli, main", () => {
     const wrong = files.flatMap((file) =>
       importsOf(file)
         .filter((target) => target.startsWith(".") && target.endsWith(".ts"))
@@ -238,14 +241,22 @@ describe("src/", () => {
   it("loads nothing of PostgreSQL unless a cluster is set", () => {
     const importers = files.filter((file) => importsOf(file).includes("pg"))
     expect(importers.map((file) => relative(source, file))).toEqual([
+      "cluster/Owners.ts",
       "storage/postgres/PgConnection.ts",
     ])
+    const placing = files.filter((file) =>
+      importsOf(file).some((target) => /^(effect\/cluster|@effect\/sql-pg)/.test(target)),
+    )
+    expect(placing.map((file) => relative(source, file))).toEqual(["cluster/Placement.ts"])
     for (const start of ["main.ts", "cli/process/Server.ts", "cli/process/OpenEngine.ts"]) {
       const loaded = loadedWith(join(source, start)).map((file) => relative(source, file))
-      expect(loaded.filter((file) => file.startsWith("storage/postgres/"))).toEqual([])
+      expect(loaded.filter((file) => /^(cluster|storage\/postgres)\//.test(file))).toEqual([])
     }
     expect(loadedWith(join(source, "storage/postgres/ClusterStorage.ts"))).toContain(
       join(source, "storage/postgres/PgConnection.ts"),
+    )
+    expect(loadedWith(join(source, "cli/process/ClusterServer.ts"))).toContain(
+      join(source, "cluster/Placement.ts"),
     )
   })
 

@@ -16,6 +16,7 @@ import {
   folder,
   headerFields,
   host,
+  hostAndPort,
   hosts,
   logLevel,
   logLevels,
@@ -109,6 +110,18 @@ const settings = {
     ),
     secret: true,
   },
+  clusterAddress: setting(
+    "LAUREL_CLUSTER_ADDRESS",
+    "127.0.0.1:8082",
+    hostAndPort,
+    "Address at which this server listens for the others of the cluster, as they reach it; keep it private",
+  ),
+  clusterLockExpirationMs: setting(
+    "LAUREL_CLUSTER_LOCK_EXPIRATION",
+    `${limits.lockExpirationMs / 1_000} seconds`,
+    duration(limits.lockExpirationMsMin, limits.lockExpirationMsMax),
+    "Time without a sign of life after which another server takes over; the same on all servers of the cluster",
+  ),
   dataDirectory: setting("LAUREL_DATA_DIR", "./snapshots", folder, "Data directory"),
   durability: setting(
     "LAUREL_DURABILITY",

@@ -30,6 +30,22 @@ export const host: Parse<string> = (text) =>
     ? Result.succeed(text)
     : Result.fail("must be an IP address or a host name")
 
+/** `host:port`, with brackets around IPv6. */
+export const hostAndPort: Parse<string> = (text) => {
+  const { hostname, port } = splitAddress(text)
+  const isName = Result.isSuccess(host(hostname.replace(/^\[|\]$/g, "")))
+  return isName && port > 0 && port <= 65_535
+    ? Result.succeed(text)
+    : Result.fail("must be a host and a port, such as 10.0.0.5:8082")
+}
+
+export const splitAddress = (
+  text: string,
+): { readonly hostname: string; readonly port: number } => {
+  const [, hostname = "", digits = ""] = /^(\[[\da-f:.]+\]|[^:]+):(\d{1,5})$/i.exec(text) ?? []
+  return { hostname, port: Number(digits) }
+}
+
 export const hosts: Parse<ReadonlyArray<string>> = (text) => {
   const names = text === "" ? [] : text.split(",").map((name) => name.trim())
   return names.every((name) => Result.isSuccess(host(name)))

@@ -141,7 +141,9 @@ const drainOf = (
     batches.changed()
     yield* actors.answers.idle
     if (!(yield* commit.settled)) {
-      yield* Effect.logError("Disk still full: dropping the records that are not in the journal")
+      if (!commit.fenced) {
+        yield* Effect.logError("Disk still full: dropping the records that are not in the journal")
+      }
       return
     }
     yield* snapshotter.take.pipe(

@@ -36,6 +36,22 @@ const histogram = <const Labels extends ReadonlyArray<string>>(
 ) => ({ type: "histogram", labels, help, bounds }) as const
 
 export const catalogue = {
+  // Cluster
+  laurel_cluster_serving: gauge(
+    "1 while this runner serves the partition, else 0; only in a cluster.",
+    "partition",
+  ),
+  laurel_cluster_epoch: gauge(
+    "Number of the partition's present owner: each new owner adds 1; only in a cluster.",
+    "partition",
+  ),
+  laurel_cluster_forwarded_requests_total: counter(
+    "Requests sent on to the owner of their partition, by outcome: `answered`, `repeated` (sent again after a failure), `refused` (no owner took it), `unknown` (no reply after it was sent), `left` (by the client); only in a cluster.",
+    "outcome",
+  ),
+  laurel_cluster_waiting_requests: gauge(
+    "Requests that wait for their partition to have an owner; only in a cluster.",
+  ),
   // Requests
   laurel_http_requests_total: counter(
     "Requests answered, by operation (`none`: unknown path) and status.",

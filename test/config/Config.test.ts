@@ -29,6 +29,8 @@ describe("The configuration", () => {
       adminPort: 8081,
       adminHostNames: [],
       cluster: undefined,
+      clusterAddress: "127.0.0.1:8082",
+      clusterLockExpirationMs: 10_000,
       dataDirectory: "./snapshots",
       durability: "fsync",
       snapshotIntervalMs: 30_000,
@@ -239,6 +241,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(34)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(36)
   })
 })

@@ -6,10 +6,15 @@ import { describe, expect, it } from "vitest"
 import { AccessLog } from "../../src/cli/process/AccessLog.ts"
 import { Collector } from "../../src/cli/process/Collector.ts"
 import { DataUseMetrics } from "../../src/cli/process/DataUse.ts"
+import { observeCluster } from "../../src/cluster/clusterMetrics.ts"
+import { Forwarder } from "../../src/cluster/Forwarder.ts"
+import { Owners } from "../../src/cluster/Owners.ts"
 import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
 import { DatabaseMetrics } from "../../src/engine/archive/DatabaseWatch.ts"
+import { RequestMetrics } from "../../src/http/request/RequestMetrics.ts"
 import { catalogue, type MetricKind } from "../../src/metrics/Catalogue.ts"
 import { turnCauses } from "../../src/metrics/LongTurns.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
 import { observeProcess } from "../../src/metrics/ProcessMetrics.ts"
 import { flushesOf } from "../../src/storage/durable/DurableStorage.ts"
 import { startServer } from "../http/fixture.ts"
@@ -33,6 +38,15 @@ describe("The catalogue of metrics", () => {
       flushesOf(server.metrics)
       new Collector(server.metrics)
       new AccessLog(process.stdout, server.metrics)
+      const owners = new Owners({ url: "", address: "", lockExpirationMs: 1 })
+      const requests = new RequestMetrics(new Metrics())
+      const forwarder = new Forwarder({
+        owners,
+        secret: "",
+        metrics: requests,
+        partitionOf: () => 1,
+      })
+      observeCluster(server.metrics, owners, forwarder, () => ({ handler: undefined }))
       const text = await Effect.runPromise(
         Effect.scoped(Effect.map(observeProcess(server.metrics), () => server.metrics.text())),
       )

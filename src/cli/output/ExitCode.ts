@@ -11,7 +11,6 @@
  *     73  the data directory cannot be created or written, or no space is left
  *     74  the disk failed; a restart recovers all acknowledged writes
  *     75  the data directory is in use by another process
- *     76  fenced: another server of the cluster took the data over
  *     78  configuration: a setting is wrong, or the machine's clock
  *    128  and the signal's number: ended at once by a second signal
  */
@@ -31,7 +30,6 @@ export const exitCodes = {
   cannotWrite: 73,
   diskFailed: 74,
   inUse: 75,
-  fenced: 76,
   configuration: 78,
   signal: 128,
 } as const

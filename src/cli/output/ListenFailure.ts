@@ -1,16 +1,22 @@
 /** The failure to listen on an address: its setting, its use, and the remedy. */
 import type { Config } from "../../config/Config.ts"
-import type { ServeError } from "../../http/server/Listener.ts"
+import { splitAddress } from "../../config/SettingForms.ts"
+import type { Address, ServeError } from "../../http/server/Listener.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 
-type Addresses = Pick<Config, "host" | "port" | "adminHost" | "adminPort">
+type Addresses = Pick<Config, "host" | "port" | "adminHost" | "adminPort" | "clusterAddress">
 
 /** A listener of this process. */
-export type Service = "api" | "admin"
+export type Service = "api" | "admin" | "cluster"
 
 const services = {
   api: { name: "the API", host: "LAUREL_HOST", port: "LAUREL_PORT" },
   admin: { name: "the admin server", host: "LAUREL_ADMIN_HOST", port: "LAUREL_ADMIN_PORT" },
+  cluster: {
+    name: "the port for other servers",
+    host: "LAUREL_CLUSTER_ADDRESS",
+    port: "LAUREL_CLUSTER_ADDRESS",
+  },
 } as const
 
 /** The end of a start whose `service` can not listen: one line, exit code 69. */
@@ -29,10 +35,22 @@ const collide = ({ adminHost, adminPort, host, port }: Addresses): boolean =>
 
 const anotherPort = "another port; 0 takes any free one."
 
+const addressOf = (service: Service, config: Addresses): Address => {
+  switch (service) {
+    case "api":
+      return config
+    case "admin":
+      return { host: config.adminHost, port: config.adminPort }
+    case "cluster": {
+      const { hostname, port } = splitAddress(config.clusterAddress)
+      return { host: hostname, port }
+    }
+  }
+}
+
 const lineFor = (service: Service, config: Addresses, cause: NodeJS.ErrnoException): string => {
   const { host: hostVariable, name, port: portVariable } = services[service]
-  const host = service === "api" ? config.host : config.adminHost
-  const port = service === "api" ? config.port : config.adminPort
+  const { host, port } = addressOf(service, config)
   const itsAddress = `to an address of this machine, such as 127.0.0.1, or to 0.0.0.0 for all of them.`
   switch (cause.code) {
     case "EADDRINUSE":

@@ -78,3 +78,15 @@ export const keepSetupLink = (
     const written = Effect.tryPromise(() => writeNew(file, `${link}\n`))
     return yield* Effect.match(written, { onSuccess: () => file, onFailure: () => undefined })
   })
+
+/** The link that creates the first account or, where standard output is a log, the file that has the link. */
+export const setupLink = (config: Config, url: string, dashboard: OpenedDashboard | undefined) =>
+  Effect.gen(function* () {
+    if (dashboard === undefined) return undefined
+    const { setupToken } = dashboard
+    const base = config.publicUrl?.replace(/\/$/, "") ?? url.replace("//127.0.0.1:", "//localhost:")
+    const link = setupToken && `${base}${dashboard.pages.prefix}/setup#${setupToken}`
+    const file = yield* keepSetupLink(config.dataDirectory, link)
+    if (link === undefined) return `${base}${dashboard.pages.prefix}`
+    return process.stdout.isTTY || file === undefined ? link : file
+  })

@@ -37,7 +37,7 @@ import type { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import * as DispatcherLive from "../../webhooks/DispatcherLive.ts"
 import { type CommandFailed, commandFailed, exitCodes, refused } from "../output/ExitCode.ts"
 import { unreadable } from "../output/JobWords.ts"
-import { openStorage, type StorageProgress } from "./OpenStorage.ts"
+import { type Fence, openStorage, type StorageProgress } from "./OpenStorage.ts"
 import { RestoredTo } from "./Restored.ts"
 
 export interface Opened {
@@ -67,6 +67,10 @@ export type OpenProgress = RecoveryProgress | StorageProgress
 export interface OpenObservers {
   readonly metrics?: Metrics
   readonly onRecovering?: (progress: OpenProgress) => void
+  /** In a cluster: this server is the owner now. */
+  readonly onClaimed?: (fence: Fence) => void
+  /** In a cluster: another server has claimed the data. The engine is to be closed. */
+  readonly onFenced?: () => void
 }
 
 /** Opens and recovers the data directory of `config`; a last snapshot is taken when the scope closes. */
@@ -77,6 +81,10 @@ export const openEngine = (
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
     const onBroken = (broken: Broken) => {
+      if (broken.cause instanceof Fenced) {
+        observers.onFenced?.()
+        return
+      }
       Effect.runSyncWith(context)(logBroken(broken))
       // The state of the disk is unknown: no last snapshot.
       process.exit(exitCodeOf(broken))
@@ -85,7 +93,8 @@ export const openEngine = (
       metrics: observers.metrics,
       onRecovering: observers.onRecovering ?? (() => {}),
       beforeUse: (storage) => believeClock(storage, config.clockJumpMsMax),
-      onFenced: (fenced) => onBroken(new Broken({ operation: "check", cause: fenced })),
+      onFenced: observers.onFenced ?? (() => {}),
+      ...(observers.onClaimed !== undefined && { onClaimed: observers.onClaimed }),
     })
     const { storage } = opened
     const since = (yield* readMark(storage)).journal[0]?.at
@@ -170,15 +179,11 @@ const believeClock = Effect.fnUntraced(function* (
 const isDamage = ({ cause }: Broken): boolean => cause instanceof Damaged
 
 const exitCodeOf = (broken: Broken): number => {
-  if (broken.cause instanceof Fenced) return exitCodes.fenced
   if (isDamage(broken)) return exitCodes.damagedData
   return broken.cause instanceof Defect ? exitCodes.defect : exitCodes.diskFailed
 }
 
 const wordsOf = (broken: Broken): string => {
-  if (broken.cause instanceof Fenced) {
-    return "Another server took this partition over; this one stops. All acknowledged writes are in PostgreSQL"
-  }
   if (broken.cause instanceof Defect) {
     return "A defect in Laurel stopped the process. A restart recovers all acknowledged writes. Please report this log line"
   }
@@ -200,7 +205,7 @@ const logBroken = (broken: Broken): Effect.Effect<void> => {
 
 /** Why a data directory could not be opened, for the operator. */
 const openFailure = (directory: string, error: StorageError | Fenced): CommandFailed => {
-  if (error._tag === "Fenced") return commandFailed(exitCodes.fenced, error.message)
+  if (error._tag === "Fenced") return commandFailed(exitCodes.unavailable, error.message)
   if (error._tag === "NoSpace") {
     return commandFailed(
       exitCodes.cannotWrite,

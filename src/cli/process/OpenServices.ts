@@ -21,19 +21,26 @@ import { DeliveryLog } from "../../webhooks/DeliveryLog.ts"
 import { createDemoKey, showOrKeep } from "../output/Welcome.ts"
 import { observeDataUse } from "./DataUse.ts"
 import { openDashboard } from "./OpenDashboard.ts"
-import { type ArchiveSource, type OpenProgress, openEngine } from "./OpenEngine.ts"
+import {
+  type ArchiveSource,
+  type OpenObservers,
+  type OpenProgress,
+  openEngine,
+} from "./OpenEngine.ts"
 
 /** Opens them; `readiness` follows the progress. */
 export const openServices = Effect.fnUntraced(function* (
   config: Config,
   metrics: Metrics,
   readiness: ReadinessState,
+  owning: Pick<OpenObservers, "onClaimed" | "onFenced"> = {},
 ) {
   // Before there is any state: see WorkerHost.
   const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
   const progressLog = yield* Effect.forkChild(logProgress(readiness))
   const { deliver, isChecked, onDamage, recovered, services, source } = yield* openEngine(config, {
     metrics,
+    ...owning,
     onRecovering: (progress) => {
       readiness.doing = sentenceOf(progress)
     },

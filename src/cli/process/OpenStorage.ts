@@ -2,7 +2,6 @@
  * The storage that the settings ask for: a data directory, or one that follows PostgreSQL. What PostgreSQL needs is
  * loaded for the latter alone.
  */
-import os from "node:os"
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { archivesIn, type Config, partitionsName } from "../../config/Config.ts"
@@ -12,7 +11,7 @@ import { type DiskError, isMissing } from "../../storage/disk/Disk.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../storage/durable/DurableStorage.ts"
 import { lineageName, removeLineage } from "../../storage/durable/LineageFile.ts"
-import { Broken, Fenced, type Storage, type StorageError } from "../../storage/Storage.ts"
+import { Broken, type Storage, type StorageError } from "../../storage/Storage.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { onlyPartition } from "./LoadConfig.ts"
 
@@ -21,14 +20,22 @@ export type StorageProgress =
   | { readonly stage: "entries" | "catchUp"; readonly done: number; readonly total: number }
   | { readonly stage: "postgres"; readonly why: string }
 
+/** The claim of an owner. */
+export interface Fence {
+  readonly epoch: number
+  /** Asks PostgreSQL whether no other server has claimed the data since. */
+  readonly isOwner: Effect.Effect<boolean, unknown>
+}
+
 interface StorageObservers {
   readonly metrics: Metrics | undefined
   readonly onRecovering: (progress: StorageProgress) => void
-  readonly onFenced: (fenced: Fenced) => void
   /** A failure ends the start before anything depends on it: in a cluster, before this server takes over. */
   readonly beforeUse: (
     storage: Storage["Service"],
   ) => Effect.Effect<void, StorageError | CommandFailed>
+  readonly onFenced: () => void
+  readonly onClaimed?: (fence: Fence) => void
 }
 
 type Opening = Effect.Effect<
@@ -78,7 +85,7 @@ const needsCluster = (directory: string): CommandFailed =>
 const openClustered = (
   config: Config,
   url: string,
-  { beforeUse, metrics, onFenced, onRecovering }: StorageObservers,
+  { beforeUse, metrics, onClaimed, onFenced, onRecovering }: StorageObservers,
 ): Opening =>
   Effect.gen(function* () {
     const directory = config.dataDirectory
@@ -94,11 +101,12 @@ const openClustered = (
       directory,
       metrics,
       partition: onlyPartition,
-      owner: `${os.hostname()} ${process.pid}`,
+      owner: config.clusterAddress,
+      ...(onClaimed !== undefined && { onClaimed }),
       // Inside the data directory they would be lost with it.
       ...(config.archiveDirectory !== "" && { archives: archivePositions(config) }),
       beforeClaim: beforeUse,
-      onFenced: () => onFenced(new Fenced({ operation: "check" })),
+      onFenced,
       onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),
       onCatchingUp: (done, total) => onRecovering({ stage: "catchUp", done, total }),
       onWaiting: (why) => onRecovering({ stage: "postgres", why }),

@@ -23,10 +23,10 @@ import { openAccessLog } from "./AccessLog.ts"
 import { leaveArchiveSettings } from "./ArchiveSettings.ts"
 import { loadConfig } from "./LoadConfig.ts"
 import { observabilityLayer } from "./Logging.ts"
-import { keepSetupLink, type OpenedDashboard } from "./OpenDashboard.ts"
+import { setupLink } from "./OpenDashboard.ts"
 import { openServices, watchData } from "./OpenServices.ts"
 import { RequestSpans } from "./RequestSpans.ts"
-import { keepServerFile, makeToken, realPath } from "./ServerFile.ts"
+import { keepServerFile, makeToken, reachable, realPath } from "./ServerFile.ts"
 import { firstSignal } from "./Signals.ts"
 
 /** Serves until the first SIGTERM or SIGINT, and then ends in order. */
@@ -84,6 +84,10 @@ const start = (
       Effect.mapError((error) => listenFailure("api", config, error)),
     )
     yield* tryAdminAddress(config)
+    if (config.cluster !== undefined) {
+      const { serveInCluster } = yield* Effect.promise(() => import("./ClusterServer.ts"))
+      return yield* serveInCluster({ api, config, metrics, readiness, url: config.cluster })
+    }
 
     const opened = yield* openServices(config, metrics, readiness)
     const { dashboard, operator, services, shownKey } = opened
@@ -133,25 +137,9 @@ const start = (
     yield* watchData(config, metrics, opened)
   }).pipe(Effect.mapError((error) => (error._tag === "LaurelError" ? refused(error) : error)))
 
-/** The link that creates the first account or, where standard output is a log, the file that has the link. */
-const setupLink = (config: Config, url: string, dashboard: OpenedDashboard | undefined) =>
-  Effect.gen(function* () {
-    if (dashboard === undefined) return undefined
-    const { setupToken } = dashboard
-    const base = config.publicUrl?.replace(/\/$/, "") ?? url.replace("//127.0.0.1:", "//localhost:")
-    const link = setupToken && `${base}${dashboard.pages.prefix}/setup#${setupToken}`
-    const file = yield* keepSetupLink(config.dataDirectory, link)
-    if (link === undefined) return `${base}${dashboard.pages.prefix}`
-    return process.stdout.isTTY || file === undefined ? link : file
-  })
-
 /** Listens for a moment; whether the address is free will show again when it is needed. */
 const tryAdminAddress = (config: Config): Effect.Effect<void, CommandFailed> =>
   listen(createServer(), { host: config.adminHost, port: config.adminPort }).pipe(
     Effect.flatMap(close),
     Effect.mapError((error) => listenFailure("admin", config, error)),
   )
-
-/** The address of this machine for a listener on all addresses. */
-const reachable = (url: string): string =>
-  url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

@@ -69,3 +69,7 @@ const isAlive = (pid: number): boolean => {
     return (error as NodeJS.ErrnoException).code === "EPERM"
   }
 }
+
+/** The address of this machine for a listener on all addresses. */
+export const reachable = (url: string): string =>
+  url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")

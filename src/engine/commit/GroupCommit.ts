@@ -12,6 +12,7 @@
  * - No space, or a database that does not answer: the batch at the head is retried until it succeeds; meanwhile `stalled` is true and no command is taken.
  *   After `stalledAnswerMs`, at each retry, `onStalled` gets the entries that were not handed to `onCommitted`, and the
  *   waiters are called: no caller waits longer for a full disk. The records still go to the disk.
+ * - Another server has the journal: `onBroken` with `Fenced`, no caller gets an outcome, and the engine is to be closed.
  * - Any other failure: `onBroken`, and no further batch is committed. The process must end.
  * - Relaxed durability hands a batch to `onCommitted` before the flush.
  *
@@ -20,7 +21,7 @@
  */
 import { Cause, Clock, Effect, type Scope } from "effect"
 import { limits } from "../../Limits.ts"
-import { type Broken, brokenBy, Storage } from "../../storage/Storage.ts"
+import { Broken, brokenBy, type Fenced, Storage } from "../../storage/Storage.ts"
 import { yieldToEventLoop } from "../../storage/yieldToEventLoop.ts"
 import type { RecordBuffer } from "../records/RecordBuffer.ts"
 import { CommitDelay } from "./CommitDelay.ts"
@@ -52,6 +53,8 @@ export interface GroupCommit<Entry> {
   readonly afterCommit: (waiter: CommitWaiter) => void
   /** Ends when all that was handed to `onCommitted` is in the journal: at once, but for relaxed durability. */
   readonly written: Effect.Effect<void>
+  /** Another server has the journal. */
+  readonly fenced: boolean
   /** Ends when everything appended so far is in the journal: true; or when the disk has been full for too long: false. */
   readonly settled: Effect.Effect<boolean>
 }
@@ -99,6 +102,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
   let durableSequence = storage.lastSequence
   let pendingBytes = 0
   let stalled = false
+  let isFenced = false
   let collecting = new Batch<Entry>(texts.nextSequence)
   const sealed: Array<Batch<Entry>> = []
   let flushing: Batch<Entry> | undefined
@@ -123,6 +127,9 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     },
     get stalled() {
       return stalled
+    },
+    get fenced() {
+      return isFenced
     },
     get pendingBytes() {
       return pendingBytes
@@ -207,6 +214,17 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     batch.writtenWaiters = batch.writtenWaiters.filter((waiter) => waiter.stalled())
   }
 
+  /** Another server has the journal now: what is not in it never will be, as far as this engine knows. */
+  const refuseForEver = Effect.fnUntraced(function* (fenced: Fenced) {
+    stalled = true
+    isFenced = true
+    options.onBroken(new Broken({ operation: "commit", cause: fenced }))
+    while (true) {
+      for (const waiting of [flushing!, ...sealed, collecting]) tellOfStall(waiting)
+      yield* Effect.sleep(limits.noSpaceRetryMs)
+    }
+  })
+
   const append = Effect.fnUntraced(function* (batch: Batch<Entry>) {
     const request = {
       firstSequence: batch.firstSequence,
@@ -218,8 +236,10 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Entry>(
     while (true) {
       const error = yield* Effect.matchEffect(storage.append(request), {
         onSuccess: () => Effect.succeed(undefined),
-        onFailure: (failure) =>
-          failure._tag === "NoSpace" ? Effect.succeed(failure) : Effect.fail(failure),
+        onFailure: (failure) => {
+          if (failure._tag === "NoSpace") return Effect.succeed(failure)
+          return failure._tag === "Fenced" ? refuseForEver(failure) : Effect.fail(failure)
+        },
       })
       if (error === undefined) break
       hadOutage = error.outage !== undefined

@@ -45,8 +45,10 @@ export interface ClusterStorageOptions<E = never> extends DurableStorage.Durable
   /** `postgres://…` */
   readonly url: string
   readonly partition: number
-  /** Names this server for people. */
+  /** The address at which other runners reach this one. */
   readonly owner: string
+  /** This server is the owner from now on. `isOwner` asks whether no other one has claimed the partition since. */
+  readonly onClaimed?: (claim: Pick<PgJournal, "epoch" | "isOwner">) => void
   /** Where the archives end on which PostgreSQL may rely, oldest first; those of other journals do no harm. */
   readonly archives?: Effect.Effect<ReadonlyArray<JournalPosition>>
   /** Whether this server is fit to take over, judged by the records so far: a failure ends the start, and claims nothing. */
@@ -99,6 +101,7 @@ export const open = Effect.fnUntraced(function* <E = never>(
     Effect.annotateLogs({ partition, epoch: journal.epoch, lastSequence: end.lastSequence }),
   )
 
+  options.onClaimed?.(journal)
   const mirror = new Mirror(files, end.lastSequence)
   yield* mirror.start
   yield* Effect.addFinalizer(() =>

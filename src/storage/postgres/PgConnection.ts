@@ -67,8 +67,8 @@ const failureOf = (error: unknown): PgFailure => {
   return new PgFailure({ code, words, isOutage: true, isRefusal: false })
 }
 
-/** Of `pg`'s client, what its types do not have: the socket. */
-const cut = (client: pg.Client): void => {
+/** Ends a session without a word, by the socket, which the types of `pg`'s client do not have. */
+export const cut = (client: pg.Client): void => {
   const { connection } = client as unknown as {
     readonly connection: { readonly stream: { destroy(): void } }
   }

@@ -58,8 +58,14 @@ const stateText = `SELECT p.lineage, p.epoch, p.owner, p.last, p.checksum,
   coalesce((SELECT min(first) FROM laurel_journal WHERE partition = p.id), p.last + 1) AS first
 FROM laurel_partition p WHERE p.id = $1`
 
-const claimText =
-  "UPDATE laurel_partition SET epoch = epoch + 1, owner = $2 WHERE id = $1 RETURNING epoch, last, checksum"
+/** Tells the others: they ask the owner for what they do not have. */
+export const ownerChannel = "laurel_owner"
+
+const claimText = `WITH claimed AS (
+  UPDATE laurel_partition SET epoch = epoch + 1, owner = $2, since = now() WHERE id = $1
+  RETURNING epoch, last, checksum
+)
+SELECT epoch, last, checksum, pg_notify('${ownerChannel}', $1::text) FROM claimed`
 
 const settleText = `SELECT p.epoch, p.last, j.epoch AS row_epoch, j.checksum AS row_checksum
 FROM laurel_partition p LEFT JOIN laurel_journal j ON j.partition = p.id AND j.first = $2

@@ -3,16 +3,18 @@
  *
  * - `laurel_schema`: one row, the version of the tables. A newer one is refused.
  * - `laurel_partition`: one row a partition. `epoch` counts its owners: only the latest claim may append. `last` and
- *   `checksum` are the end of its journal. `lineage` tells journals apart that were begun independently.
+ *   `checksum` are the end of its journal. `lineage` tells journals apart that were begun independently. `since` is the
+ *   time of the latest claim, for people.
  * - `laurel_journal`: one row a batch of the group commit. `previous` and `checksum` chain the batches as in the segment files
  *   (`journal/SegmentFormat.ts`), so that a lost or changed row is found when it is read.
+ * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
  *
  * The head row is changed by each append: room in its page keeps that a change in place.
  */
 import { Effect } from "effect"
 import { type InPostgres, type PgConnection, PgFailure } from "./PgConnection.ts"
 
-export const schemaVersion = 1
+export const schemaVersion = 2
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
 const migrations: ReadonlyArray<ReadonlyArray<string>> = [
@@ -35,6 +37,10 @@ const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       frames bytea NOT NULL,
       PRIMARY KEY (partition, first)
     )`,
+  ],
+  [
+    "ALTER TABLE laurel_partition ADD since timestamptz NOT NULL DEFAULT now()",
+    "CREATE TABLE laurel_secret (id int PRIMARY KEY, secret text NOT NULL)",
   ],
 ]
 

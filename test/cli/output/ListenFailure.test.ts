@@ -2,7 +2,13 @@ import { describe, expect, it } from "vitest"
 import { listenFailure, type Service } from "../../../src/cli/output/ListenFailure.ts"
 import { ServeError } from "../../../src/http/server/Listener.ts"
 
-const config = { host: "127.0.0.1", port: 8080, adminHost: "::1", adminPort: 8081 }
+const config = {
+  host: "127.0.0.1",
+  port: 8080,
+  adminHost: "::1",
+  adminPort: 8081,
+  clusterAddress: "127.0.0.1:8082",
+}
 
 const lineOf = (service: Service, code: string, changes: Partial<typeof config> = {}): string => {
   const cause = Object.assign(new Error(`listen ${code}: its words`), { code })

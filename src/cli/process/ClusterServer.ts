@@ -1,0 +1,244 @@
+/**
+ * A runner of a cluster from its start to its end. It listens first, joins the cluster, and forwards requests to the owner of
+ * their partition; while this runner is the owner, its own engine answers. The end of ownership closes the engine, not the
+ * process.
+ *
+ * At the end of the process partitions are handed over first, then their engines are closed, then the addresses.
+ */
+import { Cause, Console, Deferred, Effect, Fiber, Result, type Scope } from "effect"
+import { observeCluster } from "../../cluster/clusterMetrics.ts"
+import { noOwner } from "../../cluster/Forward.ts"
+import { Forwarder } from "../../cluster/Forwarder.ts"
+import { listenInternally } from "../../cluster/InternalPort.ts"
+import { AddressTaken, openOwners } from "../../cluster/Owners.ts"
+import { type OpenedPartition, Partition } from "../../cluster/Partition.ts"
+import { takePart } from "../../cluster/Placement.ts"
+import { readSecret } from "../../cluster/secret.ts"
+import type { Config } from "../../config/Config.ts"
+import { splitAddress } from "../../config/SettingForms.ts"
+import {
+  type AdminOptions,
+  listenAdmin,
+  makeAdmin,
+  makeAdminWithoutEngine,
+} from "../../http/admin/AdminServer.ts"
+import type { RequestHandler } from "../../http/request/Exchange.ts"
+import type { ReadinessState } from "../../http/server/Readiness.ts"
+import type { Listening } from "../../http/server/Server.ts"
+import { limits } from "../../Limits.ts"
+import { Metrics } from "../../metrics/Metrics.ts"
+import { type InPostgres, PgConnection } from "../../storage/postgres/PgConnection.ts"
+import { migrate } from "../../storage/postgres/schema.ts"
+import { CommandFailed, commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { listenFailure } from "../output/ListenFailure.ts"
+import { welcomeText } from "../output/Welcome.ts"
+import { leaveArchiveSettings } from "./ArchiveSettings.ts"
+import { onlyPartition } from "./LoadConfig.ts"
+import { setupLink } from "./OpenDashboard.ts"
+import { openServices, watchData } from "./OpenServices.ts"
+import { keepServerFile, makeToken, reachable, realPath } from "./ServerFile.ts"
+
+export interface ClusterServerOptions {
+  readonly config: Config
+  /** The address of PostgreSQL. */
+  readonly url: string
+  readonly metrics: Metrics
+  readonly readiness: ReadinessState
+  readonly api: Listening
+}
+
+/** Runs until it is interrupted; fails where this runner can serve no partition. */
+export const serveInCluster = (
+  options: ClusterServerOptions,
+): Effect.Effect<never, CommandFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { api, config, metrics, readiness, url } = options
+    const { clusterAddress: address, clusterLockExpirationMs: lockExpirationMs } = config
+    const loaded = yield* Effect.forkScoped(loadModules(config))
+    const secret = yield* waitForPostgres(url, readiness)
+    const owners = yield* Effect.mapError(openOwners({ url, address, lockExpirationMs }), (error) =>
+      ownersFailure(address, error),
+    )
+    const forwarder = new Forwarder({
+      owners,
+      secret,
+      metrics: api.requestMetrics,
+      watch: api.watch,
+      partitionOf: () => onlyPartition,
+    })
+    owners.onChange = () => forwarder.leaveFormerOwners()
+    yield* Effect.addFinalizer(() => Effect.promise(() => forwarder.connections.close()))
+    yield* Effect.addFinalizer(() => {
+      forwarder.draining = true
+      return api.listener.close(config.shutdownGraceMs)
+    })
+
+    const adminOptions = {
+      host: config.adminHost,
+      port: config.adminPort,
+      hostNames: config.adminHostNames,
+      token: makeToken(),
+      metrics,
+    }
+    const adminWithoutEngine = yield* makeAdminWithoutEngine(adminOptions, noOwner)
+    const admin = { handler: adminWithoutEngine }
+    const { url: adminUrl } = yield* Effect.mapError(
+      listenAdmin(adminOptions, () => admin.handler),
+      (error) => listenFailure("admin", config, error),
+    )
+
+    const failed = yield* Deferred.make<never, CommandFailed>()
+    const open = openPartition(options, adminOptions, adminUrl, (handler) => {
+      admin.handler = handler ?? adminWithoutEngine
+    })
+    const partition = yield* Partition.make({
+      number: onlyPartition,
+      lockExpirationMs,
+      open,
+      onFailed: (cause) => {
+        const failure = commandFailure(cause)
+        if (failure !== undefined) Deferred.doneUnsafe(failed, Effect.fail(failure))
+        return failure !== undefined
+      },
+    })
+    observeCluster(metrics, owners, forwarder, () => partition)
+
+    const handlerOf = (): RequestHandler => partition.handler ?? forwarder
+    const { hostname, port } = splitAddress(address)
+    yield* listenInternally({
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port,
+      secret,
+      graceMs: limits.adminGraceMs,
+      handlerOf: (number) => (number === onlyPartition ? partition.handler : undefined),
+    }).pipe(Effect.mapError((error) => listenFailure("cluster", config, error)))
+    api.listener.handlerOf = handlerOf
+    readiness.phase = "ready"
+    yield* Fiber.join(loaded)
+    yield* takePart({
+      url,
+      address: { host: hostname, port },
+      partitions: limits.clusterPartitions,
+      lockExpirationMs,
+      run: () => partition.run,
+    })
+    yield* Effect.addFinalizer(() => {
+      forwarder.isStopping = true
+      readiness.phase = "stopping"
+      // Before the others see that this runner leaves: then they find the lock free.
+      return partition.freeze
+    })
+    yield* Effect.logInfo("Joined the cluster").pipe(
+      Effect.annotateLogs({ url: api.url, adminUrl, address }),
+    )
+    return yield* Deferred.await(failed)
+  })
+
+/** Opens the partition with all that belongs to its data directory. */
+const openPartition = (
+  { api, config, metrics: whole, readiness }: ClusterServerOptions,
+  adminOptions: AdminOptions,
+  adminUrl: string,
+  setAdmin: (handler: RequestHandler | undefined) => void,
+): Effect.Effect<OpenedPartition, unknown, Scope.Scope> =>
+  Effect.gen(function* () {
+    const metrics = new Metrics(whole)
+    yield* Effect.addFinalizer(() => Effect.sync(() => metrics.remove()))
+    const fenced = yield* Deferred.make<void>()
+    let fence: Pick<OpenedPartition, "epoch" | "isOwner"> | undefined
+    const opened = yield* openServices(config, metrics, readiness, {
+      onClaimed: (claimed) => {
+        fence = { epoch: claimed.epoch, isOwner: claimed.isOwner }
+      },
+      onFenced: () => Deferred.doneUnsafe(fenced, Effect.void),
+    })
+    const { dashboard, operator, services, shownKey } = opened
+    const handler = yield* Effect.provide(
+      api.assemble({ pages: dashboard?.pages }, metrics),
+      services,
+    )
+    const adminHandler = yield* Effect.provide(
+      makeAdmin({ ...adminOptions, accounts: dashboard?.accounts }),
+      operator,
+    )
+    yield* Effect.acquireRelease(
+      Effect.sync(() => setAdmin(adminHandler)),
+      () => Effect.sync(() => setAdmin(undefined)),
+    )
+    const url = reachable(api.url)
+    const dashboardAt = yield* setupLink(config, url, dashboard)
+    yield* leaveArchiveSettings(config)
+    yield* keepServerFile(config.dataDirectory, {
+      pid: process.pid,
+      url,
+      adminUrl: reachable(adminUrl),
+      token: adminOptions.token,
+      startedAt: new Date().toISOString(),
+      directory: yield* Effect.promise(() => realPath(config.dataDirectory)),
+    })
+    yield* Effect.logInfo("Ready").pipe(Effect.annotateLogs({ url: api.url, adminUrl }))
+    const say = config.accessLog === "stdout" ? Console.error : Console.log
+    const welcome = { shown: shownKey, dashboard: dashboardAt, trialDirectory: undefined }
+    yield* say(welcomeText(url, welcome))
+    yield* watchData(config, metrics, opened)
+    return { handler, fenced: Deferred.await(fenced), ...fence! }
+  })
+
+/** Loads what an owner needs before there is a partition to own: it would lengthen each first take-over. */
+const loadModules = ({ dashboard }: Config): Effect.Effect<void> =>
+  Effect.promise(() =>
+    Promise.all([
+      import("../../storage/postgres/ClusterStorage.ts"),
+      import("../../storage/postgres/EnterPartition.ts"),
+      ...(dashboard === "on"
+        ? [
+            import("../../dashboard/Dashboard.ts"),
+            import("./OpenAccounts.ts"),
+            import("./ServerState.ts"),
+          ]
+        : []),
+    ]),
+  )
+
+/** Makes the tables and returns the secret, once PostgreSQL answers. */
+const waitForPostgres = (
+  url: string,
+  readiness: ReadinessState,
+): Effect.Effect<string, CommandFailed> =>
+  Effect.gen(function* () {
+    let isTold = false
+    while (true) {
+      const connection = new PgConnection({ url })
+      const prepare: InPostgres<string> = Effect.andThen(
+        migrate(connection),
+        readSecret(connection),
+      )
+      const prepared = yield* Effect.result(Effect.ensuring(prepare, connection.close))
+      if (Result.isSuccess(prepared)) return prepared.success
+      const { isOutage, isRefusal, words } = prepared.failure
+      if (isRefusal || !isOutage) return yield* commandFailed(exitCodes.configuration, words)
+      readiness.doing = `Waiting for PostgreSQL: ${words}.`
+      if (!isTold) {
+        yield* Effect.logWarning("Waiting for PostgreSQL").pipe(Effect.annotateLogs({ words }))
+        isTold = true
+      }
+      yield* Effect.sleep(limits.clusterRetryMs)
+    }
+  })
+
+const ownersFailure = (address: string, error: unknown): CommandFailed =>
+  error instanceof AddressTaken
+    ? commandFailed(
+        exitCodes.configuration,
+        `Another server of the cluster has the address ${address}. Set LAUREL_CLUSTER_ADDRESS to one at which the others reach this server alone.`,
+      )
+    : commandFailed(exitCodes.unavailable, `PostgreSQL: ${error}`)
+
+/** A failure that another attempt would have again. */
+const commandFailure = (cause: Cause.Cause<unknown>): CommandFailed | undefined => {
+  const found = Cause.findError(cause)
+  if (Result.isSuccess(found) && found.success instanceof CommandFailed) {
+    return found.success.exitCode === exitCodes.unavailable ? undefined : found.success
+  }
+  return undefined
+}

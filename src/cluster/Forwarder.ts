@@ -1,0 +1,163 @@
+/**
+ * Sends requests on to the owner of their partition, which carries them out, authentication included, and sends its replies
+ * back. Bodies stream in both directions.
+ *
+ * - A request that no owner has begun waits for an owner, up to `ownerWaitMs`, and is then refused with 503.
+ * - One that was sent and got no reply is sent again only where that is safe (`repeatable.ts`); else the caller gets the 503
+ *   that tells that the outcome is unknown.
+ * - A new owner ends all waiting for the last one, which may have stopped without closing its connections.
+ *
+ * The runner's own address is an owner as any other: its internal port decides whether the partition is served.
+ */
+import { laurelError } from "../domain/values/Errors.ts"
+import { alive } from "../http/contract/Interpreter.ts"
+import type { Exchange, RequestHandler } from "../http/request/Exchange.ts"
+import { headFault } from "../http/request/RequestHead.ts"
+import type { RequestMetrics } from "../http/request/RequestMetrics.ts"
+import { RequestWatch } from "../http/request/RequestWatch.ts"
+import { limits } from "../Limits.ts"
+import { Forward, type ForwardingRunner, type ForwardOutcome, noOwner } from "./Forward.ts"
+import { receiveBody } from "./ForwardedBody.ts"
+import { OwnerConnections } from "./OwnerConnections.ts"
+import type { Owner, Owners } from "./Owners.ts"
+
+export interface ForwarderOptions {
+  readonly owners: Pick<Owners, "of" | "renew" | "changed" | "failure">
+  readonly secret: string
+  readonly metrics: RequestMetrics
+  readonly watch?: RequestWatch
+  /** The partition of a request. */
+  readonly partitionOf: (exchange: Exchange) => number
+}
+
+export class Forwarder implements RequestHandler, ForwardingRunner {
+  readonly watch: RequestWatch
+  readonly connections = new OwnerConnections()
+  readonly secret: string
+  readonly outcomes: Record<ForwardOutcome, number> = {
+    answered: 0,
+    repeated: 0,
+    refused: 0,
+    unknown: 0,
+    left: 0,
+  }
+  /** Each reply ends its connection, and no request waits for an owner. */
+  draining = false
+  /** The process will end: proxies in front send elsewhere. */
+  isStopping = false
+  /** Requests that wait for an owner. */
+  waiting = 0
+  readonly #options: ForwarderOptions
+  readonly #sent = new Set<Forward>()
+  /** Owners that did not take a request, by partition: not asked until there is a newer one, or for a moment. */
+  readonly #avoided = new Map<number, { readonly epoch: number; readonly until: number }>()
+
+  constructor(options: ForwarderOptions) {
+    this.#options = options
+    this.watch = options.watch ?? new RequestWatch()
+    this.secret = options.secret
+  }
+
+  /** Requests that were sent to an owner and are not finished. */
+  get inProgress(): number {
+    return this.#sent.size
+  }
+
+  answered(exchange: Exchange, status: number): void {
+    this.watch.answered(exchange, status)
+  }
+
+  missed(exchange: Exchange): void {
+    this.watch.missed(exchange)
+  }
+
+  handle(exchange: Exchange): void {
+    const { path, request } = exchange
+    const { metrics } = this.#options
+    const looks = request.method === "GET" || request.method === "HEAD"
+    if (looks && path === "/healthz") {
+      exchange.metrics = metrics.of(path)
+      exchange.reply(alive.status, alive.contentType, alive.body)
+      return
+    }
+    if (looks && path === "/readyz") {
+      exchange.metrics = metrics.of(path)
+      if (this.canForward && !this.isStopping)
+        exchange.reply(alive.status, alive.contentType, alive.body)
+      else exchange.refuse(noOwner)
+      return
+    }
+    exchange.metrics = metrics.of("forwarded")
+    const fault = headFault(request)
+    if (fault !== undefined || !path.startsWith("/")) {
+      exchange.last = true
+      exchange.refuse(fault ?? badTarget)
+      return
+    }
+    exchange.askForBody()
+    receiveBody(request, (body) => {
+      new Forward(this, exchange, body, this.#options.partitionOf(exchange)).begin()
+    })
+  }
+
+  /** Whether all partitions have an owner that takes requests, as far as is known. */
+  get canForward(): boolean {
+    for (let partition = 1; partition <= limits.clusterPartitions; partition++) {
+      if (this.ownerOf(partition) === undefined) return false
+    }
+    return this.#options.owners.failure === undefined
+  }
+
+  ownerOf(partition: number): Owner | undefined {
+    const owner = this.#options.owners.of(partition)
+    const avoided = this.#avoided.get(partition)
+    if (owner === undefined || avoided?.epoch !== owner.epoch) return owner
+    return performance.now() >= avoided.until ? owner : undefined
+  }
+
+  avoid(partition: number, epoch: number): void {
+    this.#avoided.set(partition, { epoch, until: performance.now() + limits.ownerAvoidedMs })
+    void this.#options.owners.renew()
+  }
+
+  reached(partition: number, epoch: number): void {
+    if (this.#avoided.get(partition)?.epoch === epoch) this.#avoided.delete(partition)
+  }
+
+  change(): Promise<void> {
+    return this.#options.owners.changed(limits.ownerAvoidedMs)
+  }
+
+  began(forward: Forward): void {
+    this.#sent.add(forward)
+  }
+
+  repeated(): void {
+    this.outcomes.repeated++
+  }
+
+  ended(forward: Forward, outcome: ForwardOutcome): void {
+    this.#sent.delete(forward)
+    this.outcomes[outcome]++
+  }
+
+  /** Ends attempts at owners that are none any more, once these had their time to finish. */
+  leaveFormerOwners(): void {
+    const timer = setTimeout(() => {
+      const { owners } = this.#options
+      const addresses = new Set<string>()
+      for (let partition = 1; partition <= limits.clusterPartitions; partition++) {
+        const owner = owners.of(partition)
+        if (owner !== undefined) addresses.add(owner.address)
+      }
+      for (const forward of [...this.#sent]) {
+        const owner = owners.of(forward.partition)
+        if (owner !== undefined && owner.epoch > forward.epoch) forward.leave()
+      }
+      this.connections.keep(addresses)
+    }, 2 * limits.handoverMs)
+    timer.unref()
+  }
+}
+
+const badTarget = laurelError("malformed_request", "The target of the request is no path.")

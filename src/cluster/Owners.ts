@@ -1,0 +1,186 @@
+/**
+ * The owner of each partition, as the fence has it: read at the start, when an owner notifies, when a runner refuses with
+ * "not mine" (`renew`), and every `ownersReadMs`.
+ *
+ * One session of PostgreSQL listens, reads, and holds the advisory lock of the runner's address: two runners with one address
+ * would share one row of Effect Cluster's and get each other's requests. PostgreSQL ends a session that was silent for the
+ * expiration, so that the address of a machine that lost its power is free again.
+ */
+import { Effect, type Scope } from "effect"
+import pg from "pg"
+import { limits } from "../Limits.ts"
+import { cut } from "../storage/postgres/PgConnection.ts"
+import { ownerChannel } from "../storage/postgres/PgJournal.ts"
+
+export interface Owner {
+  /** The address of the runner, `host:port`. */
+  readonly address: string
+  readonly epoch: number
+}
+
+export interface OwnersOptions {
+  readonly url: string
+  readonly address: string
+  readonly lockExpirationMs: number
+}
+
+/** Another runner has this address. */
+export class AddressTaken extends Error {}
+
+const ownersText = "SELECT id, owner, epoch::float8 AS epoch FROM laurel_partition"
+const lockText = "SELECT pg_try_advisory_lock(hashtextextended('laurel runner ' || $1, 0)) AS held"
+const timeoutText = `SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'idle_session_timeout'`
+
+export class Owners {
+  readonly #options: OwnersOptions
+  readonly #waiting = new Set<() => void>()
+  #owners = new Map<number, Owner>()
+  #client: pg.Client | undefined
+  #reading: Promise<void> | undefined
+  #isOutdated = false
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+  /** Called after each change of an owner. */
+  onChange: () => void = () => {}
+  /** What the session failed with, until it is back. */
+  failure: string | undefined
+  /** The session is back, but another runner has the address meanwhile. */
+  isAddressTaken = false
+
+  constructor(options: OwnersOptions) {
+    this.#options = options
+  }
+
+  of(partition: number): Owner | undefined {
+    return this.#owners.get(partition)
+  }
+
+  /** Ends with the next change of an owner, or after `ms`. */
+  changed(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(end)
+        resolve()
+      }
+      const timer = setTimeout(end, ms)
+      this.#waiting.add(end)
+    })
+  }
+
+  /** Reads the owners; what was notified while a read was under way is in the next one. */
+  renew(): Promise<void> {
+    this.#isOutdated = this.#reading !== undefined
+    this.#reading ??= this.#readUntilNew().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  /** Fails with `AddressTaken`, or as PostgreSQL does. */
+  async open(): Promise<void> {
+    const deadline = performance.now() + limits.runnerAddressMs
+    while (true) {
+      try {
+        await this.#connect()
+        break
+      } catch (error) {
+        if (!(error instanceof AddressTaken) || performance.now() > deadline) throw error
+        await new Promise((resolve) => setTimeout(resolve, limits.clusterRetryMs))
+      }
+    }
+    await this.renew()
+    this.#keepReading()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    for (const end of [...this.#waiting]) end()
+    const client = this.#client
+    this.#client = undefined
+    if (client !== undefined) cut(client)
+  }
+
+  #keepReading(): void {
+    const ms = Math.min(limits.ownersReadMs, this.#options.lockExpirationMs / 3)
+    this.#timer = setTimeout(async () => {
+      await this.renew()
+      if (!this.#closed) this.#keepReading()
+    }, ms)
+  }
+
+  async #readUntilNew(): Promise<void> {
+    do {
+      this.#isOutdated = false
+      await this.#read()
+    } while (this.#isOutdated && !this.#closed)
+  }
+
+  /** Never fails: what is known stays, and the next read connects again. */
+  async #read(): Promise<void> {
+    try {
+      if (this.#client === undefined) await this.#connect()
+      const { rows } = await this.#client!.query<{ id: number; owner: string; epoch: number }>(
+        ownersText,
+      )
+      this.failure = undefined
+      this.isAddressTaken = false
+      const owners = new Map(rows.map(({ epoch, id, owner }) => [id, { address: owner, epoch }]))
+      const isChanged = rows.some(({ epoch, id }) => this.#owners.get(id)?.epoch !== epoch)
+      this.#owners = owners
+      if (!isChanged) return
+      for (const end of [...this.#waiting]) end()
+      this.onChange()
+    } catch (error) {
+      this.isAddressTaken = error instanceof AddressTaken
+      this.failure = error instanceof Error ? error.message : String(error)
+      this.#drop(this.#client)
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const { address, lockExpirationMs, url } = this.#options
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: "laurel owners",
+      connectionTimeoutMillis: limits.postgresConnectMs,
+      query_timeout: limits.postgresAnswerMs,
+      keepAlive: true,
+    })
+    client.on("error", () => this.#drop(client))
+    client.on("notification", () => void this.renew())
+    try {
+      await client.connect()
+      await client.query(timeoutText, [String(Math.ceil(lockExpirationMs))])
+      const { rows } = await client.query<{ held: boolean }>(lockText, [address])
+      if (rows[0]?.held !== true) throw new AddressTaken(address)
+      await client.query(`LISTEN ${ownerChannel}`)
+    } catch (error) {
+      cut(client)
+      throw error
+    }
+    if (this.#closed) cut(client)
+    else this.#client = client
+  }
+
+  #drop(client: pg.Client | undefined): void {
+    if (client === undefined) return
+    if (this.#client === client) this.#client = undefined
+    cut(client)
+  }
+}
+
+/** Open until the scope closes. */
+export const openOwners = (options: OwnersOptions): Effect.Effect<Owners, unknown, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.tryPromise({
+      try: async () => {
+        const owners = new Owners(options)
+        await owners.open()
+        return owners
+      },
+      catch: (error) => error,
+    }),
+    (owners) => Effect.sync(() => owners.close()),
+  )

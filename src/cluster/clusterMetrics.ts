@@ -1,0 +1,27 @@
+/** The metrics of a runner. */
+import { limits } from "../Limits.ts"
+import type { Metrics } from "../metrics/Metrics.ts"
+import type { ForwardOutcome } from "./Forward.ts"
+import type { Forwarder } from "./Forwarder.ts"
+import type { Owners } from "./Owners.ts"
+import type { Partition } from "./Partition.ts"
+
+export const observeCluster = (
+  metrics: Metrics,
+  owners: Owners,
+  forwarder: Forwarder,
+  partitionOf: (number: number) => Pick<Partition, "handler">,
+): void => {
+  for (let number = 1; number <= limits.clusterPartitions; number++) {
+    const labels = { partition: String(number) }
+    const isServing = () => (partitionOf(number).handler === undefined ? 0 : 1)
+    metrics.gauge("laurel_cluster_serving", isServing, labels)
+    metrics.gauge("laurel_cluster_epoch", () => owners.of(number)?.epoch ?? 0, labels)
+  }
+  const { outcomes } = forwarder
+  for (const outcome of Object.keys(outcomes) as Array<ForwardOutcome>) {
+    const read = () => outcomes[outcome]
+    metrics.readCounter("laurel_cluster_forwarded_requests_total", read, { outcome })
+  }
+  metrics.gauge("laurel_cluster_waiting_requests", () => forwarder.waiting)
+}

@@ -1,0 +1,45 @@
+/** The bounds of a cluster, a part of `Limits.ts`. */
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+export const clusterLimits = {
+  /** Partitions of a cluster, the same on all of its runners. */
+  clusterPartitions: 1,
+  /** A runner is dead when it was not seen for this long: the default of a setting. */
+  lockExpirationMs: 10_000,
+  lockExpirationMsMin: 1_000,
+  lockExpirationMsMax: 300_000,
+  /** Interval at which a runner looks for runners that joined or left. */
+  clusterAssignmentsMs: 300,
+  clusterConnectionsMax: 3,
+  /** Time before a lost session, or a failed start of a partition, is tried again. */
+  clusterRetryMs: 500,
+  /** Interval at which owners are read, also without a notification, and its share of the lock's expiration. */
+  ownersReadMs: 1_000,
+  /** How long a start waits for its address while another session has it. */
+  runnerAddressMs: 3_000,
+  /** A runner that ends waits so long until PostgreSQL has taken its locks back. */
+  clusterLeaveMs: 3_000,
+  /** Interval at which an owner asks the fence whether it still is. */
+  confirmMs: 500,
+  /** Requests in progress of a partition that is handed over have this long to finish. */
+  handoverMs: 500,
+  /** An engine whose lock was lost stays open for this long. */
+  frozenMs: 60_000,
+  // Forwarding
+  /** A request waits this long for an owner, and so many wait at once. */
+  ownerWaitMs: 15_000,
+  ownerWaitingMax: 1_000,
+  /** An owner that did not take a request is asked again after this time. */
+  ownerAvoidedMs: 250,
+  forwardConnectMs: 2_000,
+  /** Longer than a batch waits, and than the pause between heartbeats of a stream. */
+  forwardSilenceMs: 60_000,
+  /** Idle connections to an owner, shorter than it keeps them. */
+  forwardKeepAliveMs: 30_000,
+  /** A body that is kept until its reply, to send it again; larger ones are streamed, and all once so much is kept. */
+  forwardKeptBytesMax: 256 * kibibyte,
+  forwardKeptTotalBytesMax: 64 * mebibyte,
+  /** Failures after a request was sent, until it is not repeated again. */
+  forwardAttemptsMax: 3,
+} as const

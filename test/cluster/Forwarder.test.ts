@@ -1,0 +1,361 @@
+/** Requests on their way from one runner to another, over real connections; an owner whose replies the tests choose. */
+import { once } from "node:events"
+import http, { type IncomingMessage, type ServerResponse } from "node:http"
+import net, { type AddressInfo } from "node:net"
+import { Effect, Exit, Scope } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { Forwarder } from "../../src/cluster/Forwarder.ts"
+import { listenInternally } from "../../src/cluster/InternalPort.ts"
+import type { Owner } from "../../src/cluster/Owners.ts"
+import { isRepeatable } from "../../src/cluster/repeatable.ts"
+import { hasBody } from "../../src/http/body/Body.ts"
+import { clientAddress } from "../../src/http/request/ClientAddress.ts"
+import type { Exchange, RequestHandler } from "../../src/http/request/Exchange.ts"
+import { RequestMetrics } from "../../src/http/request/RequestMetrics.ts"
+import { Listener, listen } from "../../src/http/server/Listener.ts"
+import { limits } from "../../src/Limits.ts"
+import { Metrics } from "../../src/metrics/Metrics.ts"
+
+const secret = "the secret"
+let scope: Scope.Closeable
+const ends: Array<() => unknown> = []
+
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end()
+})
+
+type Answer = (exchange: Exchange, request: IncomingMessage, response: ServerResponse) => void
+
+/** A runner that owns the partition, and how often it was asked. */
+const ownerThat = async (answer: Answer, handles: () => boolean = () => true) => {
+  const seen = { requests: 0 }
+  const handler: RequestHandler = {
+    draining: false,
+    watch: { tracing: false },
+    answered: () => {},
+    missed: () => {},
+    handle: (exchange) => {
+      seen.requests++
+      answer(exchange, exchange.request, exchange.response)
+    },
+  }
+  scope = await Effect.runPromise(Scope.make())
+  const listener = await Effect.runPromise(
+    Scope.provide(
+      listenInternally({
+        host: "127.0.0.1",
+        port: 0,
+        secret,
+        graceMs: 0,
+        handlerOf: (partition) => (partition === 1 && handles() ? handler : undefined),
+      }),
+      scope,
+    ),
+  )
+  const own = scope
+  ends.push(() => Effect.runPromise(Scope.close(own, Exit.void)))
+  const { port } = listener.server.address() as AddressInfo
+  return { address: `127.0.0.1:${port}`, seen, listener }
+}
+
+/** Owners as this runner knows them; `become` tells of another one. */
+class KnownOwners {
+  readonly failure = undefined
+  #waiting: Array<() => void> = []
+  renewals = 0
+  owner: Owner | undefined
+  constructor(address?: string) {
+    this.owner = address === undefined ? undefined : { address, epoch: 1 }
+  }
+  of(): Owner | undefined {
+    return this.owner
+  }
+  renew(): Promise<void> {
+    this.renewals++
+    return Promise.resolve()
+  }
+  changed(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      setTimeout(resolve, ms)
+    })
+  }
+  become(address: string): void {
+    this.owner = { address, epoch: (this.owner?.epoch ?? 0) + 1 }
+    for (const end of this.#waiting.splice(0)) end()
+  }
+}
+
+/** A runner that forwards; its port. */
+const runnerThatKnows = async (owners: KnownOwners) => {
+  const metrics = new RequestMetrics(new Metrics())
+  const forwarder = new Forwarder({ owners, secret, metrics, partitionOf: () => 1 })
+  const listener = new Listener(forwarder, limits)
+  await Effect.runPromise(listen(listener.server, { host: "127.0.0.1", port: 0 }))
+  ends.push(async () => {
+    listener.server.closeAllConnections()
+    listener.server.close()
+    await forwarder.connections.close()
+  })
+  return { forwarder, port: (listener.server.address() as AddressInfo).port }
+}
+
+interface Reply {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly body: string
+}
+
+const ask = (
+  port: number,
+  { body, ...options }: http.RequestOptions & { readonly body?: string | Buffer },
+): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const request = http.request({ host: "127.0.0.1", port, agent: false, ...options }, (reply) => {
+      let text = ""
+      reply.setEncoding("utf8").on("data", (chunk: string) => {
+        text += chunk
+      })
+      reply.on("error", reject)
+      reply.on("end", () =>
+        resolve({ status: reply.statusCode ?? 0, headers: reply.headers, body: text }),
+      )
+    })
+    request.on("error", reject)
+    request.end(body)
+  })
+
+const echo: Answer = (exchange, request) => {
+  const chunks: Array<Buffer> = []
+  request.on("data", (chunk: Buffer) => chunks.push(chunk))
+  const tell = () => {
+    const { headers, method, url } = request
+    const address = clientAddress(undefined)(request)
+    const bytes = Buffer.concat(chunks).length
+    const told = { method, url, headers, address, bytes, id: exchange.requestId }
+    exchange.reply(201, "application/json", JSON.stringify(told), ["X-Own", "yes"])
+  }
+  // A request without a body has no events of a stream.
+  if (hasBody(request)) request.on("end", tell)
+  else tell()
+}
+
+describe("A forwarded request", () => {
+  it("arrives as it was sent, without what belongs to one hop, and with the client's address", async () => {
+    const owner = await ownerThat(echo)
+    const { port } = await runnerThatKnows(new KnownOwners(owner.address))
+    const reply = await ask(port, {
+      method: "POST",
+      path: "/v1/events?a=%20b",
+      headers: {
+        authorization: "Bearer k",
+        "x-request-id": "mine",
+        connection: "x-hop, keep-alive",
+        "x-hop": "1",
+        te: "trailers",
+        "laurel-internal-peer": "10.0.0.1",
+        "laurel-internal-partition": "7",
+        "x-forwarded-for": "192.0.2.1",
+      },
+      body: "12345",
+    })
+    expect([reply.status, reply.headers["x-own"], reply.headers["x-request-id"]]).toEqual([
+      201,
+      "yes",
+      "mine",
+    ])
+    const told = JSON.parse(reply.body)
+    expect(told).toMatchObject({
+      method: "POST",
+      url: "/v1/events?a=%20b",
+      address: "127.0.0.1",
+      bytes: 5,
+      id: "mine",
+    })
+    expect(told.headers).toMatchObject({
+      authorization: "Bearer k",
+      "x-forwarded-for": "192.0.2.1",
+    })
+    expect(told.headers["laurel-internal-partition"]).toBe("1")
+    expect(told.headers["laurel-internal-peer"]).toBe("127.0.0.1")
+    for (const name of ["x-hop", "te"]) expect(told.headers[name]).toBeUndefined()
+  })
+
+  it.each([
+    ["none", 0],
+    ["the largest that is kept", limits.forwardKeptBytesMax],
+    ["one byte more, streamed", limits.forwardKeptBytesMax + 1],
+    ["a large one", 8 * 1024 * 1024],
+  ])("carries its body: %s", async (_, bytes) => {
+    const owner = await ownerThat(echo)
+    const { port } = await runnerThatKnows(new KnownOwners(owner.address))
+    const body = Buffer.alloc(bytes, 97)
+    const announced = await ask(port, {
+      method: "POST",
+      path: "/x",
+      headers: { "content-length": bytes },
+      body,
+    })
+    const chunked = await ask(port, {
+      method: "POST",
+      path: "/x",
+      headers: { "transfer-encoding": "chunked" },
+      body,
+    })
+    expect([JSON.parse(announced.body).bytes, JSON.parse(chunked.body).bytes]).toEqual([
+      bytes,
+      bytes,
+    ])
+  })
+
+  it("gets each part of a stream as it comes, and its end reaches the owner", async () => {
+    let left: Promise<unknown> | undefined
+    const owner = await ownerThat((_, __, response) => {
+      left = once(response, "close")
+      response.writeHead(200, { "Content-Type": "text/event-stream" })
+      response.write("data: 1\n\n")
+      // A peer that has left is noticed when something is sent to it: it may have closed its side alone.
+      const timer = setInterval(() => response.write(": open\n\n"), 10)
+      response.once("close", () => clearInterval(timer))
+    })
+    const { forwarder, port } = await runnerThatKnows(new KnownOwners(owner.address))
+    const request = http.get({
+      host: "127.0.0.1",
+      port,
+      path: "/v1/stream",
+      headers: { accept: "text/event-stream" },
+    })
+    const [reply] = (await once(request, "response")) as [IncomingMessage]
+    const [chunk] = (await once(reply.setEncoding("utf8"), "data")) as [string]
+    expect(chunk).toBe("data: 1\n\n")
+    request.on("error", () => {})
+    request.destroy()
+    await left
+    expect(forwarder.outcomes).toMatchObject({ left: 1, answered: 0 })
+  })
+
+  it("waits for an owner, and is sent to the one that comes", async () => {
+    const owner = await ownerThat(echo)
+    const owners = new KnownOwners()
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const reply = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
+    while (forwarder.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
+    owners.become(owner.address)
+    expect((await reply).status).toBe(201)
+    expect(owner.seen.requests).toBe(1)
+  })
+
+  it("goes on to the next owner where the last one refuses, or is gone", async () => {
+    const former = await ownerThat(echo, () => false)
+    const owner = await ownerThat(echo)
+    const owners = new KnownOwners(former.address)
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const refused = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
+    while (owners.renewals === 0) await new Promise((resolve) => setImmediate(resolve))
+    owners.become(owner.address)
+    expect((await refused).status).toBe(201)
+    const gone = net.createServer().listen(0, "127.0.0.1")
+    await once(gone, "listening")
+    const { port: goneAt } = gone.address() as AddressInfo
+    gone.close()
+    await once(gone, "close")
+    owners.become(`127.0.0.1:${goneAt}`)
+    const unreached = ask(port, { method: "POST", path: "/v1/events", body: "{}" })
+    while (owners.renewals === 1) await new Promise((resolve) => setImmediate(resolve))
+    owners.become(owner.address)
+    expect((await unreached).status).toBe(201)
+    expect([former.seen.requests, owner.seen.requests]).toEqual([0, 2])
+    expect(forwarder.outcomes).toMatchObject({ answered: 2, repeated: 0, unknown: 0 })
+  })
+
+  const cutting: Answer = (_, request) => {
+    request.resume()
+    request.on("end", () => request.socket.destroy())
+  }
+
+  it("that was sent without a reply is sent again only where that is safe", async () => {
+    const former = await ownerThat(cutting)
+    const owner = await ownerThat(echo)
+    const owners = new KnownOwners(former.address)
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const unsafe = await ask(port, { method: "POST", path: "/v1/rules", body: "{}" })
+    expect([unsafe.status, JSON.parse(unsafe.body)]).toMatchObject([
+      503,
+      { code: "storage_unavailable", detail: expect.stringContaining("outcome is unknown") },
+    ])
+    expect(unsafe.headers["retry-after"]).toBe("5")
+    const { requests } = former.seen
+    const safe = ask(port, { method: "POST", path: "/v1/events", body: '{"id":"1"}' })
+    while (former.seen.requests === requests) await new Promise((resolve) => setImmediate(resolve))
+    owners.become(owner.address)
+    expect((await safe).status).toBe(201)
+    expect(forwarder.outcomes).toMatchObject({ unknown: 1, repeated: 1, answered: 1 })
+  })
+
+  it("does not wait for an owner that is none any more", async () => {
+    const stopped = await ownerThat(() => {})
+    const owner = await ownerThat(echo)
+    const owners = new KnownOwners(stopped.address)
+    const { forwarder, port } = await runnerThatKnows(owners)
+    const read = ask(port, { path: "/v1/users/ada" })
+    const write = ask(port, { method: "POST", path: "/v1/rules", body: "{}" })
+    while (stopped.seen.requests < 2) await new Promise((resolve) => setImmediate(resolve))
+    owners.become(owner.address)
+    forwarder.leaveFormerOwners()
+    expect([(await read).status, (await write).status]).toEqual([201, 503])
+  })
+
+  it("is cut where half of its reply is missing", async () => {
+    const owner = await ownerThat((_, __, response) => {
+      response.writeHead(200, { "Content-Length": "10" })
+      response.write("12345", () => response.socket?.destroy())
+    })
+    const { port } = await runnerThatKnows(new KnownOwners(owner.address))
+    await expect(ask(port, { path: "/v1/export" })).rejects.toThrow(/aborted|hang up|reset/)
+  })
+})
+
+describe("The port for other runners", () => {
+  it("takes nothing without the secret, and nothing for a partition that it does not serve", async () => {
+    const owner = await ownerThat(echo)
+    const [, port] = owner.address.split(":")
+    const from = (headers: http.OutgoingHttpHeaders) =>
+      ask(Number(port), { path: "/v1/leaderboard", headers })
+    for (const given of [{}, { "laurel-internal-secret": "wrong" }]) {
+      expect((await from({ ...given, "laurel-internal-partition": "1" })).status).toBe(401)
+    }
+    const known = { "laurel-internal-secret": secret }
+    for (const partition of ["0", "2", "x", ""]) {
+      const reply = await from({ ...known, "laurel-internal-partition": partition })
+      expect([reply.status, reply.headers["laurel-internal-not-owner"]]).toEqual([421, "1"])
+    }
+    expect(owner.seen.requests).toBe(0)
+  })
+})
+
+describe("A request that may be sent twice", () => {
+  const may = (method: string, path: string, body: string, headers = {}) =>
+    isRepeatable({ method, headers } as IncomingMessage, path, Buffer.from(body))
+
+  it("changes nothing, or is recognised by Laurel", () => {
+    expect(may("GET", "/v1/users/a", "")).toBe(true)
+    expect(may("HEAD", "/v1/users/a", "")).toBe(true)
+    expect(may("POST", "/v1/rules", "{}", { "idempotency-key": "k" })).toBe(true)
+    expect(may("POST", "/v1/events", '{"id":"1"}')).toBe(true)
+    expect(may("POST", "/v1/events/batch", '{"events":[{"id":"1"},{"id":"2"}]}')).toBe(true)
+  })
+
+  it("is no other", () => {
+    expect(may("POST", "/v1/rules", "{}")).toBe(false)
+    expect(may("DELETE", "/v1/users/a", "", { "idempotency-key": "k" })).toBe(false)
+    expect(may("PUT", "/v1/project", "{}")).toBe(false)
+    expect(may("POST", "/v1/events", "{}")).toBe(false)
+    expect(may("POST", "/v1/events", '{"id":7}')).toBe(false)
+    expect(may("POST", "/v1/events", '{"id":')).toBe(false)
+    expect(may("POST", "/v1/events", "null")).toBe(false)
+    expect(may("POST", "/v1/events/batch", '{"events":[{"id":"1"},{}]}')).toBe(false)
+    expect(may("POST", "/v1/events/batch", "[]")).toBe(false)
+    const streamed = { method: "POST", headers: { "idempotency-key": "k" } }
+    expect(isRepeatable(streamed as unknown as IncomingMessage, "/v1/rules", undefined)).toBe(false)
+  })
+})

@@ -1,0 +1,128 @@
+/** One runner of a cluster: the real program, with a data directory and addresses that stay the same across its starts. */
+
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import net, { type AddressInfo } from "node:net"
+import os from "node:os"
+import path from "node:path"
+import { type End, ServerProcess } from "../torture/ServerProcess.ts"
+
+/** Ports that were free a moment ago, all different. */
+export const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
+  const servers = Array.from({ length: count }, () => net.createServer().listen(0, "127.0.0.1"))
+  await Promise.all(servers.map((server) => once(server, "listening")))
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map((server) => once(server.close(), "close")))
+  return ports
+}
+
+export class Runner {
+  readonly url: string
+  readonly internal: string
+  readonly admin: string
+  readonly directory: string
+  readonly #settings: Readonly<Record<string, string>>
+  process!: ServerProcess
+
+  private constructor(
+    directory: string,
+    [port, internal, admin]: ReadonlyArray<number>,
+    settings: Readonly<Record<string, string>>,
+  ) {
+    this.directory = directory
+    this.url = `http://127.0.0.1:${port}`
+    this.admin = `http://127.0.0.1:${admin}`
+    this.internal = `127.0.0.1:${internal}`
+    this.#settings = {
+      LAUREL_PORT: String(port),
+      LAUREL_ADMIN_PORT: String(admin),
+      LAUREL_CLUSTER_ADDRESS: this.internal,
+      LAUREL_ARCHIVE_INTERVAL: "off",
+      LAUREL_LOG_FORMAT: "json",
+      ...settings,
+    }
+  }
+
+  static async make(settings: Readonly<Record<string, string>>): Promise<Runner> {
+    const directory = await mkdtemp(path.join(os.tmpdir(), "laurel-runner-"))
+    return new Runner(directory, await freePorts(3), settings)
+  }
+
+  /** Starts it, again after an end; it listens and has joined. */
+  async start(): Promise<void> {
+    this.process = new ServerProcess(["serve"], this.directory, { settings: this.#settings })
+    if (!(await this.process.heard(/"message":"Joined the cluster"/))) {
+      throw new Error(`The runner ended: ${this.process.stderr}`)
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.process.process.kill(signal)
+  }
+
+  end(signal: NodeJS.Signals): Promise<End> {
+    return this.process.end(signal)
+  }
+
+  /** Another one with its address for others. */
+  async twin(): Promise<Runner> {
+    return Runner.make({ ...this.#settings, LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" })
+  }
+
+  /** The number that one of its metrics has now. */
+  async metric(name: string): Promise<number> {
+    const signal = AbortSignal.timeout(2_000)
+    const text = await fetch(`${this.admin}/metrics`, { signal }).then((reply) => reply.text())
+    const line = text.split("\n").find((each) => each.startsWith(`${name} `))
+    return Number(line?.slice(name.length))
+  }
+
+  /** Whether it serves the partition now. */
+  async serves(): Promise<boolean> {
+    return (await this.metric('laurel_cluster_serving{partition="1"}')) === 1
+  }
+
+  /** The key that the first start of a cluster makes, where this runner made it. */
+  get firstKey(): string | undefined {
+    try {
+      return (
+        readFileSync(path.join(this.directory, "partitions/1/first-key"), "utf8").trim() ||
+        undefined
+      )
+    } catch {
+      return undefined
+    }
+  }
+
+  async remove(): Promise<void> {
+    if (this.process !== undefined && !this.process.hasEnded) {
+      this.signal("SIGCONT")
+      await this.end("SIGKILL")
+    }
+    await rm(this.directory, { recursive: true, force: true })
+  }
+}
+
+/** Polls until `look` has an answer. */
+export const eventually = async <A>(
+  what: string,
+  look: () => Promise<A | undefined>,
+): Promise<A> => {
+  const deadline = performance.now() + 40_000
+  while (performance.now() < deadline) {
+    const found = await look().catch(() => undefined)
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`Not within 40 s: ${what}`)
+}
+
+/** The runner that serves. */
+export const ownerOf = (runners: ReadonlyArray<Runner>): Promise<Runner> =>
+  eventually("an owner", async () => {
+    for (const runner of runners) {
+      if (!runner.process.hasEnded && (await runner.serves().catch(() => false))) return runner
+    }
+    return undefined
+  })
