@@ -4,6 +4,7 @@ import { Cause, ConfigProvider, Effect, Exit, Runtime } from "effect"
 import { CliConfig, type CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { version } from "../Build.ts"
 import { accounts } from "./commands/accounts.ts"
+import { cluster } from "./commands/cluster.ts"
 import { definitions } from "./commands/definitions.ts"
 import { demo } from "./commands/demo.ts"
 import { keys } from "./commands/keys.ts"
@@ -14,7 +15,7 @@ import { CommandFailed, exitCodes } from "./output/ExitCode.ts"
 
 const laurel = Command.make("laurel").pipe(
   Command.withDescription("A gamification back end that you run yourself"),
-  Command.withSubcommands([serve, accounts, keys, definitions, listen, snapshots, demo]),
+  Command.withSubcommands([serve, accounts, keys, definitions, listen, snapshots, cluster, demo]),
 )
 
 /** Prints help unchanged, and usage errors as lines without the help. */

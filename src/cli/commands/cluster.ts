@@ -1,0 +1,65 @@
+/** `laurel cluster` */
+import { Console, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import type { ClusterStatus, PartitionStatus, RunnerStatus } from "../../cluster/status.ts"
+import { countText } from "../output/Amounts.ts"
+import { commandFailed, exitCodes } from "../output/ExitCode.ts"
+import { type Column, formatTable } from "../output/Table.ts"
+import { loadConfig } from "../process/LoadConfig.ts"
+
+const json = Flag.Boolean("json").pipe(
+  Flag.withDescription("Print a JSON object"),
+  Flag.withDefault(false),
+)
+
+const runnerColumns: ReadonlyArray<Column<RunnerStatus>> = [
+  { title: "SERVER", align: "left", text: ({ address }) => address },
+  {
+    title: "LAST SIGN OF LIFE",
+    align: "right",
+    text: ({ silentSeconds }) => `${silentSeconds.toFixed(1)} s ago`,
+  },
+]
+
+const partitionColumns: ReadonlyArray<Column<PartitionStatus>> = [
+  { title: "PARTITION", align: "right", text: ({ partition }) => String(partition) },
+  { title: "OWNER", align: "left", text: ({ owner }) => (owner === "" ? "none" : owner) },
+  { title: "EPOCH", align: "right", text: ({ epoch }) => countText(epoch) },
+  { title: "SINCE", align: "left", text: ({ since }) => since },
+  { title: "RECORDS", align: "right", text: ({ records }) => countText(records) },
+]
+
+const textOf = ({ partitions, runners }: ClusterStatus): string =>
+  `${formatTable(runnerColumns, runners)}\n\n${formatTable(partitionColumns, partitions)}`
+
+const status = Command.make(
+  "status",
+  { json },
+  Effect.fnUntraced(function* ({ json }) {
+    const { cluster: url } = yield* loadConfig
+    if (url === undefined) {
+      return yield* commandFailed(exitCodes.configuration, "LAUREL_CLUSTER is not set.")
+    }
+    // Other commands start sooner without them.
+    const [{ readClusterStatus }, { PgConnection }] = yield* Effect.promise(() =>
+      Promise.all([
+        import("../../cluster/status.ts"),
+        import("../../storage/postgres/PgConnection.ts"),
+      ]),
+    )
+    const connection = new PgConnection({ url })
+    const read = yield* Effect.ensuring(readClusterStatus(connection), connection.close).pipe(
+      Effect.mapError(({ words }) => commandFailed(exitCodes.unavailable, words)),
+    )
+    yield* Console.log(json ? JSON.stringify(read) : textOf(read))
+  }),
+).pipe(
+  Command.withDescription(
+    "List the servers of the cluster and the owner of each partition, as PostgreSQL has them",
+  ),
+)
+
+export const cluster = Command.make("cluster").pipe(
+  Command.withDescription("Look at a cluster"),
+  Command.withSubcommands([status]),
+)
