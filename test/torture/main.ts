@@ -1,6 +1,6 @@
 /**
  * `npm run torture -- --minutes 10 --seed 1`: see `torture.ts`. With `--steps`, instead, `kill -9` before and after
- * each named step, once. With `--kills 2000`, at most so many `kill -9` in short cycles with webhooks on (`kills.ts`).
+ * each named step, once. With `--cluster --rounds 3 --expiration 3000`, faults of a cluster (`cluster/torture.ts`). With `--kills 2000`, at most so many `kill -9` in short cycles with webhooks on (`kills.ts`).
  * Ends with 1 when anything was lost.
  */
 import { parseArgs } from "node:util"
@@ -12,6 +12,9 @@ const { values } = parseArgs({
   options: {
     steps: { type: "boolean", default: false },
     minutes: { type: "string", default: "10" },
+    cluster: { type: "boolean", default: false },
+    rounds: { type: "string", default: "3" },
+    expiration: { type: "string", default: "3000" },
     kills: { type: "string", default: "0" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 0x1_0000_0000)) },
   },
@@ -21,6 +24,15 @@ const seed = Number(values.seed)
 if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
   console.error("Give --minutes a number above 0 and --seed a whole number.")
   process.exit(64)
+}
+if (values.cluster) {
+  const { clusterTorture } = await import("../cluster/torture.ts")
+  const [rounds, expirationMs] = [Number(values.rounds), Number(values.expiration)]
+  const summary = await clusterTorture({ rounds, expirationMs, say: console.log })
+  console.table(summary.rows.map((row) => ({ ...row, longestMs: Math.round(row.longestMs) })))
+  console.log(`${summary.acknowledged} writes acknowledged; expiration ${expirationMs} ms`)
+  for (const words of summary.faults) console.log(`  ${words}`)
+  process.exit(summary.faults.length > 0 ? 1 : 0)
 }
 const killsMax = Number(values.kills)
 if (killsMax > 0) {
