@@ -90,6 +90,9 @@ const fill = Effect.fnUntraced(function* (
   return findings
 })
 
+const sizeOf = (files: Manifest["files"]): number =>
+  files.reduce((sum, { bytes }) => sum + bytes, 0)
+
 const copyLive = Effect.fnUntraced(function* (
   archive: string,
   draft: string,
@@ -106,7 +109,16 @@ const copyLive = Effect.fnUntraced(function* (
       progress({ activity: "Hashing", done, total }),
     )
     if (faults.count > 0) return yield* damaged(`${faults.summary}: choose another archive`)
-    yield* Effect.scoped(restoreLive(archive, live, copying))
+    const inDatabase = manifest.files.filter((file) => file.path.startsWith(`${archivedFolder}/`))
+    const total = sizeOf(inDatabase) + manifest.parts.bytes
+    let done = 0
+    const copied = (bytes: number) => {
+      // The database of an archive has its own pages around the entries.
+      done = Math.min(total, done + bytes)
+      copying(done, total)
+    }
+    yield* Effect.scoped(restoreLive(archive, live, copied))
+    copying(total, total)
     // LMDB leaves it beside an opened database.
     return yield* Effect.ignore(
       removeTree(nodeDisk, path.join(archive, archivedFolder, "lock.mdb")),
@@ -114,7 +126,7 @@ const copyLive = Effect.fnUntraced(function* (
   }
   yield* nodeDisk.makeFolder(live)
   const parts = manifest.files.filter((file) => file.path.startsWith("live/"))
-  const total = parts.reduce((sum, { bytes }) => sum + bytes, 0)
+  const total = sizeOf(parts)
   let done = 0
   for (const part of parts) {
     const name = part.path

@@ -78,32 +78,35 @@ export const checkFiles = Effect.fnUntraced(function* (
   for (const name of known.keys()) fault(`The file ${name} is missing`)
 })
 
-/** Copies the snapshot of the archive in `folder`, whose files are right, into the new folder `live`, durably. */
+/**
+ * Copies the snapshot of the archive in `folder`, whose files are right, into the new folder `live`, durably. `copied` gets the
+ * bytes of each piece.
+ */
 export const restoreLive = Effect.fnUntraced(function* (
   folder: string,
   live: string,
-  progress: Progress,
+  copied: (bytes: number) => void = () => {},
 ): Effect.fn.Return<void, unknown, Scope.Scope> {
   const parts = (yield* readParts(folder)) ?? []
   const from = yield* openArchiveTables(folder, parts)
   yield* nodeDisk.makeFolder(live)
-  const total = tables.reduce((sum, table) => sum + from.count(table), 0)
-  let done = 0
   const writer = yield* Effect.acquireRelease(newDatabase(live), (opened) =>
     Effect.promise(() => opened.close()),
   )
+  const flush = () => {
+    const bytes = writer.waitingBytes
+    writer.flush()
+    copied(bytes)
+  }
   for (const table of tables) {
     for (const [key, value] of from.entries({ table, ...rangeOf(new Uint8Array()) })) {
       writer.add(table, key, value)
-      done++
       if (writer.waitingBytes < limits.archiveFlushBytes) continue
-      writer.flush()
-      progress(done, total)
+      flush()
       yield* yieldToEventLoop
     }
   }
-  writer.flush()
-  progress(total, total)
+  flush()
 })
 
 const liveDraft = "live.draft"
@@ -135,7 +138,7 @@ export const settleArchive = Effect.fnUntraced(function* (
     }
     const draft = path.join(directory, liveDraft)
     yield* removeTree(nodeDisk, draft)
-    yield* Effect.mapError(Effect.scoped(restoreLive(directory, draft, () => {})), broken)
+    yield* Effect.mapError(Effect.scoped(restoreLive(directory, draft)), broken)
     yield* removeTree(nodeDisk, path.join(draft, "lock.mdb"))
     yield* nodeDisk.syncFolder(draft)
     yield* nodeDisk.rename(draft, live)
