@@ -1,6 +1,6 @@
 /**
  * The process of a test: opens each environment that its input names, a folder a line, reads all of it by a walk and by
- * look-ups, writes to it, and prints a line of each that it has survived. A failed commit is reported, and does not end the process.
+ * look-ups, prints a line of what it found, and writes. A failed commit is reported, and does not end the process.
  */
 
 import { createInterface } from "node:readline"
@@ -22,6 +22,7 @@ for await (const folder of createInterface({ input: process.stdin })) {
     }
   }
   await reader.close()
+  console.log(JSON.stringify({ folder, found }))
   const root = openWritable(folder)
   const key = Buffer.from("zzz")
   const users = openTable(root, "users")!
@@ -32,5 +33,4 @@ for await (const folder of createInterface({ input: process.stdin })) {
     await (error as { readonly commitError?: Promise<unknown> }).commitError?.catch(() => {})
   }
   await root.close()
-  console.log(JSON.stringify({ folder, found }))
 }

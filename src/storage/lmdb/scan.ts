@@ -5,7 +5,9 @@
  * The scan checks of every table: keys are in order; a look-up of each key finds the entry that the walk found (a walk
  * does not use the keys of branch pages, a look-up does); each value has its checksum; count and sum equal the stored
  * ones (`Sums`). LMDB reads its free list only to write; an `exclusive` scan makes it read the list and aborts the write. A
- * wrong number in the free list shows in the scan after a write has used it.
+ * wrong number in the free list shows in the scan after a write has used it. Pages that LMDB
+ * reads only in a commit are not read: where one is damaged, the commit can end the process by a signal. The journal has what
+ * the snapshot would have got.
  *
  * Beside the server the scan pins old pages, so the file grows by the pages written during the scan of one table.
  */

@@ -100,8 +100,8 @@ interface Survived {
   readonly found: ReadonlyArray<string>
 }
 
-/** What a process makes of databases that LMDB opens in it; fewer than were asked for where it has died. */
-const readAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Survived>> => {
+/** What a process finds in databases that LMDB opens in it; fewer than were asked for where it has died. */
+const readSome = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Survived>> => {
   const child = spawn(process.execPath, [path.join(import.meta.dirname, "../readAll.ts")])
   onTestFinished(() => {
     child.kill("SIGKILL")
@@ -111,6 +111,18 @@ const readAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Su
   const survived: Array<Survived> = []
   for await (const line of createInterface({ input: child.stdout })) survived.push(JSON.parse(line))
   return survived
+}
+
+/**
+ * The same of all; a process that died after it had read a database died in the commit, and another one goes on with the next
+ * database. Such a death is what `scan.ts` does not prevent, and is rare: two in a run of `trials` are too many.
+ */
+const readAll = async (folders: ReadonlyArray<string>): Promise<ReadonlyArray<Survived>> => {
+  const read: Array<Survived> = []
+  for (let processes = 0; processes < 2 && read.length < folders.length; processes++) {
+    read.push(...(await readSome(folders.slice(read.length))))
+  }
+  return read
 }
 
 describe("Damage anywhere in a database", () => {
