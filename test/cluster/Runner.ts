@@ -1,21 +1,11 @@
 /** One runner of a cluster: the real program, with a data directory and addresses that stay the same across its starts. */
 
-import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
-import net, { type AddressInfo } from "node:net"
 import os from "node:os"
 import path from "node:path"
+import { freePorts } from "../freePorts.ts"
 import { type End, ServerProcess } from "../torture/ServerProcess.ts"
-
-/** Ports that were free a moment ago, all different. */
-export const freePorts = async (count: number): Promise<ReadonlyArray<number>> => {
-  const servers = Array.from({ length: count }, () => net.createServer().listen(0, "127.0.0.1"))
-  await Promise.all(servers.map((server) => once(server, "listening")))
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => once(server.close(), "close")))
-  return ports
-}
 
 export class Runner {
   readonly url: string

@@ -5,8 +5,9 @@ import { readFile, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { createKey, Output, root, Server, temporaryFolder } from "../e2e/program.ts"
+import { freePort } from "../freePorts.ts"
 import { host, send, type TlsProxy, textOf, variables } from "./proxied.ts"
-import { execute, freePort, programOf } from "./tools.ts"
+import { execute, programOf } from "./tools.ts"
 
 const caddy = programOf("caddy", "caddy")
 

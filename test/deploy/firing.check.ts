@@ -10,8 +10,9 @@ import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { commandEnd } from "../cli/commands.ts"
 import { Output, root, Server, temporaryFolder } from "../e2e/program.ts"
+import { freePort } from "../freePorts.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { freePort, programOf } from "./tools.ts"
+import { programOf } from "./tools.ts"
 
 const prometheus = programOf("prometheus", "prometheus")
 const wrk = programOf("wrk", "wrk")

@@ -7,8 +7,9 @@ import { Agent } from "node:https"
 import { join } from "node:path"
 import { expect, onTestFinished, test } from "vitest"
 import { createKey, Output, root, Server, temporaryFolder } from "../e2e/program.ts"
+import { freePort } from "../freePorts.ts"
 import { host, send, type TlsProxy, textOf, variables } from "./proxied.ts"
-import { execute, freePort, programOf } from "./tools.ts"
+import { execute, programOf } from "./tools.ts"
 
 const nginx = programOf("nginx", "nginx")
 const openssl = programOf("openssl", "openssl")

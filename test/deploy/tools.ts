@@ -1,7 +1,5 @@
 /** Programs beside Laurel, from Debian's packages. */
 import { execFile, spawnSync } from "node:child_process"
-import { once } from "node:events"
-import { createServer } from "node:net"
 import { promisify } from "node:util"
 
 /** Where a program of a package is. A missing one fails the run, and the error names its package. */
@@ -21,15 +19,4 @@ export const execute = async (
     throw new Error(`${program} failed:\n${error.stdout}${error.stderr}`, { cause: error })
   })
   return stdout + stderr
-}
-
-/** A port that was free a moment ago, for a program that cannot pick one itself. */
-export const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  if (address === null || typeof address === "string") throw new Error("no port")
-  return address.port
 }

@@ -1,7 +1,7 @@
 /** A server alone whose journal is in PostgreSQL: without PostgreSQL for a while, and the ways in and out. */
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
-import { freePorts } from "../cluster/Runner.ts"
+import { freePort } from "../freePorts.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
 import { patience, run, Server, temporaryFolder } from "./program.ts"
 
@@ -11,7 +11,7 @@ const cluster = async () => ({
   LAUREL_CLUSTER: await postgres.schema(`e2e_${++schemas}`),
   // A process that makes an archive keeps the output of a server open that has ended.
   LAUREL_ARCHIVE_INTERVAL: "off",
-  LAUREL_CLUSTER_ADDRESS: `127.0.0.1:${(await freePorts(1))[0]}`,
+  LAUREL_CLUSTER_ADDRESS: `127.0.0.1:${await freePort()}`,
 })
 
 const users = ["ada", "bob", "cy"] as const
@@ -41,7 +41,7 @@ describe("A cluster of one partition", patience, () => {
     return () => postgres.remove()
   }, patience.timeout)
 
-  it("waits for PostgreSQL, also with reads, and ends in order without it", async () => {
+  it("waits for PostgreSQL without a recovery, also with reads, and ends in order without it", async () => {
     const settings = await cluster()
     const folder = await temporaryFolder()
     const server = await Server.start(folder, settings)
@@ -60,6 +60,8 @@ describe("A cluster of one partition", patience, () => {
     await server.stderr.waitFor(/answers again; accepting writes/)
     expect((await send("1")).body).toMatchObject({ duplicate: true })
     expect(await totalOf(server, key)).toBe(2)
+    // It is still its first claim: the engine that waited goes on.
+    expect(server.stderr.text.match(/Serves the partition/g)).toHaveLength(1)
     await postgres.stop()
     expect(await server.stop()).toBe(0)
     await postgres.start()

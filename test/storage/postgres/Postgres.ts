@@ -6,11 +6,11 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chownSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
-import net, { type AddressInfo } from "node:net"
 import os from "node:os"
 import path from "node:path"
 import { Effect } from "effect"
 import pg from "pg"
+import { freePort } from "../../freePorts.ts"
 
 /** `nobody`: PostgreSQL refuses to be root. */
 const nobody = 65_534
@@ -28,15 +28,6 @@ const programs = (): string => {
   // npm's scripts are off; this one may run twice.
   execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: home })
   return path.join(home, "native", "bin")
-}
-
-const freePort = async (): Promise<number> => {
-  const server = net.createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
 }
 
 type Settings = { readonly [setting: string]: string }
