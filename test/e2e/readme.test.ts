@@ -7,10 +7,7 @@ import { describe, expect, it } from "vitest"
 import { patience, root, Server, temporaryFolder } from "./program.ts"
 
 const readme = readFileSync(join(root, "README.md"), "utf8")
-const section = readme.slice(
-  readme.indexOf("## The first minute"),
-  readme.indexOf("## What it does"),
-)
+const section = readme.slice(readme.indexOf("## The first minute"), readme.indexOf("## Features"))
 const snippets = new Map(
   [...section.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, kind, text]) => [kind!, text!]),
 )

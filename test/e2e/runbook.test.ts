@@ -91,7 +91,7 @@ describe("The runbook", patience, () => {
     while (Date.now() <= Date.parse(ten)) await new Promise((next) => setImmediate(next))
     await tap("eve")
     await tap("zoe", cafeKey)
-    const there = await commands("What is there")
+    const there = await commands("List archives")
     expect(there).toMatchObject({ code: 0, output: expect.stringContaining("server.json") })
     const good = await commands("Is it good")
     expect(good).toMatchObject({

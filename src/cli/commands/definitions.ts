@@ -12,7 +12,7 @@ const file = Argument.FileText("FILE").pipe(
 
 const removes = Flag.Boolean("delete").pipe(
   Flag.withDescription(
-    "Remove what the file does not name, of the kinds that it has: rules and streaks deleted, quests and badges archived",
+    "Remove definitions that the file does not name, of the kinds that it has: rules and streaks are deleted, quests and badges archived",
   ),
   Flag.withDefault(false),
 )
@@ -63,7 +63,11 @@ const diffDefinitions = Command.make(
     const plan = yield* planOf(given)
     yield* Console.log(json ? JSON.stringify(plan, null, 2) : planText(plan))
   }),
-).pipe(Command.withDescription("Print what applying the file would change, and change nothing"))
+).pipe(
+  Command.withDescription(
+    "Print the changes that applying the file would make, and change nothing",
+  ),
+)
 
 const applyDefinitions = Command.make(
   "apply",

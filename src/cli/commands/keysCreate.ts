@@ -134,7 +134,8 @@ export const createKey = Command.make(
       return yield* commandFailed(exitCodes.usage, words)
     }
     if (Option.isSome(scope) && kind === "publishable") {
-      const words = "--scope requires --kind secret; what a publishable key may do is fixed."
+      const words =
+        "--scope requires --kind secret; the permissions of a publishable key are fixed."
       return yield* commandFailed(exitCodes.usage, words)
     }
     const now = yield* Clock.currentTimeMillis

@@ -191,7 +191,7 @@ const wordsOf = (broken: Broken): string => {
     return `The database is damaged; the process stops. ${rebuildHint}`
   }
   return isDamage(broken)
-    ? "The journal is damaged; the process stops. The next start prints the last intact record and what to do"
+    ? "The journal is damaged; the process stops. The next start prints the last intact record and the remedy"
     : "The disk failed; the process stops. A restart recovers all acknowledged writes"
 }
 

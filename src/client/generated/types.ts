@@ -256,7 +256,7 @@ export interface StreamQuery {
 
 /** The events of an action. */
 export interface ActionSeen {
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Number of events accepted, without duplicates. Undone events and those of erased users stay counted. */
   readonly count: number
@@ -279,7 +279,7 @@ export interface ActionsSeen {
   }
 }
 
-/** What was changed, all of it in one record; nothing where all was equal. */
+/** The changes made, all in one record; none where all was equal. */
 export interface AppliedDefinitions {
   /** Number of new definitions. */
   readonly created: number
@@ -458,7 +458,7 @@ export interface CauseEvent {
   readonly eventId: string
   /** Your id; null: none. */
   readonly id: string | null
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** ISO 8601, UTC, with milliseconds. */
   readonly occurredAt: string
@@ -614,7 +614,7 @@ export type Criteria = {
   readonly kind: "action_count"
   /** The number at which the badge is earned. */
   readonly target: number
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Conditions on the metadata; all must hold. */
   readonly where: ReadonlyArray<Condition>
@@ -623,7 +623,7 @@ export type Criteria = {
   readonly kind: "action_sum"
   /** The number at which the badge is earned. */
   readonly target: number
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Conditions on the metadata; all must hold. */
   readonly where: ReadonlyArray<Condition>
@@ -647,7 +647,7 @@ export interface CriteriaPatch {
   readonly kind?: "xp" | "level" | "points" | "action_count" | "action_sum" | "quest_count" | "streak" | "manual"
   /** The number at which the badge is earned; required unless the kind is `manual`. */
   readonly target?: number
-  /** What the user did. */
+  /** Action of the user. */
   readonly action?: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition> | null
@@ -657,7 +657,7 @@ export interface CriteriaPatch {
   readonly streak?: string | null
 }
 
-/** What applying the file would change now. */
+/** The changes that applying the file would make now. */
 export interface DefinitionsDiff {
   /** Number of new definitions. */
   readonly created: number
@@ -814,7 +814,7 @@ export interface EarnedBadge {
 export interface Event {
   /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
   readonly userId: string
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Details of the event, at most 16384 bytes as JSON and 8 levels deep. With `QUEST_COMPLETE`, `questId` names the quest. */
   readonly metadata?: Readonly<Record<string, unknown>>
@@ -830,7 +830,7 @@ export interface EventOutcome {
   readonly eventId: string
   /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
   readonly userId: string
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Whether an earlier event has this `id`. Nothing changed then, and the first outcome is returned. */
   readonly duplicate: boolean
@@ -947,7 +947,7 @@ export interface FileQuest {
 export interface FileRule {
   /** The definition's id, the same in each environment. For a new one choose a name that stays, such as `rul_first-steps`. */
   readonly id: string
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition>
@@ -1269,7 +1269,7 @@ export interface HistoryStreakBroken {
   readonly at: string
   /** The record's sequence number; facts with the same number happened together. */
   readonly sequence: number
-  /** Which streak. */
+  /** Key of the streak. */
   readonly key: string
   /** Length of the streak in days. */
   readonly length: number
@@ -1285,7 +1285,7 @@ export interface HistoryStreakCounted {
   readonly at: string
   /** The record's sequence number; facts with the same number happened together. */
   readonly sequence: number
-  /** Which streak. */
+  /** Key of the streak. */
   readonly key: string
   /** Days in a row. */
   readonly current: number
@@ -1301,7 +1301,7 @@ export interface HistoryStreakExtended {
   readonly at: string
   /** The record's sequence number; facts with the same number happened together. */
   readonly sequence: number
-  /** Which streak. */
+  /** Key of the streak. */
   readonly key: string
   /** Days in a row. */
   readonly current: number
@@ -2257,7 +2257,7 @@ export interface NewCriteria {
   readonly kind: "xp" | "level" | "points" | "action_count" | "action_sum" | "quest_count" | "streak" | "manual"
   /** The number at which the badge is earned; required unless the kind is `manual`. */
   readonly target?: number
-  /** What the user did. */
+  /** Action of the user. */
   readonly action?: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition>
@@ -2304,7 +2304,7 @@ export interface NewQuestReward {
 export interface NewQuestStep {
   /** Your key of the step, unique within the quest. */
   readonly key: string
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition>
@@ -2316,7 +2316,7 @@ export interface NewQuestStep {
 
 /** A rule to create. */
 export interface NewRule {
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition>
@@ -2348,7 +2348,7 @@ export interface NewRuleReward {
 export interface NewSpend {
   /** Points to spend. */
   readonly amount: number
-  /** What the points are spent on, kept in the user's history. */
+  /** Purpose of the spend, kept in the user's history. */
   readonly reason?: string
   /** Your id of this spend. Repeating the id of a spend of the same user changes nothing and returns the first outcome, also with another amount. */
   readonly id?: string
@@ -2375,7 +2375,7 @@ export interface NewStreakFreezes {
 export interface NewWebhook {
   /** URL of the receiver: http or https (https in production), a public address or one that the server allows with `LAUREL_WEBHOOK_ALLOW_CIDR`, no user name or password. The address is checked now and at every connection. */
   readonly url: string
-  /** Which messages are sent: kinds, families (`quest.*`), or all (`*`). Kinds: `event.tracked`, `xp.earned`, `xp.revoked`, `points.earned`, `points.revoked`, `points.spent`, `points.refunded`, `level.changed`, `badge.earned`, `badge.revoked`, `streak.extended`, `streak.broken`, `quest.started`, `quest.progressed`, `quest.completed`, `quest.expired`, `quest.created`, `quest.updated`, `reward.granted`, `reward.revoked`, `leaderboard.window_closed`, `user.created`, `user.deleted`, `webhook.disabled`, `webhook.test`; `GET /v1/webhook-events` describes them. */
+  /** The messages to send: kinds, families (`quest.*`), or all (`*`). Kinds: `event.tracked`, `xp.earned`, `xp.revoked`, `points.earned`, `points.revoked`, `points.spent`, `points.refunded`, `level.changed`, `badge.earned`, `badge.revoked`, `streak.extended`, `streak.broken`, `quest.started`, `quest.progressed`, `quest.completed`, `quest.expired`, `quest.created`, `quest.updated`, `reward.granted`, `reward.revoked`, `leaderboard.window_closed`, `user.created`, `user.deleted`, `webhook.disabled`, `webhook.test`; `GET /v1/webhook-events` describes them. */
   readonly events: ReadonlyArray<string>
   /** Description for people. */
   readonly description?: string
@@ -2577,7 +2577,7 @@ export interface QuestProgress {
 export interface QuestStep {
   /** Your key of the step, unique within the quest. */
   readonly key: string
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Conditions on the metadata; all must hold. */
   readonly where: ReadonlyArray<Condition>
@@ -2714,7 +2714,7 @@ export interface Rotation {
 export type Rule = {
   /** Laurel's id of the rule. */
   readonly id: string
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Conditions on the metadata; all must hold. */
   readonly where: ReadonlyArray<Condition>
@@ -2772,7 +2772,7 @@ export interface RulePage {
 }
 
 export interface RulePatch {
-  /** What the user did. */
+  /** Action of the user. */
   readonly action?: string
   /** Conditions on the metadata; all must hold. Default: none. */
   readonly where?: ReadonlyArray<Condition> | null
@@ -2821,7 +2821,7 @@ export interface Shortfall {
 export interface Simulation {
   /** Your id of the user: 1 to 128 characters, any Unicode except control characters, compared byte by byte. */
   readonly userId: string
-  /** What the user did. */
+  /** Action of the user. */
   readonly action: string
   /** Whether an earlier event has this `id`. The event would change nothing then, and the first outcome is returned. */
   readonly duplicate: boolean
@@ -2927,7 +2927,7 @@ export interface StreakOutcome {
 
 /** The state of a streak. */
 export interface StreakProgress {
-  /** Which streak. */
+  /** Key of the streak. */
   readonly key: string
   /** Current days in a row; 0: broken. */
   readonly current: number
@@ -3058,7 +3058,7 @@ export interface WebhookPage {
 export interface WebhookPatch {
   /** URL of the receiver: http or https (https in production), a public address or one that the server allows with `LAUREL_WEBHOOK_ALLOW_CIDR`, no user name or password. The address is checked now and at every connection. */
   readonly url?: string
-  /** Which messages are sent: kinds, families (`quest.*`), or all (`*`). Kinds: `event.tracked`, `xp.earned`, `xp.revoked`, `points.earned`, `points.revoked`, `points.spent`, `points.refunded`, `level.changed`, `badge.earned`, `badge.revoked`, `streak.extended`, `streak.broken`, `quest.started`, `quest.progressed`, `quest.completed`, `quest.expired`, `quest.created`, `quest.updated`, `reward.granted`, `reward.revoked`, `leaderboard.window_closed`, `user.created`, `user.deleted`, `webhook.disabled`, `webhook.test`; `GET /v1/webhook-events` describes them. */
+  /** The messages to send: kinds, families (`quest.*`), or all (`*`). Kinds: `event.tracked`, `xp.earned`, `xp.revoked`, `points.earned`, `points.revoked`, `points.spent`, `points.refunded`, `level.changed`, `badge.earned`, `badge.revoked`, `streak.extended`, `streak.broken`, `quest.started`, `quest.progressed`, `quest.completed`, `quest.expired`, `quest.created`, `quest.updated`, `reward.granted`, `reward.revoked`, `leaderboard.window_closed`, `user.created`, `user.deleted`, `webhook.disabled`, `webhook.test`; `GET /v1/webhook-events` describes them. */
   readonly events?: ReadonlyArray<string>
   /** Description for people. */
   readonly description?: string | null

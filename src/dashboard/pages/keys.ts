@@ -206,7 +206,7 @@ ${
   html`<p class="hint">A production key needs your password or a passkey: <a href="${prefix}/confirm?next=${encodeURIComponent(request.path)}">confirm that it is you</a> first.</p>`
 }
 <form method="post" action="${base}/keys">${idempotencyField()}
-${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "What the key is for, such as Backend. If empty, the key is named after its kind or scope.", faults })}
+${textField({ name: "name", label: "Name", value: form.text("name"), charactersMax: limits.keyNameCharactersMax, hint: "Purpose of the key, such as Backend. If empty, the key is named after its kind or scope.", faults })}
 ${selectField({ name: "kind", label: "Kind", options: keyKinds.map((one) => [one, kindLabels[one]]), value: form.text("kind"), faults })}
 ${selectField({ name: "scope", label: "Scope of a secret key", options: scopes.map((one) => [one, scopeLabels[one]]), value: form.text("scope"), faults })}
 ${selectField({ name: "tier", label: "Tier", options: tiers.map((one) => [one, tierLabels[one]]), value: form.text("tier") || "enterprise", faults })}

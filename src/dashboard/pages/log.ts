@@ -109,7 +109,7 @@ const logPage = Effect.fnUntraced(function* (
   ])
   return show(
     "Audit log",
-    html`<p>Who changed what, when and from where. Entries are kept for ${daysKept} days${
+    html`<p>The log records who changed what, when and from where. Entries are kept for ${daysKept} days${
       isOfAll && `, the newest ${limits.auditEntriesMax.toLocaleString("en")} of them`
     }.</p>
 ${filters(visit, isOfAll, faults)}

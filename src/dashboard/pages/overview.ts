@@ -70,7 +70,7 @@ ${table(
 })
 
 const nextSteps = (base: string, hasUsers: boolean, hasRules: boolean): Html =>
-  html`<h2>What to do next</h2><ul>
+  html`<h2>Next steps</h2><ul>
 ${!hasRules && html`<li><a href="${base}/rules">Create a rule</a> that gives xp for an action.</li>`}
 ${!hasUsers && html`<li><a href="${base}/start">Get started</a>: create an API key, and send the first event with it.</li>`}
 ${!hasUsers && html`<li><a href="${base}/live">Watch</a> events as they arrive.</li>`}</ul>`

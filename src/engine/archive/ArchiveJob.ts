@@ -102,7 +102,7 @@ const fill = Effect.fnUntraced(function* (
     verify({ folder: draft, isScanned: true, since: sinceOf(copied, base) }, context),
   )
   if (faults.count > 0) {
-    return yield* damaged(`What was copied does not pass its check: ${faults.summary}`)
+    return yield* damaged(`The copied data fails its check: ${faults.summary}`)
   }
   yield* context.ask("verified")
   // LMDB leaves it beside an opened database.

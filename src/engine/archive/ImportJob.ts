@@ -178,7 +178,7 @@ class Import {
         }
         return line.sha256 === undefined || line.sha256 === hash.digest("hex")
           ? fine
-          : ["what comes before it is not what was exported: its sha256 is another"]
+          : ["the lines before it differ from those exported: their sha256 is another"]
     }
   }
 

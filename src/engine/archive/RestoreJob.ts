@@ -82,7 +82,7 @@ const fill = Effect.fnUntraced(function* (
     faults.add(`It ends with record ${saved.lastSequence}, not ${until}`)
   }
   if (faults.count > 0) {
-    return yield* damaged(`What would be restored does not pass its check: ${faults.summary}`)
+    return yield* damaged(`The restored data would fail its check: ${faults.summary}`)
   }
   // LMDB leaves it beside an opened database.
   yield* removeTree(nodeDisk, path.join(draft, "live", "lock.mdb"))

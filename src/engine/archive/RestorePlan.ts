@@ -71,7 +71,7 @@ export const planRestore = (options: RestorePlanOptions): Planned<RestorePlan> =
       const stays = target.kind === "sequence" && target.sequence === archive.sequence
       if (project !== undefined || (target.kind !== "archive" && !stays)) {
         return yield* refused(
-          `The journal does not continue after archive ${archive.id}: what follows record ${archive.sequence} is of another history or gone. Restore without --to-sequence, --to-time and --project, or choose a newer archive.`,
+          `The journal does not continue after archive ${archive.id}: the records after ${archive.sequence} are of another history or gone. Restore without --to-sequence, --to-time and --project, or choose a newer archive.`,
         )
       }
       const isThere = (yield* segmentsIn(disk, journal)).length > 0

@@ -37,7 +37,7 @@ export const checkUser = (
     if (record.sequence > (state?.sequence ?? 0)) state = applyUser(state, record)
   }
   if (!isSame(folded, state)) {
-    fault(`${name} is not what its records say: ${difference(folded, state)}`)
+    fault(`${name} differs from its records: ${difference(folded, state)}`)
   }
   if (state !== undefined && state.id !== userId) {
     fault(`${name} says that it is ${JSON.stringify(state.id)}`)

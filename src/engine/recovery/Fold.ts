@@ -50,9 +50,7 @@ const storageOf = (
     lastSequence,
     firstSequence: Effect.succeed(records[0]!.sequence),
     append: () =>
-      Effect.fail(
-        new Broken({ operation: "append", cause: new Error("only what is there is folded") }),
-      ),
+      Effect.fail(new Broken({ operation: "append", cause: new Error("a fold only reads") })),
     readRecords: (sequence) =>
       Stream.fromIterable(
         Arr.chunksOf(

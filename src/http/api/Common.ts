@@ -68,7 +68,7 @@ export const EventKey = callerId.annotate({
 export const Action = pattern(
   actionPattern,
   "1 to 64 capital letters, digits and underscores, beginning with a letter",
-).annotate({ description: "What the user did.", examples: ["LESSON_DONE"] })
+).annotate({ description: "Action of the user.", examples: ["LESSON_DONE"] })
 
 /** The name that a kind has in names of schemas, which clients take for their types: `XpEarned` for `xp.earned`. */
 export const typeName = (kind: string): string =>

@@ -122,7 +122,7 @@ const AppliedDefinitions = Schema.Struct({
   changes: Schema.Array(Schema.Struct(change)).annotate({ description: "In the order of effect." }),
 }).annotate({
   identifier: "AppliedDefinitions",
-  description: "What was changed, all of it in one record; nothing where all was equal.",
+  description: "The changes made, all in one record; none where all was equal.",
   examples: [appliedFile],
 })
 
@@ -148,7 +148,7 @@ const DefinitionsDiff = Schema.Struct({
   ).annotate({ description: "In the order of effect." }),
 }).annotate({
   identifier: "DefinitionsDiff",
-  description: "What applying the file would change now.",
+  description: "The changes that applying the file would make now.",
   examples: [fileDiff],
 })
 
@@ -181,7 +181,7 @@ export const Definitions = HttpApiGroup.make("definitions")
         OpenApi.annotations({
           summary: "Compare definitions with a file",
           description:
-            "Returns what applying the file would change now, and changes nothing. It is refused where applying would be refused. An `Idempotency-Key` is ignored.",
+            "Returns the changes that applying the file would make now, and makes none. It is refused where applying would be refused. An `Idempotency-Key` is ignored.",
         }),
       ),
     HttpApiEndpoint.post("apply", "/v1/definitions/apply", {
@@ -194,7 +194,7 @@ export const Definitions = HttpApiGroup.make("definitions")
       .annotateMerge(
         OpenApi.annotations({
           summary: "Apply a file of definitions",
-          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by id; a new id is created, so a definition has one id in all environments. What the file does not name stays, streaks included, unless \`delete\` is true. Applying a file again changes nothing. A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
+          description: `Makes the definitions of the environment those of the file: all at once, or nothing and every fault. Definitions are found by id; a new id is created, so a definition has one id in all environments. Definitions that the file does not name stay, streaks included, unless \`delete\` is true. Applying a file again changes nothing. A file has at most ${limits.definitionsBytesMax} bytes, and changes at most ${limits.definitionChangesMax} definitions at once.`,
         }),
       ),
   )

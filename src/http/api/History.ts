@@ -118,7 +118,7 @@ const share = Schema.Finite.annotate({
   description: "Completed share of the quest, 0 to 1.",
   examples: [0.6],
 })
-const key = Schema.String.annotate({ description: "Which streak.", examples: ["daily"] })
+const key = Schema.String.annotate({ description: "Key of the streak.", examples: ["daily"] })
 const best = count(7, "Longest run in days.")
 const streak = { key, current: count(3, "Days in a row."), best }
 

@@ -20,7 +20,7 @@ export const NewSpend = Schema.Struct({
   }),
   reason: Schema.optionalKey(
     text(0, limits.reasonCharactersMax, "multiple").annotate({
-      description: "What the points are spent on, kept in the user's history.",
+      description: "Purpose of the spend, kept in the user's history.",
       examples: ["Streak freeze"],
     }),
   ),

@@ -208,7 +208,7 @@ export const Progress = Schema.Struct({
   }),
   streaks: Schema.Array(
     Schema.Struct({
-      key: Schema.String.annotate({ description: "Which streak.", examples: ["daily"] }),
+      key: Schema.String.annotate({ description: "Key of the streak.", examples: ["daily"] }),
       current: Schema.Int.annotate({
         description: "Current days in a row; 0: broken.",
         examples: [3],

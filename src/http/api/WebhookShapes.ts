@@ -27,7 +27,7 @@ const Url = text(1, limits.urlCharactersMax).annotate({
 })
 
 const Events = list(KindPattern, 1, limits.webhookKindsMax).annotate({
-  description: `Which messages are sent: kinds, families (\`quest.*\`), or all (\`*\`). Kinds: ${messageKinds.map((kind) => `\`${kind}\``).join(", ")}; \`GET /v1/webhook-events\` describes them.`,
+  description: `The messages to send: kinds, families (\`quest.*\`), or all (\`*\`). Kinds: ${messageKinds.map((kind) => `\`${kind}\``).join(", ")}; \`GET /v1/webhook-events\` describes them.`,
   examples: [["xp.earned", "quest.*"]],
 })
 

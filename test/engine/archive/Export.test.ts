@@ -237,12 +237,12 @@ describe("An export", () => {
 
         const richer = changed(user, (line) => line.replace(/"xp":\d+/, '"xp":999999'))
         expect(yield* faultsOf(richer)).toContain(
-          `Line ${last}: what comes before it is not what was exported: its sha256 is another`,
+          `Line ${last}: the lines before it differ from those exported: their sha256 is another`,
         )
         // Without the checksum it is the sums that do not agree.
         const edited = richer.replace(/,"sha256":"[0-9a-f]+"/, "")
         expect((yield* faultsOf(edited))[0]).toMatch(
-          /^The whole does not add up: User "u\d" of \S+ is not what its records say: xp is 999999/,
+          /^The whole does not add up: User "u\d" of \S+ differs from its records: xp is 999999/,
         )
       }),
   )

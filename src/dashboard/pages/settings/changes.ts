@@ -112,6 +112,6 @@ export const changesSection = Effect.fnUntraced(function* (
     streaks(now.streaks, then.streaks),
     clientActions(now.clientActions, then.clientActions),
   ].filter((part) => part instanceof Object)
-  return html`<section id="changes" aria-labelledby="changes-title"><h2 id="changes-title">What would change</h2>
+  return html`<section id="changes" aria-labelledby="changes-title"><h2 id="changes-title">Effect on users</h2>
 ${parts.length === 0 ? html`<p>Nothing that users notice.</p>` : parts}</section>`
 })

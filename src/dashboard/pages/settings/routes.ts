@@ -56,7 +56,7 @@ ${fields(draft)}
 </fieldset>
 ${
   editable && [
-    html`<p><button formaction="${own}/draft#changes" name="intent" value="preview" formnovalidate>Show what would change</button></p>`,
+    html`<p><button formaction="${own}/draft#changes" name="intent" value="preview" formnovalidate>Preview changes</button></p>`,
     saveRow(visit.place, "Save settings"),
   ]
 }

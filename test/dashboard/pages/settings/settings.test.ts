@@ -153,7 +153,7 @@ describe("The form of the settings", () => {
     const { text } = await world.viewer.get(settings)
     expect(fieldsOf(text, settings)).toMatchObject({ timezone: "UTC", "streaks.0.key": "daily" })
     expect(text).toMatch(/<fieldset class="bare" disabled>/)
-    expect(text).not.toMatch(/Save settings|Show what would change/)
+    expect(text).not.toMatch(/Save settings|Preview changes/)
   })
 })
 
