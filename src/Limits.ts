@@ -219,6 +219,8 @@ export const limits = {
   /** A larger database is checked after the start if its last shutdown was clean. */
   databaseCheckedBytesMax: 16 * mebibyte,
   writeThreadYoungMebibytesMax: 8,
+  /** The thread that writes ends after so long without a write: several intervals of the snapshot. */
+  writeThreadIdleMs: 300_000,
   readChunkEntriesMax: 1_000,
   readChunkMs: 2,
 

@@ -204,7 +204,7 @@ export class LmdbStore {
     }).pipe(Effect.catch(this.#failed))
     // Reads of this turn may stand on the transaction before.
     this.#root.resetReadTxn()
-    if (outcome !== null) yield* this.#failed(outcome)
+    if ("message" in outcome) yield* this.#failed(outcome)
   }).bind(this)
 
   /** Stores the first sums of a database. */

@@ -18,8 +18,8 @@ export interface WriteFault {
   readonly code: unknown
 }
 
-/** `null`: the transaction is durable. */
-export type WriteOutcome = WriteFault | null
+/** The sums after the transaction, which is durable; or a fault. */
+export type WriteOutcome = { readonly sums: Sums } | WriteFault
 
 export const asFault = (error: unknown): WriteFault => ({
   message: error instanceof Error ? error.message : String(error),

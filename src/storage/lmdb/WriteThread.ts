@@ -3,8 +3,8 @@
  * event loop nor the garbage collector that stops it. The thread is the only writer of the environment and keeps its
  * sums; reads stay where they are, since LMDB's readers and its writer do not wait for each other.
  *
- * - The thread starts with `start`, or else with the first write, which then waits for it, and ends with `close`. One
- *   write at a time.
+ * - The thread starts with `start`, or else with the first write, which then waits for it. It ends with `close`, and after
+ *   `writeThreadIdleMs` without a write: it takes some 20 MB, as much as many idle engines. One write at a time.
  * - The slice stays in shared memory, which must not change until the answer.
  * - A thread that crashes is not started again: its transaction may or may not stand, so every write fails from then on.
  */
@@ -13,7 +13,7 @@ import { limits } from "../../Limits.ts"
 import type { EntrySlice } from "../EntrySlice.ts"
 import type { WriteOrder, WriteOutcome, WriteSettings } from "./WriteProtocol.ts"
 
-const startWriteWorker = (settings: WriteSettings): Worker =>
+export const startWriteWorker = (settings: WriteSettings): Worker =>
   new Worker(new URL("./WriteWorker.ts", import.meta.url), {
     workerData: settings,
     resourceLimits: { maxYoungGenerationSizeMb: limits.writeThreadYoungMebibytesMax },
@@ -22,31 +22,45 @@ const startWriteWorker = (settings: WriteSettings): Worker =>
 type Settled = (outcome: WriteOutcome) => void
 
 export class WriteThread {
-  readonly #settings: WriteSettings
+  /** With the sums of the last transaction: the next thread begins with them. */
+  #settings: WriteSettings
   readonly #startWorker: (settings: WriteSettings) => Worker
+  readonly #idleMs: number
+  #idle: NodeJS.Timeout | undefined
   #worker: Worker | undefined
+  /** The end of an idle thread, which has the environment open until then. */
+  #ending: Promise<void> | undefined
   #waiting: { readonly settled: Settled; readonly failed: (cause: unknown) => void } | undefined
   #failure: unknown
 
-  constructor(settings: WriteSettings, startWorker = startWriteWorker) {
+  constructor(
+    settings: WriteSettings,
+    startWorker = startWriteWorker,
+    idleMs: number = limits.writeThreadIdleMs,
+  ) {
     this.#settings = settings
     this.#startWorker = startWorker
+    this.#idleMs = idleMs
   }
 
   /** Starts the thread where it does not run. */
   start(): void {
-    if (this.#worker !== undefined || this.#failure !== undefined) return
+    if (this.#worker !== undefined || this.#ending !== undefined) return
+    if (this.#failure !== undefined) return
     this.#worker = this.#start()
     // It is no reason for the process to stay.
     this.#worker.unref()
+    this.#awaitIdleness()
   }
 
   /** The outcome of a transaction with these entries; rejects when the thread has crashed. */
-  write(slice: EntrySlice): Promise<WriteOutcome> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure)
+  async write(slice: EntrySlice): Promise<WriteOutcome> {
+    await this.#ending
+    if (this.#failure !== undefined) throw this.#failure
     return new Promise((settled, failed) => {
       this.start()
       const worker = this.#worker!
+      clearTimeout(this.#idle)
       // A process that has nothing else to do waits for the answer.
       worker.ref()
       this.#waiting = { settled, failed }
@@ -56,6 +70,21 @@ export class WriteThread {
 
   /** Ends the thread after the write under way. */
   async close(): Promise<void> {
+    await this.#ending
+    await this.#end()
+  }
+
+  #awaitIdleness(): void {
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => {
+      this.#ending = this.#end().finally(() => {
+        this.#ending = undefined
+      })
+    }, this.#idleMs).unref()
+  }
+
+  async #end(): Promise<void> {
+    clearTimeout(this.#idle)
     const worker = this.#worker
     if (worker === undefined) return
     this.#worker = undefined
@@ -71,7 +100,9 @@ export class WriteThread {
     worker.on("message", (outcome: WriteOutcome) => {
       const waiting = this.#waiting
       this.#waiting = undefined
+      if ("sums" in outcome) this.#settings = { ...this.#settings, sums: outcome.sums }
       worker.unref()
+      if (this.#worker === worker) this.#awaitIdleness()
       waiting?.settled(outcome)
     })
     worker.on("error", (cause) => this.#failed(cause))

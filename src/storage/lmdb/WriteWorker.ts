@@ -17,7 +17,7 @@ let sums = first
 const write = (order: Exclude<WriteOrder, "close">): WriteOutcome => {
   try {
     sums = root.transactionSync(() => putEntries(root, tables, sums, EntrySlice.from(order)))
-    return null
+    return { sums }
   } catch (error) {
     return asFault(error)
   }

@@ -4,7 +4,9 @@ import { Effect } from "effect"
 import { EntrySlice } from "../../../src/storage/EntrySlice.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
 import { openTables, openWritable } from "../../../src/storage/lmdb/environment.ts"
-import { WriteThread } from "../../../src/storage/lmdb/WriteThread.ts"
+import type { Sums } from "../../../src/storage/lmdb/Sums.ts"
+import type { WriteSettings } from "../../../src/storage/lmdb/WriteProtocol.ts"
+import { startWriteWorker, WriteThread } from "../../../src/storage/lmdb/WriteThread.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import { temporaryFolder } from "../temporaryFolder.ts"
 
@@ -18,24 +20,37 @@ const slice = (...numbers: ReadonlyArray<number>) =>
   )
 
 describe("The thread that writes LMDB", () => {
-  it.live("writes what the event loop reads at once, and is gone after `close`", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      yield* Effect.promise(async () => {
-        const root = openWritable(folder)
-        const { users } = openTables(root)
-        const thread = new WriteThread({ folder, mapBytes: undefined, sums: {} })
-        for (let n = 0; n < 5; n++) {
-          expect(users.get(compositeKey(n))).toBeUndefined()
-          expect(await thread.write(slice(n))).toBeNull()
-          root.resetReadTxn()
-          expect(users.get(compositeKey(n))).toEqual(encodeValue(`${n}`))
-        }
-        await thread.close()
-        await thread.close()
-        await root.close()
-      })
-    }),
+  it.live(
+    "writes what the event loop reads at once, also after it was idle, and is gone after `close`",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        yield* Effect.promise(async () => {
+          const root = openWritable(folder)
+          const { users } = openTables(root)
+          const ended: Array<Promise<unknown>> = []
+          const start = (settings: WriteSettings) => {
+            const worker = startWriteWorker(settings)
+            ended.push(new Promise((resolve) => worker.once("exit", resolve)))
+            return worker
+          }
+          const thread = new WriteThread({ folder, mapBytes: undefined, sums: {} }, start, 1)
+          for (let n = 0; n < 5; n++) {
+            // A write after the end of an idle thread; others may come while it ends.
+            if (n === 3) await ended.at(-1)
+            expect(users.get(compositeKey(n))).toBeUndefined()
+            expect(await thread.write(slice(n))).toMatchObject({
+              sums: { users: { count: n + 1 } },
+            })
+            root.resetReadTxn()
+            expect(users.get(compositeKey(n))).toEqual(encodeValue(`${n}`))
+          }
+          await thread.close()
+          await thread.close()
+          await Promise.all(ended)
+          await root.close()
+        })
+      }),
   )
 
   it.live("starts no thread where nothing is written", () =>
@@ -57,7 +72,7 @@ describe("The thread that writes LMDB", () => {
         const thread = new WriteThread({ folder: "/none", mapBytes: undefined, sums: {} }, () => {
           started++
           const answer = `const { parentPort: port } = require("node:worker_threads")
-            port.on("message", (order) => order === "close" ? port.close() : port.postMessage(null))`
+            port.on("message", (order) => order === "close" ? port.close() : port.postMessage({ sums: {} }))`
           return new Worker(answer, { eval: true })
         })
         if (early) {
@@ -65,12 +80,46 @@ describe("The thread that writes LMDB", () => {
           thread.start()
         }
         expect(started).toBe(early ? 1 : 0)
-        expect(await thread.write(slice(1))).toBeNull()
+        expect(await thread.write(slice(1))).toEqual({ sums: {} })
         thread.start()
         expect(started).toBe(1)
         await thread.close()
       }
     }),
+  )
+
+  it.live(
+    "ends after a while without a write, and starts again with the sums of the last one",
+    () =>
+      Effect.promise(async () => {
+        const given: Array<Sums> = []
+        const ended: Array<Promise<unknown>> = []
+        const answer = `const { parentPort: port, workerData } = require("node:worker_threads")
+        let { count } = workerData.sums.users
+        const write = () => port.postMessage({ sums: { users: { count: ++count, sum: 0 } } })
+        port.on("message", (order) => order === "close" ? port.close() : write())`
+        const thread = new WriteThread(
+          { folder: "/none", mapBytes: undefined, sums: { users: { count: 0, sum: 0 } } },
+          (workerData) => {
+            given.push(workerData.sums)
+            const worker = new Worker(answer, { eval: true, workerData })
+            ended.push(new Promise((resolve) => worker.once("exit", resolve)))
+            return worker
+          },
+          1,
+        )
+        for (let round = 1; round <= 5; round++) {
+          expect(await thread.write(slice(1))).toEqual({
+            sums: { users: { count: round, sum: 0 } },
+          })
+          // Every second write may come while the thread ends.
+          if (round % 2 === 0) await ended.at(-1)
+        }
+        expect(given.length).toBeGreaterThanOrEqual(3)
+        expect(given[0]).toEqual({ users: { count: 0, sum: 0 } })
+        await thread.close()
+        await Promise.all(ended)
+      }),
   )
 
   for (const [name, code] of [
