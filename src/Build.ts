@@ -1,5 +1,5 @@
 /**
- * Which Laurel runs: its version and its commit, for `--version`, `/healthz`, metrics and telemetry. The commit is that of
+ * The running Laurel's version and commit, for `--version`, `/healthz`, metrics and telemetry. The commit is that of
  * the file `commit`, which the build of the image writes, or of the checkout. It is read by hand where it is asked for, once
  * a start: to run git costs a process, and git refuses checkouts of other owners.
  */

@@ -44,7 +44,7 @@ export class UserTokens {
     return `${signed}.${this.#signature(signed)}`
   }
 
-  /** What a token says; `undefined` for a text that is none of this directory, or has expired at `now`. */
+  /** The claims of a token; `undefined` for a text that is none of this directory, or has expired at `now`. */
   read(text: string, now: number): UserToken | undefined {
     const end = text.length - signatureCharacters - 1
     if (text.length > limits.userTokenCharactersMax || end <= header.length) return undefined

@@ -21,7 +21,7 @@ interface Details {
 // The class gets its members by `Object.assign`, which costs less than one assignment each.
 export interface LaurelError extends Details {}
 
-/** What a call rejects with: a problem that the server replied with (RFC 9457), or no reply. */
+/** The reason of a rejected call: a problem that the server replied with (RFC 9457), or no reply. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor assigns all members of the interface
 export class LaurelError extends Error {
   constructor(code: LaurelErrorCode, detail: string, more: Partial<Details> & ErrorOptions = {}) {

@@ -121,7 +121,7 @@ const placePages: Readonly<Record<Role, ReadonlySet<string>>> = {
   admin: placePagesFor("admin"),
   viewer: placePagesFor("viewer"),
 }
-/** What the filter of the log offers. */
+/** The choices of the log's filter. */
 const actions: ReadonlyArray<string> = [
   ...new Set(routes.flatMap((route) => (route.method === "POST" ? [route.action] : []))),
   ...otherActions,

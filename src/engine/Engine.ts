@@ -1,5 +1,5 @@
 /**
- * The engine for the rooms above: commands, reads, the feed of durable records, and its end. What it answers is durable.
+ * The engine for the rooms above: commands, reads, the feed of durable records, and its end. Its answers are durable.
  *
  * Commands and reads take and return plain, encodable data, so a second implementation could forward them to the machine
  * that has the project; three members need more than a message there and back: the callback of `askUserWithCallback`, the

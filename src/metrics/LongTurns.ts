@@ -18,7 +18,7 @@
 import { limits } from "../Limits.ts"
 import type { Histogram } from "./Metrics.ts"
 
-/** What names its own turns. */
+/** Causes that mark their own turns. */
 export const markedCauses = ["snapshot", "database", "board", "rollover", "prune", "sweep"] as const
 export type MarkedCause = (typeof markedCauses)[number]
 

@@ -1,5 +1,5 @@
 /**
- * The metrics of one server. What is counted on the way of a request is a plain number that this hands out
+ * The metrics of one server. Counts on the path of a request are plain numbers that this hands out
  * (`Counter`, `Histogram`: 1 and 10 ns); all else is read when somebody asks for the metrics. The numbers stand in
  * a registry of Effect's, whose formatter and exporter read them (`PrometheusMetrics`, `OtlpMetrics`).
  *
@@ -128,7 +128,7 @@ export class Metrics {
   readFailures = 0
   readonly #broken = new Set<MetricName>()
   #newlyBroken: Array<ReadFailure> = []
-  /** What each metric has for each set of its labels. */
+  /** The value of each metric for each set of its labels. */
   readonly #numbers: Map<MetricName, Array<Labelled<() => number>>>
   readonly #histograms: Map<MetricName, Array<Labelled<Histogram>>>
   readonly #whole: Metrics

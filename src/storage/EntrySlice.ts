@@ -23,7 +23,7 @@ const replacesNothing = 4
 
 const numberOfTable = new Map<string, number>(tables.map((table, number) => [table, number]))
 
-/** What goes to another thread. */
+/** The part that goes to another thread. */
 export interface SharedSlice {
   readonly memory: SharedArrayBuffer
   readonly used: number

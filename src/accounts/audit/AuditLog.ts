@@ -43,7 +43,7 @@ export interface AuditEntry {
 
 export type NewAuditEntry = Omit<AuditEntry, "at" | "sequence">
 
-/** Which entries: all that match every member given. */
+/** Selects the entries that match every member given. */
 export interface AuditQuery {
   /** Only entries before this number. */
   readonly before?: number | undefined

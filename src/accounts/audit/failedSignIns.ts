@@ -1,7 +1,7 @@
 /**
  * Failed sign-ins in the audit log: an entry whenever wrong passwords make somebody pause (`people/Throttle`), at most
  * `auditFailuresPerHourMax` an hour, so that guessing from many addresses cannot push out the rest. The next entry counts
- * those in between. What was typed is in none of them: somebody may have typed the password as the address.
+ * those in between. No entry has the text typed: somebody may have typed the password as the address.
  */
 import { Effect } from "effect"
 import { limits } from "../../Limits.ts"

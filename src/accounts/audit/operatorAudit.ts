@@ -1,4 +1,4 @@
-/** What the operator does to keys and accounts by the command line, logged. */
+/** Logs the operator's changes to keys and accounts by the command line. */
 import { Effect } from "effect"
 import { type DirectoryState, projectNamed, scopeOf } from "../../domain/project/Directory.ts"
 import type { AccountAdmin } from "../AccountAdmin.ts"

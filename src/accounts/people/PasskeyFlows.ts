@@ -15,7 +15,7 @@ import { type PasskeyOwner, Passkeys } from "../passkeys/Passkeys.ts"
 import type { Acceptance, CreatedPasskey, PeoplePasskeys, SignedIn, Visitor } from "./People.ts"
 import { hashToken } from "./Tokens.ts"
 
-/** What passkeys share with the other ways to an account. */
+/** Services shared with the other ways to an account. */
 interface Shared {
   readonly ask: (command: AccountCommand) => Effect.Effect<void, LaurelError>
   readonly directory: Effect.Effect<DirectoryState>

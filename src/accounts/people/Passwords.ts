@@ -115,7 +115,7 @@ const passwordUnitsMax = 8 * limits.passwordCharactersMax
 const messageOf = (password: string): Buffer =>
   Buffer.from(password.length > passwordUnitsMax ? password : password.normalize("NFKC"))
 
-/** What is wrong with a password that somebody chooses; compared without regard to case. */
+/** The faults of a chosen password; compared without regard to case. */
 export const passwordFaults = (
   password: string,
   email: string,

@@ -96,9 +96,9 @@ export class People extends Context.Service<
       password: string,
       visitor: Visitor,
     ) => Effect.Effect<SignedIn, LaurelError>
-    /** Whose session this cookie is; `undefined` where it is none in force. */
+    /** The member of the session that this cookie names; `undefined`: no session in force. */
     readonly find: (session: string) => Effect.Effect<Member | undefined>
-    /** The account proves itself again, for what cannot be undone. */
+    /** The account proves itself again, before an action that cannot be undone. */
     readonly confirm: (
       member: Member,
       password: string,

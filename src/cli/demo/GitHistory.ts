@@ -3,7 +3,7 @@
  * git itself makes of them. Nothing of the repository's own is run, and the user's settings of `git log` do
  * not change what is read.
  *
- * What git prints need not be UTF-8 (it recodes only commits that name their encoding): other bytes become
+ * The output of git need not be UTF-8 (it recodes only commits that name their encoding): other bytes become
  * U+FFFD, here as in the counts. E-mails are those after the mailmap, as in `git shortlog -e`.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process"

@@ -1,5 +1,5 @@
 /**
- * Which archives a command means. What the shell sets counts; what it does not set is as the server of the data
+ * The archives that a command means. Settings of the shell count; the others are as the server of the data
  * directory has it, or had it last: where that archives elsewhere, a command from a bare shell must not look
  * into an empty folder, and must not remove by the defaults what the server keeps.
  *

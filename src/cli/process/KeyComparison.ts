@@ -32,7 +32,7 @@ export const compareKeys = Effect.fnUntraced(function* (
     : { keys: [], count: 0, unknown: compared.failure.detail.replace(/\.$/, "") }
 })
 
-/** What the operator should know, a line each. */
+/** Advice to the operator, a line each. */
 export const comparisonWords = ({ count, keys, unknown }: KeyComparison): ReadonlyArray<string> => {
   if (unknown !== null) {
     return [

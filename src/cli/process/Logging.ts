@@ -1,6 +1,6 @@
 /**
  * Where logs go: to the standard error stream, so that the standard output has only what was asked for, and to
- * a collector where one is configured. What is logged while a request is served has its `requestId`. Log lines
+ * a collector where one is configured. Entries logged while a request is served have its `requestId`. Log lines
  * never hold keys, tokens, secrets or metadata.
  */
 import { Effect, Layer, Logger, References } from "effect"

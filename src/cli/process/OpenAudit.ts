@@ -12,7 +12,7 @@ import { Newer } from "../../storage/Storage.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { RestoredTo } from "./Restored.ts"
 
-/** What the log says of the time before is true, though the data may not have it. A failure is in the server's log. */
+/** Earlier entries of the log are true, though the data may not have their changes. A failure is in the server's log. */
 const tellOfRestore = (audit: AuditLog, lastSequence: number): Effect.Effect<void> =>
   Effect.ignore(
     audit.write({

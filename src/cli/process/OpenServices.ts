@@ -54,7 +54,7 @@ export const openServices = Effect.fnUntraced(function* (
 
   const archives = yield* keepArchives(config, host, source, metrics)
   const dashboard = yield* Effect.provide(openDashboard(config, archives, metrics), services)
-  // What the operator does with keys is logged where there is a dashboard.
+  // The operator's changes to keys are logged where a dashboard runs.
   const operator =
     dashboard === undefined ? services : Context.add(services, ApiKeys, dashboard.keys)
   const demoKey = yield* Effect.provide(createDemoKey, operator)

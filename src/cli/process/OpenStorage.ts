@@ -1,6 +1,6 @@
 /**
- * The storage that the settings ask for: a data directory, or one that follows PostgreSQL. What PostgreSQL needs is
- * loaded for the latter alone.
+ * The storage that the settings ask for: a data directory, or one that follows PostgreSQL. The code for PostgreSQL
+ * is loaded for the latter alone.
  */
 import path from "node:path"
 import { Effect, Result, type Scope } from "effect"

@@ -1,7 +1,7 @@
 /**
  * A server from its start to its end. It listens first, so that a start can be followed on `/readyz`; then it
- * opens its data, lets the engine take over, and last opens the admin server and writes `server.json`. What is
- * opened first is closed last. So an orderly end takes no new requests, lets those under way finish, writes
+ * opens its data, lets the engine take over, and last opens the admin server and writes `server.json`. The first
+ * opened is closed last. So an orderly end takes no new requests, lets those under way finish, writes
  * a last snapshot and closes the storage.
  *
  * Addresses are tried before any data is opened, so that a start that must fail leaves nothing behind.

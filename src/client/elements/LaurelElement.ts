@@ -1,5 +1,5 @@
 /**
- * What the elements share: where they ask (`client`, or the attributes `url` and `key`), when (at once, every `refresh` seconds
+ * Base of the elements: where they ask (`client`, or the attributes `url` and `key`), when (at once, every `refresh` seconds
  * while the page is seen, with `live` at each message of the user), and how they look. They draw only what has changed,
  * and text only as text.
  */
@@ -94,7 +94,7 @@ export abstract class LaurelElement<Data = unknown> extends Base {
 
   attributeChangedCallback(name: string): void {
     if (name === "url" || name === "key") this.#client = undefined
-    // What is shown may be another user's.
+    // The content shown may be another user's.
     this.#drawn = undefined
     this.#restart()
   }

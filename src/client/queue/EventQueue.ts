@@ -125,7 +125,7 @@ export const makeQueue = (
   return {
     async add(event) {
       const id = event.id ?? uniqueId()
-      // What is no JSON fails here, not when it is sent.
+      // A value that is no JSON fails here, not when it is sent.
       await storage.add(
         JSON.parse(JSON.stringify({ occurredAt: new Date().toISOString(), ...event, id })),
       )

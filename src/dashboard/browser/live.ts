@@ -39,7 +39,7 @@ const follow = (element: HTMLElement, onMessage: (message: Message) => void): Ab
   }
   let gap = false
   const onState = ({ kind }: StreamState) => {
-    // What is missing stays in view while the stream connects again.
+    // The note of missed messages stays in view while the stream connects again.
     gap &&= kind !== "waiting"
     show(kind, gap ? gapText : stateTexts[kind])
   }
@@ -81,7 +81,7 @@ const make = <Name extends keyof HTMLElementTagNameMap>(
 const signed = (amount: unknown, unit: string): ReadonlyArray<string> =>
   typeof amount === "number" && amount !== 0 ? [`${amount > 0 ? "+" : ""}${amount} ${unit}`] : []
 
-/** What a message says in a few words. */
+/** A message in a few words. */
 const summaryOf = ({ data, type }: Message): string => {
   const of = (name: string, part: string): unknown =>
     (data[name] as Record<string, unknown> | undefined)?.[part]

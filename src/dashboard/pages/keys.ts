@@ -90,7 +90,7 @@ const usedFrom = ({ allowedCidrs, allowedOrigins }: KeyDetails): Content => {
 
 const nameOf = ({ hint, name }: KeyDetails): string => (name === "" ? `${hint}…` : name)
 
-/** What may be done with a key in force. */
+/** The actions on a key in force. */
 const actions = (visit: PlaceVisit, key: KeyDetails): Html => {
   const { base, place } = visit
   const which = `${nameOf(key)} of ${place.environment}`
@@ -259,7 +259,7 @@ const create = (visit: PlaceVisit): Effect.Effect<CreatedKey, LaurelError> => {
     allowedOrigins: form.lines("allowedOrigins"),
     allowedCidrs: form.lines("allowedCidrs"),
     ...(name !== undefined && { name }),
-    // What is no number is out of range, too.
+    // A text that is no number is out of range, too.
     ...(rateLimit !== undefined && { rateLimit: Number(rateLimit) }),
     ...(expiry !== "never" && {
       expiresAt: new Date(now() + Number(expiry) * 86_400_000).toISOString(),

@@ -72,7 +72,7 @@ const kindLinks = (path: string, asked: string): Html =>
     asked,
   )
 
-/** What is wrong with the address, but for what stands at the fields. */
+/** Faults of the address that no field shows. */
 const faultsOf = (error: LaurelError): ReadonlyArray<Html> =>
   error.errors === undefined
     ? [alert(error.detail)]

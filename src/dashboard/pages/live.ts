@@ -14,7 +14,7 @@ export const positionNow = ({ reads: { feed } }: PlaceVisit): Effect.Effect<stri
   Effect.map(placeNow(feed), (place) => (place === undefined ? "" : messageId(place)))
 
 /**
- * What a script keeps up to date, with a line about the connection. `kind` says which script: the list of messages, or
+ * A part that a script keeps up to date, with a line about the connection. `kind` says which script: the list of messages, or
  * the first event.
  */
 export const liveSection = (

@@ -1,4 +1,4 @@
-/** What a page is: its path, who may ask for it, and what answers. */
+/** A page: its path, the roles that may ask for it, its handler. */
 import { Effect } from "effect"
 import type { ApiKeys } from "../../accounts/ApiKeys.ts"
 import type { AuditAction, AuditLog } from "../../accounts/audit/AuditLog.ts"
@@ -20,7 +20,7 @@ import type { Once } from "./Once.ts"
 import type { ServerState } from "./ServerState.ts"
 import type { RelyingParty } from "./Site.ts"
 
-/** What pages work with. */
+/** The services of pages. */
 export interface Services {
   readonly prefix: string
   readonly people: People["Service"]
@@ -97,7 +97,7 @@ export const orPage = (
     error.code === "confirmation_required" ? Effect.fail(error) : page(error),
   )
 
-/** Who asks for a change of accounts, projects or keys. */
+/** The member's session, as author of a change of accounts, projects or keys. */
 export const asker = ({ member }: MemberVisit): Asker => ({ sessionId: member.session.id })
 
 /** Whether the account may change things in the project. */

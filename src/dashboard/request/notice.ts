@@ -1,4 +1,4 @@
-/** What a form did, told once by the page that follows it. */
+/** The result of a form, shown once by the page that follows it. */
 import { type Html, html } from "../view/Html.ts"
 import { type Reply, redirect } from "../view/Replies.ts"
 import type { MemberVisit } from "./Route.ts"

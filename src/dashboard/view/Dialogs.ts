@@ -5,14 +5,14 @@ import { type Content, type Html, html } from "./Html.ts"
 export interface Question {
   /** Unique on its page. */
   readonly id: string
-  /** What the button that opens it says, and the one that does it. */
+  /** The text of the button that opens the dialog, and of the one that acts. */
   readonly button: string
-  /** The button that does it, where it says more: "Revoke key". */
+  /** The text of the button that acts, where it says more: "Revoke key". */
   readonly confirm?: string
   /** The harmless button; it has the focus. */
   readonly keep?: string
   readonly title: string
-  /** What will happen. */
+  /** The consequences. */
   readonly detail: Content
   /** Where the form is sent. */
   readonly action: string

@@ -16,7 +16,7 @@ export interface Frame {
   /** Absent before signing in. */
   readonly account?: Account | undefined
   readonly place?: Place | undefined
-  /** What follows the path of an environment at each of its pages that the account may see. */
+  /** The paths, below that of an environment, of its pages that the account may see. */
   readonly placePages: ReadonlySet<string>
   /** The path of the page, to mark its link. */
   readonly path: string
@@ -84,7 +84,7 @@ const placeLinks = (frame: Frame, place: Place): Html => {
     .map(([page, label]) => link(frame, `${base}${page}`, label))}</ul>`
 }
 
-/** An environment, told by its word and its mark, not by its colour alone. */
+/** An environment, recognisable by its word and its mark, not by its colour alone. */
 export const badge = (environment: EnvironmentName): Html =>
   html`<span class="badge ${environment}">${environment}</span>`
 

@@ -33,7 +33,7 @@ const securityHeaders = [
 
 export interface Reply extends PlainReply {
   readonly headers: ReadonlyArray<string>
-  /** What the audit log says of a form's answer beyond its route. */
+  /** The audit log's note of a form's answer, beyond its route. */
   readonly audit?: AuditNote
 }
 

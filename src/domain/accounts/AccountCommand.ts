@@ -1,4 +1,4 @@
-/** What the directory can be asked about accounts. */
+/** Commands to the directory about accounts. */
 import type { Access, Invitation, Passkey, Session } from "./Account.ts"
 
 /** A session that is to begin; its times are those of the record. */
@@ -9,7 +9,7 @@ export type Credential =
   | { readonly password: string; readonly passkey?: never }
   | { readonly password?: never; readonly passkey: NewPasskey }
 
-/** Who asks: the session of this id, or the command line on the machine itself, which may do everything. */
+/** The caller: the session of this id, or the command line on the machine itself, which may do everything. */
 export type Asker = { readonly sessionId: string } | "operator"
 
 export type AccountCommand =

@@ -1,7 +1,7 @@
 /**
  * Decides what becomes of a command about accounts. Invariants, for every interleaving of requests: once there is an
  * owner there always is one; no two accounts have the same e-mail address; a link works once; an account can always
- * sign in somehow. Who asks is a session, looked up here: what was ended or demoted a moment before decides nothing.
+ * sign in somehow. The caller is a session, looked up here: one ended or demoted a moment before decides nothing.
  */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"

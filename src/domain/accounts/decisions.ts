@@ -1,4 +1,4 @@
-/** What the decisions about accounts share: who asks, the usual facts and refusals. */
+/** Shared by the decisions about accounts: the caller, the usual facts and refusals. */
 import { Result } from "effect"
 import { limits } from "../../Limits.ts"
 import { invalidRequest, type LaurelError, refuse } from "../values/Errors.ts"

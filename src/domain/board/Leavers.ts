@@ -5,7 +5,7 @@
  * At a million members a removal finds nothing of its chunk in the processor's caches. To take the slot out at once means to
  * read most of the chunk and to move half of it; the note is one line of a table that is small enough to stay there.
  *
- * Who counts slots, or looks at whose they are, takes out first. So does who would put a member into a chunk that it left.
+ * Code that counts slots, or reads their members, takes leavers out first, as does code that puts a member back into a chunk.
  */
 import type { Chunk } from "./Chunk.ts"
 

@@ -1,7 +1,7 @@
 /**
  * Applies a file of definitions as one decision: all of it, or none and every fault. A definition is found by its id: one
  * that exists is replaced, another one is created with this id, so a definition has the same id in each
- * environment that the file is applied to. What is equal already makes no fact. Definitions that the file does not
+ * environment that the file is applied to. An equal definition makes no fact. Definitions that the file does not
  * name stay, unless `removes`; then those of the kinds that the file has are deleted or archived.
  *
  * Each change is decided on the state after those before it: streaks, badges, quests behind their prerequisites, rules,

@@ -1,5 +1,5 @@
 /**
- * What an event adds to a quest step or a badge: 1, or where these sum, a number of its metadata. A number that is not
+ * The amount that an event adds to a quest step or a badge: 1, or where these sum, a number of its metadata. A number that is not
  * above 0, or is above `sumAmountMax`, adds nothing, as do other values: only an undo takes away, and one faulty value
  * completes no quest.
  *
@@ -11,7 +11,7 @@ import { limits } from "../../Limits.ts"
 import type { Metadata } from "../values/Metadata.ts"
 import { valueAt } from "./Condition.ts"
 
-/** What an event with this metadata adds; 0: it does not count. */
+/** The amount of an event with this metadata; 0: it does not count. */
 export const amountOf = (
   { sumPath }: { readonly sumPath?: string },
   metadata: Metadata | undefined,

@@ -67,7 +67,7 @@ export interface ApiKey {
   readonly allowedCidrs?: ReadonlyArray<string>
 }
 
-/** What a key opens. */
+/** The scope of a key. */
 export const scopeOf = ({ kind, scope }: Pick<ApiKey, "kind" | "scope">): CallerScope =>
   kind === "publishable" ? kind : scope
 

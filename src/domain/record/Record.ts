@@ -203,7 +203,7 @@ export type UserFact =
       readonly step: string
       readonly current: number
       readonly target: number
-      /** What the event added, if not 1. */
+      /** The amount that the event added, if not 1. */
       readonly by?: number
       /** The completed share of the whole quest, 0 to 1. */
       readonly progress: number

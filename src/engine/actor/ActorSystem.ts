@@ -256,7 +256,7 @@ export class ActorSystem {
     if (wait !== undefined) yield* wait
   })
 
-  /** One command, in one turn. What it returns must be waited for: the actor failed and restarts. */
+  /** One command, in one turn. The caller must await the effect that it returns: the actor failed and restarts. */
   #handle<State, Command>(
     actor: Actor<State, Command>,
     envelope: Envelope<Command>,

@@ -128,7 +128,7 @@ export class BatchRoom {
     if (this.#waiting[0] !== waiting) return noRoom
     const { users } = environments.of(environmentId)
     const count = messages.length
-    // What waits to be decided is not before the disk yet.
+    // Undecided commands do not wait for the disk yet.
     const { unanswered } = actors.answers
     if (unanswered > 0 && unanswered + count > limits.commandsUnansweredMax) return noRoom
     // Only then can one of them have a mailbox that is too full.

@@ -22,7 +22,7 @@ export interface Answered {
 /** The reply or the refusal that a user's command gets. */
 export type Outcome<Command extends UserCommand> = ReplyTo<Command> | LaurelError<UserCode<Command>>
 
-/** What came of many commands, in numbers; each refusal with the place of its command. */
+/** Outcomes of many commands, counted; each refusal with the index of its command. */
 export interface Tally {
   readonly accepted: number
   readonly duplicates: number

@@ -1,5 +1,5 @@
 /**
- * What happens when a record is durable: named stages, in this order, for one record after the other. Parts of the
+ * The path of a durable record: named stages, in this order, for one record after the other. Parts of the
  * engine subscribe to a stage when they are made; the place of a stage, with its reason, is stated here alone.
  *
  * A stage runs inside the commit of a batch, up to `commitTurnRecordsMax` records in a turn of the event loop: it is

@@ -51,7 +51,7 @@ export class FeedEntry {
 }
 
 /**
- * Whose messages were made last. Others forget theirs: the ring keeps records for long, and texts as old as those would
+ * The records whose messages were made last. Others drop theirs: the ring keeps records for long, and texts as old as those would
  * be most of what the garbage collector moves.
  */
 class Lately {

@@ -1,6 +1,6 @@
 /**
  * The snapshot's index from callers' ids to the records of their commands: of each id a hash and a sequence, 12
- * bytes. Which of several records with one hash was meant, or none, is seen in the records themselves.
+ * bytes. The records themselves show which of several with one hash was meant, if any.
  *
  * - Each snapshot writes the ids of an environment that are new as one run, of buckets by the first bits of the hash, with
  *   `idBucketIdsMax` ids on average: below the size of values that LMDB deletes badly. The entries of a run are neighbours
@@ -10,8 +10,8 @@
  *   grows with the logarithm of the ids up to `idRunIdsMax`; beyond it a run is not merged any more, so that no
  *   snapshot takes long.
  * - A bucket goes in the transaction that puts its ids into the new run, or after it, so a crash between two
- *   transactions leaves some ids twice and none missing. What a snapshot that did not end has written of records
- *   that come again is left out when its run is merged, which the next snapshot does.
+ *   transactions leaves some ids twice and none missing. Ids that an unfinished snapshot wrote, of records
+ *   that come again, are left out when its run is merged, which the next snapshot does.
  * - While the snapshot is written, look-ups ask the old runs before the new one: what moves is found in either.
  *
  * Cost: an id is copied each time its run is merged; a look-up, which the filter saves nearly always (`BloomFilter.ts`),

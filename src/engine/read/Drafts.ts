@@ -19,7 +19,7 @@ export interface DraftCommand<Kind extends DraftKind = DraftKind> {
 }
 
 /**
- * What trying drafts costs besides the decision, in units of `Matching.work` (0.04 µs): copying and indexing a definition
+ * The cost of trying drafts besides the decision, in units of `Matching.work` (0.04 µs): copying and indexing a definition
  * takes up to 1.6 µs, most for conditions on the action of the event.
  */
 export const draftWork = ({ badges, quests, rules }: ProjectState): number =>

@@ -37,7 +37,7 @@ const keyIn = (environment: string, partition: number, userId: string, first: nu
     ? compositeKey(environment, userId, first)
     : compositeKey(environment, partition, userId, first)
 
-/** What all keys of the environment and partition of a page's key begin with, also where it has no partition. */
+/** The prefix of all keys of the environment and partition of a page's key, also where it has no partition. */
 export const partitionPrefix = (key: Uint8Array): Uint8Array => {
   const environmentEnd = key.indexOf(0) + 1
   const isPartitioned = isNumberAt(key, environmentEnd)
@@ -67,7 +67,7 @@ export interface PagePlace {
   readonly user: Uint8Array
 }
 
-/** What the key of a page says; `undefined` for other keys. */
+/** Decodes the key of a page; `undefined` for other keys. */
 export const placeOfPage = (key: Uint8Array): PagePlace | undefined => {
   let parts: ReadonlyArray<string | number>
   try {

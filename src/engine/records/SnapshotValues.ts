@@ -1,5 +1,5 @@
 /**
- * What the snapshot keeps by subject: each actor's value, and each user's records in pages.
+ * The values of the snapshot by subject: each actor's value, and each user's records in pages.
  *
  * A page holds consecutive records of one user, up to `historyPageBytesMax`; `HistoryPages.ts` says where.
  * Pages are cut the same way however often they are written, so a snapshot that was interrupted is

@@ -60,9 +60,9 @@ export class Snapshotter {
   #offered: number
   #beating = false
   readonly #turns = new SnapshotTurns()
-  /** What the next transaction has. */
+  /** Entries of the next transaction. */
   #slice = new EntrySlice()
-  /** What the one that is being written has. */
+  /** Entries of the transaction that is being written. */
   #written = new EntrySlice()
   #writing: Fiber.Fiber<void, StorageError> | undefined
 

@@ -1,7 +1,7 @@
 /**
  * `POST /admin/archives` → 200 and lines of JSON while the archive is being made: `{ "progress": … }` now and
- * then, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. Whoever goes away before
- * the end does not stop it.
+ * then, at last `{ "archive": … }`, its manifest, or `{ "failed": { kind, detail } }`. A caller that
+ * disconnects before the end does not stop the archive.
  */
 import { Cause, Effect, Result } from "effect"
 import type { Archives } from "../../engine/archive/Archives.ts"

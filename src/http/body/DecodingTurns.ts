@@ -77,7 +77,7 @@ export class DecodingTurns {
     if (this.#waiting.size === 0) return
     const startedAt = this.#turns.now()
     let now = startedAt
-    // What goes to the end of the rotation comes up again in this loop.
+    // An environment that goes to the end of the rotation comes up again in this loop.
     for (const [environment, bodies] of this.#waiting) {
       this.#waiting.delete(environment)
       const step = bodies.shift()!

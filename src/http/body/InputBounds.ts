@@ -4,7 +4,7 @@
  * a member costs a look-up, and the first `most` faults end the walk.
  *
  * Unknown members, items beyond the length of a list, members beyond the number of a record, and metadata with a fault
- * are told here and left out of what the Schema gets. All other faults are the Schema's.
+ * are reported here and left out of the Schema's input. All other faults are the Schema's.
  */
 import type { Schema, SchemaAST } from "effect"
 import type { Fault } from "../../domain/values/Errors.ts"

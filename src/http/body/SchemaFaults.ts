@@ -1,6 +1,6 @@
 /**
- * What Effect Schema found wrong, in the terms of the contract: a fault per place, with a pointer, a stable
- * code and words that never repeat what was sent. The codes come from the checks (`api/Checks.ts`).
+ * Faults found by Effect Schema, in the terms of the contract: one per place, with a pointer, a stable
+ * code and words that never repeat the input. The codes come from the checks (`api/Checks.ts`).
  */
 import type { SchemaAST, SchemaIssue } from "effect"
 import type { Fault } from "../../domain/values/Errors.ts"

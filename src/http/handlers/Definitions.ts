@@ -152,7 +152,7 @@ const fileRule = ({ enabled, multiplier, reward, ...rule }: Rule) => {
   } as Item<"rules">
 }
 
-/** What a fact of an applied file changes. */
+/** The change by a fact of an applied file. */
 const changeOf = (fact: Fact) => {
   switch (fact.kind) {
     case "badge.created":

@@ -1,6 +1,6 @@
 /**
- * Admission control: when more is asked than can be answered, what is taken stays quick and the rest is refused
- * at once, before its body is read. What is contended is shared fairly among environments (`FairShares.ts`).
+ * Admission control: under overload, accepted requests stay quick and the rest is refused at once, before its body
+ * is read. Environments share contended capacity fairly (`FairShares.ts`).
  *
  * The queue of this server stands in the sockets: all that came while one turn of the event loop ran is read in
  * the next. So the length of the turns is the time that requests wait. After CoDel (RFC 8289), as folly has it

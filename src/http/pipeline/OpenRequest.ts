@@ -100,7 +100,7 @@ export class OpenRequest {
     return false
   }
 
-  /** What the `Idempotency-Key` asks for, if there is one. */
+  /** The idempotency that the `Idempotency-Key` asks for, if the request has one. */
   idempotency(body: Buffer): Idempotency | undefined {
     const { exchange, operation, params } = this
     const headers = this.headers as { readonly "idempotency-key"?: string }

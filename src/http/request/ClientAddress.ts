@@ -1,6 +1,6 @@
 /**
  * The address that a request comes from: that of its connection or, where the operator trusts the peer as a proxy, the last
- * address in `X-Forwarded-For` that is no trusted proxy itself. What stands before it came from outside and may be forged.
+ * address in `X-Forwarded-For` that is no trusted proxy itself. The addresses before it came from outside and may be forged.
  * `Forwarded` counts where there is no `X-Forwarded-For`: a proxy that writes one of them passes the other on as it came.
  */
 import type { IncomingMessage } from "node:http"

@@ -173,7 +173,7 @@ export class Exchange {
     return this.#owner.watch.tracing ? traceParentOf(this.request.headers.traceparent) : undefined
   }
 
-  /** What log lines about it have. A sampled trace goes on with the messages that the request causes. */
+  /** Annotations of its log lines. A sampled trace goes on with the messages that the request causes. */
   get annotations(): NonNullable<LogAnnotations> {
     const { requestId, trace } = this
     if (trace === undefined) return { requestId }

@@ -1,5 +1,5 @@
 /**
- * The elements of `Forwarded` (RFC 7239), read from the end: that is what trusted proxies wrote. What stands before came from
+ * The elements of `Forwarded` (RFC 7239), read from the end, which trusted proxies wrote. The elements before came from
  * outside, and must not spoil the reading, such as by a quote that is never closed.
  */
 

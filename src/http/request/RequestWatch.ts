@@ -1,5 +1,5 @@
 /**
- * What an operator sees of requests: their metrics, a line of the access log for each, a line of the log for a slow one, a span for a
+ * Requests as an operator sees them: their metrics, a line of the access log for each, a line of the log for a slow one, a span for a
  * slow or failed one of a recorded trace.
  *
  * - All but metrics is off unless asked for. Then a request costs a comparison; an access log costs the making of its line.

@@ -46,7 +46,7 @@ export interface ServeOptions extends Address {
   readonly metrics?: Metrics
   /** Proxies that are believed about the addresses of clients; by default none. */
   readonly trustedProxies?: AddressRanges | undefined
-  /** What is logged and traced of requests; by default nothing. */
+  /** Logs and traces of requests; by default none. */
   readonly watch?: WatchOptions
 }
 
@@ -70,7 +70,7 @@ export interface Listening extends Served {
   readonly listener: Listener
   readonly requestMetrics: RequestMetrics
   readonly watch: RequestWatch
-  /** What lets an engine answer, until the scope closes. `metrics` are those of the engine. */
+  /** Lets an engine answer, until the scope closes. `metrics` are those of the engine. */
   readonly assemble: (
     more?: TakeOver,
     metrics?: Metrics,

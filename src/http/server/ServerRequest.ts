@@ -2,7 +2,7 @@
  * A request whose body goes from Node's parser straight to its reader. A body read by the events of a stream costs three
  * more rounds of `process.nextTick` and the state of a stream, though most bodies arrive in one piece, with their head.
  *
- * What comes behind a refusal passes through the stream, where `discardBody` counts it. A body that was read is closed as
+ * The rest of a refused body passes through the stream, where `discardBody` counts it. A body that was read is closed as
  * Node closes empty ones: nothing waits for the end of its stream.
  */
 import type { BodyReader, BodySource } from "../body/Body.ts"

@@ -1,5 +1,5 @@
 /**
- * What a browser shows while the server starts: the progress instead of JSON, again every second. It has no link and no
+ * The page of a browser while the server starts: the progress instead of JSON, reloaded every second. It has no link and no
  * style, so it needs nothing that is not there yet.
  */
 import { errorKinds, type LaurelError } from "../../domain/values/Errors.ts"

@@ -28,7 +28,7 @@ export interface EventStreamOptions {
   readonly user?: { readonly id: string; readonly past: ReadPast } | undefined
   /** The message after which it begins, whose record is in the journal; none: it begins now. */
   readonly after: MessageName | undefined
-  /** What was read already of a user's past. */
+  /** The part of a user's past that was read already. */
   readonly begun?: UserPast | undefined
   /** The place of a stream that begins now: its client resumes there if it is cut off before the first message. */
   readonly position?: MessageName | undefined
@@ -126,7 +126,7 @@ class OpenStream {
     hub.attach(this.#subscriber)
   }
 
-  /** What a user's stream has not sent of the records before `until`. */
+  /** The records before `until` that a user's stream has not sent. */
   #pastOf(
     read: ReadPast,
     until: number,

@@ -144,7 +144,7 @@ export const settleArchive = Effect.fnUntraced(function* (
     yield* nodeDisk.rename(draft, live)
     yield* nodeDisk.syncFolder(directory)
   } else if (!(yield* has(directory, archivedFolder))) return
-  // What the data directory does not need.
+  // The data directory does not need these.
   for (const name of [partsFolder, archivedFolder]) {
     yield* removeTree(nodeDisk, path.join(directory, name))
   }

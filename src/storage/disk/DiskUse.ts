@@ -31,7 +31,7 @@ const bytesOf = async (folder: string): Promise<number> => {
 
 const blocksOf = async (file: string): Promise<number> => (await lstat(file)).blocks
 
-/** What the blocks of a file's status count, whatever the blocks of its file system. */
+/** The unit of `blocks` in a file's status, whatever the block size of its file system. */
 const blockBytes = 512
 
 /** Files come and go while they are looked at. */

@@ -77,7 +77,7 @@ export const open = Effect.fnUntraced(function* (
     lastSequence: journal.lastSequence,
     firstSequence: Effect.sync(() => journal.firstSequence),
     append: (batch) => {
-      // What is in the journal comes to LMDB. At the opening the thread would delay the start of a server.
+      // LMDB is written only after an append. Started at the opening, the thread would delay the start of a server.
       entries.startWriter()
       return journal.append(batch)
     },

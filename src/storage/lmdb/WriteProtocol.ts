@@ -1,4 +1,4 @@
-/** What the event loop and the thread that writes LMDB send to each other. */
+/** Messages between the event loop and the thread that writes LMDB. */
 import type { SharedSlice } from "../EntrySlice.ts"
 import type { Sums } from "./Sums.ts"
 

@@ -42,7 +42,7 @@ const typedValue = (text: string): unknown => {
   return value === undefined || isScalar(value) || isList(value) ? value : text.trim()
 }
 
-/** What to type for a value. */
+/** The text to type for a value. */
 const textOfValue = (value: ConditionValue | undefined): string => {
   if (value === undefined) return ""
   const plain = typeof value === "string" && !/[\r\n]/.test(value) && typedValue(value) === value

@@ -38,7 +38,7 @@ interface Shown {
 /** How a kind of definition is edited. `Choices` is what its fields can refer to. */
 export interface Editor<Definition extends Shown, Choices> {
   readonly noun: Lowercase<string>
-  /** What follows the path of an environment, such as `/rules`. */
+  /** The path below that of an environment, such as `/rules`. */
   readonly path: string
   readonly titleOf: (definition: Definition) => string
   readonly find: (visit: PlaceVisit, id: string) => Effect.Effect<Definition, LaurelError>
@@ -71,7 +71,7 @@ export interface Editor<Definition extends Shown, Choices> {
   readonly patchOf: (form: Form, current: Definition) => unknown
   /** Whether the definition can change at all. */
   readonly canChange: (definition: Definition) => boolean
-  /** What stands above the form of a definition: its state, and buttons that change it. */
+  /** The part above the form of a definition: its state, and buttons that change it. */
   readonly above: (
     visit: PlaceVisit,
     definition: Definition,
@@ -79,11 +79,11 @@ export interface Editor<Definition extends Shown, Choices> {
   ) => Effect.Effect<Content, LaurelError>
 }
 
-/** What a page of a definition shows beside what is saved. */
+/** Unsaved parts of a definition's page. */
 interface Try {
   readonly form: Form
   readonly error?: LaurelError
-  /** What the definition has become since the form was made. */
+  /** The definition as changed since the form was made. */
   readonly changed?: Texts
   readonly outcome?: Outcome
 }

@@ -11,7 +11,7 @@ import { type Reply, redirect } from "../../view/Replies.ts"
 export interface DefinitionList {
   readonly title: string
   readonly path: string
-  /** What the things are for, in one sentence. */
+  /** The purpose of these definitions, in one sentence. */
   readonly empty: Content
   /** The link to a new one. */
   readonly create: string

@@ -25,7 +25,7 @@ const eventOf = (form: Form) => ({
 })
 
 /**
- * What the event of the form earns. `drafts` are members of a preview: `{ rule, ruleId }`. Refused, the faults of the
+ * The earnings of the form's event. `drafts` are members of a preview: `{ rule, ruleId }`. Refused, the faults of the
  * draft `noun` have the pointers of its own form.
  */
 export const tryOut = (
@@ -105,7 +105,7 @@ const sources = (
     return html`<li>${from}: ${what.join(", ") || "nothing"}</li>`
   })}</ul>`
 
-/** What the event earns now, beside what it would earn. `id` is that of the definition that was tried. */
+/** The event's earnings now, beside those with the draft. `id` is that of the definition that was tried. */
 export const outcomeTable = (
   visit: PlaceVisit,
   { now, then }: Outcome,

@@ -1,4 +1,4 @@
-/** What a change of settings does, shown before it is saved. */
+/** Effects of a change of settings, shown before it is saved. */
 import { Effect } from "effect"
 import { environmentId } from "../../../domain/project/Directory.ts"
 import { type LevelCurve, levelStart } from "../../../domain/project/Level.ts"
@@ -99,7 +99,7 @@ const clientActions = (before: ReadonlyArray<string>, after: ReadonlyArray<strin
     : html`<h3>Actions of clients</h3><ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`
 }
 
-/** What would change, where `then` takes the place of `now`. */
+/** The effects where `then` replaces `now`. */
 export const changesSection = Effect.fnUntraced(function* (
   visit: PlaceVisit,
   now: Changed,

@@ -55,7 +55,7 @@ ${selectField({
 })}`
 }
 
-/** What `accessFields` say. */
+/** The access that `accessFields` state. */
 export const accessOf = ({ projects }: DirectoryState, form: Form): Access | LaurelError => {
   const role = form.text("role")
   if (role === "owner") return { owner: true, projects: [] }

@@ -1,4 +1,4 @@
-/** What is done about a user at the push of a button: undo, hide, show, export, erase. */
+/** Actions on a user, one button each: undo, hide, show, export, erase. */
 import { Effect } from "effect"
 import { invalidRequest, type LaurelError } from "../../../domain/values/Errors.ts"
 import type { BodyOf } from "../../../http/contract/Operations.ts"

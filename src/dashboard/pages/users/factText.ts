@@ -114,7 +114,7 @@ export const ownId = (cause: Cause): string | undefined => {
   }
 }
 
-/** What caused a fact, without the metadata of its event. */
+/** The cause of a fact, without the metadata of its event. */
 export const causeText = (cause: Cause): Content => {
   switch (cause.kind) {
     case "event":

@@ -1,4 +1,4 @@
-/** What a user has reached: badges, quests and streaks, the first 100 of each. */
+/** A user's badges, quests and streaks, the first 100 of each. */
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import { limits } from "../../../Limits.ts"
 import { isolated } from "../../view/Foreign.ts"

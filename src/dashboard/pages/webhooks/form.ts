@@ -26,7 +26,7 @@ import {
 
 type Answer = Effect.Effect<Reply, LaurelError>
 
-/** What the fields of the form hold. */
+/** The values of the form's fields. */
 interface Draft {
   readonly url: string
   readonly description: string

@@ -1,4 +1,4 @@
-/** What the pages of webhooks share: addresses, statuses in words, the form's fields. */
+/** Shared by the pages of webhooks: addresses, statuses in words, the form's fields. */
 import type { BodyOf } from "../../../http/contract/Operations.ts"
 import type { PlaceVisit } from "../../request/Route.ts"
 import { type Content, type Html, html } from "../../view/Html.ts"

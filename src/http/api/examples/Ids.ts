@@ -1,5 +1,5 @@
 /**
- * What the examples of the reference speak of: one user, one moment, one thing of each kind. The examples of
+ * The subjects of the reference's examples: one user, one moment, one thing of each kind. The examples of
  * replies that are built of these fit each other, and those that members have of their own.
  */
 export const time = "2026-11-01T09:30:00.000Z"
