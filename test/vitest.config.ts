@@ -1,5 +1,6 @@
 import path from "node:path"
 import { defineConfig } from "vitest/config"
+import { testTimeoutMs, waitMs } from "./waitMs.ts"
 
 export default defineConfig({
   test: {
@@ -12,7 +13,8 @@ export default defineConfig({
       NODE_COMPILE_CACHE: path.resolve(import.meta.dirname, "../node_modules/.cache/compile"),
     },
     globalSetup: [path.resolve(import.meta.dirname, "dashboard/browser/globalSetup.ts")],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: testTimeoutMs,
+    hookTimeout: testTimeoutMs,
+    expect: { poll: { timeout: waitMs } },
   },
 })

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
 import { localhostOf } from "../dashboard/browser/localhost.ts"
 import { useTabs } from "../dashboard/browser/tabs.ts"
-import { createKey, patience, Server, temporaryFolder } from "../e2e/program.ts"
+import { createKey, Server, temporaryFolder } from "../e2e/program.ts"
 import { builtModules } from "./browser.ts"
 
 const tabs = useTabs()
@@ -35,7 +35,7 @@ const startBackend = async (
   return `http://localhost:${(backend.address() as AddressInfo).port}`
 }
 
-it("shows its user's level and board live, and a page elsewhere nothing", patience, async () => {
+it("shows its user's level and board live, and a page elsewhere nothing", async () => {
   const folder = await temporaryFolder()
   const secret = await createKey(folder)
   let server: Server | undefined

@@ -4,6 +4,7 @@
  * as much xp as events were acknowledged. Less is a lost write or a stale read, more is a doubled one.
  */
 import { setTimeout as delay } from "node:timers/promises"
+import { waitMs } from "../waitMs.ts"
 
 export const action = "COUNT"
 
@@ -70,9 +71,9 @@ export class ClusterLoad {
   /** Ends after so many more acknowledgements. */
   async progress(events: number): Promise<void> {
     const until = this.total + events
-    const deadline = performance.now() + 60_000
+    const deadline = performance.now() + waitMs
     while (this.total < until) {
-      if (performance.now() > deadline) throw new Error("No progress within 60 s")
+      if (performance.now() > deadline) throw new Error(`No progress within ${waitMs} ms`)
       await delay(10)
     }
   }

@@ -6,6 +6,7 @@ import os from "node:os"
 import path from "node:path"
 import { freePorts } from "../freePorts.ts"
 import { type End, ServerProcess } from "../torture/ServerProcess.ts"
+import { waitMs } from "../waitMs.ts"
 
 export class Runner {
   readonly url: string
@@ -99,13 +100,13 @@ export const eventually = async <A>(
   what: string,
   look: () => Promise<A | undefined>,
 ): Promise<A> => {
-  const deadline = performance.now() + 40_000
+  const deadline = performance.now() + waitMs
   while (performance.now() < deadline) {
     const found = await look().catch(() => undefined)
     if (found !== undefined) return found
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-  throw new Error(`Not within 40 s: ${what}`)
+  throw new Error(`Not within ${waitMs} ms: ${what}`)
 }
 
 /** The runner that serves. */

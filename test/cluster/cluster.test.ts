@@ -11,7 +11,7 @@ import { type Cluster, startCluster } from "./startCluster.ts"
 
 const lockExpirationMs = 3_000
 
-describe("A cluster of two runners", { timeout: 120_000 }, () => {
+describe("A cluster of two runners", () => {
   let postgres: Postgres
   let cluster: Cluster
   let load: ClusterLoad
@@ -21,7 +21,7 @@ describe("A cluster of two runners", { timeout: 120_000 }, () => {
     const settings = { LAUREL_CLUSTER_LOCK_EXPIRATION: `${lockExpirationMs} millis` }
     cluster = await startCluster(await postgres.schema("cluster"), 2, settings)
     load = cluster.load(6)
-  }, 240_000)
+  })
 
   afterAll(async () => {
     await load?.stop()

@@ -6,7 +6,6 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { Authenticator } from "../accounts/passkeys/authenticator.ts"
-import { patience } from "../e2e/program.ts"
 import { Browser, type DashboardServer, password, startDashboard } from "./fixture.ts"
 
 const attempts = 10_000
@@ -108,7 +107,7 @@ const flood = async (onReply: () => void): Promise<Record<number, number>> => {
 }
 
 // Only Linux has every address of 127.0.0.0/8 without being asked.
-describe.runIf(process.platform === "linux")("Ten thousand attempts to sign in", patience, () => {
+describe.runIf(process.platform === "linux")("Ten thousand attempts to sign in", () => {
   it("cost a bounded number of hashes, lose no event, and keep nobody out who is known", async () => {
     let replies = 0
     let isOver = false

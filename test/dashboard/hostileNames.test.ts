@@ -72,7 +72,7 @@ beforeAll(async () => {
   }
   await api("PATCH", "/project", { name: names.markup })
   users = Object.values(names)
-}, 120_000)
+})
 afterAll(() => sample.server.stop())
 
 /** Every GET route, once for each user where it names one. */
@@ -117,7 +117,7 @@ describe("A page with hostile names", () => {
     }
     // They were there.
     expect(escaped).toBeGreaterThan(10)
-  }, 120_000)
+  })
 
   it("says of a form that was refused what was typed, as text", async () => {
     const { owner } = sample
@@ -148,5 +148,5 @@ describe("A page with hostile names", () => {
       expect({ path, faults }).toEqual({ path, faults: [] })
       expect({ path, wrong: tags.flatMap(wrongParts) }).toEqual({ path, wrong: [] })
     }
-  }, 120_000)
+  })
 })

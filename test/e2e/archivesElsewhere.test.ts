@@ -2,9 +2,9 @@
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { run, Server, temporaryFolder } from "./program.ts"
 
-describe("Beside and after a server with an archive directory of its own", patience, () => {
+describe("Beside and after a server with an archive directory of its own", () => {
   it("all commands of a bare shell mean that directory", async () => {
     const temporary = await temporaryFolder()
     const folder = join(temporary, "data")

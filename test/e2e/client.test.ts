@@ -6,12 +6,12 @@ import { makeQueue } from "../../src/client/queue/EventQueue.ts"
 import { textStorage } from "../../src/client/queue/TextStorage.ts"
 import { openApp, runIn } from "../client/browser.ts"
 import { useTabs } from "../dashboard/browser/tabs.ts"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 const tabs = useTabs()
 const count = 40
 
-describe("While the server is killed and restarted", patience, () => {
+describe("While the server is killed and restarted", () => {
   it("the stream misses and repeats no message, and the queue counts every event once", async () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)

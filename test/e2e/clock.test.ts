@@ -1,6 +1,6 @@
 /** The real server on a machine whose clock is wrong when it starts. */
 import { describe, expect, it } from "vitest"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 const dayMs = 86_400_000
 /** Loaded before the program: its clock is so many days ahead. */
@@ -8,7 +8,7 @@ const ahead = (days: number) => ({
   NODE_OPTIONS: `--import=data:text/javascript,const{now}=Date;Date.now=()=>now()+${days * dayMs}`,
 })
 
-describe("A server on a machine whose clock", patience, () => {
+describe("A server on a machine whose clock", () => {
   it("is months ahead of the newest record ends with 78 and says what to do, which works", async () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)

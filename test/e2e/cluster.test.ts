@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"
 import { freePort } from "../freePorts.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { run, Server, temporaryFolder } from "./program.ts"
 
 let postgres: Postgres
 let schemas = 0
@@ -35,11 +35,11 @@ const totalOf = async (server: Server, key: string): Promise<number> => {
   return total
 }
 
-describe("A cluster of one partition", patience, () => {
+describe("A cluster of one partition", () => {
   beforeAll(async () => {
     postgres = await Postgres.make()
     return () => postgres.remove()
-  }, patience.timeout)
+  })
 
   it("waits for PostgreSQL without a recovery, also with reads, and ends in order without it", async () => {
     const settings = await cluster()

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest"
 import { Random, seeds } from "../simulation/random.ts"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 const kills = 5
 const clients = 8
@@ -89,7 +89,7 @@ const sendAgain = async (server: Server, key: string, events: ReadonlyArray<Sent
   return results
 }
 
-describe("A server that is killed under load", patience, () => {
+describe("A server that is killed under load", () => {
   for (const seed of seeds(1)) {
     it(`loses nothing acknowledged and applies nothing twice; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)

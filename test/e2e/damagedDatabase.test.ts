@@ -13,7 +13,7 @@ import type { Table } from "../../src/storage/Storage.ts"
 import { commandEnd } from "../cli/commands.ts"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { patience, Server, sharedByAll, temporaryFolder } from "./program.ts"
+import { Server, sharedByAll, temporaryFolder } from "./program.ts"
 
 const pageBytes = 4_096
 const users = 60
@@ -122,7 +122,7 @@ const servesOrTells = async (folder: string, key: string) => {
   return "served"
 }
 
-describe("A server whose database is damaged", patience, () => {
+describe("A server whose database is damaged", () => {
   let folder: string
   let key: string
   sharedByAll(async () => {

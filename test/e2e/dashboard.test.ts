@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest"
 import { exitCodes } from "../../src/cli/output/ExitCode.ts"
 import { Browser, password } from "../dashboard/fixture.ts"
 import { ownerAccount, setUpOwner } from "./owner.ts"
-import { everyByteOf, patience, run, Server, temporaryFolder } from "./program.ts"
+import { everyByteOf, run, Server, temporaryFolder } from "./program.ts"
 
 describe("The dashboard", () => {
   it("is set up by the link of the first start, and makes a key that survives a kill", async () => {
@@ -49,7 +49,7 @@ describe("The dashboard", () => {
     }
   })
 
-  it("knows no session after a restore, and its accounts still", patience, async () => {
+  it("knows no session after a restore, and its accounts still", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
     const browser = await setUpOwner(server, folder)
@@ -91,84 +91,78 @@ describe("The dashboard", () => {
     expect(await third.stop()).toBe(0)
   })
 
-  it(
-    "has accounts that the command line manages, beside the server and without one",
-    patience,
-    async () => {
-      const folder = await temporaryFolder()
-      const accounts = async (...args: ReadonlyArray<string>) => {
-        const { code, stderr, stdout } = await run(["accounts", ...args], folder)
-        return { code, stderr, stdout: stdout.trim() }
-      }
-      const follow = (server: Server, link: string, fields: Record<string, string>) => {
-        const { hash, pathname } = new URL(link)
-        return new Browser(server.url).post(pathname, { ...fields, token: hash.slice(1) })
-      }
-      expect(await accounts("list")).toMatchObject({ code: exitCodes.noData })
-      const server = await Server.start(folder)
-      // The first owner may come by the command line, too.
-      const owner = await accounts("invite", "--role", "owner")
-      expect(owner).toMatchObject({
-        code: 0,
-        stdout: expect.stringMatching(/\/dashboard\/join#[\w-]{43}$/),
-      })
-      const ada = { email: "ada@example.com", name: "Ada", password }
-      expect((await follow(server, owner.stdout, ada)).status).toBe(303)
-      const viewer = await accounts("invite", "--role", "viewer", "--project", "demo")
-      const bob = { email: "bob@example.com", name: "Bob", password }
-      expect((await follow(server, viewer.stdout, bob)).status).toBe(303)
-      for (const wrong of [
-        ["invite", "--role", "viewer"],
-        ["invite", "--role", "owner", "--project", "demo"],
-      ]) {
-        expect((await accounts(...wrong)).code).toBe(exitCodes.usage)
-      }
-      expect(await accounts("invite", "--role", "admin", "--project", "nothing")).toMatchObject({
-        code: exitCodes.refused,
-        stderr: expect.stringContaining("must be the name of a project"),
-      })
-      const last = await accounts("remove", "ada@example.com")
-      expect(last).toMatchObject({ code: exitCodes.refused })
-      expect(last.stderr).toContain("The last owner cannot be removed or demoted.")
-      expect((await accounts("remove", "nobody@example.com")).stderr).toContain(
-        "No account has this",
-      )
-      await server.stop()
+  it("has accounts that the command line manages, beside the server and without one", async () => {
+    const folder = await temporaryFolder()
+    const accounts = async (...args: ReadonlyArray<string>) => {
+      const { code, stderr, stdout } = await run(["accounts", ...args], folder)
+      return { code, stderr, stdout: stdout.trim() }
+    }
+    const follow = (server: Server, link: string, fields: Record<string, string>) => {
+      const { hash, pathname } = new URL(link)
+      return new Browser(server.url).post(pathname, { ...fields, token: hash.slice(1) })
+    }
+    expect(await accounts("list")).toMatchObject({ code: exitCodes.noData })
+    const server = await Server.start(folder)
+    // The first owner may come by the command line, too.
+    const owner = await accounts("invite", "--role", "owner")
+    expect(owner).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/\/dashboard\/join#[\w-]{43}$/),
+    })
+    const ada = { email: "ada@example.com", name: "Ada", password }
+    expect((await follow(server, owner.stdout, ada)).status).toBe(303)
+    const viewer = await accounts("invite", "--role", "viewer", "--project", "demo")
+    const bob = { email: "bob@example.com", name: "Bob", password }
+    expect((await follow(server, viewer.stdout, bob)).status).toBe(303)
+    for (const wrong of [
+      ["invite", "--role", "viewer"],
+      ["invite", "--role", "owner", "--project", "demo"],
+    ]) {
+      expect((await accounts(...wrong)).code).toBe(exitCodes.usage)
+    }
+    expect(await accounts("invite", "--role", "admin", "--project", "nothing")).toMatchObject({
+      code: exitCodes.refused,
+      stderr: expect.stringContaining("must be the name of a project"),
+    })
+    const last = await accounts("remove", "ada@example.com")
+    expect(last).toMatchObject({ code: exitCodes.refused })
+    expect(last.stderr).toContain("The last owner cannot be removed or demoted.")
+    expect((await accounts("remove", "nobody@example.com")).stderr).toContain("No account has this")
+    await server.stop()
 
-      // Without a server the data directory is opened for it.
-      const list = await accounts("list", "--json")
-      expect(JSON.parse(list.stdout)).toMatchObject([
-        { email: "ada@example.com", roles: [{ role: "owner", project: null }] },
-        { email: "bob@example.com", roles: [{ role: "viewer", project: "demo" }] },
-      ])
-      expect((await accounts("list")).stdout).toMatch(/bob@example\.com\s+Bob\s+viewer of demo/)
-      const reset = await accounts("reset-password", "Bob@example.com")
-      expect(reset.code).toBe(0)
-      expect((await accounts("remove", "ada@example.com")).code).toBe(exitCodes.refused)
+    // Without a server the data directory is opened for it.
+    const list = await accounts("list", "--json")
+    expect(JSON.parse(list.stdout)).toMatchObject([
+      { email: "ada@example.com", roles: [{ role: "owner", project: null }] },
+      { email: "bob@example.com", roles: [{ role: "viewer", project: "demo" }] },
+    ])
+    expect((await accounts("list")).stdout).toMatch(/bob@example\.com\s+Bob\s+viewer of demo/)
+    const reset = await accounts("reset-password", "Bob@example.com")
+    expect(reset.code).toBe(0)
+    expect((await accounts("remove", "ada@example.com")).code).toBe(exitCodes.refused)
 
-      const again = await Server.start(folder)
-      const changed = "another long phrase"
-      expect((await follow(again, reset.stdout, { password: changed })).status).toBe(303)
-      const signIn = (password: string) =>
-        new Browser(again.url).post("/dashboard/sign-in", { email: bob.email, password })
-      expect((await signIn(password)).status).toBe(400)
-      expect((await signIn(changed)).status).toBe(303)
-      expect((await accounts("remove", "bob@example.com")).code).toBe(0)
-      expect((await signIn(changed)).status).toBe(400)
-      const back = new Browser(again.url)
-      await back.post("/dashboard/sign-in", ada)
-      const { text } = await back.get("/dashboard/log?by=operator")
-      expect(actionsOf(text)).toEqual([
-        "account.remove",
-        "account.create_reset_link",
-        "invitation.create",
-        "invitation.create",
-        "key.create",
-      ])
-      expect(text).toContain("viewer of demo")
-      expect(await again.stop()).toBe(0)
-    },
-  )
+    const again = await Server.start(folder)
+    const changed = "another long phrase"
+    expect((await follow(again, reset.stdout, { password: changed })).status).toBe(303)
+    const signIn = (password: string) =>
+      new Browser(again.url).post("/dashboard/sign-in", { email: bob.email, password })
+    expect((await signIn(password)).status).toBe(400)
+    expect((await signIn(changed)).status).toBe(303)
+    expect((await accounts("remove", "bob@example.com")).code).toBe(0)
+    expect((await signIn(changed)).status).toBe(400)
+    const back = new Browser(again.url)
+    await back.post("/dashboard/sign-in", ada)
+    const { text } = await back.get("/dashboard/log?by=operator")
+    expect(actionsOf(text)).toEqual([
+      "account.remove",
+      "account.create_reset_link",
+      "invitation.create",
+      "invitation.create",
+      "key.create",
+    ])
+    expect(text).toContain("viewer of demo")
+    expect(await again.stop()).toBe(0)
+  })
 
   it("is not there with LAUREL_DASHBOARD=off", async () => {
     const folder = await temporaryFolder()

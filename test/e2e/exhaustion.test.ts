@@ -5,7 +5,7 @@ import { chmod, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises
 import { connect, type Socket } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { patience, type Reply, Running, Server, temporaryFolder } from "./program.ts"
+import { type Reply, Running, Server, temporaryFolder } from "./program.ts"
 
 const isRoot = process.getuid?.() === 0
 const event = (userId: string) => ({ userId, action: "A" })
@@ -51,7 +51,7 @@ const contents = async (folder: string): Promise<ReadonlyMap<string, string>> =>
 
 const openFilesMax = (): number => Number(execFileSync("sh", ["-c", "ulimit -Hn"]).toString())
 
-describe("A server without free file descriptors", patience, () => {
+describe("A server without free file descriptors", () => {
   it("continues to answer open connections, and accepts others once descriptors are free", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder, {}, "ulimit -n 128")
@@ -78,7 +78,7 @@ describe("A server without free file descriptors", patience, () => {
   })
 })
 
-describe("10,000 idle connections", patience, () => {
+describe("10,000 idle connections", () => {
   it.skipIf(openFilesMax() < 11_000)("keep nobody else waiting, and cost little", async () => {
     const server = await Server.start(await temporaryFolder(), {}, "ulimit -n 11000")
     const key = await server.firstKey()
@@ -93,7 +93,7 @@ describe("10,000 idle connections", patience, () => {
   })
 })
 
-describe("A data directory that can not be written", patience, () => {
+describe("A data directory that can not be written", () => {
   /** Root may write everywhere, so a start of its own is made as somebody else. */
   const asNobody = isRoot ? 'set -- setpriv --reuid=65534 --regid=65534 --clear-groups "$@"' : ":"
   const start = async (folder: string) => {
@@ -143,7 +143,7 @@ const mounted = async (mebibytes: number): Promise<string | undefined> => {
   return folder
 }
 
-describe("A full disk", patience, () => {
+describe("A full disk", () => {
   it.skipIf(!isRoot)(
     "refuses writes, loses nothing, serves reads, and goes on by itself once there is space",
     async ({ skip }) => {

@@ -1,7 +1,7 @@
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { describe, expect, it } from "vitest"
-import { patience, root, Server, temporaryFolder } from "./program.ts"
+import { root, Server, temporaryFolder } from "./program.ts"
 
 // In blocks of 512 bytes: the journal may grow to 3 MiB, and then its writes fail, not for lack of space.
 const limitFileSize = "ulimit -f 6144"
@@ -13,7 +13,7 @@ const batch = (number: number) => ({
   })),
 })
 
-describe("A disk that fails under a running server", patience, () => {
+describe("A disk that fails under a running server", () => {
   it("ends the process at once with its own exit code, and the restart has all that was acknowledged", async () => {
     const folder = await temporaryFolder()
     const variables = { LAUREL_SNAPSHOT_INTERVAL: "1 hour" }
@@ -48,7 +48,7 @@ const defective = () => {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` }
 }
 
-describe("A defect in the work of a running server", patience, () => {
+describe("A defect in the work of a running server", () => {
   it("ends the process with 70 and its stack, not as a failure of the disk", async () => {
     const folder = await temporaryFolder()
     const variables = { ...defective(), LAUREL_SNAPSHOT_INTERVAL: "100 millis" }

@@ -7,15 +7,16 @@ import { describe, expect, it } from "vitest"
 import { accessibilityFaults } from "../dashboard/browser/axe.ts"
 import { useTabs } from "../dashboard/browser/tabs.ts"
 import { password } from "../dashboard/fixture.ts"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { waitMs } from "../waitMs.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 const tabs = useTabs()
 const shell = async (command: string): Promise<string> => {
-  const { stdout } = await promisify(execFile)("sh", ["-c", command], { timeout: 20_000 })
+  const { stdout } = await promisify(execFile)("sh", ["-c", command], { timeout: waitMs })
   return stdout
 }
 
-describe("The first minute", patience, () => {
+describe("The first minute", () => {
   it("leads from the link of the first start to the first event, which appears by itself", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)

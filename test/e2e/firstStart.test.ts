@@ -5,11 +5,11 @@ import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
 import { exitCodes } from "../../src/cli/output/ExitCode.ts"
-import { patience, Running, readServerFile, root, run, Server, temporaryFolder } from "./program.ts"
+import { Running, readServerFile, root, run, Server, temporaryFolder } from "./program.ts"
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command])
 
-describe("The first start", patience, () => {
+describe("The first start", () => {
   it("keeps its key in a file where there is no terminal, and prints three commands that work as they stand", async () => {
     const folder = join(await temporaryFolder(), "Ada's data")
     const first = await Server.start(folder)

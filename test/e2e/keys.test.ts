@@ -4,20 +4,12 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { commandEnd } from "../cli/commands.ts"
-import {
-  createKey,
-  patience,
-  readServerFile,
-  run,
-  Server,
-  sharedByAll,
-  temporaryFolder,
-} from "./program.ts"
+import { createKey, readServerFile, run, Server, sharedByAll, temporaryFolder } from "./program.ts"
 
 const statusWith = async (server: Server, key: string) =>
   (await server.request(key, "GET", "/v1/leaderboard")).status
 
-describe("Keys on the command line, beside a running server", patience, () => {
+describe("Keys on the command line, beside a running server", () => {
   let folder: string
   let server: Server
   sharedByAll(async () => {
@@ -177,7 +169,7 @@ describe("Keys on the command line, beside a running server", patience, () => {
   })
 })
 
-describe("Keys on the command line, without a server", patience, () => {
+describe("Keys on the command line, without a server", () => {
   it("can be created, rotated, listed and revoked, and the next server knows it", async () => {
     const folder = await temporaryFolder()
     const first = await createKey(folder)

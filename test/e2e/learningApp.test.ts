@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
-import { patience, root, Server, temporaryFolder } from "./program.ts"
+import { root, Server, temporaryFolder } from "./program.ts"
 
 const guide = readFileSync(join(root, "src/client/learning-app.md"), "utf8")
 
@@ -22,7 +22,7 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-describe("The guide of a learning app", patience, () => {
+describe("The guide of a learning app", () => {
   it("is true from its first block to its last", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { limits } from "../../src/Limits.ts"
 import { answer, isSignedBy, Receiver } from "../webhooks/Receiver.ts"
-import { patience, Running, run, Server, temporaryFolder } from "./program.ts"
+import { Running, run, Server, temporaryFolder } from "./program.ts"
 
 const receiving = async (): Promise<Receiver> => {
   const receiver = await Receiver.start()
@@ -37,7 +37,7 @@ const grant = async (server: Server, key: string, userId: string, id: string): P
 }
 const users = ({ received }: Receiver) => received.map(({ message }) => message.data.userId)
 
-describe("laurel listen", patience, () => {
+describe("laurel listen", () => {
   it("forwards the messages that it is asked for, signed, with a line each", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest"
 import { useTabs } from "../dashboard/browser/tabs.ts"
 import { setUpOwner } from "./owner.ts"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 const tabs = useTabs()
 const count = 40
 
-describe("While Live is open and the server is killed and restarted", patience, () => {
+describe("While Live is open and the server is killed and restarted", () => {
   it("every event that was acknowledged is shown once, and none is missing", async () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)

@@ -3,11 +3,11 @@ import { localhostOf } from "../dashboard/browser/localhost.ts"
 import { useTabs } from "../dashboard/browser/tabs.ts"
 import { password } from "../dashboard/fixture.ts"
 import { setUpOwner } from "./owner.ts"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { run, Server, temporaryFolder } from "./program.ts"
 
 const tabs = useTabs()
 
-describe("An owner", patience, () => {
+describe("An owner", () => {
   it("is still signed in after a restart, signs in again, and comes back by a link of the command line", async () => {
     const folder = await temporaryFolder()
     const first = await Server.start(folder)

@@ -4,10 +4,10 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { until } from "../http/webhooks.ts"
 import { setUpOwner } from "./owner.ts"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 describe("The page of operations", () => {
-  it("has the sizes of the data directory, and makes an archive", patience, async () => {
+  it("has the sizes of the data directory, and makes an archive", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)
     const browser = await setUpOwner(server, folder)

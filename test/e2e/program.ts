@@ -6,9 +6,6 @@ import { join, resolve } from "node:path"
 import { beforeAll, onTestFinished } from "vitest"
 import { commandEnd } from "../cli/commands.ts"
 
-/** Time for tests that start many processes on a busy machine. */
-export const patience = { timeout: 120_000 } as const
-
 type Variables = { readonly [variable: string]: string }
 
 type End = () => Promise<void>
@@ -29,7 +26,7 @@ export const sharedByAll = (start: () => Promise<void>): void => {
     return async () => {
       for (const end of ends) await end()
     }
-  }, patience.timeout)
+  })
 }
 
 /** A folder that is gone when the test is. */

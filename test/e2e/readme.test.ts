@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
-import { patience, root, Server, temporaryFolder } from "./program.ts"
+import { root, Server, temporaryFolder } from "./program.ts"
 
 const readme = readFileSync(join(root, "README.md"), "utf8")
 const section = readme.slice(readme.indexOf("## The first minute"), readme.indexOf("## Features"))
@@ -26,7 +26,7 @@ const withoutIdsAndTimes = (text: string): unknown =>
     /^(eventId|occurredAt|receivedAt)$/.test(name) ? typeof value : value,
   )
 
-describe("README.md", patience, () => {
+describe("README.md", () => {
   it("shows a first minute that is true, in curl, JavaScript and Python", async () => {
     const server = await Server.start(await temporaryFolder())
     const { url } = server

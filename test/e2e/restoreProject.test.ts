@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from "vitest"
 import { commandEnd } from "../cli/commands.ts"
 import { answer, Receiver } from "../webhooks/Receiver.ts"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 const variables = {
   LAUREL_WEBHOOK_ALLOW_CIDR: "127.0.0.0/8",
@@ -11,7 +11,7 @@ const variables = {
 }
 const events = ["reward.granted"]
 
-describe("A project that goes back", patience, () => {
+describe("A project that goes back", () => {
   it("gets messages of its remaining records, others get all, and nobody gets one twice", async () => {
     const folder = await temporaryFolder()
     const keys: Record<string, string> = {}

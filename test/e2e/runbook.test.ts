@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { readdir, truncate, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { patience, root, Server, temporaryFolder } from "./program.ts"
+import { root, Server, temporaryFolder } from "./program.ts"
 
 const guide = readFileSync(join(root, "snapshots/README.md"), "utf8")
 const part = guide.slice(guide.indexOf("## When something is wrong"), guide.indexOf("## Copies"))
@@ -24,7 +24,7 @@ interface Ended {
   readonly output: string
 }
 
-describe("The runbook", patience, () => {
+describe("The runbook", () => {
   it("works from the first command to the last", async () => {
     const temporary = await temporaryFolder()
     const folder = join(temporary, "data")

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { Authenticator } from "../accounts/passkeys/authenticator.ts"
 import { Browser, type Reply } from "../dashboard/fixture.ts"
-import { everyByteOf, patience, readServerFile, run, Server, temporaryFolder } from "./program.ts"
+import { everyByteOf, readServerFile, run, Server, temporaryFolder } from "./program.ts"
 
 /** A browser that collects what it was told beyond what it asked for. */
 class Collector extends Browser {
@@ -27,7 +27,7 @@ class Collector extends Browser {
   }
 }
 
-describe("Passwords, links, sessions, devices, passkeys, keys and user tokens", patience, () => {
+describe("Passwords, links, sessions, devices, passkeys, keys and user tokens", () => {
   it("are in no file, no line of the log, no metric, no export, and on no page but the one that shows them", async () => {
     const folder = await temporaryFolder()
     const server = await Server.start(folder)

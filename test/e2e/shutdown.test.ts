@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process"
 import { request } from "node:http"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { Output, patience, readServerFile, root, Server, temporaryFolder } from "./program.ts"
+import { Output, readServerFile, root, Server, temporaryFolder } from "./program.ts"
 
 const eventsSent = 50
 
-describe("A server stopped by a signal", patience, () => {
+describe("A server stopped by a signal", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     it(`ends in order on ${signal} with exit code 0, and the next has all data without replay`, async () => {
       const folder = await temporaryFolder()

@@ -3,7 +3,7 @@ import { rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 /** Longer than the deadline that the hook sets. */
 const standstillMs = 4_000
@@ -31,7 +31,7 @@ const standStill = async (server: Server) => {
   await setTimeout(standstillMs)
 }
 
-describe("A server that stands still for longer than a write may take", patience, () => {
+describe("A server that stands still for longer than a write may take", () => {
   it("with a commit at the disk answers it, and all that follows", async () => {
     const { held, send, server } = await serverWithHeldDisk()
     await writeFile(held, "writev")

@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises"
 import { type AddressInfo, createServer } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { patience, run, Server, temporaryFolder } from "./program.ts"
+import { run, Server, temporaryFolder } from "./program.ts"
 
 /** A port of this machine that is taken until the test ends. */
 const takenPort = async (): Promise<string> => {
@@ -17,7 +17,7 @@ const takenPort = async (): Promise<string> => {
 
 const anyPorts = { LAUREL_PORT: "0", LAUREL_ADMIN_PORT: "0" }
 
-describe("A start that can not be", patience, () => {
+describe("A start that can not be", () => {
   it("tells all wrong settings at once, a line each, and warns of misspelt ones", async () => {
     const folder = join(await temporaryFolder(), "data")
     const { code, stderr, stdout } = await run(["serve"], folder, {
@@ -125,7 +125,7 @@ describe("A start that can not be", patience, () => {
   })
 })
 
-describe("A start with relaxed durability", patience, () => {
+describe("A start with relaxed durability", () => {
   it("says so loudly", async () => {
     const server = await Server.start(await temporaryFolder(), { LAUREL_DURABILITY: "relaxed" })
     expect(server.stderr.text).toMatch(/"message":"DURABILITY RELAXED.*"level":"WARN"/)

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from "node:net"
 import { describe, expect, it } from "vitest"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 /** A port that nobody has at the moment. */
 const freePort = (): Promise<number> =>
@@ -19,7 +19,7 @@ const batch = (number: number) => ({
   })),
 })
 
-describe("A start that takes its time", patience, () => {
+describe("A start that takes its time", () => {
   it("is alive at once, reports its progress, refuses operations, and then serves", async () => {
     const folder = await temporaryFolder()
     const variables = { LAUREL_SNAPSHOT_INTERVAL: "1 hour" }

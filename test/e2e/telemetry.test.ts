@@ -2,7 +2,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { version } from "../../src/Build.ts"
-import { patience, readServerFile, Server, temporaryFolder } from "./program.ts"
+import { readServerFile, Server, temporaryFolder } from "./program.ts"
 
 /** An OpenTelemetry collector that keeps what it is sent. Strings stand in Protobuf as they are. */
 const startCollector = async () => {
@@ -30,7 +30,7 @@ const startCollector = async () => {
 
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 
-describe("With an OpenTelemetry collector configured", patience, () => {
+describe("With an OpenTelemetry collector configured", () => {
   it("a server sends it logs, metrics and spans, the last of them at its end", async () => {
     const { endpoint, received } = await startCollector()
     const server = await Server.start(await temporaryFolder(), {

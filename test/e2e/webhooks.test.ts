@@ -2,13 +2,13 @@
 import { describe, expect, it, onTestFinished } from "vitest"
 import { Random, seeds } from "../simulation/random.ts"
 import { answer, isSignedBy, Receiver } from "../webhooks/Receiver.ts"
-import { patience, Server, temporaryFolder } from "./program.ts"
+import { Server, temporaryFolder } from "./program.ts"
 
 const kills = 2
 const clients = 4
 const users = 10
 
-describe("A server that is killed while it delivers", patience, () => {
+describe("A server that is killed while it delivers", () => {
   for (const seed of seeds(1)) {
     it(`delivers every message, and repeats keep their id; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const random = new Random(seed)

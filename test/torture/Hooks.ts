@@ -10,9 +10,6 @@ import type { Random } from "../simulation/random.ts"
 export const hookPaths = ["/steady", "/failing"] as const
 export type HookPath = (typeof hookPaths)[number]
 
-/** A kill forgets what was answered so shortly before: the outcomes are written every 200 ms, later on a busy machine. */
-const windowMs = 2_000
-
 export class Hooks {
   readonly secrets = new Map<HookPath, string>()
   readonly faults: Array<string> = []
@@ -29,10 +26,16 @@ export class Hooks {
   /** By path and id, when it was last answered with 2xx. */
   readonly #succeeded = new Map<string, number>()
   readonly #random: Random
+  readonly #forgottenMs: number
   readonly #server: Server
 
-  constructor(random: Random) {
+  /**
+   * A kill forgets what was answered at most `forgottenMs` before: the outcomes are written every 200 ms, later on a busy
+   * machine.
+   */
+  constructor(random: Random, forgottenMs: number) {
     this.#random = random
+    this.#forgottenMs = forgottenMs
     this.#server = createServer((request, response) => {
       const chunks: Array<Buffer> = []
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -98,7 +101,7 @@ export class Hooks {
     return kind < 0.1 ? this.#random.pick([429, 500, 503]) : 200
   }
 
-  /** Whether a message comes again that was answered with 2xx longer than the window before any kill. */
+  /** Whether a message comes again that was answered with 2xx longer before any kill than a kill forgets. */
   #look(name: string): void {
     const at = this.#succeeded.get(name)
     if (at === undefined) return
@@ -108,7 +111,7 @@ export class Hooks {
       return at <= through && (before === undefined || at > before.through)
     })
     const passedMs = kill === undefined ? Number.POSITIVE_INFINITY : Math.max(0, kill.at - at)
-    if (passedMs > windowMs) {
+    if (passedMs > this.#forgottenMs) {
       this.faults.push(
         `${name} came again ${Date.now() - at} ms after its 2xx, the next kill was ${passedMs} ms after it`,
       )

@@ -12,6 +12,7 @@ import { Effect } from "effect"
 import { SavedState } from "../../src/engine/archive/SavedState.ts"
 import { WebhookCheck } from "../../src/engine/archive/WebhookCheck.ts"
 import { Random } from "../simulation/random.ts"
+import { waitMs } from "../waitMs.ts"
 import { createRule, request, send } from "./Client.ts"
 import { Hooks, hookPaths } from "./Hooks.ts"
 import { eventXp, Ledger, type Sent } from "./Ledger.ts"
@@ -23,6 +24,8 @@ export interface KillOptions {
   /** Ends after so many kills, or when the time is over. */
   readonly kills: number
   readonly durationMs: number
+  /** A message that comes again after a 2xx this long before a kill is a fault. */
+  readonly forgottenMs: number
   readonly say: (line: string) => void
 }
 
@@ -66,7 +69,7 @@ class Run {
   constructor(options: KillOptions, directory: string) {
     this.#options = options
     this.#random = new Random(options.seed)
-    this.#hooks = new Hooks(this.#random)
+    this.#hooks = new Hooks(this.#random, options.forgottenMs)
     this.#directory = directory
   }
 
@@ -222,7 +225,7 @@ class Run {
     const server = await this.#serve()
     await this.#compare(server)
     const missing = () => [...this.#acknowledged].filter((id) => !this.#hooks.told.has(id))
-    const until = performance.now() + 120_000
+    const until = performance.now() + waitMs
     while (missing().length > 0 && performance.now() < until) await delay(100)
     for (const id of missing().slice(0, 10)) this.#fault(`${id} never came`)
     await server.end("SIGTERM")

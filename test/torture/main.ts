@@ -41,6 +41,7 @@ if (killsMax > 0) {
     seed,
     kills: killsMax,
     durationMs: minutes * 60_000,
+    forgottenMs: 2_000,
     say: console.log,
   })
   console.log(JSON.stringify({ seed, ...summary }, null, 2))

@@ -1,11 +1,12 @@
 /** A short run of what `npm run torture` does for minutes, and whether its oracle would notice. */
 import { describe, expect, it } from "vitest"
 import { Random, seeds } from "../simulation/random.ts"
+import { waitMs } from "../waitMs.ts"
 import { kills } from "./kills.ts"
 import { Ledger } from "./Ledger.ts"
 import { torture } from "./torture.ts"
 
-describe("Torture", { timeout: 120_000 }, () => {
+describe("Torture", () => {
   for (const seed of seeds(1)) {
     it(`of one round loses nothing; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const order = ["torn journal tail"] as const
@@ -21,12 +22,12 @@ describe("Torture", { timeout: 120_000 }, () => {
   }
 })
 
-describe("Kills in short cycles, with webhooks on,", { timeout: 240_000 }, () => {
+describe("Kills in short cycles, with webhooks on,", () => {
   for (const seed of seeds(1)) {
     it(`lose no message and send none again; again with LAUREL_TEST_SEED=${seed}`, async () => {
       const said: Array<string> = []
       const say = (line: string) => said.push(line)
-      const summary = await kills({ seed, kills: 2, durationMs: 120_000, say })
+      const summary = await kills({ seed, kills: 2, durationMs: waitMs, forgottenMs: 20_000, say })
       expect(summary.faults, said.join("\n")).toEqual([])
       expect(summary.kills).toBe(2)
     })

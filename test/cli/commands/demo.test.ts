@@ -61,7 +61,7 @@ const ada = "Ada <ada@example.org>"
 const bob = "Bob <bob@example.org>"
 
 // Two processes start and end in each; a busy machine may take its time.
-describe("laurel demo", { timeout: 60_000 }, () => {
+describe("laurel demo", () => {
   it("gives every author the commits that git counts: all branches, merges, mailmap, from a folder inside", async () => {
     makeRepository(
       repository,

@@ -6,6 +6,7 @@
 import { access, constants, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { type Browser, chromium } from "playwright-core"
+import { waitMs } from "../../waitMs.ts"
 
 /** How to start a browser, or one sentence about why there is none. */
 export type Chromium =
@@ -18,6 +19,7 @@ export const launch = async (found: Chromium): Promise<Browser> => {
   const { env, executablePath } = found
   return chromium.launch({
     executablePath,
+    timeout: waitMs,
     env: { ...(process.env as Record<string, string>), ...env },
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
   })

@@ -44,7 +44,6 @@ const openers = async (page: Page): Promise<ReadonlyArray<string>> => {
 
 /** Pages of a test: they share a tab. */
 const groupSize = 6
-const patience = { timeout: 120_000 }
 
 const wide = { width: 1280, height: 800 }
 const narrow = { width: 390, height: 844 }
@@ -112,13 +111,12 @@ describe("In a browser", () => {
 
   it.each(groups.map((group) => [group[0]!.path, group] as const))(
     "each page from %j on, with each of its dialogs, is accessible in light and dark, and fits a narrow window",
-    patience,
     async (_, group) => {
       expect(await faultsOf(group, true)).toEqual([])
     },
   )
 
-  it("so is each page for people who are signed out", patience, async () => {
+  it("so is each page for people who are signed out", async () => {
     const signedOut = getRoutes.filter(({ access }) => access === "anyone")
     expect(await faultsOf(signedOut, false)).toEqual([])
   })

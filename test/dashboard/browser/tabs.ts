@@ -4,6 +4,7 @@
  */
 import type { BrowserContext, Browser as Chromium, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, inject, onTestFinished } from "vitest"
+import { waitMs } from "../../waitMs.ts"
 import type { Browser } from "../fixture.ts"
 import { launch } from "./chromium.ts"
 import { localhostOf } from "./localhost.ts"
@@ -45,7 +46,7 @@ const openTab = async (browser: Chromium, options: TabOptions): Promise<Page> =>
     reducedMotion: "reduce",
     permissions: ["clipboard-read", "clipboard-write"],
   })
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(waitMs)
   const faults = collectFaults(context, (text) => {
     const [, status] = /server responded with a status of (\d+)/.exec(text) ?? []
     if (status !== undefined) return statuses.includes(Number(status))

@@ -37,7 +37,7 @@ describe("The numbers of user ids", () => {
         expect(members.find(id)).toBe(member)
         expect(members.idOf(member)).toBe(id)
       }
-    }, 30_000)
+    })
   }
 
   it("are reused, and a number that is not in use has no id", () => {

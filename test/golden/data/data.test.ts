@@ -27,24 +27,21 @@ const answersOf = (set: string): Effect.Effect<Answers> =>
   )
 
 describe.each(sets)("The data of %s", (set) => {
-  it.live(
-    "is served as it was",
-    () =>
-      Effect.gen(function* () {
-        const directory = yield* unpacked(set)
-        const { answers, at, key } = yield* answersOf(set)
-        const present = yield* Effect.promise(() =>
-          serve(root, directory, Date.parse(at), async (url) => {
-            const present = []
-            for (const { ask } of answers) present.push(await answerTo(url, key, ask))
-            return present
-          }),
-        )
-        for (const [n, answer] of answers.entries()) expect.soft(present[n]).toMatchObject(answer)
-        const { faults } = yield* Effect.scoped(verifyLive({ directory }, alone))
-        expect(faults).toEqual([])
-      }),
-    120_000,
+  it.live("is served as it was", () =>
+    Effect.gen(function* () {
+      const directory = yield* unpacked(set)
+      const { answers, at, key } = yield* answersOf(set)
+      const present = yield* Effect.promise(() =>
+        serve(root, directory, Date.parse(at), async (url) => {
+          const present = []
+          for (const { ask } of answers) present.push(await answerTo(url, key, ask))
+          return present
+        }),
+      )
+      for (const [n, answer] of answers.entries()) expect.soft(present[n]).toMatchObject(answer)
+      const { faults } = yield* Effect.scoped(verifyLive({ directory }, alone))
+      expect(faults).toEqual([])
+    }),
   )
 
   it.live("has an archive, an export and an audit log that are read", () =>

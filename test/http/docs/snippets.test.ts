@@ -35,7 +35,7 @@ const worldOf = async (server: TestServer): Promise<RealIds> => {
   return { ...world, dlv: json.deliveryId }
 }
 
-it("run as they stand", { timeout: 180_000 }, async () => {
+it("run as they stand", async () => {
   const server = await startServer()
   try {
     const { json } = await server.call("GET", "/openapi.json", { key: null })
@@ -45,9 +45,7 @@ it("run as they stand", { timeout: 180_000 }, async () => {
     const cards = page.locator(".request-card pre")
     const isCommand = (text: string): boolean => text.startsWith("curl ")
     await expect
-      .poll(async () => (await cards.allTextContents()).filter(isCommand).length, {
-        timeout: 120_000,
-      })
+      .poll(async () => (await cards.allTextContents()).filter(isCommand).length)
       .toBe(operations)
     const snippets = (await cards.allTextContents()).filter(isCommand)
     const refused: Array<string> = []

@@ -20,8 +20,6 @@ import { temporaryFolder } from "../temporaryFolder.ts"
 const pageBytes = 4_096
 const trials = 24
 const slices = 30
-/** Time for processes on a busy machine. */
-const patience = 120_000
 
 /** Some entries of a table, long ones among them, and some that go again. */
 const slice = (random: Random, table: Table): ReadonlyArray<Entry> =>
@@ -161,7 +159,6 @@ describe("Damage anywhere in a database", () => {
           }
           expect(passed.size).toBeLessThan(trials)
         }),
-      patience,
     )
   }
 })
