@@ -14,7 +14,7 @@ export interface BenchLine {
   readonly rounds?: ReadonlyArray<number>
   /** Pairs of an upper bound and the number of replies, for each program. */
   readonly histograms?: Readonly<Record<string, Histogram>>
-  /** What a chart of the page shows. */
+  /** The points of a chart of the page. */
   readonly points?: ReadonlyArray<Point>
 }
 

@@ -1,5 +1,5 @@
 /**
- * What an archive costs as history grows: of a short and of a ten times longer history, each made after another archive and
+ * The cost of an archive as history grows: of a short and of a ten times longer history, each made after another archive and
  * 100,000 new events. No load runs beside it.
  */
 import { readFileSync } from "node:fs"

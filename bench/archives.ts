@@ -1,6 +1,6 @@
 /**
- * What operators' copies cost on a data directory of 1,000,000 users: what callers notice of snapshots and
- * archives that are being made, how long an archive takes, and how large it is.
+ * The cost of operators' copies of a data directory of 1,000,000 users: callers' latencies while snapshots and
+ * archives are made, the time that an archive takes, and its size.
  */
 import fs from "node:fs/promises"
 import path from "node:path"
@@ -18,7 +18,7 @@ const share = 0.25
 /** Longer than an archive takes. */
 const busySecondsMax = 240
 
-/** What an archive can not do without: its bytes copied, and on disk. */
+/** The minimum work of an archive: its bytes copied, and on disk. */
 const copyOfLive = async (directory: string): Promise<number> => {
   const target = path.join(directory, "copy.mdb")
   const startedAt = performance.now()
@@ -69,7 +69,7 @@ const archivesBesideLoad = ({ quick = false }: BenchOptions): Promise<ReadonlyAr
       await closedLoop(answer, quick ? 2 : 8)
       return (await closedLoop(answer, quick ? 2 : 4)).perSecond
     }
-    // Who has filled it holds all users, and has written none: nothing to compare the others with.
+    // The server that filled the directory holds all users and has written none: nothing to compare the others with.
     await withLaurel({ directory, settings: calm }, ({ answer }) => fill(answer, users))
     const { before, perSecond } = await withLaurel({ directory, settings: calm }, async (quiet) => {
       const perSecond = Math.round(share * (await warm(quiet)))

@@ -1,4 +1,4 @@
-/** What an event and a read cost whose user is not in memory: 1 % of 1,000,000 users are, beside a server that holds all. */
+/** The cost of an event and of a read whose user is not in memory: 1 % of 1,000,000 users are, beside a server that holds all. */
 import { cp } from "node:fs/promises"
 import path from "node:path"
 import { fill } from "./fill.ts"

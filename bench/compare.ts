@@ -1,4 +1,4 @@
-/** What changed from an earlier run beyond the spread of the rounds. */
+/** The changes from an earlier run beyond the spread of the rounds. */
 import { type BenchLine, formatNumber } from "./Line.ts"
 
 export interface Comparison {

@@ -1,6 +1,6 @@
 /**
- * What the dashboard costs: processor time of each page with 100 rows, of the whole server; and what ten people who watch
- * the live page do to the latency of 1,000 events a second.
+ * The cost of the dashboard: processor time of each page with 100 rows, of the whole server; and the latency of 1,000
+ * events a second while ten people watch the live page.
  */
 import { readFileSync } from "node:fs"
 import path from "node:path"

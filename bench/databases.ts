@@ -45,7 +45,7 @@ export interface Database {
   /** The process that runs now. */
   readonly process: ChildProcess
   readonly socket: string
-  /** What it has on disk. */
+  /** The folder of its data. */
   readonly data: string
   /** Ends it: in order, or by a kill of all its processes. */
   readonly end: (how: Ending) => Promise<void>

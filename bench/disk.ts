@@ -1,4 +1,4 @@
-/** What an event needs on disk once nothing more is written of it, beside the peers. */
+/** The disk space of an event once all of it is written, beside the peers. */
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import type { BenchOptions } from "./options.ts"

@@ -5,7 +5,7 @@
 import { randomUUIDv7 } from "node:crypto"
 
 export const lessonAction = "LESSON_DONE"
-/** What the benches' rule gives for one event. */
+/** The xp that the benches' rule gives for one event. */
 export const lessonXp = 10
 export const userCount = 10_000
 

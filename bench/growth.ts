@@ -1,4 +1,4 @@
-/** What an event costs, and how much memory the server has, with more and more users. */
+/** The cost of an event, and the server's memory, with more and more users. */
 
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"

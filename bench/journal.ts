@@ -1,4 +1,4 @@
-/** What storage costs: durable appends, slices of entries, reading them all, and proving a journal whole. */
+/** The cost of storage: durable appends, slices of entries, reading them all, and proving a journal whole. */
 import fs from "node:fs/promises"
 import os from "node:os"
 import path from "node:path"

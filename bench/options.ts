@@ -1,4 +1,4 @@
-/** What a bench may be asked for on the command line. */
+/** The options of a bench on the command line. */
 import type { Target } from "./load/wrk.ts"
 
 export interface BenchOptions {

@@ -20,7 +20,7 @@ export interface PeerTuning {
   readonly connections: number
 }
 
-/** What the trials of `peers/README.md` chose. */
+/** The settings that the trials of `peers/README.md` chose. */
 const tuned = {
   postgres: { driver: "postgres", connections: 8 },
   redis: { driver: "ioredis", connections: 1 },

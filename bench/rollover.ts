@@ -1,4 +1,4 @@
-/** What it costs when a window of the leaderboard ends that 1,000,000 users are on. */
+/** The cost of the end of a leaderboard window that 1,000,000 users are on. */
 import { inProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { users, withTemporaryFolder } from "./millionUsers.ts"

@@ -17,7 +17,7 @@ export interface ClosedRound {
   readonly report: WrkReport
 }
 
-/** What one server did, or another subject that has a name. */
+/** The rounds of one server, or of another subject that has a name. */
 export interface Measured<Round, Named = Subject> {
   readonly subject: Named
   readonly rounds: ReadonlyArray<Round>

@@ -1,4 +1,4 @@
-/** What users, events, deliveries and archives need on disk, for deploy/README.md: each part of the data directory apart. */
+/** The disk space of users, events, deliveries and archives, for deploy/README.md: each part of the data directory apart. */
 import path from "node:path"
 import { fill } from "./fill.ts"
 import { type BenchLine, formatLine } from "./Line.ts"

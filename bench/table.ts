@@ -139,7 +139,7 @@ const captionOf = (machine: Machine): string => {
   )
 }
 
-/** What README.md shows. */
+/** The table of README.md. */
 export const summaryOf = ({ lines, machine }: Results): string =>
   [
     captionOf(machine),
@@ -148,7 +148,7 @@ export const summaryOf = ({ lines, machine }: Results): string =>
       .map((table) => table.join("\n")),
   ].join("\n\n")
 
-/** What bench/README.md shows: every line. */
+/** The list of bench/README.md: every line. */
 export const listOf = ({ lines, machine }: Results): string =>
   [`    ${formatMachine(machine)}`, "", ...lines.map((line) => `    ${formatLine(line)}`)].join(
     "\n",

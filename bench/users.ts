@@ -1,4 +1,4 @@
-/** What 1,000,000 users cost in memory, warm and cold, and how long it takes to start with them. */
+/** The memory of 1,000,000 users, warm and cold, and the time of a start with them. */
 import { inProcess } from "./children.ts"
 import { type BenchLine, formatLine } from "./Line.ts"
 import { users, withTemporaryFolder } from "./millionUsers.ts"

@@ -1,4 +1,4 @@
-/** What the loads over HTTP share: requests made beforehand, replies read off bare sockets, latencies. */
+/** Shared by the loads over HTTP: requests made beforehand, replies read off bare sockets, latencies. */
 import type { Socket } from "node:net"
 import { newEventId, randomEvent, userIdAt } from "./events.ts"
 

@@ -16,7 +16,7 @@ const importsOf = (file: string): ReadonlyArray<string> =>
     ([, target]) => target!,
   )
 
-/** What a file imports when it runs: types are gone then. */
+/** The imports of a file when it runs: types are gone then. */
 const loadedBy = (file: string): ReadonlyArray<string> =>
   [
     ...readFileSync(file, "utf8").matchAll(/^(?:import|export)\s(?!type\s)[\w*{},\s]*?"([^"]+)"/gm),
@@ -102,7 +102,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   cli: ["output", "process", "demo", "listen", "commands", ""],
 }
-/** What every room may import, from the ground up too. */
+/** Files that every room may import, from the ground up too. */
 const shared = [
   "Build.ts",
   "accountLimits.ts",

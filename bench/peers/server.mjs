@@ -1,5 +1,5 @@
 /**
- * What one builds instead of Laurel: a Fastify server over PostgreSQL or Redis that takes the same requests. Each event is applied
+ * A common alternative to Laurel: a Fastify server over PostgreSQL or Redis that takes the same requests. Each event is applied
  * once by its id, adds xp, moves the boards of the day, the week and all time, leaves a row of history, and has a reply with
  * the members of Laurel's. Messages to the process ask for the sum of all xp (`total`), for one event of each of many new users by the
  * store's best way (`load`), and for everything in its lasting form (`settle`).

@@ -1,4 +1,4 @@
-/** What an iterator gives, in lists of a thousand. */
+/** The values of an iterator, in lists of a thousand. */
 export function* slicesOf(iterator) {
   let slice = []
   for (const each of iterator) {

@@ -14,7 +14,7 @@ export interface Delivering {
   readonly deliveries: DeliveryLog["Service"]
 }
 
-/** What becomes of a message to a URL, told by calling back, later. */
+/** Takes a message to a URL, and calls back later with its outcome. */
 export type Receive = (url: string, settle: (outcome: Outcome) => void) => void
 
 export const outcome = (status: number | null): Outcome => ({

@@ -1,4 +1,4 @@
-/** What start-up can not do without: every value that the engine reads, read from LMDB without looking inside. */
+/** The minimum work of a start: every value that the engine reads, read from LMDB without looking inside. */
 import path from "node:path"
 import { open } from "lmdb"
 import { answer } from "../children.ts"

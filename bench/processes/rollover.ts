@@ -16,7 +16,7 @@ export interface RolloverReport {
   readonly storedPageMs: ReadonlyArray<number>
 }
 
-/** What became of the event loop while something was done. */
+/** The turns of the event loop during a piece of work. */
 export interface Turns {
   /** Milliseconds of processor time of the turn that took most. */
   readonly longestProcessorMs: number

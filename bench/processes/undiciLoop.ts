@@ -1,4 +1,4 @@
-/** What undici alone does: posts signed messages over and over, and waits for each reply. */
+/** undici alone: posts signed messages over and over, and waits for each reply. */
 import { Pool } from "undici"
 import { answer } from "../children.ts"
 import type { KeptMessage } from "./webhookReceiver.ts"

@@ -17,7 +17,7 @@ type Widened<T> = [Schema.Json] extends [T]
     ? { [K in keyof T]: Widened<T[K]> }
     : T
 
-/** What a schema of a JSON body takes; a body of another media type is `never`. */
+/** The input of a JSON body's schema; a body of another media type is `never`. */
 type Encoded<S> = S extends Schema.toCodecJson<infer Inner> ? Widened<Inner["Encoded"]> : never
 
 type ReplyOf<Endpoint> = Endpoint extends { readonly "~Success": infer S } ? Encoded<S> : never

@@ -8,7 +8,7 @@ const encoder = new TextEncoder()
 /** A server that keeps a list of events, and cuts each reply where the test says. */
 class Events {
   readonly texts: ReadonlyArray<string>
-  /** What clients asked to resume behind. */
+  /** The ids behind which clients asked to resume. */
   readonly asked: Array<string | undefined> = []
 
   constructor(count: number) {

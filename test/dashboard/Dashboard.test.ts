@@ -158,7 +158,7 @@ describe("Every page", () => {
       .replace(":environment", "sandbox")
       .replace(/:(\w+)/g, (_, name) => `${name}_unknown`)
 
-  /** What a browser may do with a route. A page that finds nothing under an id is no hidden page. */
+  /** The outcome of a browser's request to a route. A page that finds nothing under an id is no hidden page. */
   const outcome = ({ location, status, text }: Reply) => {
     if (status === 403) return "forbidden"
     if (status === 404 && text.includes("No page has this address")) return "hidden"
@@ -176,7 +176,7 @@ describe("Every page", () => {
 
   const neededRole = (route: Route) => (route.access === "project" ? route.role : undefined)
 
-  // Whatever ends a session ends those of its own browser.
+  // A route that ends a session ends those of its own browser.
   const asked = routes.filter(({ path }) => path !== "/sign-out")
 
   it("is open to the roles that it says, and to no other", async () => {

@@ -1,4 +1,4 @@
-/** What somebody may try who has a link, a stolen cookie, or another site. */
+/** Attacks with a link, a stolen cookie, or another site. */
 import { request } from "node:http"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

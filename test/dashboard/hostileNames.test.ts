@@ -85,7 +85,7 @@ const paths = (): ReadonlyArray<string> =>
       ),
     )
 
-/** What no tag of ours has: code, styles, tags of the names, addresses beyond this server. */
+/** Parts that no tag of ours has: code, styles, tags of the names, addresses beyond this server. */
 const wrongParts = ({ attributes, name }: Tag): ReadonlyArray<string> => [
   ...(/^(b|img|iframe|object|base|style)$/.test(name) ? [`<${name}>`] : []),
   ...attributes
@@ -121,7 +121,7 @@ describe("A page with hostile names", () => {
 
   it("says of a form that was refused what was typed, as text", async () => {
     const { owner } = sample
-    // What a form acts on is unknown where nothing must end, and where the sample has none.
+    // The subject of a form is unknown where nothing must end, and where the sample has none.
     const params = { ...sample.params, session: "unknown" } as Readonly<Record<string, string>>
     const known = new Proxy(params, { get: (all, name) => all[String(name)] ?? "unknown" })
     const fields = Object.fromEntries(

@@ -217,7 +217,7 @@ test("webhooks that fail, archives that are not made, a clock that is wrong", as
   const later = await start(folder, { ...variables, ...clockAhead })
   await watch.until("LaurelArchiveOld")
   await watch.until("LaurelWebhooksLate")
-  // What this server writes is dated by its clock.
+  // This server dates its records by its own clock.
   await later.server.request(key, "POST", "/v1/events", event("eve"))
   await later.server.stop()
   await start(folder, variables)

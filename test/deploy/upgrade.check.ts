@@ -47,7 +47,7 @@ const use = async (server: Server, key: string, receiver: Receiver): Promise<voi
   await ask("PUT", "/v1/users/ada", { displayName: "Ada", attributes: { plan: "pro" } })
 }
 
-/** What callers see: each path with its body. */
+/** The replies that callers see: each path with its body. */
 const seen = async (server: Server, key: string): Promise<Record<string, unknown>> => {
   const boards = ["all_time", "daily", "weekly", "monthly"].map(
     (window) => `/v1/leaderboard?window=${window}`,
@@ -68,7 +68,7 @@ for (const commit of commits) {
     const old = await checkedOut(commit)
     const receiver = await Receiver.start()
     onTestFinished(() => receiver.stop())
-    // What is pending goes along with the data.
+    // Pending deliveries go along with the data.
     receiver.answer = answer(503)
     const folder = join(await temporaryFolder(), "data")
     const variables = {

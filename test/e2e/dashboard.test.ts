@@ -74,7 +74,7 @@ describe("The dashboard", () => {
     expect((await moved.post("/dashboard/sign-in", account)).status).toBe(303)
     const restoredAccount = await moved.get("/dashboard/account")
     expect(restoredAccount.text).not.toContain("Ada L.")
-    // What the restore has undone was done all the same.
+    // The log keeps the changes that the restore has undone.
     const { text } = await moved.get("/dashboard/log")
     expect(actionsOf(text).slice(0, 3)).toEqual([
       "session.sign_in",

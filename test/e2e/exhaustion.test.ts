@@ -154,7 +154,7 @@ describe("A full disk", () => {
       const server = await Server.start(data, { LAUREL_SNAPSHOT_INTERVAL: "100 millis" })
       const key = await server.firstKey()
       expect((await server.request(key, "POST", "/v1/events", event("before"))).status).toBe(200)
-      // What is left is less than the server wants to keep free.
+      // Less space is left than the server wants to keep free.
       const ballast = join(folder, "ballast")
       await writeFile(ballast, Buffer.alloc(100 * 1024 * 1024))
       const acknowledged = ["before"]

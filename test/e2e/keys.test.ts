@@ -196,7 +196,7 @@ describe("Keys on the command line, without a server", () => {
     expect(await statusWith(server, kept.key)).toBe(200)
     expect(await statusWith(server, ended.key)).toBe(401)
     expect(await statusWith(server, first.key)).toBe(401)
-    // What was used is known after an orderly end.
+    // The time of the last use is known after an orderly end.
     await server.stop()
     const { stdout } = await commandEnd(["keys", "list", "--json"], folder)
     const uses = JSON.parse(stdout).map(({ lastUsedAt }: { lastUsedAt: string | null }) =>

@@ -10,7 +10,7 @@ type Variables = { readonly [variable: string]: string }
 
 type End = () => Promise<void>
 
-/** What is started ends with its test, or with all tests that share it. */
+/** A program ends with its test, or with all tests that share it. */
 let whenFinished: (end: End) => void = onTestFinished
 
 /** Starts once, before the tests of a `describe`, what they share; it ends after them. */

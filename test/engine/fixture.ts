@@ -15,7 +15,7 @@ export const production = "prj_1:production"
 
 export interface Fixture {
   readonly engine: Engine["Service"]
-  /** What the engine called fatal. */
+  /** The errors that the engine called fatal. */
   readonly broken: Array<Broken>
   readonly committed: Array<JournalRecord>
   /** Ends the engine: `kill` without its last snapshot, else after `drain`. */

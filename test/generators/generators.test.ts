@@ -16,7 +16,7 @@ const generated = join(here, "generated")
 const documentFile = join(generated, "openapi.json")
 const typescript = resolve(here, "../../node_modules/typescript/bin/tsc")
 
-/** What a script prints; fails with all that it said. */
+/** The output of a script; fails with all that it printed. */
 const run = async (script: string, ...words: ReadonlyArray<string>): Promise<string> => {
   const running = promisify(execFile)(process.execPath, [join(here, script), ...words])
   const { stdout } = await running.catch(({ stderr, stdout }) => {

@@ -1,4 +1,4 @@
-/** Who may ask, how often, and what every reply says about that. */
+/** Authentication, rate limits, and the header fields of every reply about them. */
 import { Cause, Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
@@ -253,7 +253,7 @@ describe("a rate limit", () => {
     expect(await send(batch(2 * unit, Array(11).fill(event)))).toEqual([429, 8])
     const chunked = { "transfer-encoding": "chunked" }
     expect(await send(batch(9 * unit), chunked)).toEqual([429, 8])
-    // What is announced is refused before it is sent.
+    // An announced body is refused before it is sent.
     const head = [
       "POST /v1/events/batch HTTP/1.1",
       "Host: x",

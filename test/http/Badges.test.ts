@@ -145,7 +145,7 @@ describe("badges", () => {
 })
 
 describe("the backfill of a badge", () => {
-  /** What it shows once it is finished. */
+  /** Its state once it is finished. */
   const finished = async (place: Place, path: string) => {
     while (true) {
       const { json } = await place.get(path)

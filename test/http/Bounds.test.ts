@@ -1,6 +1,6 @@
 /**
  * Every bound that the reference states of a body, from both sides: made from the OpenAPI document itself, so that
- * no member is left out. What lies on a bound is not refused for it; what lies beyond is, at its pointer.
+ * no member is left out. A value on a bound is accepted; one beyond is refused, at its pointer.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"

@@ -1,4 +1,4 @@
-/** What pages of other origins may ask, and what their scripts may read. */
+/** The requests that pages of other origins may send, and the replies that their scripts may read. */
 import { once } from "node:events"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { AddressRanges } from "../../src/accounts/AddressRanges.ts"
@@ -199,7 +199,7 @@ describe("A key with origins", () => {
       "https://app.example.evil.example",
       "https://evil-app.example",
       "https://app.example.",
-      // What no browser sends.
+      // Origins that no browser sends.
       "https://app.example/",
       "https://app.example/path",
       "HTTPS://APP.EXAMPLE",

@@ -38,7 +38,7 @@ interface Seen {
   readonly text: string
 }
 
-/** What a script of the page gets; rejects where the browser shows it nothing. */
+/** The reply that a script of the page gets; rejects where the browser shows it nothing. */
 const fetching = (page: Page, path: string, init: object): Promise<Seen> =>
   page.evaluate<Seen>(`(async () => {
     const reply = await fetch(${JSON.stringify(server.url + path)}, ${JSON.stringify(init)})

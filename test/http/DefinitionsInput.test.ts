@@ -21,7 +21,7 @@ afterAll(() => server.stop())
 
 type Kind = "quest" | "rule" | "badge" | "project"
 
-/** What a definition must have. */
+/** The required members of a definition. */
 const required: Record<Exclude<Kind, "project">, object> = {
   quest: { title: "T", reward: { xp: 1 } },
   rule: { action: "A", reward: { xp: 1 } },
@@ -420,7 +420,7 @@ const refused: ReadonlyArray<readonly [Kind, string, object, string, string]> = 
   ],
   [
     "badge",
-    "what its kind does not have",
+    "a member of another kind",
     criteria({ streak: "daily" }),
     "/criteria/streak",
     "unknown_member",

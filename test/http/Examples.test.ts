@@ -102,7 +102,7 @@ describe("Every example of a body", () => {
   })
 })
 
-/** What a body is made of: of a stream, each of its pieces. */
+/** The parts of a body: of a stream, each of its pieces. */
 const pieceOf = (body: Schema.Top): Schema.Top => {
   const { _tag, events, schema } = body as Schema.Top & {
     readonly _tag?: string

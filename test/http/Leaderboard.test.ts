@@ -173,7 +173,7 @@ describe("GET /v1/leaderboard around a user", () => {
   })
 })
 
-describe("Who is hidden", () => {
+describe("A hidden user", () => {
   it("is not listed in any window, and comes back to those that are open", async () => {
     await server.call("PUT", "/v1/users/bob", { body: { hidden: true } })
     const listed = async () =>

@@ -1,4 +1,4 @@
-/** What the log says of requests that go wrong, and what it never says. */
+/** The log of failed requests, and data that it never has. */
 import { Effect, Stream } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { decideUser } from "../../src/domain/decide/Decide.ts"
@@ -26,7 +26,7 @@ interface Entry {
   readonly cause?: string
 }
 
-/** What was logged with this request id. */
+/** The log entries with this request id. */
 const logged = (requestId: string | undefined): ReadonlyArray<Entry> =>
   server.logs
     .map((line): Entry => JSON.parse(line))

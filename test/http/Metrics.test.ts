@@ -1,4 +1,4 @@
-/** What the server counts of its requests and events. */
+/** The server's counts of its requests and events. */
 import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** What the server answers is what its OpenAPI document says, whatever it is asked. */
+/** The server's replies to any request are as its OpenAPI document declares them. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { startServer, type TestServer } from "./fixture.ts"
 import { operationsOf, ReplyCheck } from "./fuzz/ReplyCheck.ts"

@@ -1,4 +1,4 @@
-/** What is derived from the contract: the OpenAPI document, the page that shows it, a typed client. */
+/** Derived from the contract: the OpenAPI document, the page that shows it, a typed client. */
 import { Effect, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"

@@ -1,4 +1,4 @@
-/** What users have, and what is given to and taken from them by hand. */
+/** Users, and rewards given and revoked by hand. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { limits } from "../../src/Limits.ts"

@@ -1,4 +1,4 @@
-/** What an operator sees of single requests: the access log, slow requests, traces. */
+/** Single requests as an operator sees them: the access log, slow requests, traces. */
 import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"

@@ -508,7 +508,7 @@ describe("Delivering once more", () => {
     await ask("DELETE", `/v1/webhooks/${id}`)
     expect((await redeliver("third")).status).toBe(404)
     await repeats()
-    // What was refused before is no answer that is kept.
+    // An earlier refusal is no answer that is kept.
     expect((await redeliver("second")).status).toBe(404)
   })
 

@@ -37,7 +37,7 @@ afterAll(async () => {
 })
 
 type Calls = ReturnType<typeof asking>
-/** What the message must say, `userId` among it where it is about a user. */
+/** The members that the message must have, `userId` among them where it is about a user. */
 type Expected = { readonly userId?: string; readonly [member: string]: unknown }
 
 const later = (ms: number): string => new Date(clock.currentTimeMillisUnsafe() + ms).toISOString()

@@ -1,4 +1,4 @@
-/** What tests of quests, rules, badges and projects repeat. */
+/** Shared by tests of quests, rules, badges and projects. */
 import { expect } from "vitest"
 import type { CallOptions, Reply, TestServer } from "./fixture.ts"
 

@@ -1,5 +1,5 @@
 /**
- * What an OpenAPI document has no example of. A member is exampled when it has an example of its own, or when an
+ * The parts of an OpenAPI document without an example. A member is exampled when it has an example of its own, or when an
  * example of something that holds it shows it; one with a single value says by that value what it is. A body
  * and a reply have an example as a whole, an error has one for each code that it may have.
  */

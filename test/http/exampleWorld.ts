@@ -1,4 +1,4 @@
-/** What the examples of the reference speak of, made real on a server. */
+/** The subjects of the reference's examples, made real on a server. */
 import type { TestServer } from "./fixture.ts"
 
 // biome-ignore lint/suspicious/noExplicitAny: an OpenAPI document is JSON

@@ -138,7 +138,7 @@ export interface TestServer {
   readonly readiness: ReadinessState
   readonly engine: Engine["Service"]
   readonly metrics: Metrics
-  /** What was logged as an error. */
+  /** The messages logged as errors. */
   readonly errors: ReadonlyArray<string>
   /** All that was logged, as JSON. */
   readonly logs: ReadonlyArray<string>

@@ -18,7 +18,7 @@ export const operations = (): ReadonlyArray<string> => {
   return found.sort()
 }
 
-/** What a publishable key opens. */
+/** The operations that a publishable key may call. */
 export const publicReads: ReadonlyArray<string> = [
   "GET /v1/badges",
   "GET /v1/badges/:id",

@@ -1,4 +1,4 @@
-/** What tests of webhooks over HTTP share: servers that may send to loopback, receivers, and short ways to ask. */
+/** Shared by tests of webhooks over HTTP: servers that may send to loopback, receivers, and short ways to ask. */
 import type { MessageKind } from "../../src/domain/message/MessageKind.ts"
 import { AllowedRanges } from "../../src/webhooks/send/AddressGuard.ts"
 import { Receiver } from "../webhooks/Receiver.ts"

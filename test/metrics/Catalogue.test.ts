@@ -1,4 +1,4 @@
-/** What a server says of itself, what the catalogue lists, and what documentation and dashboard say agree. */
+/** A server's metrics, the catalogue, the documentation and the dashboard agree. */
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Effect } from "effect"

@@ -80,7 +80,7 @@ const vitest = (...args: ReadonlyArray<string>): Promise<Ended> =>
     const env = {
       ...process.env,
       NODE_OPTIONS: `--max-old-space-size=${heapMebibytes}`,
-      // What a run that was cut off leaves behind goes with the copy.
+      // The remains of a run that was cut off go with the copy.
       TMPDIR: path.resolve("tmp"),
     }
     const child = spawn(process.execPath, [program, ...all], {

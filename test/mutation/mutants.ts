@@ -4,7 +4,7 @@ import { parseAst } from "vitest/node"
 export interface Mutant {
   readonly file: string
   readonly line: number
-  /** What the change does, in a word or two. */
+  /** The change in a word or two. */
   readonly rule: string
   readonly before: string
   readonly after: string

@@ -1,4 +1,4 @@
-/** Which tests look at a module: by how many imports lie between them. */
+/** The tests that look at a module: by the number of imports between them. */
 import fs from "node:fs"
 import path from "node:path"
 

@@ -1,6 +1,6 @@
 /**
- * Leaderboards as naively as they can be written: all users in a map, days told by `Intl`, every board sorted
- * anew on every look. What is closed is a list of rows, from which the hidden and the erased are taken out.
+ * Leaderboards as naively as they can be written: all users in a map, days computed by `Intl`, every board sorted
+ * again for each read. A closed board is a list of rows, without hidden and erased users.
  */
 import { type WindowKind, windowKinds } from "../../src/domain/values/Calendar.ts"
 
@@ -130,7 +130,7 @@ export class BoardModel {
     user.windows.set(`${kind} ${index}`, { xp: before + xp, reached: this.#changes })
     if (index === user.latest[kind]) return
     user.latest[kind] = index
-    // What an earlier one held is on a closed board, or, for who was hidden, forgotten.
+    // The xp of an earlier window is on a closed board or, for hidden users, forgotten.
     const names = [...user.windows.keys()].filter((name) => name.startsWith(kind))
     for (const name of names.slice(0, -2)) user.windows.delete(name)
   }

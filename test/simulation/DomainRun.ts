@@ -102,7 +102,7 @@ export class DomainRun implements Surroundings {
     this.compare(userId)
   }
 
-  /** Time has passed. What is noted changes nothing that can be seen, and there is something exactly when it was due. */
+  /** Time has passed. The facts noted change nothing visible, and exist exactly when some were due. */
   #tick(userId: string): void {
     const user = this.users.get(userId)
     const due = user !== undefined && dueAt(user, this.project, this.now) <= this.now
@@ -245,7 +245,7 @@ export class DomainRun implements Surroundings {
     } else {
       const userId = random.pick(users)
       const command = randomCommand(this, userId)
-      // What has ended is noted before something is taken back, so that there is one answer to where the user stands.
+      // Ended periods are noted before an undo, so that the user's state is unambiguous.
       if (command.kind === "revocation" && this.model.users.has(userId))
         this.command(userId, { kind: "tick" })
       this.command(userId, command)

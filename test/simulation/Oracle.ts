@@ -37,7 +37,7 @@ export class Oracle {
   #defined: ReadonlyArray<Defined> = [
     { sequence: 0, project: emptyProject, closed: { daily: "", weekly: "", monthly: "" } },
   ]
-  /** Which windows were closed by which record. */
+  /** The record that closed each window. */
   readonly #closings = new Map<string, number>()
   /** The records of each user since it was last erased, oldest first. */
   readonly records = new Map<string, ReadonlyArray<JournalRecord>>()
@@ -106,7 +106,7 @@ export class Oracle {
     assert.deepEqual(replyOf(record, true), { ...replyOf(record, false), duplicate: true })
   }
 
-  /** What `command` must do now; `undefined` where there is nothing to tell. */
+  /** The outcome that `command` must have now; `undefined` where the oracle has none. */
   expect(
     userId: string,
     command: UserCommand,
@@ -145,7 +145,7 @@ export class Oracle {
     }
   }
 
-  /** What `command` would do now; nothing changes. */
+  /** The outcome that `command` would have now; nothing changes. */
   foresee(userId: string, command: UserCommand, now: number): Outcome | Refused | undefined {
     const before = this.model.log(userId)
     const moment = { now, sequence: Number.MAX_SAFE_INTEGER }
@@ -184,7 +184,7 @@ export class Oracle {
     }))
   }
 
-  /** Who is hidden is off every board; off one that is closed for ever, also who was hidden some time since. */
+  /** A hidden user is off every board; off a closed one for ever, also a user who was hidden some time since. */
   #isHidden(userId: string, closing: number | undefined): boolean {
     if (this.model.profile(userId).hidden) return true
     if (closing === undefined) return false

@@ -73,14 +73,14 @@ export class SimulatedDisk implements Disk {
     return found
   }
 
-  /** What the next process finds when this one, but not the machine, dies now: the cache is still there. */
+  /** The disk after a kill of this process, but not of the machine: the cache survives. */
   afterKill(): SimulatedDisk {
     const disk = new SimulatedDisk()
     disk.#root = copyTree(this.#root)
     return disk
   }
 
-  /** What is found after the power went now. */
+  /** The disk after a power cut now. */
   afterPowerCut(seed: number): SimulatedDisk {
     const random = new Random(seed)
     const disk = new SimulatedDisk()

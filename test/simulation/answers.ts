@@ -1,4 +1,4 @@
-/** Which records answers are about. */
+/** The records that answers are about. */
 
 import type { UserReply } from "../../src/domain/message/UserReply.ts"
 import { duplicateKey, ownIdKey } from "../../src/domain/record/duplicateKey.ts"

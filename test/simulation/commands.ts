@@ -16,7 +16,7 @@ import { countInHistory } from "./model/badges.ts"
 import type { Model } from "./model/Model.ts"
 import type { Random } from "./random.ts"
 
-/** What a run is like when something random is to be made. */
+/** The state of a run for which a random command is made. */
 export interface Surroundings {
   readonly random: Random
   readonly now: number
@@ -24,7 +24,7 @@ export interface Surroundings {
   readonly sequence: number
   readonly project: ProjectState
   readonly model: Model
-  /** What was decided for users, and is not forgotten. */
+  /** The decisions for users that are not erased. */
   readonly records: ReadonlyArray<JournalRecord>
   /** The sequence of a user's latest record. */
   readonly sequenceOf: (userId: string) => number
@@ -257,7 +257,7 @@ export const randomEdit = (run: Surroundings): ReadonlyArray<ProjectFact> => {
     default: {
       if (quest.length === 0) return []
       const edited = random.pick(quest)
-      // What is over stays over.
+      // An ended quest stays ended.
       if (questStatusAt(edited, now) === "ended" || edited.set === "archived") return []
       const { createdAt, id, recurrence, prerequisites } = edited
       const fresh = randomQuest(run)

@@ -52,7 +52,7 @@ describe("Users do not depend on each other", () => {
   }
 })
 
-/** What can be seen of a user but for the numbers of records. */
+/** The visible state of a user but for the numbers of records. */
 const seen = ({ now, project, users }: DomainRun, userId: string) => {
   const user = users.get(userId)
   if (user === undefined) return undefined

@@ -138,7 +138,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       if (record.subject.actor !== "user") continue
       const { userId } = record.subject
       if (record.cause.kind === "erasure") {
-        // What was kept of them counts as not there.
+        // Idempotency keys of erased users count as absent.
         for (const [key, of] of keyed) if (of === userId) keyed.delete(key)
       }
       if (record.kept === undefined) continue
@@ -214,7 +214,7 @@ export const simulate = Effect.fnUntraced(function* (seed: number, steps: number
       return TestClock.adjust(ms)
     })
 
-  /** What follows by itself, of the clock or of a start, has come to rest. */
+  /** Work that the clock or a start began has ended. */
   const rest = Effect.gen(function* () {
     for (let before = -1; before !== sequence; ) {
       before = sequence

@@ -12,7 +12,7 @@ import { SimulatedDisk } from "./SimulatedDisk.ts"
 const padding = "x".repeat(200)
 
 interface Progress {
-  /** What must be there, what may be there, and below what records may be gone. */
+  /** The last record that must exist, the last that may, and the first that must not be pruned. */
   acknowledged: number
   attempted: number
   pruned: number

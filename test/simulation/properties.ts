@@ -1,4 +1,4 @@
-/** What holds after any run of the domain, whatever it did. */
+/** Invariants after any run of the domain. */
 import assert from "node:assert/strict"
 import { applyUser } from "../../src/domain/record/applyUser.ts"
 import type { JournalRecord } from "../../src/domain/record/Record.ts"
@@ -19,7 +19,7 @@ export const replayEqualsLive = ({ journal, users }: DomainRun): void => {
   assert.deepEqual(replayed, users)
 }
 
-/** What the history says was earned and taken adds up to the balances. */
+/** Amounts earned and revoked in the history add up to the balances. */
 export const historyAddsUp = ({ records, users }: DomainRun): void => {
   for (const [userId, user] of users) {
     const sums = { xp: 0, points: 0 }
@@ -54,7 +54,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       run.project,
       run.now,
     )
-    // What was spent, too: the points of a spending that stands were forgiven.
+    // Spent points too: those of a spend that stands were forgiven.
     assert.deepEqual({ xp, pointsEarned, questCount }, { xp: 0, pointsEarned: 0, questCount: 0 })
     for (const quest of Object.values(quests)) {
       const { completedAt, status, steps, times } = quest
@@ -73,7 +73,7 @@ export const undoneToNothing = (run: DomainRun): void => {
       Object.values(badgeCounts).filter((count) => count !== 0),
       [],
     )
-    // What was given for numbers that an undo lowered is gone.
+    // Badges for numbers that an undo lowered are gone.
     for (const badgeId of Object.keys(badges)) {
       const kind = run.project.badges.get(badgeId)?.criteria.kind
       assert(kind === "streak" || kind === "level")

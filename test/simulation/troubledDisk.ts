@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { NoSpace, type Storage } from "../../src/storage/Storage.ts"
 
-/** What is wrong with a disk at the moment. */
+/** The present faults of a disk. */
 export interface Trouble {
   /** There is no space, neither for the journal nor for the snapshot. */
   full: boolean

@@ -1,7 +1,7 @@
 /**
  * A spell of trouble: the disk is slow, or full for any length of time, actors fail in decide and apply, users are erased
- * meanwhile, and clients go on sending. What has an id or an Idempotency-Key is sent again until its outcome is
- * known. Nobody waits for a full disk without end, and a command that is refused leaves no user in memory.
+ * meanwhile, and clients go on sending. A request with an id or an Idempotency-Key is sent again until its outcome
+ * is known. Nobody waits for a full disk without end, and a command that is refused leaves no user in memory.
  */
 import { expect } from "@effect/vitest"
 import { Effect, Fiber } from "effect"

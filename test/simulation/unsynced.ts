@@ -34,7 +34,7 @@ export class Inode {
     return copy
   }
 
-  /** What a power cut leaves: each unsynced sector, and the size, old or new. */
+  /** The file after a power cut: each unsynced sector, and the size, old or new. */
   survivor(random: Random, kept: number): Inode {
     const size = random.next() < kept ? this.bytes.length : this.durable.length
     const bytes = Buffer.alloc(size)
@@ -130,7 +130,7 @@ export const moveNode = (
   target.change({ kind: "add", name: to, node, move })
 }
 
-/** What a kill leaves: all of it, in another world. */
+/** The tree after a kill: a whole copy. */
 export const copyTree = (root: Folder): Folder => {
   const copies = new Map<Node, Node>()
   const moves = new Map<Move, Move>()
@@ -149,7 +149,7 @@ export const copyTree = (root: Folder): Folder => {
   return copyOf(root) as Folder
 }
 
-/** What a power cut leaves: each unsynced change of a name happened or did not, each sector is old or new. */
+/** The tree after a power cut: each unsynced change of a name happened or did not, each sector is old or new. */
 export const survivingTree = (root: Folder, random: Random, kept: number): Folder => {
   const survivors = new Map<Node, Node>()
   const fates = new Map<Move, boolean>()

@@ -1,4 +1,4 @@
-/** What can be seen of a user at a moment: once as the domain has it, once as the model works it out. */
+/** The visible state of a user at a moment, by the domain and by the model. */
 
 import { replyOf } from "../../src/domain/message/UserReply.ts"
 import { isCounting } from "../../src/domain/project/Badge.ts"

@@ -2,8 +2,8 @@
  * Seeded runs of the delivery of webhooks: the real engine, outbox, endpoints and store, a virtual clock, virtual
  * receivers, and a process that is killed at any call of its storage, before or after the call's effect.
  *
- * After each kill, and at the end, the tables keep the rules of `snapshots verify`. What the store knows to have
- * succeeded does not come again unless somebody asks. In the end every message of the journal has arrived or is
+ * After each kill, and at the end, the tables keep the rules of `snapshots verify`. Messages that the store knows
+ * to have succeeded do not come again unless somebody asks. In the end every message of the journal has arrived or is
  * accounted for, and no fiber has failed.
  */
 import { expect } from "@effect/vitest"
@@ -45,7 +45,7 @@ class Simulation {
   readonly #store: DeliveryStore
   /** By URL and message, how often it was answered with 2xx. */
   readonly #taken = new Map<string, number>()
-  /** What the store knew to have succeeded when a process ended. */
+  /** The deliveries that the store knew to have succeeded when a process ended. */
   readonly #done = new Set<string>()
   readonly #asked = new Set<string>()
   readonly #recovered = new Set<string>()

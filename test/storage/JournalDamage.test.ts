@@ -11,7 +11,7 @@ import { expectRecords, numbered } from "./records.ts"
 
 type Files = Map<string, Buffer>
 
-/** What a journal of these batches leaves on the disk when its process is killed, or closes it. */
+/** The files of a journal of these batches after its process was killed, or closed it. */
 const filesOf = (counts: ReadonlyArray<number>, ending: "killed" | "closed", padding = "") =>
   Effect.gen(function* () {
     const disk = new SimulatedDisk()

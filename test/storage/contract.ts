@@ -1,4 +1,4 @@
-/** What every storage promises, as sentences that each implementation is held to. */
+/** The contract of every storage, tested of each implementation. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope, Stream } from "effect"
 import { batchOf } from "../../src/storage/Frames.ts"

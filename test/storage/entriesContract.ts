@@ -1,4 +1,4 @@
-/** What every storage promises of its entries. */
+/** The contract of every storage for its entries. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Scope, Stream } from "effect"
 import { compositeKey, keyBytesMax, rangeOf } from "../../src/storage/Keys.ts"
@@ -74,7 +74,7 @@ export const entriesContract = (
     )
 
     it.effect(
-      "what was read is the reader's to keep",
+      "a value read is the reader's to keep",
       withStore((store) =>
         Effect.gen(function* () {
           const long = "x".repeat(20_000)

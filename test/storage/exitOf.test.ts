@@ -4,8 +4,8 @@ import { continueWith, exitOf } from "../../src/storage/exitOf.ts"
 
 const doubled = (value: number) => Exit.succeed(2 * value)
 
-describe("What goes on with a value", () => {
-  it("is there at once where the value is", () => {
+describe("A continuation", () => {
+  it("ends at once if its value has", () => {
     expect(exitOf(continueWith(Effect.succeed(2), doubled))).toEqual(Exit.succeed(4))
     expect(exitOf(continueWith(Effect.succeed(2), Effect.fail))).toEqual(Exit.fail(2))
   })

@@ -7,7 +7,7 @@ import type { ClockPlan, Plan } from "./hook.ts"
 const main = resolve(import.meta.dirname, "../../src/main.ts")
 const hook = resolve(import.meta.dirname, "hook.ts")
 
-/** What a server is made to suffer. */
+/** The faults injected into a server. */
 export interface Trouble {
   readonly plan?: Plan
   readonly clock?: ClockPlan

@@ -49,8 +49,8 @@ const overwrite = async (path: string, at: number, bytes: Uint8Array): Promise<v
 }
 
 /**
- * Leaves behind the last batch what a write that was torn could have left: a part of a batch, or nonsense. What was
- * acknowledged is not touched. Returns what was done, in words; `undefined` when there is nothing to do it to.
+ * Appends the remains of a torn write behind the last batch: a part of a batch, or nonsense. Acknowledged batches
+ * are not touched. Returns a description; `undefined`: no journal to damage.
  */
 export const tearTail = async (directory: string, random: Random): Promise<string | undefined> => {
   const path = (await segments(directory)).at(-1)

@@ -1,4 +1,4 @@
-/** What a round of the torture does to the server: each fault is carried out under load and says what came of it. */
+/** The faults of a round of the torture: each is carried out under load and reports its outcome. */
 import { setTimeout as delay } from "node:timers/promises"
 import type { Random } from "../simulation/random.ts"
 import { flipBit, tearTail } from "./damage.ts"

@@ -1,6 +1,6 @@
 /**
  * Loaded before the program (`--import`), never by it: carries out one plan of faults inside the process, at named
- * steps of its work with the disk. The plan is the JSON of `Plan` in `TORTURE_PLAN`. What it does, it says on stderr.
+ * steps of its work with the disk. The plan is the JSON of `Plan` in `TORTURE_PLAN`. It reports its steps on stderr.
  */
 import fs from "node:fs"
 
@@ -13,7 +13,7 @@ export interface Plan {
   readonly call: Call
   /** A part of the path that the call is about. */
   readonly path: string
-  /** Which of these calls, from 1. */
+  /** The number of the call, from 1. */
   readonly nth: number
   /** The process is killed before the call, or when it is done; or the disk is full for a while. */
   readonly effect: "kill before" | "kill after" | "no space"

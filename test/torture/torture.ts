@@ -29,7 +29,7 @@ export interface Summary {
   readonly verified: number
   readonly kills: number
   readonly faults: Readonly<Record<string, number>>
-  /** What was acknowledged and is gone, changed, or counted twice; in words. */
+  /** Acknowledged events that are gone, changed, or counted twice; in words. */
   readonly lost: ReadonlyArray<string>
 }
 

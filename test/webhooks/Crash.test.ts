@@ -110,7 +110,7 @@ const lives = Effect.fnUntraced(function* (dying: Dying, clock: RunningClock) {
     yield* yieldToEventLoop
   }
 
-  /** What is known to have arrived: it does not come again. */
+  /** The messages known to have arrived: they do not come again. */
   const known = new Map<string, ReadonlyArray<string>>()
   for (const { webhook: hook } of made) {
     const since = recordsOf(state).find(({ facts }) =>
@@ -179,7 +179,7 @@ describe("A process that is killed loses no message, invents none, and keeps the
   })
 })
 
-/** What a power cut at this moment leaves. */
+/** The state after a power cut at this moment. */
 const copyOf = (state: MemoryStorage.MemoryState): MemoryStorage.MemoryState => {
   const copy = new MemoryStorage.MemoryState()
   copy.records = [...state.records]

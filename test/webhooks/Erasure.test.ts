@@ -1,4 +1,4 @@
-/** What the tables of webhooks have left of a user who was erased. */
+/** The remains of an erased user in the tables of webhooks. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../src/Limits.ts"
@@ -149,7 +149,7 @@ describe("An erased user", () => {
         )
       }
       const left = Effect.sync(() => traces(state))
-      // What receivers answered is kept, for who looks for a fault.
+      // Receivers' replies are kept, for the search for faults.
       yield* until(left, (found) => found.includes("deliveries"))
       yield* started.engine.askUser(sandbox, { userId: id, command: { kind: "erasure" } })
       yield* started.engine.askUser(sandbox, reward("other", 5))
@@ -183,7 +183,7 @@ describe("An erased user", () => {
       const first = yield* startInMemory(state)
       yield* first.engine.askProject(sandbox, made)
       yield* first.close()
-      // What happens while nobody delivers: more than the outbox takes at once lies between an event and the end.
+      // Without deliveries: more messages than the outbox takes at once lie between an event and the end.
       const engine = yield* startEngine(MemoryStorage.make({ state }))
       yield* engine.engine.askUser(sandbox, event(id, "TAP", { metadata: { me: id } }))
       const others = Array.from({ length: limits.outboxTakeRecordsMax }, () => reward("other", 1))

@@ -1,5 +1,5 @@
 /**
- * What receivers may do to a delivery, one by one: what becomes of it, and that the next message to the same
+ * Receivers' faults, one by one: the outcome of the delivery, and that the next message to the same
  * endpoint arrives once the receiver is well. All faults run at the same time, each in an environment of its own.
  */
 import { once } from "node:events"
@@ -19,9 +19,9 @@ import { type Started, startInMemory, until, webhook } from "./fixture.ts"
 const timeoutMs = 2_000
 
 interface Fault {
-  /** What it does to a connection. */
+  /** Its fault on a connection. */
   readonly connection?: (socket: Socket) => void
-  /** What it does to a request that has come in whole. */
+  /** Its fault on a whole request. */
   readonly request?: (socket: Socket) => void
   readonly host?: string
   readonly tls?: { readonly cert: string; readonly silent?: true }

@@ -1,4 +1,4 @@
-/** What a due delivery of the store becomes when its endpoint loads it. */
+/** A due delivery of the store after its endpoint has loaded it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { FeedEntry } from "../../src/engine/commit/Feed.ts"

@@ -28,7 +28,7 @@ export const answer =
 
 export class Receiver {
   readonly received: Array<Received> = []
-  /** What it answers; 204 as long as nothing else is said. */
+  /** Its reply; 204 unless set. */
   answer: Answer = answer(204)
   connections = 0
   readonly #server: Server

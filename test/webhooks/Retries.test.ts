@@ -22,7 +22,7 @@ const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
-/** What a test takes may pass besides: the clock runs. */
+/** The test's own time may pass besides: the clock runs. */
 const tolerance = 10 * second
 
 /** A server whose clock advances by `pass`. */
@@ -64,7 +64,7 @@ describe("A replaced secret", () => {
         graceSeconds: 600,
       } as const
       yield* running.engine.askProject(sandbox, rotation)
-      /** Which of the old and the new secret sign the next message. */
+      /** Those of the old and the new secret that sign the next message. */
       const signers = Effect.gen(function* () {
         const sent = receiver.received.length
         yield* grant(running)

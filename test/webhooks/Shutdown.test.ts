@@ -86,7 +86,7 @@ describe("At an orderly shutdown", () => {
       receivers.answer = () => 204
       const next = yield* begin()
       const [delivery] = yield* endedLog(next, made.webhook.id, 1)
-      // What was given up is no attempt that failed.
+      // An interrupted attempt is no failed one.
       expect([delivery!.status, delivery!.attempts]).toEqual(["succeeded", 1])
       const [one, again] = receivers.of(url)
       expect(again).toEqual(one)

@@ -18,7 +18,7 @@ export interface Started {
   readonly engine: Engine["Service"]
   readonly deliveries: DeliveryLog["Service"]
   readonly broken: ReadonlyArray<Broken>
-  /** What was logged as a warning or an error. */
+  /** The messages logged as warnings or errors. */
   readonly logged: ReadonlyArray<string>
   /** Ends both: `kill` at once, else in order. */
   readonly close: (how?: "kill") => Effect.Effect<void>

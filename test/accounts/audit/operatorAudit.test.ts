@@ -12,7 +12,7 @@ import { logInMemory } from "./logInMemory.ts"
 
 const refused = laurelError("storage_unavailable", "full")
 
-describe("What the operator does to keys", () => {
+describe("An operator's change to keys", () => {
   const start = Effect.gen(function* () {
     const { engine } = yield* startInMemory()
     const made = yield* Effect.provideService(AccountsLive.make, Engine, engine)
@@ -63,7 +63,7 @@ describe("What the operator does to keys", () => {
   )
 })
 
-describe("What the operator does to accounts", () => {
+describe("An operator's change to accounts", () => {
   const admin: AccountAdmin["Service"] = {
     list: Effect.succeed([]),
     createLink: () => Effect.succeed({ path: "/join#secret-token" }),

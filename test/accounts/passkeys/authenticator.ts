@@ -23,7 +23,7 @@ const text = (bytes: Buffer) => bytes.toString("base64url")
 
 const flags = { present: 1, verified: 4, attested: 64 }
 
-/** What an answer says, where it differs from the truth. */
+/** The untrue parts of an answer. */
 export interface Lies {
   readonly origin?: string
   readonly rpId?: string

@@ -24,7 +24,7 @@ interface Found extends ArchiveSettings {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** What counts for a command of a shell with `variables`. */
+/** The settings of a command in a shell with `variables`. */
 const found = (directory: string, variables: Variables = {}): Effect.Effect<Found, CommandFailed> =>
   Effect.gen(function* () {
     const all = { LAUREL_DATA_DIR: directory, ...variables }

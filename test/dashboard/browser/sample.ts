@@ -8,7 +8,7 @@ export interface Sample {
   readonly owner: Browser
   /** An API key of shop's sandbox. */
   readonly key: string
-  /** What stands for each named part of a path. */
+  /** The value of each named part of a path. */
   readonly params: Readonly<Record<string, string>>
 }
 

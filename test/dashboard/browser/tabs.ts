@@ -12,7 +12,7 @@ import { localhostOf } from "./localhost.ts"
 export interface TabOptions {
   /** The server's address, under the name `localhost`. */
   readonly url: string
-  /** Whose cookies it begins with. */
+  /** The browser whose cookies it begins with. */
   readonly cookiesOf?: Browser
   /** Replies of 400 and above that the test expects; a browser reports each. */
   readonly statuses?: ReadonlyArray<number>

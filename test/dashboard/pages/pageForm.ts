@@ -17,7 +17,7 @@ const attribute = (tag: string, name: string): string | undefined => {
 
 export type Fields = Record<string, string>
 
-/** What a browser would send of the form with this address, without the button. */
+/** The fields that a browser would send of the form with this address, without the button. */
 export const fieldsOf = (page: string, action: string): Fields => {
   const escaped = action.replaceAll("&", "&amp;")
   const start = page.indexOf(`<form method="post" action="${escaped}">`)

@@ -39,7 +39,7 @@ const request = (secrets: ReadonlyArray<string>, seconds = Math.floor(Date.now()
   "webhook-signature": sign(secrets.map(secretKey), "msg_1", seconds, body),
 })
 
-/** What the receiver must answer. */
+/** The receiver's expected answers. */
 const tries = async (command: string, file: string): Promise<void> => {
   const [secret, other] = [makeSecret(), makeSecret()]
   const { line, url } = await running(command, file, secret)

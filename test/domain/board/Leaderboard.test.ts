@@ -70,7 +70,7 @@ describe("Order and ranks", () => {
   })
 })
 
-describe("Who is listed", () => {
+describe("A leaderboard's list", () => {
   it("lists nobody on an empty board", () => {
     const board = new Leaderboard()
     expect(pageOf(board, 0, 10)).toEqual([])

@@ -139,7 +139,7 @@ describe("A file of definitions", () => {
     const rules = Array.from({ length: most + 1 }, (_, index) => rule(`rul_${index}`))
     expect(faults({ rules })).toEqual([["", "too_long"]])
     expect(apply({ rules: rules.slice(1) }).length).toBe(most)
-    // What is equal does not count.
+    // Equal definitions do not count.
     expect(apply({ rules }).length).toBe(1)
   })
 
@@ -154,7 +154,7 @@ describe("A file of definitions", () => {
     const changed = rules.slice(0, 300).map((one) => ({ ...one, where: where("y") }))
     expect(faults({ rules: changed })).toEqual([["", "too_large"]])
     expect(apply({ rules: changed.slice(0, 100) }).length).toBe(100)
-    // What is equal takes none, and neither do changes that look for nothing.
+    // Equal definitions take none, and neither do changes that look for nothing.
     expect(apply({ rules: [...changed.slice(0, 100), ...rules.slice(100)] })).toEqual([])
     expect(apply({ rules: rules.map((one) => ({ ...one, where: [] })).slice(0, 400) }).length).toBe(
       400,

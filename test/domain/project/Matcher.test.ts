@@ -11,7 +11,7 @@ import { badgeWith, questWith, ruleWith, withFacts } from "../definitions.ts"
 
 type Where = ReadonlyArray<Condition>
 
-/** What the action TAP can concern under these definitions. */
+/** The definitions that the action TAP can concern. */
 const entryOf = (facts: ReadonlyArray<Fact>) =>
   actionIndexOf(withFacts(emptyProject, facts)).byAction.get("TAP")!
 

@@ -11,7 +11,7 @@ const { actionsCountedMax, actionsUnmatchedMax } = limits
 const names = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}_${index}`)
 
-/** What a restart makes of it. */
+/** The counts after a restart. */
 const reloaded = (counts: ActionCounts): ActionCounts => {
   const { actions = [], others = [0, 0] } = JSON.parse(JSON.stringify(counts.stored()))
   const loaded = new ActionCounts()

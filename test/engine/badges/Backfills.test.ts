@@ -400,7 +400,7 @@ describe("A user who never stands still", () => {
   )
 })
 
-describe("Who has the badge already", () => {
+describe("An owner of the badge", () => {
   it.effect("gets the count of the history by a backfill, and nothing else", () =>
     Effect.gen(function* () {
       const { committed, engine } = yield* startInMemory()

@@ -41,7 +41,7 @@ const counting = (state: MemoryStorage.MemoryState) => {
   }
 }
 
-describe("What a row shows of its user", () => {
+describe("A row's user", () => {
   it.effect("follows each change of the name, also of a user without xp", () =>
     Effect.gen(function* () {
       const running = yield* startInMemory()

@@ -408,7 +408,7 @@ describe("A page around a user", () => {
   )
 })
 
-describe("Who is hidden", () => {
+describe("A hidden user", () => {
   it.effect("leaves every board at once, past ones too, and ranks close up", () =>
     Effect.gen(function* () {
       yield* at("2026-11-03T12:00:00Z")
@@ -476,7 +476,7 @@ describe("Who is hidden", () => {
   )
 })
 
-describe("Who is gone", () => {
+describe("An erased user", () => {
   const boardsHold = (state: MemoryStorage.MemoryState, userId: string) =>
     state
       .table("boards")

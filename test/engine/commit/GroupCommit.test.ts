@@ -150,7 +150,7 @@ describe("Group commit", () => {
         }
         expect(slices).toEqual([most, most, 1])
         expect(seen.map(([, count]) => count)).toEqual([most, 2 * most, 2 * most + 1])
-        // What is durable by the engine's word is what was handed on.
+        // The engine reports exactly the records as durable that it handed on.
         expect(seen.every(([durable, count]) => durable === count)).toBe(true)
         expect(committed).toEqual(committed.map((_, record) => `${record}`))
         yield* Latch.open(gate)

@@ -1,4 +1,4 @@
-/** What is left of an erased user outside of the snapshot: until when the journal and archives have it. */
+/** Remains of an erased user outside of the snapshot: until when the journal and archives have it. */
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { describe, expect, it } from "@effect/vitest"

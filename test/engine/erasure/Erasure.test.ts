@@ -419,7 +419,7 @@ describe("An erased user", () => {
         expect(running.broken).toEqual([])
         for (const name of names)
           if (!there.has(name)) expect([name, traces(state, name)]).toEqual([name, []])
-        // What is there is whole: every user's records since the last erasure.
+        // The content is whole: every user's records since the last erasure.
         running = yield* open
         for (const name of there) {
           const records = state.records

@@ -77,7 +77,7 @@ const checked = Effect.fnUntraced(function* (directory: string) {
   expect(faults).toEqual([])
 })
 
-/** What a reader sees of every user is what the journal says. */
+/** A reader's view of every user equals the journal's. */
 const expectWhole = Effect.fnUntraced(function* (
   directory: string,
   committed: ReadonlyArray<{ sequence: number; subject: object }>,

@@ -15,7 +15,7 @@ const historyOf = (engine: Engine["Service"], userId: string, before?: number) =
     chunks.flat(),
   )
 
-/** What a history must be: the user's part of the journal since the last erasure, backwards. */
+/** The expected history: the user's part of the journal since the last erasure, backwards. */
 const expected = (state: MemoryStorage.MemoryState, userId: string, before = Infinity) => {
   const records = recordsOf(state).filter(
     ({ subject }) => subject.actor === "user" && subject.userId === userId,

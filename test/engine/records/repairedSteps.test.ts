@@ -6,7 +6,7 @@ import type { UserState } from "../../../src/domain/user/User.ts"
 import { decodePage, decodeRecord } from "../../../src/engine/records/Codec.ts"
 import { decodeUser, encodeUser } from "../../../src/engine/records/UserCodec.ts"
 
-/** What version 1 counted for a step whose key objects inherit. */
+/** Version 1's count of a step whose key objects inherit. */
 const wrong = (key: string, times: number): never =>
   `${({} as Record<string, unknown>)[key]}${"1".repeat(times)}` as never
 

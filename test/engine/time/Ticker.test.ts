@@ -37,7 +37,7 @@ const passUntil = Effect.fnUntraced(function* (enough: () => boolean) {
   }
 })
 
-/** What was noted because time passed: `["2026-11-06T00:00:00.000Z", "ada", "streak.broken"]`. */
+/** The facts noted because time passed: `["2026-11-06T00:00:00.000Z", "ada", "streak.broken"]`. */
 const noted = (records: ReadonlyArray<JournalRecord>) =>
   records
     .flatMap(({ at, cause, facts, subject }) =>

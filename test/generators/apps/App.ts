@@ -1,4 +1,4 @@
-/** What the app does on each client, and what it must have seen. */
+/** The steps of the app on each client, and the results that it must have seen. */
 
 /** One app: a quest with metadata, a rule made and changed, an event, a profile, reads, an error, messages. */
 export type App = (place: {

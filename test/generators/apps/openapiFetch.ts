@@ -19,7 +19,7 @@ const xpIn = (message: Schemas["Message"]): number => {
 
 type BadgeEarned = webhooks["badge.earned"]["post"]["requestBody"]["content"]["application/json"]
 
-/** What a receiver of webhooks reads. */
+/** The read of a webhook's receiver. */
 export const badgeOf = (message: BadgeEarned): string => message.data.name
 
 export const app: App = async ({ key, messages, url, userId }) => {

@@ -76,7 +76,7 @@ const events = (round: number) =>
 const lastEvent = { ...events(5)[0]!, id: "5-repeated" }
 const lastBatch = { events: events(5) }
 
-/** What came after 0.1.0-d50e0e4, where the version has it. */
+/** Uses the features that came after 0.1.0-d50e0e4, where the version has them. */
 const useNewer = async (url: string) => {
   const { ask, post } = clientOf(url)
   const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: object }

@@ -13,7 +13,7 @@ export interface Ask {
   readonly idempotencyKey?: string
 }
 
-/** What a server answered. */
+/** The reply of a server. */
 export interface Answer {
   readonly ask: Ask
   readonly status: number

@@ -3,7 +3,7 @@
 // biome-ignore lint/suspicious/noExplicitAny: a document to spoil
 type Document = any
 
-/** What is changed, and how the judge's line about it reads. */
+/** A change, and the judge's line about it. */
 export interface Planted {
   readonly name: string
   readonly line: RegExp

@@ -64,7 +64,7 @@ describe("a batch that is read in steps", () => {
       const splinter = pick(["", "[", "]", "{", "}", ",", ":", '"', "\\", "1", "events", "\ufeff"])
       return whole.slice(0, at) + splinter + whole.slice(at + below(3))
     }
-    /** What the text holds, read at once. */
+    /** The values of the text, read at once. */
     const model = (whole: string) => {
       const parsed = parseJson(whole)
       if (Result.isFailure(parsed)) return "broken"

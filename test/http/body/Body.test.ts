@@ -107,7 +107,7 @@ describe.each([
     expect(await untilDone()).toEqual(whole)
     socket.write(Buffer.concat([chunkedHead, ...chunks.slice(0, 3)]))
     expect(await next()).toEqual({ kind: "head" })
-    // What follows is sent only when the server has what came before.
+    // The next piece is sent only when the server has the one before.
     for (let at = 0; at < 3; at++) expect(await next()).toEqual({ kind: "piece", bytes: 1 })
     for (const chunk of chunks.slice(3)) socket.write(chunk)
     socket.write(end)

@@ -1,4 +1,4 @@
-/** What the compiler makes of endpoints that the contract has few of: merge patches, empty replies, bodies that may be left out. */
+/** Compiled endpoints of kinds that the contract has few of: merge patches, empty replies, bodies that may be left out. */
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect, Result, Schema } from "effect"

@@ -36,7 +36,7 @@ export class ReplyCheck {
     this.#ajv.addSchema({ $id: documentId, ...document })
   }
 
-  /** What is wrong with a reply to `operation`; `undefined` if nothing is. */
+  /** The fault of a reply to `operation`; `undefined`: none. */
   fault({ definition, method, path }: DocumentedOperation, reply: Reply): string | undefined {
     const { headers, json, status, text } = reply
     const response = definition.responses[status]

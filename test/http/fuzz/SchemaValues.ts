@@ -6,7 +6,7 @@ export type Json = any
 export class SchemaValues {
   readonly #document: Json
   readonly #random: () => number
-  /** What callers learned, by the name of the member that takes it. */
+  /** Values that callers learned, by the name of the member that takes them. */
   readonly #known: ReadonlyMap<string, ReadonlyArray<string>>
 
   constructor(

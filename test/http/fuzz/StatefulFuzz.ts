@@ -1,6 +1,6 @@
 /**
  * Asks a server all operations of its OpenAPI document, in an order and with values at random: valid, nearly valid and
- * wild ones. What replies name (ids, cursors) goes into later requests. Every reply must be one that the document
+ * wild ones. Ids and cursors of replies go into later requests. Every reply must be one that the document
  * declares, and none may be a 5xx.
  */
 import type { Reply, TestServer } from "../fixture.ts"

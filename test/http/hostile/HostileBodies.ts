@@ -32,7 +32,7 @@ const many = (bytes: number, open: string, item: (i: number) => string, close: s
 const repeated = (bytes: number, piece: string): string =>
   piece.repeat(Math.floor(bytes / Buffer.byteLength(piece)))
 
-/** What is costly to look at, in so many bytes. */
+/** Texts that are costly to parse, in so many bytes. */
 const shapes: Readonly<Record<string, (bytes: number, random: Random) => string>> = {
   members: (bytes) => many(bytes, "{", (i) => `"${i.toString(36)}":1`, "}"),
   numbered: (bytes) => many(bytes, "{", (i) => `"${i * 7}":{}`, "}"),
@@ -82,7 +82,7 @@ const pathsOf = (
 const wrap = (path: ReadonlyArray<string>, text: string): string =>
   path.reduceRight((inner, step) => (step === "[]" ? `[${inner}]` : `{"${step}":${inner}}`), text)
 
-/** All hostile bodies. What is random in them follows `random`. */
+/** All hostile bodies. `random` decides their random parts. */
 export const hostileBodies = function* (random: Random): Generator<HostileBody> {
   const operations: Array<Omit<HostileBody, "name" | "text">> = []
   HttpApi.reflect(Api, {

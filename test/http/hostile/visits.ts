@@ -14,7 +14,7 @@ export const watched = (value: unknown): Watched => {
     return new Proxy(member, {
       get: (target, key) => {
         if (typeof key === "string" && key !== "length" && Object.hasOwn(target, key)) visits++
-        // What arrays inherit, such as slice, reads their items through the proxy.
+        // Methods that arrays inherit, such as slice, read their items through the proxy.
         return watch(Reflect.get(target, key))
       },
       getOwnPropertyDescriptor: (target, key) => {

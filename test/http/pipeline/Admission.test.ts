@@ -1,4 +1,4 @@
-/** What a server does when more is asked than it can answer. Turns of the event loop are played by hand. */
+/** A server under overload. Turns of the event loop are played by hand. */
 import { once } from "node:events"
 import { Effect, Latch } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
@@ -224,7 +224,7 @@ describe("Admission", () => {
   })
 })
 
-/** What of each environment's requests was accepted, in whole percent. */
+/** The accepted share of each environment's requests, in whole percent. */
 const percent = ({ accepted, offered }: ReturnType<Play["mix"]>) =>
   Object.fromEntries(
     Object.entries(offered).map(([environment, count]) => [
@@ -277,7 +277,7 @@ describe("Fair shares of an overloaded server", () => {
     const most = limits.overloadSharedUnits + limits.overloadTurnUnitsMin
     const mean = taken.slice(16).reduce((sum, count) => sum + count, 0) / (taken.length - 16)
     expect(mean).toBeLessThanOrEqual(most)
-    // What was kept for some turns may come in one of them.
+    // The reserve of some turns may be used in one of them.
     const kept = limits.overloadSharedUnits * limits.overloadShareTurnsMax
     expect(Math.max(...taken)).toBeLessThanOrEqual(kept + limits.overloadTurnUnitsMin)
   })
@@ -452,7 +452,7 @@ describe("A server whose storage does not answer", () => {
       const { headers, json, status } = await server.call(method, path, more)
       expect([status, json.code, headers["retry-after"]]).toEqual([503, "overloaded", "1"])
     }
-    // Whoever asks without a key hears the same: keys are not even looked at.
+    // A request without a key has the same reply: keys are not even looked at.
     const looked = server.accounts.authentications
     expect((await server.call("POST", "/v1/events", { ...event("d"), key: "x" })).status).toBe(503)
     expect(server.accounts.authentications).toBe(looked)
@@ -540,7 +540,7 @@ describe("A server before which a queue stands", () => {
     expect(refusals("queue")).toBe(replies.filter(({ status }) => status === 503).length)
     expect((await server.call("GET", "/healthz")).status).toBe(200)
     expect((await server.call("GET", "/readyz")).status).toBe(200)
-    // What was refused changed nothing; alone in its turn, nobody is refused.
+    // A refused request changed nothing; alone in its turn, none is refused.
     for (const [index, { status }] of replies.entries()) {
       const { status: found } = await server.call("GET", `/v1/users/u${index}`)
       expect([index, found]).toEqual([index, status === 200 ? 200 : 404])

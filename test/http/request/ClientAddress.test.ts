@@ -85,7 +85,7 @@ describe("The address of a client", () => {
     )
 
     it.each(["garbage", '"', 'for="', "for=192.0.2.9;", ';;;="', 'for="\\', "for=10.0.0.9;for="])(
-      "what a client wrote before the proxy, %j, does not hide the client",
+      "text of the client before the proxy's, %j, does not hide the client",
       (garbage) => {
         expect(forwardedOf(`${garbage}, for=198.51.100.1`)).toBe("198.51.100.1")
         expect(forwardedOf(`${garbage},for=198.51.100.1;proto=https`)).toBe("198.51.100.1")

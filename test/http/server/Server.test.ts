@@ -1,4 +1,4 @@
-/** What happens on the wire: broken HTTP, peers that stall or leave, and the end of the server. */
+/** Faults on the wire: broken HTTP, peers that stall or leave, and the end of the server. */
 import { once } from "node:events"
 import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"

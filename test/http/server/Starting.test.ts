@@ -1,4 +1,4 @@
-/** What a server says before an engine has taken over, and that nothing is lost on the way. */
+/** A server's replies before an engine has taken over; no request is lost in the take-over. */
 
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"

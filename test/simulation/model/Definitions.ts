@@ -4,7 +4,7 @@ import type { Quest } from "../../../src/domain/project/Quest.ts"
 import type { Rule } from "../../../src/domain/project/Rule.ts"
 import type { ClosedThrough } from "./windows.ts"
 
-/** What a project defines at a moment; each list in the order of creation. */
+/** The definitions of a project at a moment; each list in the order of creation. */
 export interface Definitions {
   readonly settings: ProjectSettings
   readonly rules: ReadonlyArray<Rule>

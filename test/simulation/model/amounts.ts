@@ -1,7 +1,7 @@
 /** Sums of numbers in metadata: of ten-thousandths, as whole numbers. */
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
-/** What an event adds: 1, or the number at the path. */
+/** The amount that an event adds: 1, or the number at the path. */
 export const amountFor = (sumPath: string | undefined, metadata: Metadata | undefined): number => {
   if (sumPath === undefined) return 1
   const value = metadata?.[sumPath]

@@ -9,7 +9,7 @@ export const xpOf = (log: Log): number => sum(standing(log).map(({ xp }) => xp))
 
 export const pointsEarnedOf = (log: Log): number => sum(standing(log).map(({ points }) => points))
 
-/** What was earned, less what was spent of it: no debt is kept, and no more is refunded than was spent of it. */
+/** Points earned less points spent of them: no debt is kept, and a refund returns at most the points spent. */
 export const pointsOf = (log: Log): number => {
   let [balance, spent] = [0, 0]
   for (const entry of log) {
@@ -38,7 +38,7 @@ export const xpSince = (log: Log): number => {
   return changes.at(-1)?.sequence ?? 0
 }
 
-/** What changed the user's xp in the window that begins on this date: by how much, and in which record. */
+/** The changes of the user's xp in the window that begins on this date: amount and record. */
 const windowChanges = (log: Log, kind: WindowKind, first: string) =>
   log.flatMap((entry) => {
     const xp = "of" in entry ? -entry.of.xp : "xp" in entry ? entry.xp : 0

@@ -3,7 +3,7 @@
 import type { Condition } from "../../../src/domain/project/Condition.ts"
 import type { Metadata } from "../../../src/domain/values/Metadata.ts"
 
-/** What stands at a dotted path of the JSON, `undefined` where nothing does. */
+/** The value at a dotted path of the JSON; `undefined`: none. */
 export const find = (metadata: Metadata | undefined, path: string): unknown => {
   // Through its text, so that only what JSON has is there.
   let here: unknown = metadata === undefined ? undefined : JSON.parse(JSON.stringify(metadata))

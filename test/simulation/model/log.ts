@@ -1,6 +1,6 @@
 /**
- * What happened to one user, in the order in which it was decided. Nothing else is kept of a user: every
- * balance, count and state is worked out from the whole list whenever it is asked for.
+ * The decisions about one user, in order. The model keeps nothing else of a user: it computes every balance, count
+ * and state from the whole list, for each read.
  */
 
 import type { Profile } from "../../../src/domain/user/User.ts"
@@ -82,7 +82,7 @@ export interface Backfilled {
   readonly counted: { readonly badgeId: string; readonly count: number } | undefined
 }
 
-/** What had ended by itself was noted. */
+/** A note of periods that had ended by themselves. */
 export interface Ticked {
   readonly kind: "ticked"
   readonly sequence: number
@@ -112,7 +112,7 @@ export type Log = ReadonlyArray<Entry>
 export const happened = (log: Log): ReadonlyArray<Happened> =>
   log.filter((entry): entry is Happened => entry.kind === "event" || entry.kind === "reward")
 
-/** What happened and was not taken back. */
+/** The decisions that were not undone. */
 export const standing = (log: Log): ReadonlyArray<Happened> => {
   const undone = new Set(log.map((entry) => (entry.kind === "undone" ? entry.of : undefined)))
   return happened(log).filter((entry) => !undone.has(entry))

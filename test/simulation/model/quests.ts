@@ -78,7 +78,7 @@ const stepsOpen = (log: Log, quest: Quest, period: string): boolean =>
 const locked = (log: Log, quest: Quest): boolean =>
   quest.prerequisites.some((questId) => completionsOf(log, questId).length === 0)
 
-/** What became of the quests that an event touched. */
+/** An event's effect on a quest that it touched. */
 export interface Touched {
   readonly quest: Quest
   readonly period: string
@@ -173,7 +173,7 @@ export interface Reverted {
   readonly share: number
 }
 
-/** What undoing `undone` changed in quests: `after` is `before` and the undo. */
+/** The changes in quests by the undo of `undone`: `after` is `before` and the undo. */
 export const revertedBy = (
   before: Log,
   after: Log,

@@ -1,4 +1,4 @@
-/** What the rules give for an event. */
+/** The rewards of the rules for an event. */
 import type { Gives, Rule } from "../../../src/domain/project/Rule.ts"
 import { limits } from "../../../src/Limits.ts"
 import { dateAt, windowOf } from "./calendar.ts"
@@ -71,7 +71,7 @@ const multiplied = (rule: Rule, event: Happened): Gives => {
   }
 }
 
-/** What each rule that matches gives for an event, in the order of their creation. */
+/** The reward of each matching rule for an event, in the order of their creation. */
 export const ruleGifts = (
   log: Log,
   rules: ReadonlyArray<Rule>,

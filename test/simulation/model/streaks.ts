@@ -1,7 +1,7 @@
 /**
  * Streaks: worked out from the days on which something happened, walked from the first to the last.
  *
- * Which day an event has is read off the calendar of the place that the user was in when it was decided. Three rules
+ * The day of an event is that of the time zone that the user was in at the decision. Three rules
  * keep journeys harmless: what occurred after all that was counted belongs behind the last day or nowhere; what
  * occurred before, never behind it; and days that began while it was still the last day at the place where that was
  * counted were not missed, but leapt over.

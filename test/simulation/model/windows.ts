@@ -1,4 +1,4 @@
-/** Which windows of the leaderboard something counts for. */
+/** The windows of the leaderboard that an amount counts for. */
 import type { WindowKind } from "../../../src/domain/values/Calendar.ts"
 import { windowsOf } from "./balances.ts"
 import { later, nextWindow, windowAt, windowKinds } from "./calendar.ts"
@@ -23,7 +23,7 @@ export const openWindow = (
   return later(open, windowsOf(log, kind).at(-1) ?? open)
 }
 
-/** What occurred earlier counts only where its own window is also the one at `now`. */
+/** An earlier event counts only where its own window is also the one at `now`. */
 export const windowsFor = (
   log: Log,
   zone: string,

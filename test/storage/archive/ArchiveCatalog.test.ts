@@ -61,7 +61,7 @@ const expectNoDefect = (exit: Exit.Exit<void, unknown>) => {
   if (Exit.isFailure(exit)) expect(exit.cause.reasons.filter(Cause.isDieReason)).toEqual([])
 }
 
-/** What was acknowledged holds; the rest may be as before or after; what is listed has all its bytes. */
+/** Acknowledged changes hold; the others may be as before or after; a listed archive has all its bytes. */
 const expectTrue = (disk: SimulatedDisk, done: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     yield* sweepArchives(disk, folder, { drafts: true })

@@ -16,7 +16,7 @@ const sizeOfOne = batchHeaderBytes + numbered(1, 1).frames.length
 const startOf = (batch: number) => segmentHeaderBytes + (batch - 1) * sizeOfOne
 const only = segmentName(1)
 
-/** What a crash leaves of three batches of a record each, the mark being at `marked`. */
+/** The journal after a crash, of three batches of a record each, with the mark at `marked`. */
 const crashed = (marked: number) =>
   Effect.gen(function* () {
     const disk = new SimulatedDisk()

@@ -9,7 +9,7 @@ import type { JournalBatch } from "../../../src/storage/Storage.ts"
 import { SimulatedDisk } from "../../simulation/SimulatedDisk.ts"
 import { appendBatches, folder, journalOn } from "../journalOn.ts"
 
-/** What a journal has, in order: where its batches begin and their bytes. */
+/** The batches of a journal, in order: their offsets and bytes. */
 const contentOf = (disk: SimulatedDisk) =>
   Effect.gen(function* () {
     const batches: Array<JournalBatch> = []

@@ -22,7 +22,7 @@ const grant = ({ engine }: Started, ...users: ReadonlyArray<string>) =>
     sandbox,
     users.map((user) => reward(user, 1)),
   )
-/** Whatever an endpoint begins, it begins within these turns of the event loop. */
+/** An endpoint begins its work within these turns of the event loop. */
 const manyTurns = Effect.repeat(yieldToEventLoop, { times: 50 })
 
 describe("An endpoint", () => {

@@ -41,7 +41,7 @@ describe("Slots", () => {
     slots.forget(gone)
     slots.release()
     expect(woken).toEqual(["one"])
-    // Whoever has no use for it passes it on.
+    // A waiter without use for the slot passes it on.
     slots.offer()
     expect(woken).toEqual(["one", "other"])
     slots.offer()

@@ -26,7 +26,7 @@ describe("Erasures beside a backlog", () => {
       const state = new MemoryStorage.MemoryState()
       const store = new DeliveryStore(MemoryStorage.make({ state }))
       const metrics = new Metrics()
-      /** What waits for its answer: with each page that is read, all is answered. */
+      /** Requests that wait for their answer: each page that is read answers all. */
       const held: Array<() => void> = []
       let sent = 0
       const outcome = {

@@ -1,4 +1,4 @@
-/** What an operator asks of a webhook: redeliver a message, recover what was missed, delete it. */
+/** An operator's commands to a webhook: redeliver a message, recover what was missed, delete it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"

@@ -1,4 +1,4 @@
-/** What an operator sees of webhooks that do not deliver, by a clock that the test sets. */
+/** Webhooks that do not deliver, as an operator sees them, by a clock that the test sets. */
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { Metrics } from "../../../src/metrics/Metrics.ts"

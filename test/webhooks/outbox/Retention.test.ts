@@ -1,4 +1,4 @@
-/** What is kept of deliveries, for how long, and what is not sent any more. */
+/** Retention of deliveries, and messages that are not sent any more. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { limits } from "../../../src/Limits.ts"

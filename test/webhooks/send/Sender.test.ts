@@ -538,7 +538,7 @@ describe("The address of a connection", () => {
       setGlobalDispatcher(before)
       vi.unstubAllEnvs()
     })
-    // Who does as the environment says would ask the proxy.
+    // A client that follows the environment asks the proxy.
     await fetch("http://receiver.test/", { dispatcher: getGlobalDispatcher() }).catch(() => {})
     expect(proxy.connections).toBe(1)
     expect(await sendTo(receiver.url("receiver.test"))).toMatchObject({ status: 204 })

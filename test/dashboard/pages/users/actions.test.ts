@@ -1,4 +1,4 @@
-/** What admins do about users, read back from the engine. */
+/** Admins' actions on users, read back from the engine. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { userPath } from "../../../../src/dashboard/view/Users.ts"
@@ -258,7 +258,7 @@ describe("A user on leaderboards", () => {
 describe("A profile", () => {
   const path = `${base}/users/profiled/profile`
   const unescaped = (text: string) => text.replaceAll("&quot;", '"').replaceAll("&#39;", "'")
-  /** What a browser sends for the form as it stands. */
+  /** The fields that a browser sends of the unchanged form. */
   const fieldsOf = (text: string): Record<string, string> => {
     const fields: Record<string, string> = {}
     for (const [, name, value] of text.matchAll(
