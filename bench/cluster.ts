@@ -20,7 +20,8 @@ const goals = [
   [256, 0.85],
 ] as const
 
-const durable = { fsync: "on", full_page_writes: "on", shared_buffers: "128MB" }
+/** As in production. */
+export const durable = { fsync: "on", full_page_writes: "on", shared_buffers: "128MB" }
 
 const startSubjects = async (postgres: Postgres, folder: string): Promise<Array<Subject>> => {
   // Its key is made before it joins: its records are the first upload.

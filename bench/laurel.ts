@@ -69,7 +69,11 @@ export const startLaurel = async ({ directory, settings }: LaurelOptions = {}): 
 const program = fileURLToPath(new URL("../src/laurel.js", import.meta.url))
 
 /** The server alone on a data directory, which may have yet to open it: no key is made. */
-export const serve = (directory: string, port: number): ChildProcess =>
+export const serve = (
+  directory: string,
+  port: number,
+  settings: Readonly<Record<string, string>> = {},
+): ChildProcess =>
   spawn(process.execPath, [program, "serve"], {
     stdio: ["ignore", "ignore", "inherit"],
     env: {
@@ -78,6 +82,7 @@ export const serve = (directory: string, port: number): ChildProcess =>
       LAUREL_PORT: String(port),
       LAUREL_ADMIN_PORT: "0",
       LAUREL_LOG_LEVEL: "warn",
+      ...settings,
     },
   })
 

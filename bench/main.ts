@@ -11,6 +11,7 @@ import { compare, formatCompared } from "./compare.ts"
 import { dashboard } from "./dashboard.ts"
 import { definitions } from "./definitions.ts"
 import { disk } from "./disk.ts"
+import { forwarding } from "./forwarding.ts"
 import { growth } from "./growth.ts"
 import { hostile } from "./hostile.ts"
 import { journal } from "./journal.ts"
@@ -46,6 +47,7 @@ const short: Readonly<Record<string, Bench>> = {
   ...remote,
   core: oneCoreEvents,
   cluster,
+  forwarding,
   cold,
   loading,
   disk,

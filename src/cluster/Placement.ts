@@ -7,22 +7,32 @@
  * - A shard is held by an advisory lock of one PostgreSQL session a runner. `run` is interrupted before the lock is given
  *   away, and when the lock may be lost: then another runner can have the partition already. So the lock decides only who
  *   tries; the fence (`storage/postgres/PgJournal.ts`) decides who writes.
+ * - A partition moves only when its owner is gone: the owner's row was removed, as at an end in order, or is older than
+ *   `lockExpirationMs`. Effect Cluster itself would move it with each runner that joins or comes back, since the hash ring
+ *   of all runners decides; each move is a pause for all callers. So each runner sees itself alone in the ring and wants every
+ *   partition, and may ask for the lock of those alone whose last owner, as the fence has it, is gone (`free`). With more
+ *   than one partition `free` is the place to spread them: by a share for each runner, and one move at a time to a runner
+ *   whose data directory is complete.
  * - A runner is dead when its row is older than `lockExpirationMs`. Runners talk to each other through PostgreSQL alone: no
  *   messages, no ping, so no port of Effect Cluster is open. `address` is a runner's name.
  *
  * A singleton whose effect fails is not run again until its shard moves, without a line in the log: `run` never fails.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Cause, Effect, Fiber, Layer, Option, Redacted, type Scope } from "effect"
+import { Cause, Effect, Equal, Fiber, Layer, Option, Redacted, type Scope } from "effect"
+import { PersistenceError } from "effect/cluster/ClusterError"
 import * as EntityId from "effect/cluster/EntityId"
 import * as MessageStorage from "effect/cluster/MessageStorage"
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import * as RunnerHealth from "effect/cluster/RunnerHealth"
+import * as RunnerStorage from "effect/cluster/RunnerStorage"
 import * as Runners from "effect/cluster/Runners"
+import type * as ShardId from "effect/cluster/ShardId"
 import * as Sharding from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as Singleton from "effect/cluster/Singleton"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import * as SqlClient from "effect/sql/SqlClient"
 import { limits } from "../Limits.ts"
 import { tablePrefix } from "./status.ts"
 
@@ -44,7 +54,55 @@ const nameOf = (sharding: Sharding.Sharding["Service"], partition: number): stri
   }
 }
 
-const layerOf = (options: PlacementOptions) => {
+/** Of this runner. */
+interface Presence {
+  /** It takes no more partitions. */
+  isLeaving: boolean
+}
+
+/** The storage of runners and locks, in which a partition stays where it is until its owner is gone. */
+const staying = (lockExpirationMs: number, presence: Presence) =>
+  Layer.effect(
+    RunnerStorage.RunnerStorage,
+    Effect.gen(function* () {
+      const storage = yield* RunnerStorage.RunnerStorage
+      const sql = yield* SqlClient.SqlClient
+      const config = yield* ShardingConfig.ShardingConfig
+      const expirationSeconds = lockExpirationMs / 1_000
+      const taken = (address: string) =>
+        PersistenceError.refail(sql<{ readonly id: number }>`
+          SELECT p.id FROM laurel_partition p
+          JOIN ${sql(`${tablePrefix}_runners`)} r ON r.address = p.owner
+          WHERE p.owner <> ${address} AND r.last_heartbeat > now() - ${expirationSeconds} * INTERVAL '1 second'`)
+      const free = (address: string, shards: ReadonlyArray<ShardId.ShardId>) =>
+        Effect.map(taken(address), (rows) => {
+          const ids = new Set(rows.map(({ id }) => id))
+          return shards.filter(({ id }) => !ids.has(id))
+        })
+      return RunnerStorage.RunnerStorage.of({
+        ...storage,
+        getRunners: Effect.map(storage.getRunners, (runners) =>
+          runners.filter(([{ address }]) =>
+            Option.exists(config.runnerAddress, (own) => Equal.equals(own, address)),
+          ),
+        ),
+        acquire: (address, shardIds) =>
+          Effect.gen(function* () {
+            const wanted = [...shardIds]
+            // Effect Cluster pauses for a second after each answer: too long for callers that wait for a new owner. It ends
+            // an attempt itself, and asks again, after a third of the expiration.
+            while (!presence.isLeaving) {
+              const shards = yield* free(`${address.host}:${address.port}`, wanted)
+              if (shards.length > 0) return yield* storage.acquire(address, shards)
+              yield* Effect.sleep(limits.clusterAssignmentsMs)
+            }
+            return []
+          }),
+      })
+    }),
+  )
+
+const layerOf = (options: PlacementOptions, presence: Presence) => {
   const { address, lockExpirationMs, partitions, run, url } = options
   const config = ShardingConfig.layer({
     runnerAddress: Option.some(RunnerAddress.make(address.host, address.port)),
@@ -55,7 +113,8 @@ const layerOf = (options: PlacementOptions) => {
     entityMessagePollInterval: limits.clusterRetryMs,
     refreshAssignmentsInterval: Math.min(limits.clusterAssignmentsMs, lockExpirationMs / 3),
   })
-  const runners = SqlRunnerStorage.layerWith({ prefix: tablePrefix }).pipe(
+  const runners = staying(lockExpirationMs, presence).pipe(
+    Layer.provide(SqlRunnerStorage.layerWith({ prefix: tablePrefix })),
     Layer.provide(
       PgClient.layer({
         url: Redacted.make(url),
@@ -81,19 +140,25 @@ const layerOf = (options: PlacementOptions) => {
 
 /** Takes part in the cluster until the scope closes, which hands all partitions over, or gives that up without PostgreSQL. */
 export const takePart = (options: PlacementOptions): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.asVoid(
-    Effect.acquireRelease(Effect.forkDetach(stayIn(options)), (fiber) =>
-      Effect.sync(() => fiber.interruptUnsafe()).pipe(
-        Effect.andThen(Fiber.await(fiber)),
-        Effect.interruptible,
-        Effect.timeoutOption(limits.clusterLeaveMs),
+  Effect.suspend(() => {
+    const presence = { isLeaving: false }
+    return Effect.asVoid(
+      Effect.acquireRelease(Effect.forkDetach(stayIn(options, presence)), (fiber) =>
+        Effect.sync(() => {
+          presence.isLeaving = true
+          fiber.interruptUnsafe()
+        }).pipe(
+          Effect.andThen(Fiber.await(fiber)),
+          Effect.interruptible,
+          Effect.timeoutOption(limits.clusterLeaveMs),
+        ),
       ),
-    ),
-  )
+    )
+  })
 
 /** Joins again after a failure. */
-const stayIn = (options: PlacementOptions): Effect.Effect<never> =>
-  Layer.launch(layerOf(options)).pipe(
+const stayIn = (options: PlacementOptions, presence: Presence): Effect.Effect<never> =>
+  Layer.launch(layerOf(options, presence)).pipe(
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Effect.interrupt

@@ -1,0 +1,98 @@
+/** Who has the partition, as runners come and go: real sessions of PostgreSQL, the claim written as an owner writes it. */
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { takePart } from "../../src/cluster/Placement.ts"
+import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
+import { migrate } from "../../src/storage/postgres/schema.ts"
+import { Postgres } from "../storage/postgres/Postgres.ts"
+import { eventually } from "./Runner.ts"
+
+let postgres: Postgres
+let url: string
+
+beforeAll(async () => {
+  postgres = await Postgres.make()
+  url = await postgres.schema("placement")
+  const connection = new PgConnection({ url })
+  await Effect.runPromise(Effect.ensuring(migrate(connection), connection.close))
+}, 60_000)
+afterAll(() => postgres.remove())
+
+const query = (text: string) => postgres.query(text, "placement")
+
+/** What happened to the partition, in order. */
+const happened: Array<string> = []
+
+const join = async (port: number) => {
+  const scope = await Effect.runPromise(Scope.make())
+  const claim = `INSERT INTO laurel_partition VALUES (1, 'x', 1, '127.0.0.1:${port}', 0, 0)
+    ON CONFLICT (id) DO UPDATE SET epoch = laurel_partition.epoch + 1, owner = EXCLUDED.owner`
+  const run = Effect.acquireRelease(
+    Effect.promise(async () => {
+      await query(claim)
+      happened.push(`${port} has it`)
+    }),
+    () => Effect.sync(() => happened.push(`${port} gave it away`)),
+  ).pipe(Effect.andThen(Effect.never))
+  const part = takePart({
+    url,
+    address: { host: "127.0.0.1", port },
+    partitions: 1,
+    lockExpirationMs: 10_000,
+    run: () => run,
+  })
+  await Effect.runPromise(Scope.provide(part, scope))
+  return () => Effect.runPromise(Scope.close(scope, Exit.void))
+}
+
+const heartbeats = async (ports: ReadonlyArray<number>): Promise<ReadonlyArray<string>> => {
+  const rows = await query(
+    "SELECT address, last_heartbeat::text AS at FROM laurel_cluster_runners ORDER BY address",
+  )
+  return rows
+    .filter(({ address }) => ports.some((port) => address === `127.0.0.1:${port}`))
+    .map(({ at }) => String(at))
+}
+
+/** All of them have joined, and each has given a sign of life since: it has looked for others ten times meanwhile. */
+const settled = async (ports: ReadonlyArray<number>): Promise<void> => {
+  const before = await eventually("all runners", async () => {
+    const found = await heartbeats(ports)
+    return found.length === ports.length ? found : undefined
+  })
+  await eventually("a sign of life of each", async () => {
+    const now = await heartbeats(ports)
+    return now.every((at, index) => at !== before[index]) || undefined
+  })
+}
+
+const has = (port: number) =>
+  eventually(`${port} has it`, async () => happened.at(-1) === `${port} has it` || undefined)
+
+describe("The partition", { timeout: 60_000 }, () => {
+  it("stays with its owner while others join, and comes back to nobody", async () => {
+    const first = await join(1_001)
+    await has(1_001)
+    // By the hash of the addresses one of these many would have it.
+    const others = [1_002, 1_003, 1_004, 1_005, 1_006, 1_007]
+    const leaves = await Promise.all(others.map(join))
+    await settled([1_001, ...others])
+    expect(happened).toEqual(["1001 has it"])
+
+    await first()
+    const owner = await eventually("a new owner", async () => {
+      const [port] = /^\d+(?= has it)/.exec(happened.at(-1)!) ?? []
+      return happened.length > 2 && port !== undefined ? Number(port) : undefined
+    })
+    expect(happened).toEqual(["1001 has it", "1001 gave it away", `${owner} has it`])
+    const again = await join(1_001)
+    await settled([1_001, ...others])
+    expect(happened.length).toBe(3)
+
+    await Promise.all(leaves.filter((_, index) => others[index] !== owner).map((leave) => leave()))
+    expect(happened.length).toBe(3)
+    await leaves[others.indexOf(owner)]!()
+    await has(1_001)
+    await again()
+  })
+})
