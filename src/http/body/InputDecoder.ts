@@ -4,14 +4,29 @@ import type { Fault } from "../../domain/values/Errors.ts"
 import { compileBounds } from "./InputBounds.ts"
 import { schemaFaults } from "./SchemaFaults.ts"
 
-/**
- * The decoder of `schema`: the decoded value, or at most `most` faults whose pointers begin with `root`, at most one for
- * each place.
- */
+/** The decoded value, or at most `most` faults whose pointers begin with `root`, at most one for each place. */
+export type InputDecoder<Value> = (
+  value: unknown,
+  root: string,
+  most: number,
+) => Result.Result<Value, ReadonlyArray<Fault>>
+
+/** The decoder of `schema`, made at its first use: a server has about a hundred, and most are never used. */
 export const inputDecoder = <Value>(
   schema: Schema.Top,
   options: SchemaAST.ParseOptions,
-): ((value: unknown, root: string, most: number) => Result.Result<Value, ReadonlyArray<Fault>>) => {
+): InputDecoder<Value> => {
+  let decoder: InputDecoder<Value> | undefined
+  return (value, root, most) => {
+    decoder ??= makeDecoder<Value>(schema, options)
+    return decoder(value, root, most)
+  }
+}
+
+const makeDecoder = <Value>(
+  schema: Schema.Top,
+  options: SchemaAST.ParseOptions,
+): InputDecoder<Value> => {
   const bounds = compileBounds(schema)
   const decode = SchemaParser.decodeUnknownResult(
     schema as unknown as Schema.ConstraintDecoder<Value>,

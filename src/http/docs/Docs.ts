@@ -1,41 +1,29 @@
 /**
- * The reference: `/openapi.json`, a page that shows it, and `/`, which leads there. The page's script is the Scalar reader that Effect
- * ships, taken out of the page that Effect makes and served as one file that browsers keep. The page may
- * not load anything from elsewhere: its content security policy sees to it.
+ * The reference: `/openapi.json`, a page that shows it, and `/`, which leads there. The page's script is served as one file that
+ * browsers keep. The page may not load anything from elsewhere: its content security policy sees to it.
  */
-import { Effect, Layer } from "effect"
-import { HttpRouter, HttpServer } from "effect/http"
-import { type HttpApi, type HttpApiGroup, HttpApiScalar, OpenApi } from "effect/http-api"
+import { Effect } from "effect"
 import { version } from "../../Build.ts"
 import type { PlainHandler, PlainReply } from "../contract/Interpreter.ts"
-import { makeFile, type PublicFile, showFile } from "./PublicFile.ts"
+import { type PublicFile, showFile } from "./PublicFile.ts"
+import { loadReference } from "./ReferenceThread.ts"
+
+const reference = Effect.promise(loadReference)
+
+const page: PlainHandler = () => Effect.map(reference, ({ script }) => showPage(script))
+const reader: PlainHandler = (headers) =>
+  Effect.map(reference, ({ script }) => showFile(script, headers))
+const openapi: PlainHandler = (headers) =>
+  Effect.map(reference, ({ document }) => showFile(document, headers))
 
 /** Handlers of the reference's paths and of `/`, which redirects browsers to `browsersGoTo`. */
-export const makeDocs = <Id extends string, Groups extends HttpApiGroup.Constraint>(
-  api: HttpApi.HttpApi<Id, Groups>,
-  browsersGoTo = "/docs",
-) =>
-  Effect.gen(function* () {
-    const document = yield* Effect.cached(compressed(JSON.stringify(OpenApi.fromApi(api))))
-    const script = yield* Effect.cached(loadScript(api))
-
-    const page: PlainHandler = () => Effect.map(script, showPage)
-    const reader: PlainHandler = (headers) =>
-      Effect.map(script, (loaded) => showFile(loaded, headers))
-    const openapi: PlainHandler = (headers) =>
-      Effect.map(document, (loaded) => showFile(loaded, headers))
-    return new Map([
-      ["/", showEntrance(browsersGoTo)],
-      ["/openapi.json", openapi],
-      ["/docs", page],
-      ["/docs/reference.js", reader],
-    ])
-  })
-
-const compressed = (document: string): Effect.Effect<PublicFile> =>
-  Effect.promise(() =>
-    makeFile(document, { contentType: "application/json", cacheControl: "no-cache" }),
-  )
+export const docsFor = (browsersGoTo = "/docs"): ReadonlyMap<string, PlainHandler> =>
+  new Map([
+    ["/", showEntrance(browsersGoTo)],
+    ["/openapi.json", openapi],
+    ["/docs", page],
+    ["/docs/reference.js", reader],
+  ])
 
 const entrance = JSON.stringify({
   name: "laurel",
@@ -101,57 +89,3 @@ const showPage = ({ tag }: PublicFile): PlainReply => ({
     "no-cache",
   ],
 })
-
-/**
- * The reader writes every parameter into its snippets, with its example or without a value, unless the parameter has a media type.
- * So that a snippet runs as it stands, the reader gets optional parameters in this form.
- */
-const start = `
-const leftOut = (parameter) => {
-  const { schema, ...rest } = parameter
-  const isSent = parameter.required || schema.default !== undefined
-  return isSent ? parameter : { ...rest, content: { "text/plain": { schema } } }
-}
-const show = (content) => Scalar.createApiReference("#reference", {
-  content,
-  withDefaultFonts: false,
-  telemetry: false,
-  hideClientButton: true,
-  showDeveloperTools: "never",
-  defaultOpenAllTags: true,
-  authentication: { preferredSecurityScheme: "apiKey" },
-  customCss: \`
-    .markdown td:first-child code { white-space: nowrap; }
-    .markdown-summary, .markdown-summary *, .property-detail, .property-detail * { line-height: 1.5 !important; }
-  \`,
-});
-fetch("/openapi.json").then((reply) => reply.json()).then((document) => {
-  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
-    operation.parameters = operation.parameters.map(leftOut);
-  }
-  show(document);
-});
-`
-
-/** Takes the reader's script out of the page that Effect renders. */
-const loadScript = <Id extends string, Groups extends HttpApiGroup.Constraint>(
-  api: HttpApi.HttpApi<Id, Groups>,
-): Effect.Effect<PublicFile> =>
-  Effect.promise(async () => {
-    const { dispose, handler } = HttpRouter.toWebHandler(
-      HttpApiScalar.layer(api, { path: "/docs" }).pipe(Layer.provide(HttpServer.layerServices)),
-      { disableLogger: true },
-    )
-    try {
-      const response = await handler(new Request("http://localhost/docs"))
-      const html = await response.text()
-      const begin = html.indexOf("<script>") + "<script>".length
-      const text = html.slice(begin, html.indexOf("</script>", begin)) + start
-      return await makeFile(text, {
-        contentType: "text/javascript; charset=utf-8",
-        cacheControl: "public, max-age=31536000, immutable",
-      })
-    } finally {
-      await dispose()
-    }
-  })

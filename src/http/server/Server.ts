@@ -25,7 +25,7 @@ import {
   routerOf,
 } from "../contract/Interpreter.ts"
 import { makeOperations } from "../contract/Operations.ts"
-import { makeDocs } from "../docs/Docs.ts"
+import { docsFor } from "../docs/Docs.ts"
 import { handlersOf } from "../handlers/Handlers.ts"
 import type { MakePages } from "../pages/Pages.ts"
 import { Admission, type AdmissionBounds } from "../pipeline/Admission.ts"
@@ -108,7 +108,6 @@ export const listenHttp = Effect.fnUntraced(function* (
   ) {
     const engine = yield* Engine
     const accounts = yield* Accounts
-    const docs = yield* makeDocs(Api, pages?.prefix ?? "/docs")
     const context = yield* Effect.context<never>()
     const fibers = new Set<Fiber.Fiber<unknown, unknown>>()
     yield* Effect.addFinalizer(() => Fiber.interruptAll(fibers))
@@ -135,7 +134,7 @@ export const listenHttp = Effect.fnUntraced(function* (
     const pipeline = new Pipeline({
       router: routerOf(
         operations,
-        new Map([...docs, ["/healthz", () => alive], ["/readyz", ready]]),
+        new Map([...docsFor(pages?.prefix), ["/healthz", () => alive], ["/readyz", ready]]),
       ),
       accounts,
       admission,

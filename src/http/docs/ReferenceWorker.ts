@@ -1,0 +1,68 @@
+/**
+ * The thread that makes the files of the reference, posts them, and ends: the OpenAPI document, and the script of the page, the
+ * Scalar reader that Effect ships, taken out of the page that Effect makes.
+ */
+import { parentPort } from "node:worker_threads"
+import { Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { HttpApiScalar, OpenApi } from "effect/http-api"
+import { Api } from "../api/Api.ts"
+import { makeFile, type PublicFile } from "./PublicFile.ts"
+import type { ReferenceFiles } from "./ReferenceThread.ts"
+
+/**
+ * The reader writes every parameter into its snippets, with its example or without a value, unless the parameter has a media type.
+ * So that a snippet runs as it stands, the reader gets optional parameters in this form.
+ */
+const start = `
+const leftOut = (parameter) => {
+  const { schema, ...rest } = parameter
+  const isSent = parameter.required || schema.default !== undefined
+  return isSent ? parameter : { ...rest, content: { "text/plain": { schema } } }
+}
+const show = (content) => Scalar.createApiReference("#reference", {
+  content,
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  defaultOpenAllTags: true,
+  authentication: { preferredSecurityScheme: "apiKey" },
+  customCss: \`
+    .markdown td:first-child code { white-space: nowrap; }
+    .markdown-summary, .markdown-summary *, .property-detail, .property-detail * { line-height: 1.5 !important; }
+  \`,
+});
+fetch("/openapi.json").then((reply) => reply.json()).then((document) => {
+  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+    operation.parameters = operation.parameters.map(leftOut);
+  }
+  show(document);
+});
+`
+
+/** Takes the reader's script out of the page that Effect renders. */
+const loadScript = async (): Promise<PublicFile> => {
+  const { dispose, handler } = HttpRouter.toWebHandler(
+    HttpApiScalar.layer(Api, { path: "/docs" }).pipe(Layer.provide(HttpServer.layerServices)),
+    { disableLogger: true },
+  )
+  try {
+    const response = await handler(new Request("http://localhost/docs"))
+    const html = await response.text()
+    const begin = html.indexOf("<script>") + "<script>".length
+    const text = html.slice(begin, html.indexOf("</script>", begin)) + start
+    return await makeFile(text, {
+      contentType: "text/javascript; charset=utf-8",
+      cacheControl: "public, max-age=31536000, immutable",
+    })
+  } finally {
+    await dispose()
+  }
+}
+
+const document = await makeFile(JSON.stringify(OpenApi.fromApi(Api)), {
+  contentType: "application/json",
+  cacheControl: "no-cache",
+})
+parentPort!.postMessage({ document, script: await loadScript() } satisfies ReferenceFiles)
