@@ -28,7 +28,10 @@ export interface OwnersOptions {
 export class AddressTaken extends Error {}
 
 const ownersText = "SELECT id, owner, epoch::float8 AS epoch FROM laurel_partition"
-const lockText = "SELECT pg_try_advisory_lock(hashtextextended('laurel runner ' || $1, 0)) AS held"
+// Locks belong to the whole database, which may have clusters in other schemas.
+const lockText = `SELECT pg_try_advisory_lock(
+  hashtextextended('laurel runner ' || $1 || ' ' || current_schema(), 0)
+) AS held`
 const timeoutText = `SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'idle_session_timeout'`
 
 export class Owners {

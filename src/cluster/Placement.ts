@@ -54,6 +54,13 @@ const nameOf = (sharding: Sharding.Sharding["Service"], partition: number): stri
   }
 }
 
+/** The prefix names the locks, too, which belong to the whole database: clusters in other schemas have others. */
+const runnerStorage = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const [row] = yield* sql<{ schema: string }>`SELECT current_schema() AS schema`
+  return SqlRunnerStorage.layerWith({ prefix: `${row!.schema}.${tablePrefix}` })
+})
+
 /** Of this runner. */
 interface Presence {
   /** It takes no more partitions. */
@@ -114,12 +121,14 @@ const layerOf = (options: PlacementOptions, presence: Presence) => {
     refreshAssignmentsInterval: Math.min(limits.clusterAssignmentsMs, lockExpirationMs / 3),
   })
   const runners = staying(lockExpirationMs, presence).pipe(
-    Layer.provide(SqlRunnerStorage.layerWith({ prefix: tablePrefix })),
+    Layer.provide(Layer.unwrap(runnerStorage)),
     Layer.provide(
       PgClient.layer({
         url: Redacted.make(url),
         maxConnections: limits.clusterConnectionsMax,
         applicationName: "laurel placement",
+        // Signs of life are local times: in a zone with summer time, an hour of them is missing or comes twice.
+        startupParameters: { timezone: "UTC" },
       }),
     ),
   )

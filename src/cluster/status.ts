@@ -25,7 +25,8 @@ export interface ClusterStatus {
   readonly partitions: ReadonlyArray<PartitionStatus>
 }
 
-const runnersText = `SELECT address, extract(epoch FROM now() - last_heartbeat)::float8 AS silent
+const runnersText = `SELECT address,
+  extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat)::float8 AS silent
 FROM ${tablePrefix}_runners ORDER BY address`
 
 const partitionsText =

@@ -1,7 +1,9 @@
 /** Who has the partition, as runners come and go: real sessions of PostgreSQL, the claim written as an owner writes it. */
-import { Effect, Exit, Scope } from "effect"
+import { Deferred, Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openOwners } from "../../src/cluster/Owners.ts"
 import { takePart } from "../../src/cluster/Placement.ts"
+import { readClusterStatus } from "../../src/cluster/status.ts"
 import { PgConnection } from "../../src/storage/postgres/PgConnection.ts"
 import { migrate } from "../../src/storage/postgres/schema.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
@@ -94,5 +96,48 @@ describe("The partition", { timeout: 60_000 }, () => {
     await leaves[others.indexOf(owner)]!()
     await has(1_001)
     await again()
+  })
+})
+
+describe("Clusters", { timeout: 60_000 }, () => {
+  const lockExpirationMs = 3_000
+
+  /** Ends when this runner has the partition. */
+  const owning = (url: string) =>
+    Effect.gen(function* () {
+      const connection = new PgConnection({ url })
+      yield* Effect.ensuring(migrate(connection), connection.close)
+      const has = yield* Deferred.make<void>()
+      const run = () => Effect.andThen(Deferred.succeed(has, undefined), Effect.never)
+      const address = { host: "127.0.0.1", port: 1_001 }
+      yield* openOwners({ url, address: "127.0.0.1:1001", lockExpirationMs })
+      yield* takePart({ url, address, partitions: 1, lockExpirationMs, run })
+      yield* Deferred.await(has)
+    })
+
+  it("in schemas of one database have locks and addresses of their own", async () => {
+    const urls = [await postgres.schema("one"), await postgres.schema("Another-one")]
+    await Effect.runPromise(Effect.scoped(Effect.forEach(urls, owning)))
+  })
+
+  // A server's time zone may have summer time: an hour of local time that is missing, or comes twice.
+  it("keep signs of life in UTC", async () => {
+    const url = await postgres.schema("zone")
+    await postgres.query("ALTER DATABASE postgres SET timezone = 'America/New_York'")
+    const { age, status } = await Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          yield* owning(url)
+          const connection = new PgConnection({ url })
+          const status = yield* Effect.ensuring(readClusterStatus(connection), connection.close)
+          const text =
+            "SELECT extract(epoch FROM now() AT TIME ZONE 'UTC' - last_heartbeat)::float8 AS age FROM laurel_cluster_runners"
+          const [row] = yield* Effect.promise(() => postgres.query(text, "zone"))
+          return { age: Number(row!.age), status }
+        }),
+      ),
+    )
+    expect(Math.abs(age)).toBeLessThan(600)
+    expect(status.runners[0]!.silentSeconds).toBeLessThan(600)
   })
 })

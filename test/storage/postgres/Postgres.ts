@@ -76,7 +76,7 @@ export class Postgres {
 
   /** The address of a schema, on another port where a proxy is before it. */
   urlOf(schema: string, port = this.port): string {
-    const options = encodeURIComponent(`-c search_path=${schema}`)
+    const options = encodeURIComponent(`-c search_path="${schema}"`)
     return `postgres://laurel@127.0.0.1:${port}/postgres?options=${options}`
   }
 
@@ -120,10 +120,31 @@ export class Postgres {
 
   /** Stops its processes where they stand; returns what lets them go on. */
   async freeze(): Promise<() => void> {
-    const pids = [...(await this.sessions()), this.#process!.pid!]
+    const others = await this.query(
+      "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
+    )
+    const pids = [...others.map(({ pid }) => Number(pid)), this.#process!.pid!]
     for (const pid of pids) process.kill(pid, "SIGSTOP")
     return () => {
       for (const pid of pids) process.kill(pid, "SIGCONT")
+    }
+  }
+
+  /** Takes all connections that are left; returns what gives them back. */
+  async exhaust(): Promise<() => void> {
+    const taken: Array<pg.Client> = []
+    try {
+      while (true) {
+        const client = new pg.Client(this.urlOf("public"))
+        client.on("error", () => {})
+        await client.connect()
+        taken.push(client)
+      }
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError) || error.code !== "53300") throw error
+    }
+    return () => {
+      for (const client of taken) void client.end().catch(() => {})
     }
   }
 
@@ -159,7 +180,7 @@ export class Postgres {
 
   /** Makes an empty schema; returns the address of sessions in it. */
   async schema(name: string): Promise<string> {
-    await this.query(`CREATE SCHEMA ${name}`)
+    await this.query(`CREATE SCHEMA "${name}"`)
     return this.urlOf(name)
   }
 
