@@ -1,65 +1,57 @@
-/**
- * Callers of a cluster, and the oracle. Each caller has a user of its own and sends that user's events one after another, each
- * until it is acknowledged, to any runner. An event is worth 1 xp: so after each acknowledgement any runner must say exactly
- * as much xp as events were acknowledged. Less is a lost write or a stale read, more is a doubled one.
- */
+/** A number of callers at once (`Caller.ts`), what they found, and the longest time without an acknowledgement. */
 import { setTimeout as delay } from "node:timers/promises"
 import { waitMs } from "../waitMs.ts"
-
-export const action = "COUNT"
+import { type Callers, type Expected, type Finding, HastyCaller, PatientCaller } from "./Caller.ts"
 
 export interface LoadOptions {
   readonly key: string
   readonly urls: () => ReadonlyArray<string>
+  /** The last one of them sends events without ids. */
   readonly callers: number
   readonly name: string
+  /** The rest of each caller after a request and its look. */
+  readonly restMs?: number
 }
 
-interface Reply {
-  readonly status: number
-  readonly body: unknown
-}
-
-export const ask = async (
-  url: string,
-  key: string,
-  path: string,
-  body?: unknown,
-  signal: AbortSignal = AbortSignal.timeout(2_000),
-): Promise<Reply> => {
-  const reply = await fetch(url + path, {
-    method: body === undefined ? "GET" : "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    signal,
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  const text = await reply.text()
-  return { status: reply.status, body: text === "" ? undefined : JSON.parse(text) }
-}
-
-export class ClusterLoad {
-  /** Acknowledged events of each user. */
-  readonly acknowledged = new Map<string, number>()
-  readonly faults: Array<string> = []
+export class ClusterLoad implements Callers {
+  readonly key: string
+  readonly urls: () => ReadonlyArray<string>
+  readonly faults: Array<Finding> = []
+  /** Replies other than 200, by status and code; 0: none. */
   readonly statuses = new Map<string, number>()
+  /** Events and rewards that were acknowledged. */
+  total = 0
   /** The longest time between two acknowledgements, of all callers together. */
   longestGapMs = 0
+  /** Called with Laurel's id of each acknowledged write. */
+  onAcknowledged: (id: string) => void = () => {}
+  readonly #restMs: number
   #lastAt = performance.now()
   #stopped = false
-  readonly #options: LoadOptions
+  #paused: PromiseWithResolvers<void> | undefined
+  /** Callers between two requests while the load is paused. */
+  #resting = 0
+  readonly #callers: ReadonlyArray<PatientCaller | HastyCaller>
   readonly #running: ReadonlyArray<Promise<void>>
 
-  constructor(options: LoadOptions) {
-    this.#options = options
-    this.#running = Array.from({ length: options.callers }, (_, index) =>
-      this.#call(`${options.name}-${index}`, index).catch((error) => {
-        this.faults.push(String(error))
+  constructor({ callers, key, name, restMs = 0, urls }: LoadOptions) {
+    this.key = key
+    this.#restMs = restMs
+    this.urls = urls
+    this.#callers = Array.from({ length: callers }, (_, index) => {
+      const Kind = index > 0 && index === callers - 1 ? HastyCaller : PatientCaller
+      return new Kind(this, `${name}-${index}`, index)
+    })
+    this.#running = this.#callers.map((caller) =>
+      caller.run().catch((error) => {
+        this.found({ kind: "failed", words: String(error) })
       }),
     )
   }
 
-  get total(): number {
-    return [...this.acknowledged.values()].reduce((sum, count) => sum + count, 0)
+  /** The xp that each user must have. */
+  get expected(): ReadonlyMap<string, Expected> {
+    return new Map(this.#callers.map(({ expected, userId }) => [userId, expected]))
   }
 
   /** Counts the longest gap from now on. */
@@ -73,53 +65,58 @@ export class ClusterLoad {
     const until = this.total + events
     const deadline = performance.now() + waitMs
     while (this.total < until) {
-      if (performance.now() > deadline) throw new Error(`No progress within ${waitMs} ms`)
+      if (performance.now() > deadline) {
+        throw new Error(`No progress within ${waitMs} ms: ${this.faultWords}`)
+      }
       await delay(10)
     }
   }
 
+  get faultWords(): string {
+    return JSON.stringify([this.faults, ...this.statuses])
+  }
+
+  /** Ends when no request is under way. */
+  async pause(): Promise<void> {
+    this.#paused ??= Promise.withResolvers()
+    while (this.#resting < this.#callers.length && this.faults.length === 0) await delay(10)
+  }
+
+  resume(): void {
+    this.#lastAt = performance.now()
+    this.#paused?.resolve()
+    this.#paused = undefined
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true
+    this.resume()
     await Promise.all(this.#running)
   }
 
-  async #call(userId: string, index: number): Promise<void> {
-    this.acknowledged.set(userId, 0)
-    for (let number = 0; !this.#stopped; number++) {
-      const id = `${userId}-${number}`
-      await this.#insist(index + number, "/v1/events", { userId, action, id })
-      this.#acknowledge(userId, number + 1)
-      // By another runner than the one that took the event.
-      const user = await this.#insist(index + number + 1, `/v1/users/${userId}`)
-      const { xp: total } = user as { readonly xp: number }
-      if (total !== number + 1) {
-        this.faults.push(`${userId} has ${total} xp after ${number + 1} acknowledged events`)
-      }
+  async turn(): Promise<boolean> {
+    if (this.#restMs > 0) await delay(this.#restMs)
+    if (this.#paused !== undefined) {
+      this.#resting++
+      await this.#paused.promise
+      this.#resting--
     }
+    return !this.#stopped
   }
 
-  #acknowledge(userId: string, count: number): void {
-    this.acknowledged.set(userId, count)
+  acknowledged(id: string): void {
+    this.total++
     const now = performance.now()
     this.longestGapMs = Math.max(this.longestGapMs, now - this.#lastAt)
     this.#lastAt = now
+    this.onAcknowledged(id)
   }
 
-  /** The body of the first 2xx. */
-  async #insist(turn: number, path: string, body?: unknown): Promise<unknown> {
-    for (let attempt = turn; ; attempt++) {
-      const urls = this.#options.urls()
-      const reply = await ask(urls[attempt % urls.length]!, this.#options.key, path, body).catch(
-        (): Reply => ({ status: 0, body: undefined }),
-      )
-      if (reply.status === 200) return reply.body
-      const { code = "none" } = (reply.body ?? {}) as { readonly code?: string }
-      const name = `${reply.status} ${code}`
-      this.statuses.set(name, (this.statuses.get(name) ?? 0) + 1)
-      if (reply.status !== 0 && reply.status !== 503) {
-        throw new Error(`${path}: ${reply.status} ${JSON.stringify(reply.body)}`)
-      }
-      await delay(20)
-    }
+  answered(name: string): void {
+    this.statuses.set(name, (this.statuses.get(name) ?? 0) + 1)
+  }
+
+  found(finding: Finding): void {
+    this.faults.push(finding)
   }
 }

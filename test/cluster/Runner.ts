@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import os from "node:os"
 import path from "node:path"
 import { freePorts } from "../freePorts.ts"
-import { type End, ServerProcess } from "../torture/ServerProcess.ts"
+import { type End, ServerProcess, type Trouble } from "../torture/ServerProcess.ts"
 import { waitMs } from "../waitMs.ts"
 
 export class Runner {
@@ -14,6 +14,8 @@ export class Runner {
   readonly admin: string
   readonly directory: string
   readonly #settings: Readonly<Record<string, string>>
+  /** For the next start. */
+  trouble: Omit<Trouble, "settings"> = {}
   process!: ServerProcess
 
   private constructor(
@@ -42,10 +44,19 @@ export class Runner {
 
   /** Starts it, again after an end; it listens and has joined. */
   async start(): Promise<void> {
-    this.process = new ServerProcess(["serve"], this.directory, { settings: this.#settings })
+    this.process = this.run(["serve"], this.trouble)
     if (!(await this.process.heard(/"message":"Joined the cluster"/))) {
       throw new Error(`The runner ended: ${this.process.stderr}`)
     }
+  }
+
+  /** A command with its settings. */
+  run(args: ReadonlyArray<string>, trouble: Omit<Trouble, "settings"> = {}): ServerProcess {
+    return new ServerProcess(args, this.directory, { ...trouble, settings: this.#settings })
+  }
+
+  get isRunning(): boolean {
+    return this.process !== undefined && !this.process.hasEnded
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -87,7 +98,7 @@ export class Runner {
   }
 
   async remove(): Promise<void> {
-    if (this.process !== undefined && !this.process.hasEnded) {
+    if (this.isRunning) {
       this.signal("SIGCONT")
       await this.end("SIGKILL")
     }
@@ -113,7 +124,7 @@ export const eventually = async <A>(
 export const ownerOf = (runners: ReadonlyArray<Runner>): Promise<Runner> =>
   eventually("an owner", async () => {
     for (const runner of runners) {
-      if (!runner.process.hasEnded && (await runner.serves().catch(() => false))) return runner
+      if (runner.isRunning && (await runner.serves().catch(() => false))) return runner
     }
     return undefined
   })

@@ -87,7 +87,7 @@ describe("A cluster of two runners", () => {
 
   it("has every acknowledged event once, on the board, too", async () => {
     await load.stop()
-    expect(load.faults).toEqual([])
     await cluster.expectBoard(load)
+    expect(load.faults).toEqual([])
   })
 })

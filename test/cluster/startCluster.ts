@@ -1,5 +1,6 @@
 /** Runners of one cluster with a key and a rule, and what is to be true of them after the load has ended. */
-import { action, ask, ClusterLoad } from "./ClusterLoad.ts"
+import { action, ask } from "./Caller.ts"
+import { ClusterLoad, type LoadOptions } from "./ClusterLoad.ts"
 import { eventually, ownerOf, Runner } from "./Runner.ts"
 
 interface Entry {
@@ -7,36 +8,37 @@ interface Entry {
   readonly xp: number
 }
 
+type Settings = Readonly<Record<string, string>>
+
 export class Cluster {
   readonly runners: ReadonlyArray<Runner>
-  readonly #settings: Readonly<Record<string, string>>
-  readonly #key: string
+  /** Of a further runner. */
+  readonly settings: Settings
+  readonly key: string
 
-  constructor(
-    runners: ReadonlyArray<Runner>,
-    settings: Readonly<Record<string, string>>,
-    key: string,
-  ) {
+  constructor(runners: ReadonlyArray<Runner>, settings: Settings, key: string) {
     this.runners = runners
-    this.#settings = settings
-    this.#key = key
+    this.settings = settings
+    this.key = key
   }
 
-  load(callers: number, name = "user"): ClusterLoad {
+  /** Callers of all runners. */
+  load(callers: number, more: Partial<LoadOptions> = {}): ClusterLoad {
     const urls = () => this.runners.map(({ url }) => url)
-    return new ClusterLoad({ key: this.#key, urls, callers, name })
+    return new ClusterLoad({ key: this.key, urls, callers, name: "user", ...more })
   }
 
   /** `expectBoard`, also of a runner with an empty directory, which folds all of the journal. */
   async expectExactlyOnce(load: ClusterLoad): Promise<void> {
     await this.expectBoard(load)
-    const fresh = await Runner.make(this.#settings)
+    const fresh = await Runner.make(this.settings)
+    const running = this.runners.filter((runner) => runner.isRunning)
     try {
-      await Promise.all(this.runners.map((runner) => runner.end("SIGTERM")))
+      await Promise.all(running.map((runner) => runner.end("SIGTERM")))
       await fresh.start()
       await ownerOf([fresh])
       await this.expectBoard(load, fresh)
-      await Promise.all(this.runners.map((runner) => runner.start()))
+      await Promise.all(running.map((runner) => runner.start()))
     } finally {
       await fresh.end("SIGTERM")
       await fresh.remove()
@@ -47,25 +49,23 @@ export class Cluster {
   async expectBoard(load: ClusterLoad, runner?: Runner): Promise<void> {
     const { url } = runner ?? (await ownerOf(this.runners))
     const board = await this.#board(url)
-    for (const [userId, count] of load.acknowledged) {
+    for (const [userId, { least, most }] of load.expected) {
       const path = `/v1/users/${userId}`
       const user = await eventually(path, async () => {
-        const { body, status } = await ask(url, this.#key, path)
+        const { body, status } = await ask(url, this.key, path)
         return status === 200 ? (body as { readonly xp: number }) : undefined
       })
+      const words = `${userId} has ${user.xp} xp, on the board ${board.get(userId)}, acknowledged: ${least} to ${most}`
+      if (user.xp < least) load.found({ kind: "lost", words })
+      else if (user.xp > most) load.found({ kind: "doubled", words })
       // The page of the board may not reach as far as to this user.
-      const found = [user.xp, board.get(userId) ?? count]
-      if (found.some((xp) => xp !== count)) {
-        throw new Error(
-          `${userId} has ${found.join(" and on the board ")} xp, acknowledged: ${count}`,
-        )
-      }
+      else if (user.xp !== (board.get(userId) ?? user.xp)) load.found({ kind: "changed", words })
     }
   }
 
   async #board(url: string): Promise<ReadonlyMap<string, number>> {
     const { entries } = await eventually("the leaderboard", async () => {
-      const { body, status } = await ask(url, this.#key, "/v1/leaderboard?limit=100")
+      const { body, status } = await ask(url, this.key, "/v1/leaderboard?limit=100")
       return status === 200 ? (body as { readonly entries: ReadonlyArray<Entry> }) : undefined
     })
     return new Map(entries.map(({ userId, xp }) => [userId, xp]))
@@ -76,30 +76,29 @@ export class Cluster {
   }
 }
 
-export const startCluster = async (
-  url: string,
-  count: number,
-  more: Readonly<Record<string, string>>,
+/** Starts these runners; the first one makes a key and a rule. */
+export const startRunners = async (
+  runners: ReadonlyArray<Runner>,
+  settings: Settings,
 ): Promise<Cluster> => {
-  const settings = { LAUREL_CLUSTER: url, ...more }
-  const runners: Array<Runner> = []
-  for (let index = 0; index < count; index++) runners.push(await Runner.make(settings))
   const [first, ...others] = runners
   await first!.start()
   const key = await eventually("the first key", async () => first!.firstKey)
   // One rule, however often it is asked for: a rule may be there although no reply came in time.
   await eventually("a rule", async () => {
-    const { status } = await fetch(`${first!.url}/v1/rules`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${key}`,
-        "content-type": "application/json",
-        "idempotency-key": "the rule",
-      },
-      body: JSON.stringify({ action, reward: { xp: 1 } }),
-    })
-    return status === 201 || undefined
+    const rule = { action, reward: { xp: 1 } }
+    return (await ask(first!.url, key, "/v1/rules", rule, "rule")).status === 201 || undefined
   })
   await Promise.all(others.map((runner) => runner.start()))
   return new Cluster(runners, settings, key)
+}
+
+export const startCluster = async (
+  url: string,
+  count: number,
+  more: Settings,
+): Promise<Cluster> => {
+  const settings = { LAUREL_CLUSTER: url, ...more }
+  const runners = await Promise.all(Array.from({ length: count }, () => Runner.make(settings)))
+  return startRunners(runners, settings)
 }

@@ -1,134 +1,287 @@
 /**
- * `npm run torture -- --cluster --rounds 3`: faults of a cluster of two runners, each with and without load, and how long
- * nobody's write was acknowledged. The oracle is that of `ClusterLoad` and `Cluster.expectExactlyOnce`.
+ * `npm run torture -- --cluster`: the chaos matrix. Each fault (`faults.ts`) at each moment (`moments.ts`), on two runners in one
+ * round and three in the next, in an order that the seed decides. Callers expect of each reply what `Caller.ts` says; after each
+ * fault the users are read, and from time to time a runner with an empty directory folds the whole journal. With a log, a
+ * line a fault, a run goes on where it ended.
  */
+import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
+import { Random } from "../simulation/random.ts"
 import { Postgres } from "../storage/postgres/Postgres.ts"
+import type { Finding } from "./Caller.ts"
 import type { ClusterLoad } from "./ClusterLoad.ts"
-import { ownerOf, type Runner } from "./Runner.ts"
-import { type Cluster, startCluster } from "./startCluster.ts"
-
-interface Scene {
-  readonly cluster: Cluster
-  readonly postgres: Postgres
-  readonly owner: Runner
-  readonly other: Runner
-  readonly expirationMs: number
-}
-
-/** Each brings the fault about, and returns what brings the cluster back to two runners afterwards. */
-const faults: Readonly<Record<string, (scene: Scene) => Promise<() => Promise<void> | void>>> = {
-  "SIGTERM of the owner": async ({ owner }) => {
-    const end = await owner.end("SIGTERM")
-    if (end !== 0) throw new Error(`SIGTERM ended with ${end}`)
-    return () => owner.start()
-  },
-  "kill -9 of the owner": async ({ owner }) => {
-    await owner.end("SIGKILL")
-    return () => owner.start()
-  },
-  "kill -9 of the other": async ({ other }) => {
-    await other.end("SIGKILL")
-    return () => other.start()
-  },
-  "SIGSTOP of the owner": async ({ expirationMs, owner }) => {
-    owner.signal("SIGSTOP")
-    await delay(3 * expirationMs)
-    return () => owner.signal("SIGCONT")
-  },
-  "PostgreSQL restarted": async ({ postgres }) => {
-    await postgres.stop("SIGQUIT")
-    await postgres.start()
-    return () => {}
-  },
-  "PostgreSQL away for longer than the expiration": async ({ expirationMs, postgres }) => {
-    await postgres.stop("SIGQUIT")
-    await delay(2 * expirationMs)
-    await postgres.start()
-    return () => {}
-  },
-}
+import { canMount, faults, ownFileSystem, removeFileSystem, type Scene } from "./faults.ts"
+import { type Moment, moments, reach } from "./moments.ts"
+import { Network } from "./Network.ts"
+import { eventually, ownerOf } from "./Runner.ts"
+import { type Cluster, startRunners } from "./startCluster.ts"
 
 export interface ClusterTortureOptions {
+  readonly seed: number
+  /** Times that all faults are gone through. */
   readonly rounds: number
   readonly expirationMs: number
+  /** 2 and 3 in turn, without it. */
+  readonly runners: number | undefined
+  /** A part of the names of faults. */
+  readonly only: string | undefined
+  readonly durationMs: number
+  /** A file. */
+  readonly log: string | undefined
   readonly say: (line: string) => void
 }
 
-export interface FaultRow {
+/** One fault, and what came of it. */
+export interface Struck {
+  readonly seed: number
+  readonly number: number
   readonly fault: string
-  readonly at: "idle" | "load"
-  readonly rounds: number
+  readonly moment: Moment
+  readonly runners: number
+  /** The longest time without an acknowledgement. */
   readonly longestMs: number
-}
-
-export interface ClusterTortureSummary {
   readonly acknowledged: number
-  readonly rows: ReadonlyArray<FaultRow>
-  /** Lost or doubled writes, and stale reads. */
-  readonly faults: ReadonlyArray<string>
+  readonly refused: number
+  readonly findings: ReadonlyArray<Finding>
 }
 
-/** Time from now until writes of all callers are acknowledged again. */
-const settled = async (load: ClusterLoad): Promise<void> => {
-  await load.progress(100)
+interface Cell {
+  readonly number: number
+  readonly fault: string
+  readonly moment: Moment
+  readonly runners: number
 }
 
-export const clusterTorture = async ({
-  expirationMs,
+const callers = 8
+const foldEvery = 40
+/** A fault that nobody survives, such as one at both of two runners, is taken back after so many expirations. */
+const hopelessExpirations = 2
+
+/** All faults of the run in order, the same for the same options. */
+export const plan = ({
+  only = "",
   rounds,
-  say,
-}: ClusterTortureOptions): Promise<ClusterTortureSummary> => {
-  const postgres = await Postgres.make()
-  const longest = new Map<string, FaultRow>()
-  const found: Array<string> = []
-  let acknowledged = 0
-  let cluster: Cluster | undefined
-  try {
+  runners,
+  seed,
+}: ClusterTortureOptions): ReadonlyArray<Cell> => {
+  const names = Object.keys(faults).filter((name) => name.includes(only))
+  return Array.from({ length: rounds }, (_, round) => {
+    const random = new Random(seed + round)
+    const cells = names.flatMap((fault) => moments.map((moment) => ({ fault, moment })))
+    for (let index = cells.length - 1; index > 0; index--) {
+      const other = random.integer(0, index)
+      const swapped = cells[index]!
+      cells[index] = cells[other]!
+      cells[other] = swapped
+    }
+    return cells.map((cell) => ({ ...cell, runners: runners ?? 2 + (round % 2) }))
+  })
+    .flat()
+    .map((cell, number) => ({ ...cell, number }))
+}
+
+/** A cluster under load with all that faults need. */
+class Arena {
+  readonly postgres: Postgres
+  readonly network: Network
+  readonly cluster: Cluster
+  readonly load: ClusterLoad
+  readonly #expirationMs: number
+
+  private constructor(
+    postgres: Postgres,
+    network: Network,
+    cluster: Cluster,
+    expirationMs: number,
+  ) {
+    this.postgres = postgres
+    this.network = network
+    this.cluster = cluster
+    this.#expirationMs = expirationMs
+    const urls = () => cluster.runners.slice(0, this.#count).map(({ url }) => url)
+    this.load = cluster.load(callers, { urls, restMs: 20 })
+  }
+
+  /** Runners that take part now. */
+  #count = 3
+
+  static async make(expirationMs: number): Promise<Arena> {
+    const postgres = await Postgres.make()
+    const url = await postgres.schema("torture")
     const settings = { LAUREL_CLUSTER_LOCK_EXPIRATION: `${expirationMs} millis` }
-    const started = await startCluster(await postgres.schema("torture"), 2, settings)
-    cluster = started
-    let name = 0
-    for (let round = 0; round < rounds; round++) {
-      for (const [fault, bring] of Object.entries(faults)) {
-        for (const at of ["idle", "load"] as const) {
-          const owner = await ownerOf(started.runners)
-          const other = started.runners.find((runner) => runner !== owner)!
-          // Idle: nobody calls while the fault happens; the first calls after it find what it left.
-          let load = at === "load" ? started.load(8, `user-${++name}`) : undefined
-          await load?.progress(100)
-          load?.resetGap()
-          const beganAt = performance.now()
-          const restore = await bring({ cluster: started, owner, other, postgres, expirationMs })
-          load ??= started.load(8, `user-${++name}`)
-          await load.progress(1)
-          const firstMs = performance.now() - beganAt
-          await settled(load)
-          await restore()
-          await settled(load)
-          const gapMs = at === "load" ? load.longestGapMs : firstMs
-          await load.stop()
-          acknowledged += load.total
-          found.push(...load.faults.map((words) => `${fault}, ${at}: ${words}`))
-          const key = `${fault}, ${at}`
-          const before = longest.get(key)
-          longest.set(key, {
-            fault,
-            at,
-            rounds: (before?.rounds ?? 0) + 1,
-            longestMs: Math.max(before?.longestMs ?? 0, gapMs),
-          })
-          say(`${key}: ${Math.round(gapMs)} ms, ${load.total} acknowledged`)
-          // A fresh fold at the end of each round.
-          const isLast = fault === Object.keys(faults).at(-1) && at === "load"
-          const expected = isLast ? started.expectExactlyOnce(load) : started.expectBoard(load)
-          await expected.catch((error) => found.push(`${key}: ${String(error)}`))
+    const network = await Network.make(postgres, "torture", 3, settings)
+    if (canMount) for (const runner of network.runners) ownFileSystem(runner)
+    const cluster = await startRunners(network.runners, { ...settings, LAUREL_CLUSTER: url })
+    return new Arena(postgres, network, cluster, expirationMs)
+  }
+
+  async setCount(count: number): Promise<void> {
+    this.#count = count
+    const last = this.cluster.runners[2]!
+    if (count === 2 && last.isRunning) await last.end("SIGTERM")
+    if (count === 3 && !last.isRunning) await last.start()
+  }
+
+  async strike({
+    fault: name,
+    moment,
+    number,
+    runners,
+    seed,
+  }: Cell & { readonly seed: number }): Promise<Struck> {
+    const { cluster, load, network, postgres } = this
+    const random = new Random(seed * 1_000_003 + number)
+    const fault = faults[name]!
+    await this.setCount(runners)
+    load.resume()
+    const acknowledged = load.total
+    const refused = this.#refused
+    const findings = load.faults.length
+    const { other, owner, restore } = await reach(moment, cluster, load, random)
+    const expirationMs = this.#expirationMs
+    const scene: Scene = { cluster, network, postgres, random, expirationMs, owner, other }
+    load.resetGap()
+    await fault.strike(scene)
+    // Nobody called meanwhile: either the first calls come now, or only after the fault.
+    const isLate = moment === "idle" && random.chance(0.5)
+    if (!isLate) load.resume()
+    const served = load.progress(callers * 3).then(
+      () => undefined,
+      () => undefined,
+    )
+    const leastMs = (fault.expirations ?? 0) * expirationMs
+    const mostMs = isLate ? leastMs : Math.max(leastMs, hopelessExpirations * expirationMs + 5_000)
+    await delay(leastMs)
+    if (leastMs === 0 && !isLate) await Promise.race([served, delay(mostMs)])
+    await Promise.all([fault.heal(scene), restore()])
+    load.resume()
+    await load.progress(callers * 12)
+    const longestMs = load.longestGapMs
+    await this.#everyoneServes()
+    await load.pause()
+    await cluster.expectBoard(load)
+    return {
+      seed,
+      number,
+      fault: name,
+      moment,
+      runners,
+      longestMs: Math.round(longestMs),
+      acknowledged: load.total - acknowledged,
+      refused: this.#refused - refused,
+      findings: load.faults.slice(findings),
+    }
+  }
+
+  get #refused(): number {
+    let sum = 0
+    for (const [name, count] of this.load.statuses) if (name.startsWith("503")) sum += count
+    return sum
+  }
+
+  /** Each runner answers again, whoever the owner is. */
+  async #everyoneServes(): Promise<void> {
+    for (const runner of this.cluster.runners.slice(0, this.#count)) {
+      await eventually(`an answer of ${runner.url}`, async () => {
+        const headers = { authorization: `Bearer ${this.cluster.key}` }
+        const signal = AbortSignal.timeout(2_000)
+        const { ok } = await fetch(`${runner.url}/v1/users/user-0`, { headers, signal })
+        return ok || undefined
+      })
+    }
+    await ownerOf(this.cluster.runners)
+  }
+
+  async fold(): Promise<ReadonlyArray<Finding>> {
+    const before = this.load.faults.length
+    await this.load.pause()
+    await this.cluster.expectExactlyOnce(this.load)
+    return this.load.faults.slice(before)
+  }
+
+  async remove(): Promise<void> {
+    await Promise.race([this.load.stop(), delay(5_000)])
+    for (const runner of this.network.runners) {
+      if (!runner.isRunning) continue
+      runner.signal("SIGCONT")
+      await runner.end("SIGKILL")
+    }
+    if (canMount) for (const runner of this.network.runners) removeFileSystem(runner)
+    await this.network.close()
+    await this.postgres.remove()
+  }
+
+  /** The ends of the logs of all runners. */
+  get logs(): string {
+    return this.network.runners
+      .map(({ internal, process }) => `== ${internal}\n${process.stderr.slice(-20_000)}`)
+      .join("\n")
+  }
+}
+
+const readLog = (log: string | undefined, seed: number): ReadonlyArray<Struck> => {
+  if (log === undefined || !existsSync(log)) return []
+  return readFileSync(log, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Struck)
+    .filter((each) => each.seed === seed)
+}
+
+export const clusterTorture = async (
+  options: ClusterTortureOptions,
+): Promise<ReadonlyArray<Struck>> => {
+  const { durationMs, expirationMs, log, say, seed } = options
+  const struck: Array<Struck> = [...readLog(log, seed)]
+  const done = new Set(struck.map(({ number }) => number))
+  const deadline = performance.now() + durationMs
+  let arena: Arena | undefined
+  let sinceFold = 0
+  let isStopping = false
+  // Ends after the fault under way: processes and mounts of the run must not outlive it.
+  for (const signal of ["SIGINT", "SIGTERM"]) {
+    process.once(signal, () => {
+      isStopping = true
+    })
+  }
+  const note = (each: Struck): void => {
+    struck.push(each)
+    if (log !== undefined) appendFileSync(log, `${JSON.stringify(each)}\n`)
+    const { acknowledged, fault, findings, longestMs, moment, number, runners } = each
+    say(
+      `${number}. ${fault}, ${moment}, ${runners} runners: ${longestMs} ms, ${acknowledged} acknowledged`,
+    )
+    for (const { kind, words } of findings.slice(0, 5)) say(`   ${kind}: ${words}`)
+  }
+  try {
+    for (const cell of plan(options)) {
+      if (done.has(cell.number)) continue
+      if (isStopping || performance.now() > deadline) break
+      arena ??= await Arena.make(expirationMs)
+      try {
+        const each = await arena.strike({ ...cell, seed })
+        note(each)
+        if (each.findings.length > 0) throw new Error("its findings are above")
+        if (++sinceFold % foldEvery === 0) {
+          for (const { kind, words } of await arena.fold()) throw new Error(`${kind}: ${words}`)
+          say("   a fresh fold of the journal is the same")
         }
+      } catch (error) {
+        const words = `${error}; ${arena.load.faultWords}`
+        if (struck.at(-1)?.number !== cell.number) {
+          const findings = [{ kind: "failed", words }] as const
+          note({ ...cell, seed, longestMs: Number.NaN, acknowledged: 0, refused: 0, findings })
+        }
+        if (log !== undefined)
+          appendFileSync(`${log}.${cell.number}.txt`, `${words}\n${arena.logs}`)
+        // With a new cluster.
+        await arena.remove()
+        arena = undefined
       }
     }
+    for (const { kind, words } of (await arena?.fold()) ?? []) throw new Error(`${kind}: ${words}`)
   } finally {
-    await cluster?.remove()
-    await postgres.remove()
+    await arena?.remove()
   }
-  return { acknowledged, rows: [...longest.values()], faults: found }
+  return struck
 }

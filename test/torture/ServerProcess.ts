@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { readFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
-import type { ClockPlan, Plan } from "./hook.ts"
+import type { ClockPlan, Detours, Plan } from "./hook.ts"
 
 const main = resolve(import.meta.dirname, "../../src/main.ts")
 const hook = resolve(import.meta.dirname, "hook.ts")
@@ -11,6 +11,7 @@ const hook = resolve(import.meta.dirname, "hook.ts")
 export interface Trouble {
   readonly plan?: Plan
   readonly clock?: ClockPlan
+  readonly detours?: Detours
   /** More settings. */
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -29,11 +30,12 @@ export class ServerProcess {
   constructor(
     args: ReadonlyArray<string>,
     directory: string,
-    { clock, plan, settings }: Trouble = {},
+    { clock, detours, plan, settings }: Trouble = {},
   ) {
-    const troubled = plan !== undefined || clock !== undefined
+    const troubled = plan !== undefined || clock !== undefined || detours !== undefined
     this.process = spawn(process.execPath, [main, ...args], {
-      stdio: ["ignore", "pipe", "pipe"],
+      // The last one is for messages to the hook.
+      stdio: ["ignore", "pipe", "pipe", ...(clock !== undefined ? (["ipc"] as const) : [])],
       env: {
         PATH: process.env.PATH ?? "",
         ...(process.env.NODE_COMPILE_CACHE !== undefined && {
@@ -48,6 +50,7 @@ export class ServerProcess {
         ...(troubled && { NODE_OPTIONS: `--import ${hook}` }),
         ...(plan !== undefined && { TORTURE_PLAN: JSON.stringify(plan) }),
         ...(clock !== undefined && { TORTURE_CLOCK: JSON.stringify(clock) }),
+        ...(detours !== undefined && { TORTURE_DETOURS: JSON.stringify(detours) }),
       },
     })
     const look = () => {

@@ -1,8 +1,10 @@
 /**
  * Loaded before the program (`--import`), never by it: carries out one plan of faults inside the process, at named
  * steps of its work with the disk. The plan is the JSON of `Plan` in `TORTURE_PLAN`. It reports its steps on stderr.
+ * `TORTURE_CLOCK` lets the wall clock jump, once or again and again; `TORTURE_DETOURS` leads connections through proxies.
  */
 import fs from "node:fs"
+import net from "node:net"
 
 /** The calls through which journal and archives reach the disk. */
 export type Call = "open" | "writev" | "fdatasync" | "fsync" | "ftruncate" | "rename" | "unlink"
@@ -20,11 +22,14 @@ export interface Plan {
   readonly forMs: number
 }
 
-/** How far the clock jumps, at most, and how often. */
+/** How far the clock jumps, at most, and how often; without `everyMs`, so far with each message from the parent process. */
 export interface ClockPlan {
   readonly jumpMs: number
-  readonly everyMs: number
+  readonly everyMs?: number
 }
+
+/** Ports on this machine, and those of the proxies that connections to them take. */
+export type Detours = Readonly<Record<string, number>>
 
 type Any = (...args: Array<unknown>) => unknown
 type Callback = (error: Error | null, ...values: Array<unknown>) => void
@@ -87,17 +92,49 @@ const carryOut = (plan: Plan): void => {
   for (const name of ["ftruncate", "fdatasync", "fsync", "rename", "unlink"]) wrap(name, false)
 }
 
+/** Moves `Date`; the clocks that only go forward stay. */
 const jump = ({ everyMs, jumpMs }: ClockPlan): void => {
-  const real = Date.now
+  const Real = Date
   let offsetMs = 0
-  Date.now = () => real() + offsetMs
-  setInterval(() => {
-    offsetMs = Math.round((Math.random() * 2 - 1) * jumpMs)
-  }, everyMs).unref()
+  globalThis.Date = class extends Real {
+    constructor(...args: ReadonlyArray<never>) {
+      super(...(args.length === 0 ? ([Real.now() + offsetMs] as const) : (args as [never])))
+    }
+    static override now(): number {
+      return Real.now() + offsetMs
+    }
+  } as DateConstructor
+  if (everyMs !== undefined) {
+    setInterval(() => {
+      offsetMs = Math.round((Math.random() * 2 - 1) * jumpMs)
+    }, everyMs).unref()
+    return
+  }
+  process.on("message", (message: number) => {
+    offsetMs = message
+    say(`the clock is ${offsetMs} ms off`)
+  })
+  // It does not keep the process from its end.
+  process.channel?.unref()
+}
+
+const detour = (detours: Detours): void => {
+  const connect = net.connect as Any
+  const calls = net as unknown as Record<string, Any>
+  calls.connect = (...args) => {
+    const [options, ...rest] = args
+    const { port } = (options ?? {}) as { readonly port?: number | string }
+    const through = detours[String(port)]
+    return through === undefined
+      ? connect(...args)
+      : connect({ ...(options as object), port: through }, ...rest)
+  }
 }
 
 const role = process.argv[1]?.endsWith("worker.ts") ? "worker" : "server"
 const plan: Plan | undefined = JSON.parse(process.env.TORTURE_PLAN ?? "null") ?? undefined
 const clock: ClockPlan | undefined = JSON.parse(process.env.TORTURE_CLOCK ?? "null") ?? undefined
+const detours: Detours | undefined = JSON.parse(process.env.TORTURE_DETOURS ?? "null") ?? undefined
 if (plan?.role === role) carryOut(plan)
 if (clock !== undefined && role === "server") jump(clock)
+if (detours !== undefined) detour(detours)

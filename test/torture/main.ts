@@ -1,6 +1,7 @@
 /**
  * `npm run torture -- --minutes 10 --seed 1`: see `torture.ts`. With `--steps`, instead, `kill -9` before and after
- * each named step, once. With `--cluster --rounds 3 --expiration 3000`, faults of a cluster (`cluster/torture.ts`). With `--kills 2000`, at most so many `kill -9` in short cycles with webhooks on (`kills.ts`).
+ * each named step, once. With `--cluster --rounds 4 --expiration 3000`, faults of a cluster (`cluster/torture.ts`); there also
+ * `--runners 2` or `3`, `--only PART-OF-A-FAULT'S-NAME`, `--hours 1`, and `--log FILE`, with which a run of the same seed goes on. With `--kills 2000`, at most so many `kill -9` in short cycles with webhooks on (`kills.ts`).
  * Ends with 1 when anything was lost.
  */
 import { parseArgs } from "node:util"
@@ -13,8 +14,12 @@ const { values } = parseArgs({
     steps: { type: "boolean", default: false },
     minutes: { type: "string", default: "10" },
     cluster: { type: "boolean", default: false },
-    rounds: { type: "string", default: "3" },
+    rounds: { type: "string", default: "1" },
     expiration: { type: "string", default: "3000" },
+    runners: { type: "string" },
+    only: { type: "string" },
+    hours: { type: "string", default: "24" },
+    log: { type: "string" },
     kills: { type: "string", default: "0" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 0x1_0000_0000)) },
   },
@@ -27,12 +32,26 @@ if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
 }
 if (values.cluster) {
   const { clusterTorture } = await import("../cluster/torture.ts")
+  const { tableOf } = await import("../cluster/table.ts")
   const [rounds, expirationMs] = [Number(values.rounds), Number(values.expiration)]
-  const summary = await clusterTorture({ rounds, expirationMs, say: console.log })
-  console.table(summary.rows.map((row) => ({ ...row, longestMs: Math.round(row.longestMs) })))
-  console.log(`${summary.acknowledged} writes acknowledged; expiration ${expirationMs} ms`)
-  for (const words of summary.faults) console.log(`  ${words}`)
-  process.exit(summary.faults.length > 0 ? 1 : 0)
+  console.log(`Expiration ${expirationMs} ms; again with --seed ${seed}`)
+  const struck = await clusterTorture({
+    seed,
+    rounds,
+    expirationMs,
+    runners: values.runners === undefined ? undefined : Number(values.runners),
+    only: values.only,
+    durationMs: Number(values.hours) * 3_600_000,
+    log: values.log,
+    say: console.log,
+  })
+  console.table(tableOf(struck))
+  const sum = struck.reduce((total, { acknowledged }) => total + acknowledged, 0)
+  const findings = struck.flatMap((each) => each.findings)
+  console.log(
+    `${struck.length} faults, ${sum} writes acknowledged, ${findings.length} findings; seed ${seed}`,
+  )
+  process.exit(findings.length > 0 ? 1 : 0)
 }
 const killsMax = Number(values.kills)
 if (killsMax > 0) {

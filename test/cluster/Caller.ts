@@ -1,0 +1,215 @@
+/**
+ * Callers of a cluster, and what each of them expects. A caller has a user of its own and sends one request at a time, each to
+ * another runner than the last, until it is acknowledged. An event or a reward is worth 1 xp: so after each acknowledgement
+ * any runner must say exactly as much xp as was acknowledged.
+ */
+import { setTimeout as delay } from "node:timers/promises"
+
+export const action = "COUNT"
+
+export interface Reply {
+  /** 0: none. */
+  readonly status: number
+  readonly text: string
+  readonly body: unknown
+  readonly isReplayed: boolean
+}
+
+const none: Reply = { status: 0, text: "", body: undefined, isReplayed: false }
+
+/** A caller without patience: it tries another runner instead. */
+const patienceMs = 2_000
+const retryMs = 20
+
+export const ask = async (
+  url: string,
+  key: string,
+  path: string,
+  body?: unknown,
+  idempotencyKey?: string,
+): Promise<Reply> => {
+  const response = await fetch(url + path, {
+    method: body === undefined ? "GET" : "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    },
+    signal: AbortSignal.timeout(patienceMs),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    text,
+    body: text === "" ? undefined : JSON.parse(text),
+    isReplayed: response.headers.get("idempotency-replayed") === "true",
+  }
+}
+
+export interface Finding {
+  /** `stale`: less than was acknowledged, in a reply; `changed`: a repetition has another reply than the first. */
+  readonly kind: "lost" | "doubled" | "stale" | "changed" | "failed"
+  readonly words: string
+}
+
+/** What a caller needs of its load. */
+export interface Callers {
+  readonly key: string
+  readonly urls: () => ReadonlyArray<string>
+  /** Ends while the load is not paused; false: it has stopped. */
+  readonly turn: () => Promise<boolean>
+  readonly acknowledged: (eventId: string) => void
+  readonly answered: (name: string) => void
+  readonly found: (finding: Finding) => void
+}
+
+/** Xp that a user must have, at least and at most: what was acknowledged, and what may have been done besides. */
+export interface Expected {
+  readonly least: number
+  readonly most: number
+}
+
+const codeOf = ({ body }: Reply): string => (body as { readonly code?: string })?.code ?? "none"
+
+abstract class Caller {
+  readonly userId: string
+  protected readonly callers: Callers
+  protected number = 0
+  #attempt: number
+
+  constructor(callers: Callers, userId: string, index: number) {
+    this.callers = callers
+    this.userId = userId
+    this.#attempt = index
+  }
+
+  abstract get expected(): Expected
+  protected abstract step(): Promise<void>
+
+  async run(): Promise<void> {
+    while (await this.callers.turn()) {
+      await this.step()
+      this.number++
+    }
+  }
+
+  /** One attempt, at the next runner. */
+  protected async try(path: string, body?: unknown, idempotencyKey?: string): Promise<Reply> {
+    const urls = this.callers.urls()
+    const url = urls[this.#attempt++ % urls.length]!
+    const reply = await ask(url, this.callers.key, path, body, idempotencyKey).catch(() => none)
+    const { status } = reply
+    const isKnown = idempotencyKey !== undefined && status === 409
+    if (status !== 200) this.callers.answered(`${status} ${codeOf(reply)}`)
+    if (status !== 200 && status !== 0 && status !== 503 && !isKnown) {
+      throw new Error(`${path}: ${status} ${reply.text}`)
+    }
+    return reply
+  }
+
+  /** The first 200. */
+  protected async insist(path: string, body?: unknown, idempotencyKey?: string): Promise<Reply> {
+    while (true) {
+      const reply = await this.try(path, body, idempotencyKey)
+      if (reply.status === 200) return reply
+      await delay(retryMs)
+    }
+  }
+
+  protected async look(): Promise<void> {
+    // What is on its way now may be in the reply or not.
+    const { least } = this.expected
+    const { body } = await this.insist(`/v1/users/${this.userId}`)
+    const { xp } = body as { readonly xp: number }
+    const { most } = this.expected
+    const words = `${this.userId} has ${xp} xp instead of ${least} to ${most}`
+    if (xp < least) this.callers.found({ kind: "stale", words })
+    if (xp > most) this.callers.found({ kind: "doubled", words })
+  }
+}
+
+interface EventReply {
+  readonly eventId: string
+  readonly duplicate: boolean
+}
+
+const recentMax = 200
+
+/** Gives each write an id or an `Idempotency-Key`, and repeats it until it is acknowledged, sometimes also afterwards. */
+export class PatientCaller extends Caller {
+  #xp = 0
+  /** Ids of acknowledged events, the caller's and Laurel's. */
+  readonly #recent: Array<readonly [id: string, eventId: string]> = []
+
+  get expected(): Expected {
+    return { least: this.#xp, most: this.#xp }
+  }
+
+  protected async step(): Promise<void> {
+    await this.#send()
+    await this.look()
+    if (this.number % 4 === 1) await this.#reward()
+    if (this.number % 4 === 3) await this.#repeat()
+  }
+
+  async #send(): Promise<void> {
+    const { number, userId } = this
+    const id = `${userId}-${number}`
+    const { body } = await this.insist("/v1/events", { userId, action, id })
+    const { eventId } = body as EventReply
+    this.#acknowledge(eventId)
+    if (this.#recent.length < recentMax) this.#recent.push([id, eventId])
+    else this.#recent[Math.floor(Math.random() * recentMax)] = [id, eventId]
+  }
+
+  async #reward(): Promise<void> {
+    const { number, userId } = this
+    const path = `/v1/users/${userId}/rewards`
+    const body = { type: "xp", amount: 1 }
+    const key = `${userId}-reward-${number}`
+    const first = await this.insist(path, body, key)
+    this.#acknowledge((first.body as { readonly rewardId: string }).rewardId)
+    const again = await this.insist(path, body, key)
+    if (again.text === first.text && again.isReplayed) return
+    const words = `${key}: ${again.text} after ${first.text}, replayed: ${again.isReplayed}`
+    this.callers.found({ kind: "changed", words })
+  }
+
+  async #repeat(): Promise<void> {
+    const { userId } = this
+    const [id, eventId] = this.#recent[Math.floor(Math.random() * this.#recent.length)]!
+    const { body, text } = await this.insist("/v1/events", { userId, action, id })
+    const again = body as EventReply
+    if (again.eventId === eventId && again.duplicate) return
+    this.callers.found({ kind: "changed", words: `${id}, acknowledged as ${eventId}: ${text}` })
+  }
+
+  #acknowledge(id: string): void {
+    this.#xp++
+    this.callers.acknowledged(id)
+  }
+}
+
+/** Its events have no ids, so it repeats none: each 200 counts once, and what has no reply may count. */
+export class HastyCaller extends Caller {
+  #least = 0
+  #most = 0
+
+  get expected(): Expected {
+    return { least: this.#least, most: this.#most }
+  }
+
+  protected async step(): Promise<void> {
+    this.#most++
+    const reply = await this.try("/v1/events", { userId: this.userId, action })
+    if (reply.status === 200) {
+      this.#least++
+      this.callers.acknowledged((reply.body as EventReply).eventId)
+    } else {
+      if (reply.text.includes("Nothing was changed.")) this.#most--
+      await delay(retryMs)
+    }
+    await this.look()
+  }
+}

@@ -1,0 +1,242 @@
+/** The faults of the chaos matrix: each is brought about on a cluster that runs, and taken back. */
+import { execFileSync } from "node:child_process"
+import { setTimeout as delay } from "node:timers/promises"
+import type { Random } from "../simulation/random.ts"
+import type { Postgres } from "../storage/postgres/Postgres.ts"
+import type { LinkState } from "./Link.ts"
+import type { Network } from "./Network.ts"
+import { Runner } from "./Runner.ts"
+import type { Cluster } from "./startCluster.ts"
+
+export interface Scene {
+  readonly cluster: Cluster
+  readonly network: Network
+  readonly postgres: Postgres
+  readonly random: Random
+  readonly expirationMs: number
+  /** The owner; while the partition moves, the runner that is to be the next one. */
+  readonly owner: Runner
+  /** Another runner; while the partition moves, the one that leaves. */
+  readonly other: Runner
+}
+
+export interface Fault {
+  /** Brings it about. */
+  readonly strike: (scene: Scene) => Promise<void> | void
+  /** It lasts for so many expirations; without it, until callers are served again. */
+  readonly expirations?: number
+  /** Takes it back. */
+  readonly heal: (scene: Scene) => Promise<void> | void
+  /** What must be so for it to be possible. */
+  readonly needs?: (scene: Scene) => boolean
+}
+
+type Role = "owner" | "other"
+
+const kill = (role: Role): Fault => ({
+  strike: async (scene) => {
+    await scene[role].end("SIGKILL")
+  },
+  heal: (scene) => scene[role].start(),
+})
+
+const expectEnd = async (runner: Runner, signal: NodeJS.Signals): Promise<void> => {
+  const end = await runner.end(signal)
+  if (end !== 0) throw new Error(`${signal} ended with ${end}: ${runner.process.stderr}`)
+}
+
+const terminate = (role: Role): Fault => ({
+  strike: (scene) => expectEnd(scene[role], "SIGTERM"),
+  heal: (scene) => scene[role].start(),
+})
+
+/** Without PostgreSQL, for `role` alone. */
+const cutOff = (role: Role, state: LinkState): Fault => ({
+  strike: ({ network, ...scene }) => network.toPostgres(scene[role]).set(state),
+  expirations: 2,
+  heal: ({ network, ...scene }) => network.toPostgres(scene[role]).set("open"),
+})
+
+const setAlone = ({ network, owner }: Scene, state: LinkState): void => {
+  network.toPostgres(owner).set(state)
+  network.setPeers(owner, state)
+}
+
+const isolate = (state: LinkState): Fault => ({
+  strike: (scene) => setAlone(scene, state),
+  expirations: 2,
+  heal: (scene) => setAlone(scene, "open"),
+})
+
+const stop = (role: Role): Fault => ({
+  strike: (scene) => scene[role].signal("SIGSTOP"),
+  expirations: 2.5,
+  heal: (scene) => scene[role].signal("SIGCONT"),
+})
+
+const apart = (state: LinkState): Fault => ({
+  strike: ({ network, owner }) => network.setPeers(owner, state),
+  expirations: 1,
+  heal: ({ network, owner }) => network.setPeers(owner, "open"),
+})
+
+const hourMs = 3_600_000
+
+/** A file system of its own makes a directory that can be full. */
+const tmpfs = {
+  mount: (folder: string): void => {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=8g,mode=700", "tmpfs", folder])
+  },
+  resize: (folder: string, size: string): void => {
+    execFileSync("mount", ["-o", `remount,size=${size}`, folder], { stdio: "pipe" })
+  },
+  fill: (folder: string): void => {
+    while (true) {
+      const used = execFileSync("df", ["-k", "--output=used", folder], { encoding: "utf8" })
+      try {
+        // 0 would be no limit.
+        tmpfs.resize(folder, `${Math.max(4, Number(used.split("\n")[1]))}k`)
+        return
+      } catch {
+        // It has grown since.
+      }
+    }
+  },
+}
+
+export const canMount = process.getuid?.() === 0 && process.platform === "linux"
+
+/** Before its first start. */
+export const ownFileSystem = (runner: Runner): void => tmpfs.mount(runner.directory)
+
+export const removeFileSystem = (runner: Runner): void => {
+  execFileSync("umount", ["--lazy", runner.directory])
+}
+
+/** What joined, or holds something, until the fault is taken back. */
+const guests = new WeakMap<Scene, Runner>()
+const undoings = new WeakMap<Scene, () => void>()
+
+const undo = (scene: Scene): void => undoings.get(scene)?.()
+
+const restart = (signal: NodeJS.Signals): Fault => ({
+  strike: async ({ postgres }) => {
+    await postgres.stop(signal)
+    await postgres.start()
+  },
+  heal: () => {},
+})
+
+export const faults: Readonly<Record<string, Fault>> = {
+  "kill -9 of the owner": kill("owner"),
+  "kill -9 of another": kill("other"),
+  "SIGTERM of the owner": terminate("owner"),
+  "a runner leaves": terminate("other"),
+  "two SIGTERMs at once": {
+    strike: async ({ other, owner }) => {
+      await Promise.all([owner, other].map((runner) => expectEnd(runner, "SIGTERM")))
+    },
+    expirations: 0,
+    heal: async ({ other, owner }) => {
+      await Promise.all([owner.start(), other.start()])
+    },
+  },
+  "kill -9 within the hand-over": {
+    strike: async ({ owner, random }) => {
+      owner.signal("SIGTERM")
+      await delay(random.integer(0, 300))
+      if (owner.isRunning) await owner.end("SIGKILL")
+    },
+    heal: ({ owner }) => owner.start(),
+  },
+  "SIGSTOP of the owner": stop("owner"),
+  "SIGSTOP of another": stop("other"),
+  "PostgreSQL restarts in order": restart("SIGINT"),
+  "PostgreSQL crashes": restart("SIGQUIT"),
+  "PostgreSQL away": {
+    strike: ({ postgres }) => postgres.stop("SIGQUIT"),
+    expirations: 2,
+    heal: ({ postgres }) => postgres.start(),
+  },
+  "PostgreSQL stands still": {
+    strike: async (scene) => {
+      undoings.set(scene, await scene.postgres.freeze())
+    },
+    expirations: 2,
+    heal: undo,
+  },
+  "PostgreSQL silent for the owner": cutOff("owner", "silent"),
+  "PostgreSQL refuses the owner": cutOff("owner", "refused"),
+  "PostgreSQL silent for another": cutOff("other", "silent"),
+  "PostgreSQL 1 s late for the owner": {
+    strike: ({ network, owner }) => {
+      network.toPostgres(owner).delayMs = 1_000
+    },
+    expirations: 2,
+    heal: ({ network, owner }) => {
+      network.toPostgres(owner).delayMs = 0
+    },
+  },
+  "PostgreSQL has no free connection": {
+    strike: async (scene) => {
+      undoings.set(scene, await scene.postgres.exhaust())
+      // Who lost its sessions finds no new ones.
+      const link = scene.network.toPostgres(scene.owner)
+      link.set("refused")
+      link.set("open")
+    },
+    expirations: 2,
+    heal: undo,
+  },
+  "runners silent to each other": apart("silent"),
+  "runners refuse each other": apart("refused"),
+  "the owner isolated, silent": isolate("silent"),
+  "the owner isolated, refused": isolate("refused"),
+  "the owner's clock jumps": {
+    strike: ({ owner, random }) => {
+      owner.process.process.send?.(random.pick([-1, 1]) * random.integer(60_000, hourMs))
+    },
+    expirations: 1,
+    heal: ({ owner }) => {
+      owner.process.process.send?.(0)
+    },
+  },
+  "the owner's disk full": {
+    needs: () => canMount,
+    strike: ({ owner }) => tmpfs.fill(owner.directory),
+    expirations: 1,
+    heal: async ({ owner }) => {
+      tmpfs.resize(owner.directory, "8g")
+      // Where it was about to take over, it has ended.
+      if (!owner.isRunning) await owner.start()
+    },
+  },
+  "two runners with one address": {
+    strike: async ({ owner }) => {
+      const twin = await owner.twin()
+      const started = await twin.start().then(
+        () => true,
+        () => false,
+      )
+      const end = started ? "a start" : await twin.process.ended
+      await twin.remove()
+      if (end !== 78) throw new Error(`A second runner with the address: ${end}`)
+    },
+    heal: () => {},
+  },
+  "a runner joins": {
+    strike: async (scene) => {
+      const guest = await Runner.make(scene.cluster.settings)
+      guests.set(scene, guest)
+      await guest.start()
+    },
+    expirations: 1,
+    heal: async (scene) => {
+      const guest = guests.get(scene)!
+      await expectEnd(guest, "SIGTERM")
+      await guest.remove()
+    },
+  },
+}
+
+export type FaultName = keyof typeof faults

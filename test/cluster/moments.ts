@@ -1,0 +1,77 @@
+/** When a fault of the chaos matrix strikes, beside the load of the callers. */
+import { setTimeout as delay } from "node:timers/promises"
+import type { Random } from "../simulation/random.ts"
+import { ask } from "./Caller.ts"
+import type { ClusterLoad } from "./ClusterLoad.ts"
+import { eventually, ownerOf, type Runner } from "./Runner.ts"
+import type { Cluster } from "./startCluster.ts"
+
+/** `moving`: while another runner takes the partition over. */
+export const moments = ["idle", "load", "moving", "snapshot", "archive"] as const
+export type Moment = (typeof moments)[number]
+
+export interface Roles {
+  readonly owner: Runner
+  readonly other: Runner
+  /** Brings back what the moment took away. */
+  readonly restore: () => Promise<void>
+}
+
+const nothing = async (): Promise<void> => {}
+
+/** Ends when the moment is there. */
+export const reach = async (
+  moment: Moment,
+  cluster: Cluster,
+  load: ClusterLoad,
+  random: Random,
+): Promise<Roles> => {
+  const owner = await ownerOf(cluster.runners)
+  const others = cluster.runners.filter((runner) => runner !== owner && runner.isRunning)
+  const other = random.pick(others)
+  if (moment === "idle") {
+    await load.pause()
+    return { owner, other, restore: nothing }
+  }
+  await load.progress(50)
+  switch (moment) {
+    case "load":
+      return { owner, other, restore: nothing }
+    case "moving": {
+      owner.signal("SIGTERM")
+      const leaving = owner.process
+      await delay(random.integer(0, 600))
+      const restore = async (): Promise<void> => {
+        const end = await leaving.ended
+        if (end !== 0 && end !== "SIGKILL")
+          throw new Error(`SIGTERM ended with ${end}: ${leaving.stderr}`)
+        // A fault may have started it again.
+        if (owner.process === leaving) await owner.start()
+      }
+      return { owner: other, other: owner, restore }
+    }
+    case "snapshot": {
+      // So many states that a snapshot is under way most of the time: one begins every 100 ms.
+      const events = Array.from({ length: 1_000 }, () => ({
+        userId: `crowd-${random.integer(1, 5_000)}`,
+        action: "OTHER",
+      }))
+      await eventually("a batch", async () => {
+        const { status } = await ask(owner.url, cluster.key, "/v1/events/batch", { events })
+        return status === 200 || undefined
+      })
+      await delay(random.integer(0, 200))
+      return { owner, other, restore: nothing }
+    }
+    case "archive": {
+      const archiving = owner.run(["snapshots", "create"])
+      await Promise.race([archiving.ended, delay(random.integer(200, 1_500))])
+      return {
+        owner,
+        other,
+        // It may fail with its server.
+        restore: async () => void (await archiving.ended),
+      }
+    }
+  }
+}
