@@ -60,7 +60,7 @@ const refusal = (opening: Effect.Effect<unknown, StorageError | Refused, Scope.S
   })
 
 const query = (url: string, text: string) => {
-  const [, schema] = /search_path%3D(\w+)/.exec(url)!
+  const [, schema] = /search_path="(.+)"/.exec(decodeURIComponent(url))!
   return Effect.promise(() => server.query(text, schema))
 }
 
