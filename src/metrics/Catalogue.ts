@@ -17,18 +17,28 @@ const longTurnSeconds = [0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 const powersOfFour = (from: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, index) => from * 4 ** index)
 
+/** How the numbers of several parts of a process are one: `largest` without regard to the sign. */
+export type Combined = "sum" | "largest" | "smallest"
+
 export interface MetricKind {
   readonly type: "counter" | "gauge" | "histogram"
   readonly labels: ReadonlyArray<string>
   readonly help: string
   /** Upper bounds of a histogram's buckets, ascending, without the unbounded last one. */
   readonly bounds?: ReadonlyArray<number>
+  /** Absent: `sum`. */
+  readonly combined?: Combined
 }
 
 const counter = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
   ({ type: "counter", labels, help }) as const
 const gauge = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
   ({ type: "gauge", labels, help }) as const
+/** Gauges that are not added up. */
+const largest = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
+  ({ ...gauge(help, ...labels), combined: "largest" }) as const
+const smallest = <const Labels extends ReadonlyArray<string>>(help: string, ...labels: Labels) =>
+  ({ ...gauge(help, ...labels), combined: "smallest" }) as const
 const histogram = <const Labels extends ReadonlyArray<string>>(
   help: string,
   bounds: ReadonlyArray<number>,
@@ -70,7 +80,7 @@ export const catalogue = {
     "Requests refused because their key or user exceeded the rate limit.",
     "tier",
   ),
-  laurel_overloaded: gauge(
+  laurel_overloaded: largest(
     "1 while the server is overloaded and refuses a part of the requests with 503 `overloaded`, else 0.",
   ),
   laurel_overload_refusals_total: counter(
@@ -111,7 +121,7 @@ export const catalogue = {
   laurel_journal_records_total: counter("Durable records since the data directory was created."),
   laurel_journal_lag_records: gauge("Accepted records that are not durable yet."),
   laurel_journal_lag_bytes: gauge("Bytes of accepted records that are not durable yet."),
-  laurel_storage_stalled: gauge(
+  laurel_storage_stalled: largest(
     "1 while writes are refused because the disk is full or the database of the journal does not answer, else 0.",
   ),
 
@@ -120,10 +130,10 @@ export const catalogue = {
   laurel_snapshot_failures_total: counter(
     "Failed snapshots, usually for lack of space; the journal keeps everything.",
   ),
-  laurel_snapshot_age_seconds: gauge(
+  laurel_snapshot_age_seconds: largest(
     "Time since the last snapshot; 0 before the first. No snapshot is taken while nothing changes.",
   ),
-  laurel_clock_ahead_seconds: gauge(
+  laurel_clock_ahead_seconds: largest(
     "Machine clock minus the time in use: above 0, a jump ahead was refused; below 0, the clock is behind the newest record.",
   ),
   laurel_clock_jumps_refused_total: counter(
@@ -136,19 +146,19 @@ export const catalogue = {
     "Archives by outcome: `made`, or `failed` (the log has the cause; the data is unchanged).",
     "outcome",
   ),
-  laurel_archive_age_seconds: gauge(
+  laurel_archive_age_seconds: largest(
     "Age of the newest archive that passed its check; 0 before the first.",
   ),
   laurel_data_bytes: gauge(
     "Bytes on disk by part: `journal`, `database` (with the deliveries of webhooks), `audit`, `archives`; read every 30 seconds.",
     "part",
   ),
-  laurel_disk_free_bytes: gauge(
+  laurel_disk_free_bytes: smallest(
     "Free space that the process can use, of the `disk` with the `data` and that with the `archives`, which may be the same; read every 30 seconds.",
     "disk",
   ),
-  laurel_disk_size_bytes: gauge("Size of the disks of `laurel_disk_free_bytes`.", "disk"),
-  laurel_database_checked: gauge(
+  laurel_disk_size_bytes: smallest("Size of the disks of `laurel_disk_free_bytes`.", "disk"),
+  laurel_database_checked: smallest(
     "1 once the database was checked since the start, else 0; a large database is checked after the start.",
   ),
 
@@ -165,7 +175,7 @@ export const catalogue = {
     "Webhooks by state: `delivering`; `failing`, with nothing but failures since the last success; `disabled` by hand; `given_up`, disabled by Laurel after a 410 or five days of failures.",
     "state",
   ),
-  laurel_webhook_oldest_pending_seconds: gauge(
+  laurel_webhook_oldest_pending_seconds: largest(
     "Age of the oldest message that an enabled webhook has not delivered; 0 without one. Read every 15 seconds.",
   ),
   laurel_webhook_lag_records: gauge(
@@ -195,7 +205,7 @@ export const catalogue = {
   ),
 
   // Start
-  laurel_recovery_duration_seconds: gauge("Duration of recovery at the last start."),
+  laurel_recovery_duration_seconds: largest("Duration of recovery at the last start."),
   laurel_recovery_replayed_records: gauge("Records replayed from the journal at the last start."),
 
   // Process

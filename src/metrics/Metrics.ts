@@ -15,6 +15,8 @@ import {
   type MetricName,
   type NameOf,
 } from "./Catalogue.ts"
+import type { Histogram } from "./Histogram.ts"
+import { HistogramSeries, type Labels, NumberSeries } from "./Series.ts"
 
 /** A number that only grows. */
 export class Counter {
@@ -29,51 +31,6 @@ export class Counter {
   }
 }
 
-/** How many observations fell into each bucket, and their sum. */
-export class Histogram {
-  readonly #bounds: Float64Array
-  /** Of each bucket alone; the last one is for what is beyond all bounds. Doubles: they count to 2^53. */
-  readonly #counts: Float64Array
-  #sum = 0
-  #min = Number.POSITIVE_INFINITY
-  #max = Number.NEGATIVE_INFINITY
-
-  constructor(bounds: ReadonlyArray<number>) {
-    this.#bounds = Float64Array.from(bounds)
-    this.#counts = new Float64Array(bounds.length + 1)
-  }
-
-  observe(value: number): void {
-    const bounds = this.#bounds
-    let bucket = 0
-    while (bucket < bounds.length && value > bounds[bucket]!) bucket++
-    this.#counts[bucket]!++
-    this.#sum += value
-    if (value < this.#min) this.#min = value
-    if (value > this.#max) this.#max = value
-  }
-
-  /** Adds the count of each bucket to `counts`. */
-  addTo(counts: Float64Array): void {
-    this.#counts.forEach((count, bucket) => {
-      counts[bucket]! += count
-    })
-  }
-
-  /** As Effect has it: buckets are cumulative. */
-  get state(): Metric.HistogramState {
-    let count = 0
-    const buckets: Array<[number, number]> = []
-    this.#bounds.forEach((bound, index) => {
-      count += this.#counts[index]!
-      buckets.push([bound, count])
-    })
-    count += this.#counts[this.#bounds.length]!
-    const [min, max] = count === 0 ? [0, 0] : [this.#min, this.#max]
-    return { buckets, count, sum: this.#sum, min, max }
-  }
-}
-
 /** No arguments where a metric has no labels. */
 type LabelArguments<Name extends MetricName> = keyof LabelsOf<Name> extends never
   ? []
@@ -82,38 +39,29 @@ type LabelArguments<Name extends MetricName> = keyof LabelsOf<Name> extends neve
 /** Where they are served, and exported from. */
 export const prometheusContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-type Labels = Readonly<Record<string, string>>
+/** The series of each metric, by its labels. */
+type AllSeries<Of> = Map<MetricName, Map<string, Of>>
 
-interface Labelled<A> {
-  readonly labels: Labels
-  readonly of: A
+/** The series of this metric and these labels; `make` for the first who registers it. */
+const seriesOf = <Of>(all: AllSeries<Of>, name: MetricName, labels: Labels, make: () => Of): Of => {
+  const ofName = all.get(name) ?? new Map<string, Of>()
+  all.set(name, ofName)
+  const key = keyOf(labels)
+  const series = ofName.get(key) ?? make()
+  ofName.set(key, series)
+  return series
 }
 
-/** Returns what takes it away again. */
-const addTo = <A>(
-  all: Map<MetricName, Array<Labelled<A>>>,
-  name: MetricName,
-  labels: Labels = {},
-  of: A,
-): (() => void) => {
-  const added = { labels, of }
-  const found = all.get(name)
-  if (found === undefined) all.set(name, [added])
-  else found.push(added)
-  return () => {
-    const left = all.get(name)!.filter((each) => each !== added)
-    all.set(name, left)
-  }
-}
+const keyOf = (labels: Labels): string => JSON.stringify(Object.entries(labels).sort())
 
-const matching = <A>(
-  all: ReadonlyMap<MetricName, ReadonlyArray<Labelled<A>>>,
+const matching = <Of extends { readonly labels: Labels }>(
+  all: AllSeries<Of>,
   name: MetricName,
   wanted: Labels,
-): ReadonlyArray<A> =>
-  (all.get(name) ?? [])
-    .filter(({ labels }) => Object.entries(wanted).every(([key, text]) => labels[key] === text))
-    .map(({ of }) => of)
+): ReadonlyArray<Of> =>
+  [...(all.get(name)?.values() ?? [])].filter(({ labels }) =>
+    Object.entries(wanted).every(([key, text]) => labels[key] === text),
+  )
 
 /** A metric that could not be read, and what its `read` threw. */
 export interface ReadFailure {
@@ -128,13 +76,12 @@ export class Metrics {
   readFailures = 0
   readonly #broken = new Set<MetricName>()
   #newlyBroken: Array<ReadFailure> = []
-  /** The value of each metric for each set of its labels. */
-  readonly #numbers: Map<MetricName, Array<Labelled<() => number>>>
-  readonly #histograms: Map<MetricName, Array<Labelled<Histogram>>>
+  readonly #numbers: AllSeries<NumberSeries>
+  readonly #histograms: AllSeries<HistogramSeries>
   readonly #whole: Metrics
   readonly #removals: Array<() => void> = []
 
-  /** Of `whole`: its metrics are among those, until `remove` takes them away. */
+  /** A part of `whole`, until `remove`: its numbers are among those there (`Series.ts`). */
   constructor(whole?: Metrics) {
     this.#whole = whole ?? this
     const isPart = whole !== undefined
@@ -143,7 +90,7 @@ export class Metrics {
     this.#histograms = isPart ? whole.#histograms : new Map()
   }
 
-  /** Takes away all that were registered here. */
+  /** Takes away all that were registered here; of counters and histograms, what was counted stays. */
   remove(): void {
     for (const take of this.#removals.splice(0)) take()
   }
@@ -168,28 +115,46 @@ export class Metrics {
   gauge<Name extends NameOf<"gauge">>(
     name: Name,
     read: () => number,
-    ...[labels]: LabelArguments<Name>
+    ...[given]: LabelArguments<Name>
   ): void {
+    const labels: Labels = given ?? {}
     const metric = Metric.gauge(name, optionsOf(name, labels))
-    const hooks = hooksOf(() => ({ value: this.#read(name, read) }))
-    this.#removals.push(
-      addTo(this.#numbers, name, labels, () => this.#read(name, read)),
-      Metric.registerUnsafe(metric, this.context, hooks).remove,
-    )
+    const series = seriesOf(this.#numbers, name, labels, () => {
+      const made = new NumberSeries(name, labels)
+      Metric.registerUnsafe(
+        metric,
+        this.context,
+        hooksOf(() => ({ value: made.value })),
+      )
+      return made
+    })
+    const take = series.addGauge(() => this.#read(name, read))
+    this.#removals.push(() => {
+      take()
+      if (!series.isEmpty) return
+      this.#numbers.get(name)!.delete(keyOf(labels))
+      Metric.removeUnsafe(metric, this.context)
+    })
   }
 
   histogram<Name extends NameOf<"histogram">>(
     name: Name,
-    ...[labels]: LabelArguments<Name>
+    ...[given]: LabelArguments<Name>
   ): Histogram {
-    const { bounds } = catalogue[name]
-    const histogram = new Histogram(bounds)
-    const metric = Metric.histogram(name, { ...optionsOf(name, labels), boundaries: bounds })
-    const hooks = hooksOf(() => histogram.state)
-    this.#removals.push(
-      addTo(this.#histograms, name, labels, histogram),
-      Metric.registerUnsafe(metric, this.context, hooks).remove,
-    )
+    const labels: Labels = given ?? {}
+    const series = seriesOf(this.#histograms, name, labels, () => {
+      const made = new HistogramSeries(name, labels)
+      const boundaries = catalogue[name].bounds
+      const metric = Metric.histogram(name, { ...optionsOf(name, labels), boundaries })
+      Metric.registerUnsafe(
+        metric,
+        this.context,
+        hooksOf(() => made.value.state),
+      )
+      return made
+    })
+    const [histogram, take] = series.add()
+    this.#removals.push(take)
     return histogram
   }
 
@@ -199,7 +164,7 @@ export class Metrics {
     labels: Partial<LabelsOf<Name>> = {},
   ): number {
     let sum = 0
-    for (const read of matching(this.#numbers, name, labels as Labels)) sum += read()
+    for (const { value } of matching(this.#numbers, name, labels as Labels)) sum += value
     return sum
   }
 
@@ -209,9 +174,7 @@ export class Metrics {
     labels: Partial<LabelsOf<Name>> = {},
   ): Float64Array {
     const counts = new Float64Array(catalogue[name].bounds.length + 1)
-    for (const histogram of matching(this.#histograms, name, labels as Labels)) {
-      histogram.addTo(counts)
-    }
+    for (const { value } of matching(this.#histograms, name, labels as Labels)) value.addTo(counts)
     return counts
   }
 
@@ -241,13 +204,16 @@ export class Metrics {
     }
   }
 
-  #registerCounter(name: NameOf<"counter">, labels: Labels | undefined, read: () => number): void {
-    const metric = Metric.counter(name, { ...optionsOf(name, labels), incremental: true })
-    const hooks = hooksOf(() => ({ count: this.#read(name, read), incremental: true }))
-    this.#removals.push(
-      addTo(this.#numbers, name, labels, () => this.#read(name, read)),
-      Metric.registerUnsafe(metric, this.context, hooks).remove,
-    )
+  #registerCounter(name: NameOf<"counter">, labels: Labels = {}, count: () => number): void {
+    const series = seriesOf(this.#numbers, name, labels, () => {
+      const made = new NumberSeries(name, labels)
+      const metric = Metric.counter(name, { ...optionsOf(name, labels), incremental: true })
+      const get = () => ({ count: made.value, incremental: true })
+      Metric.registerUnsafe(metric, this.context, hooksOf(get))
+      return made
+    })
+    const read = () => this.#read(name, count)
+    this.#removals.push(series.addCounter(read, this.#whole === this ? 0 : read()))
   }
 }
 
