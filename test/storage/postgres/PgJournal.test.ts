@@ -56,6 +56,9 @@ const proxyBefore = (port: number) =>
     (proxy) => Effect.promise(() => proxy.close()),
   )
 
+/** Shorter than usual: where it must pass, and still enough for an answer on most machines. */
+const shortAnswerMs = 500
+
 /** Repeats an append as the group commit does, until it goes through. */
 const persist = (journal: PgJournal, batch: JournalBatch) =>
   Effect.gen(function* () {
@@ -69,6 +72,10 @@ const persist = (journal: PgJournal, batch: JournalBatch) =>
       yield* Effect.sleep(20)
     }
   })
+
+/** Claims; a busy machine may take longer than a short deadline. */
+const claim = (journal: PgJournal) =>
+  Effect.retry(journal.claim("owner"), { while: ({ isOutage }) => isOutage })
 
 const batchesOf = (journal: PgJournal) =>
   Effect.map(Stream.runCollect(journal.readBatches(start)), (chunks) => chunks.flat())
@@ -144,7 +151,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       const writer = yield* Effect.forkChild(
         Effect.gen(function* () {
           while (true) {
-            yield* journal.append(numbered(acknowledged + 1, 1))
+            yield* persist(journal, numbered(acknowledged + 1, 1))
             acknowledged++
           }
         }),
@@ -152,8 +159,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       const second = yield* journalOn(url)
       while (acknowledged < 100) yield* Effect.sleep(1)
       const taken = yield* second.claim("second")
-      const error = yield* Effect.flip(Fiber.join(writer))
-      expect(error._tag).toBe("Fenced")
+      expect(yield* Effect.flip(Fiber.join(writer))).toMatchObject({ _tag: "Fenced" })
       expect(taken.lastSequence).toBeGreaterThanOrEqual(100)
       expect(acknowledged).toBe(taken.lastSequence)
       yield* second.append(numbered(taken.lastSequence + 1, 1))
@@ -212,10 +218,10 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
 
   it.effect("an unreachable PostgreSQL is an outage, also without an answer; it passes", () =>
     Effect.gen(function* () {
-      const { name, server } = yield* prepared
+      const { journal, name, server } = yield* prepared
       const proxy = yield* proxyBefore(server.port)
-      const behind = yield* journalOn(server.urlOf(name, proxy.port), 500)
-      yield* behind.claim("behind")
+      const behind = yield* journalOn(server.urlOf(name, proxy.port), shortAnswerMs)
+      yield* claim(behind)
       proxy.down()
       const refused = yield* Effect.flip(behind.append(numbered(1, 1)))
       expect(refused).toMatchObject({
@@ -227,10 +233,10 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       yield* persist(behind, numbered(1, 1))
       proxy.silent = true
       const silent = yield* Effect.flip(behind.append(numbered(2, 1)))
-      expect(silent.message).toContain("did not answer within 500 ms")
+      expect(silent.message).toContain(`did not answer within ${shortAnswerMs} ms`)
       proxy.silent = false
       yield* persist(behind, numbered(2, 1))
-      expect(yield* firsts(behind)).toEqual([1, 2])
+      expect(yield* firsts(journal)).toEqual([1, 2])
     }),
   )
 
@@ -271,9 +277,9 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
 
   it.effect("PostgreSQL stands still beyond the deadline: an outage, and then once there", () =>
     Effect.gen(function* () {
-      const { server, url } = yield* prepared
-      const journal = yield* journalOn(url, 500)
-      yield* journal.claim("owner")
+      const { journal: patient, server, url } = yield* prepared
+      const journal = yield* journalOn(url, shortAnswerMs)
+      yield* claim(journal)
       yield* persist(journal, numbered(1, 1))
       const thaw = yield* Effect.promise(() => server.freeze())
       const error = yield* Effect.flip(journal.append(numbered(2, 1))).pipe(
@@ -282,7 +288,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("PgJournal"
       expect(error._tag).toBe("NoSpace")
       yield* persist(journal, numbered(2, 1))
       yield* persist(journal, numbered(3, 1))
-      expect(yield* firsts(journal)).toEqual([1, 2, 3])
+      expect(yield* firsts(patient)).toEqual([1, 2, 3])
     }),
   )
 
