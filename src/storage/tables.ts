@@ -26,6 +26,15 @@ export const tables = [
 ] as const
 export type Table = (typeof tables)[number]
 
+/** Those of webhooks, which no journal repeats; `endpoints` has the counts of `deliveries`, and follows it. */
+export const webhookTables = [
+  "deliveries",
+  "due",
+  "attempts",
+  "outbox",
+  "endpoints",
+] as const satisfies ReadonlyArray<Table>
+
 /**
  * `value: null` removes the key. `replaces` saves a look-up: the checksum (`checksumOf`) of the stored value that the entry
  * replaces, `null` where none is stored; no other entry of the batch then has the key.

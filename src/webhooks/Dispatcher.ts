@@ -48,6 +48,8 @@ export interface DispatcherOptions {
   readonly retentionMs: number
   readonly isErased: (entry: FeedEntry) => Effect.Effect<boolean>
   readonly background: Background
+  /** Whether outcomes of attempts can be kept; a wake-up follows when they can again. */
+  readonly hasRoom: () => boolean
 }
 
 export class Dispatcher {
@@ -192,6 +194,8 @@ export class Dispatcher {
 
   /** Ends when the endpoint is woken, or something may begin by the time. */
   #wait(endpoint: Endpoint, { woken }: Loop): Effect.Effect<void> {
+    const { hasRoom } = this.#options
+    if (!hasRoom()) return woken.await
     const now = this.#options.now()
     const until = this.#isCrowded(endpoint) ? now + limits.webhookCrowdedMs : endpoint.waitsUntil
     return until === Number.POSITIVE_INFINITY

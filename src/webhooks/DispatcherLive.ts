@@ -95,6 +95,7 @@ export const make = Effect.fnUntraced(function* (
     retentionMs,
     isErased,
     background,
+    hasRoom: () => writer.hasRoom,
   })
   const { wake } = dispatcher
   const parts = { engine, writer, store, background, now, wake, isErased }
@@ -163,6 +164,10 @@ export const make = Effect.fnUntraced(function* (
     }
   })
 
+  writer.onRoom(() => {
+    for (const endpoint of registry) wake(endpoint)
+  })
+
   // The store as the last process left it.
   const repaired = yield* awaitSpace(repairTables(storage, store))
   yield* feed.onProjectRecord(({ facts, subject }) => {
@@ -205,9 +210,12 @@ export const make = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       const grace = options.shutdownGraceMs ?? limits.webhookShutdownGraceMs
-      yield* Effect.timeoutOption(dispatcher.landed(registry), grace)
+      // Outcomes that cannot be written are not waited for.
+      const landed = Effect.timeoutOption(dispatcher.landed(registry), grace)
+      yield* Effect.raceFirst(landed, writer.ended)
       for (const endpoint of registry) endpoint.release()
-      yield* Effect.timeoutOption(writer.flushed, limits.commitDeadlineMs)
+      const flushed = Effect.timeoutOption(writer.flushed, limits.commitDeadlineMs)
+      yield* Effect.raceFirst(flushed, writer.ended)
     }),
   )
   return deliveryLogOf({ writer, host, registry, store, feed, isErased, onBroken })

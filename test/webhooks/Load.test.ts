@@ -55,6 +55,7 @@ const loaded = Effect.fnUntraced(function* (
     longestPauseMs: hour,
     retentionMs,
     isErased,
+    hasRoom: () => true,
     background: yield* makeBackground(onBroken),
   })
   const hook = webhooks.get(made.webhook.id)!

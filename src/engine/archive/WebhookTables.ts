@@ -10,13 +10,17 @@ import { environmentId, environmentNames } from "../../domain/project/Directory.
 import { keyParts, rangeOf } from "../../storage/Keys.ts"
 import { type LmdbReader, openReader } from "../../storage/lmdb/LmdbReader.ts"
 import { openLmdbStore } from "../../storage/lmdb/LmdbStore.ts"
-import type { Entry, StorageError, Table } from "../../storage/Storage.ts"
+import {
+  type Entry,
+  type StorageError,
+  type Table,
+  webhookTables as tables,
+} from "../../storage/Storage.ts"
 import { encodeValue, openValue, valueFault } from "../../storage/Values.ts"
 import { JobFailed } from "./Jobs.ts"
 import type { ProjectGoesBack } from "./ProjectHistory.ts"
 import { SavedState } from "./SavedState.ts"
 
-const tables = ["deliveries", "due", "attempts", "outbox", "endpoints"] as const
 const statuses = ["pending", "succeeded", "failed", "dropped"]
 /** Index of the record among a key's parts. */
 const recordAt: Partial<Record<Table, number>> = { deliveries: 2, due: 2, attempts: 1 }

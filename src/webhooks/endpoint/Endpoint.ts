@@ -124,7 +124,7 @@ export class Endpoint implements Account {
   start(): void {
     const { slots } = this.#shared
     const now = this.#shared.now()
-    while (this.isEnabled) {
+    while (this.isEnabled && this.#shared.writer.hasRoom) {
       const at = this.#next(now)
       if (at === -1) break
       const standing = slots.areFree ? "failing" : this.#standing(now)

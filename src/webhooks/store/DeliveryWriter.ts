@@ -7,8 +7,8 @@
  * - Deliveries of records before the cursor are in the same transaction or an earlier one. A crash loses deliveries only
  *   together with the cursor; the outbox makes them again with the same ids, except those between the cursor and
  *   `reached` that the store has. Messages sent in between are sent again; none is lost or counted twice.
- * - One write at a time. A full disk is retried until the write succeeds. Meanwhile the outbox waits, since at most
- *   `webhookUnwrittenMax` deliveries may be unwritten.
+ * - One write at a time. A full disk is retried until the write succeeds. Meanwhile the outbox waits and no attempt begins, once
+ *   `webhookUnwrittenMax` deliveries are unwritten: their outcomes would be lost with the process.
  * - Numbers are counted from what is written (`Delivery.stored`), so they are right after a crash.
  */
 import { Cause, Effect, Latch, type Scope, Semaphore } from "effect"
@@ -71,6 +71,8 @@ export class DeliveryWriter {
   /** Open while that must not wait for the interval. */
   readonly #pressing = Latch.makeUnsafe()
   readonly #hasRoom = Latch.makeUnsafe(true)
+  readonly #roomListeners: Array<() => void> = []
+  readonly #ended = Latch.makeUnsafe()
   #busy = false
 
   constructor(options: DeliveryWriterOptions) {
@@ -193,6 +195,18 @@ export class DeliveryWriter {
   /** Ends when there is room for more unwritten deliveries. */
   readonly room: Effect.Effect<void> = Effect.suspend(() => this.#hasRoom.await)
 
+  get hasRoom(): boolean {
+    return this.#hasRoom.isOpen()
+  }
+
+  /** Calls `listener` when there is room again. */
+  onRoom(listener: () => void): void {
+    this.#roomListeners.push(listener)
+  }
+
+  /** Ends when nothing will be written any more: the storage is broken, or another server has it. */
+  readonly ended: Effect.Effect<void> = Effect.suspend(() => this.#ended.await)
+
   /** Ends when everything is on disk, without waiting for the interval. */
   readonly flushed: Effect.Effect<void> = Effect.suspend(() => {
     if (this.#isSettled && this.#cursor === this.#cursorWritten) return Effect.void
@@ -314,11 +328,14 @@ export class DeliveryWriter {
     const written = [...dirty].filter((delivery) => !this.#dirty.has(delivery))
     for (const listener of this.#listeners) listener(written)
     flushed.openUnsafe()
-    if (this.#dirty.size < limits.webhookUnwrittenMax) this.#hasRoom.openUnsafe()
+    if (this.hasRoom || this.#dirty.size >= limits.webhookUnwrittenMax) return
+    this.#hasRoom.openUnsafe()
+    for (const listener of this.#roomListeners) listener()
   })
 
   #broken(cause: Cause.Cause<unknown>): void {
     if (Cause.hasInterruptsOnly(cause)) return
+    this.#ended.openUnsafe()
     this.#options.onBroken(brokenBy("write deliveries", cause))
   }
 }
