@@ -37,6 +37,17 @@ export const journalLimits = {
   /** Batches, and batches to delete, of one statement. */
   postgresReadRows: 16,
   postgresPruneRows: 100,
+  /** Entries of webhooks: rows and bytes that are read at once; bytes are exceeded by at most one value. */
+  postgresEntryRows: 1_000,
+  postgresEntryBytes: 4 * mebibyte,
+  /** Time that PostgreSQL has for each entry of a write, and each KiB of them, beyond `postgresAnswerMs`. */
+  postgresEntryAnswerMs: 1,
+  /** Changes of them of which removed entries are remembered, the interval of the removal of older ones, and its rows. */
+  tableChangesKept: 20_000,
+  tablePruneChanges: 10,
+  tablePruneRows: 50_000,
+  /** Owners whose changes are told apart. */
+  tableClaimsKept: 1_000,
   /** Bytes in PostgreSQL that are not in the local files yet; beyond, writes are refused. */
   mirrorPendingBytesMax: 64 * mebibyte,
   /** Local copies that were no longer those of a cluster, kept beside the one in use. */

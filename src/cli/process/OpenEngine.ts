@@ -213,6 +213,7 @@ const openFailure = (directory: string, error: StorageError | Fenced): CommandFa
     )
   }
   const words = error.cause instanceof Error ? error.cause.message : String(error.cause)
+  if (error.cause instanceof Fenced) return commandFailed(exitCodes.unavailable, words)
   if (isInUse(error)) return commandFailed(exitCodes.inUse, words)
   if (error.cause instanceof Newer) {
     return commandFailed(

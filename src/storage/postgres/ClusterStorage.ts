@@ -11,12 +11,13 @@
  * - An outage of PostgreSQL fails an append with `NoSpace`: nothing is acknowledged, the group commit repeats it. A start waits.
  * - PostgreSQL keeps what the newest archive but one does not have, so that one damaged archive loses nothing, and all that the
  *   local journal keeps.
+ * - The tables of webhooks, which the journal does not repeat, are in PostgreSQL under the same claim, and copied (`CopiedTables`).
  *
  * All state belongs to one partition; a process may have several.
  */
 import { randomUUID } from "node:crypto"
 import path from "node:path"
-import { Data, Effect, Exit, Result, Scope, Stream } from "effect"
+import { Effect, Exit, Result, Scope, Stream } from "effect"
 import { limits } from "../../Limits.ts"
 import { DiskError } from "../disk/Disk.ts"
 import { nodeDisk } from "../disk/NodeDisk.ts"
@@ -24,22 +25,25 @@ import * as DurableStorage from "../durable/DurableStorage.ts"
 import { readLineage, writeLineage } from "../durable/LineageFile.ts"
 import { scanJournal } from "../journal/JournalScan.ts"
 import type { JournalPosition } from "../journal/SegmentFormat.ts"
-import { Broken, NoSpace, Storage, type StorageError } from "../Storage.ts"
+import {
+  Broken,
+  type Entry,
+  NoSpace,
+  Storage,
+  type StorageError,
+  webhookTables,
+} from "../Storage.ts"
+import { CopiedTables, forgetMark } from "./CopiedTables.ts"
 import { decideLineage } from "./Lineage.ts"
 import { cutTornEnd, isRestored, moveAside } from "./LocalFiles.ts"
 import { Mirror } from "./Mirror.ts"
+import { type Patiently, Refused, waiting } from "./Patience.ts"
 import { damaged } from "./PgBatches.ts"
 import { type InPostgres, PgConnection, type PgFailure } from "./PgConnection.ts"
 import { type PartitionState, PgJournal } from "./PgJournal.ts"
+import { PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
 import { UnflushedDisk } from "./UnflushedDisk.ts"
-
-/** A start that an operator must decide about: nothing was changed. */
-export class Refused extends Data.TaggedError("Refused")<{ readonly words: string }> {
-  override get message(): string {
-    return this.words
-  }
-}
 
 export interface ClusterStorageOptions<E = never> extends DurableStorage.DurableStorageOptions {
   /** `postgres://…` */
@@ -73,6 +77,11 @@ export const open = Effect.fnUntraced(function* <E = never>(
     Effect.sync(() => new PgJournal({ appends, others, partition })),
     (opened) => opened.close,
   )
+  // Their writes may be large: no check of the owner waits for them.
+  const tables = yield* Effect.acquireRelease(
+    Effect.sync(() => new PgConnection({ url })),
+    (connection) => connection.close,
+  )
   const patiently = waiting(options.onWaiting)
   yield* patiently(migrate(others))
   const unflushed = new UnflushedDisk(options.disk ?? nodeDisk)
@@ -82,11 +91,20 @@ export const open = Effect.fnUntraced(function* <E = never>(
   const onFlushed = options.metrics && DurableStorage.flushesOf(options.metrics)
   const opened = yield* openCopy(local, journal, patiently)
   const { position, storage: files } = opened
+  const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
+  const writeFiles = (entries: Iterable<Entry>) =>
+    Effect.andThen(flushed, files.writeEntries(entries))
+  const webhooks = new CopiedTables(
+    { ...files, writeEntries: writeFiles },
+    new PgTables(tables, partition),
+  )
 
   const report = (total: number) => () => options.onCatchingUp?.(position().lastSequence, total)
   const catchUp = (total: number) => follow(journal, opened, report(total), options.onWaiting)
   const remote = yield* patiently(journal.read)
   yield* catchUp(remote?.lastSequence ?? 0)
+  // Most of it before the claim, while another server still answers.
+  yield* patiently(webhooks.follow)
   if (options.beforeClaim !== undefined) {
     yield* options.beforeClaim({ ...files, lastSequence: position().lastSequence })
   }
@@ -97,6 +115,9 @@ export const open = Effect.fnUntraced(function* <E = never>(
       `it ends with record ${position().lastSequence} instead of ${end.lastSequence}`,
     )
   }
+  yield* patiently(webhooks.claim(journal.epoch))
+  yield* patiently(webhooks.follow)
+  yield* Effect.addFinalizer(() => webhooks.settled)
   yield* Effect.logInfo("Took the partition").pipe(
     Effect.annotateLogs({ partition, epoch: journal.epoch, lastSequence: end.lastSequence }),
   )
@@ -110,8 +131,6 @@ export const open = Effect.fnUntraced(function* <E = never>(
     ),
   )
   yield* watch(journal, options.onFenced)
-  const flushed = Effect.mapError(flush, (cause) => new Broken({ operation: "flush", cause }))
-  const settled = Effect.andThen(mirror.settled, flushed)
   const storage = Storage.of({
     ...files,
     lastSequence: end.lastSequence,
@@ -125,12 +144,20 @@ export const open = Effect.fnUntraced(function* <E = never>(
       })
     },
     readRecords: mirror.readRecords,
-    writeEntries: (entries) => Effect.andThen(settled, files.writeEntries(entries)),
+    writeEntries: (entries) =>
+      Effect.andThen(
+        mirror.settled,
+        ofWebhooks(entries) ? webhooks.write(entries) : writeFiles(entries),
+      ),
     prune: (sequence, closeThrough) =>
       Effect.andThen(files.prune(sequence, closeThrough), pruned(journal, options, sequence)),
   })
   return { ...opened, storage }
 })
+
+/** Whether these are entries of webhooks, which are written by themselves, and never packed. */
+const ofWebhooks = (entries: Iterable<Entry>): entries is ReadonlyArray<Entry> =>
+  Array.isArray(entries) && entries.some(({ table }) => webhookTables.includes(table))
 
 /** Opens the data directory as a copy of the partition, which is begun where there is none. */
 const openCopy = Effect.fnUntraced(function* (
@@ -165,7 +192,10 @@ const openCopy = Effect.fnUntraced(function* (
       yield* Scope.close(scope, Exit.void)
       continue
     }
-    if (lineage !== own) yield* onDisk(writeLineage(nodeDisk, directory, own))
+    if (lineage !== own) {
+      yield* forgetMark(opened.storage)
+      yield* onDisk(writeLineage(nodeDisk, directory, own))
+    }
     return opened
   }
 })
@@ -252,31 +282,6 @@ const follow = (
       yield* Effect.sleep(limits.postgresCheckMs)
     }
   })
-
-type Patiently = <A>(call: InPostgres<A>) => Effect.Effect<A, Failure>
-
-/** Repeats a call of a start until PostgreSQL answers; what only an operator can change ends the start. */
-const waiting = (onWaiting: ((why: string) => void) | undefined): Patiently => {
-  let isTold = false
-  return (call) =>
-    Effect.gen(function* () {
-      while (true) {
-        const result = yield* Effect.result(call)
-        if (Result.isSuccess(result)) return result.success
-        const { failure } = result
-        if (failure.isRefusal) return yield* new Refused({ words: failure.words })
-        if (!failure.isOutage) return yield* new Broken({ operation: "open", cause: failure })
-        onWaiting?.(failure.words)
-        if (!isTold) {
-          isTold = true
-          yield* Effect.logWarning("Waiting for PostgreSQL").pipe(
-            Effect.annotateLogs({ cause: failure.words }),
-          )
-        }
-        yield* Effect.sleep(limits.postgresCheckMs)
-      }
-    })
-}
 
 /** Notices another owner without an append. */
 const watch = (

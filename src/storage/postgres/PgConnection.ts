@@ -2,7 +2,7 @@
  * One session of PostgreSQL, connected when a statement needs it and again after it was lost. Statements run one at a
  * time, in the order of the calls.
  *
- * - PostgreSQL has `answerMs` to answer a statement. Then the connection is cut, not cancelled: PostgreSQL can end the wait for
+ * - PostgreSQL has `answerMs` to answer a statement, and longer where that asks for it. Then the connection is cut, not cancelled: PostgreSQL can end the wait for
  *   a standby of a cancelled statement and still keep what the statement wrote. So after a failure the outcome of a
  *   statement is unknown, and the caller must be able to repeat it.
  * - A session never acknowledges before the flush, even if the server's default is `synchronous_commit = off`.
@@ -33,6 +33,8 @@ export interface Statement {
   readonly name?: string
   readonly text: string
   readonly values?: ReadonlyArray<unknown>
+  /** Beyond those of the connection: a large statement takes longer. */
+  readonly moreAnswerMs?: number
 }
 
 export type Rows = ReadonlyArray<Record<string, unknown>>
@@ -139,13 +141,14 @@ export class PgConnection {
           const lost = new Error("the connection was lost")
           return resume(Effect.fail(failureOf(lost)))
         }
+        const { moreAnswerMs = 0, values, ...rest } = statement
+        const answerMs = this.#answerMs + moreAnswerMs
         const timer = setTimeout(() => {
           this.#drop(client)
-          const words = `PostgreSQL did not answer within ${this.#answerMs} ms`
+          const words = `PostgreSQL did not answer within ${answerMs} ms`
           const code = "timeout"
           resume(Effect.fail(new PgFailure({ code, words, isOutage: true, isRefusal: false })))
-        }, this.#answerMs)
-        const { values, ...rest } = statement
+        }, answerMs)
         const query = { ...rest, ...(values !== undefined && { values: [...values] }) }
         client.query(query).then(
           (result) => {

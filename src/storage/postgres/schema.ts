@@ -8,13 +8,14 @@
  * - `laurel_journal`: one row a batch of the group commit. `previous` and `checksum` chain the batches as in the segment files
  *   (`journal/SegmentFormat.ts`), so that a lost or changed row is found when it is read.
  * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
+ * - `laurel_tables`, `laurel_claims`, `laurel_entries`: the tables of webhooks; `PgTables.ts` describes them.
  *
- * The head row is changed by each append: room in its page keeps that a change in place.
+ * The head rows are changed by each append: room in their pages keeps that a change in place.
  */
 import { Effect } from "effect"
 import { type InPostgres, type PgConnection, PgFailure } from "./PgConnection.ts"
 
-export const schemaVersion = 2
+export const schemaVersion = 3
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
 const migrations: ReadonlyArray<ReadonlyArray<string>> = [
@@ -41,6 +42,32 @@ const migrations: ReadonlyArray<ReadonlyArray<string>> = [
   [
     "ALTER TABLE laurel_partition ADD since timestamptz NOT NULL DEFAULT now()",
     "CREATE TABLE laurel_secret (id int PRIMARY KEY, secret text NOT NULL)",
+  ],
+  [
+    `CREATE TABLE laurel_tables (
+      partition int PRIMARY KEY,
+      epoch bigint NOT NULL,
+      changes bigint NOT NULL,
+      kept bigint NOT NULL
+    ) WITH (fillfactor = 50)`,
+    `CREATE TABLE laurel_claims (
+      partition int NOT NULL,
+      epoch bigint NOT NULL,
+      id text NOT NULL,
+      first bigint NOT NULL,
+      PRIMARY KEY (partition, epoch)
+    )`,
+    `CREATE TABLE laurel_entries (
+      partition int NOT NULL,
+      name text NOT NULL,
+      key bytea NOT NULL,
+      value bytea,
+      change bigint NOT NULL,
+      PRIMARY KEY (partition, name, key)
+    )`,
+    "CREATE INDEX laurel_entries_change ON laurel_entries (partition, change)",
+    `CREATE INDEX laurel_entries_removed ON laurel_entries (partition, change)
+    WHERE value IS NULL`,
   ],
 ]
 

@@ -10,11 +10,8 @@ import { nodeDisk } from "../../../src/storage/disk/NodeDisk.ts"
 import * as DurableStorage from "../../../src/storage/durable/DurableStorage.ts"
 import { lineageName } from "../../../src/storage/durable/LineageFile.ts"
 import { compositeKey } from "../../../src/storage/Keys.ts"
-import {
-  type ClusterStorageOptions,
-  open,
-  type Refused,
-} from "../../../src/storage/postgres/ClusterStorage.ts"
+import { type ClusterStorageOptions, open } from "../../../src/storage/postgres/ClusterStorage.ts"
+import type { Refused } from "../../../src/storage/postgres/Patience.ts"
 import { encodeValue } from "../../../src/storage/SealedValue.ts"
 import type { StorageError } from "../../../src/storage/Storage.ts"
 import { storageContract } from "../contract.ts"
@@ -66,6 +63,15 @@ const query = (url: string, text: string) => {
 
 const namesIn = (directory: string) => Effect.promise(() => readdir(directory))
 
+/** Takes PostgreSQL back to record 2 and what `p` and `t` have of the heads. */
+const goBack = (url: string) =>
+  query(
+    url,
+    `DELETE FROM laurel_journal WHERE first > 2;
+    DELETE FROM laurel_partition; INSERT INTO laurel_partition SELECT * FROM p;
+    DELETE FROM laurel_tables; INSERT INTO laurel_tables SELECT * FROM t`,
+  )
+
 storageContract(
   "ClusterStorage",
   Effect.gen(function* () {
@@ -113,15 +119,14 @@ describe("The local copy", () => {
         const copy = (from: string, to: string) =>
           Effect.promise(() => cp(at(from), at(to), { recursive: true }))
         yield* within(url, at("one"), (storage) => appendAll(storage, [2]))
-        yield* query(url, "CREATE TABLE p AS SELECT * FROM laurel_partition")
+        yield* query(
+          url,
+          "CREATE TABLE p AS SELECT * FROM laurel_partition; CREATE TABLE t AS SELECT * FROM laurel_tables",
+        )
         yield* copy("one", "fork")
         yield* within(url, at("one"), (storage) => appendAll(storage, [1, 1, 1]))
         // PostgreSQL goes back to record 2, as after the loss of a standby, and another server appends.
-        yield* query(url, "DELETE FROM laurel_journal WHERE first > 2")
-        yield* query(
-          url,
-          "DELETE FROM laurel_partition; INSERT INTO laurel_partition SELECT * FROM p",
-        )
+        yield* goBack(url)
         yield* within(url, at("one"), (storage) => expectRecords(storage, 1, 2))
         expect(yield* namesIn(at("one"))).toContain("discarded-1")
         const aside = yield* DurableStorage.open({ directory: at("one/discarded-1") })
@@ -129,11 +134,7 @@ describe("The local copy", () => {
         // The fork takes another third record, the first copy has one of its own.
         yield* copy("one", "two")
         yield* within(url, at("one"), (storage) => storage.append(numbered(3, 2)))
-        yield* query(url, "DELETE FROM laurel_journal WHERE first > 2")
-        yield* query(
-          url,
-          "DELETE FROM laurel_partition; INSERT INTO laurel_partition SELECT * FROM p",
-        )
+        yield* goBack(url)
         yield* within(url, at("fork"), (storage) => appendAll(storage, [1, 1, 1]))
         yield* within(url, at("one"), (storage) => expectRecords(storage, 1, 5))
         expect(yield* namesIn(at("one"))).toContain("discarded-2")
