@@ -27,7 +27,7 @@ import { hashKeyText, KeyIndex } from "./KeyIndex.ts"
 import { keyHint, makeKeyText } from "./KeyText.ts"
 import { KeyUses } from "./KeyUses.ts"
 import { makeId } from "./makeId.ts"
-import { Projects } from "./Projects.ts"
+import { ProjectPartitions, Projects } from "./Projects.ts"
 import { RateLimits } from "./RateLimits.ts"
 
 /** A key as the contract shows it. */
@@ -65,6 +65,7 @@ const keyDetails = (
 export const make = Effect.gen(function* () {
   const engine = yield* Engine
   const { now } = engine
+  const partitions = yield* ProjectPartitions
   const changing = yield* Semaphore.make(1)
   const rateLimits = new RateLimits()
   const uses = new KeyUses()
@@ -167,6 +168,7 @@ export const make = Effect.gen(function* () {
       projectId: makeId("prj"),
       projectName: project,
       inProject,
+      partitions,
       key: {
         ...made,
         ...wish,
@@ -214,7 +216,10 @@ export const make = Effect.gen(function* () {
   const ask = (command: ProjectsCommand) =>
     change(Effect.andThen(engine.askDirectory(command), refresh))
   const projects = Projects.of({
-    create: (by, name) => ask({ kind: "createProject", by, project: { id: makeId("prj"), name } }),
+    create: (by, name) => {
+      const project = { id: makeId("prj"), name }
+      return ask({ kind: "createProject", by, project, partitions })
+    },
     rename: (by, projectId, name) => ask({ kind: "renameProject", by, projectId, name }),
     archive: (by, projectId) => ask({ kind: "archiveProject", by, projectId }),
     unarchive: (by, projectId) => ask({ kind: "unarchiveProject", by, projectId }),

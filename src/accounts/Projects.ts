@@ -3,6 +3,12 @@ import { Context, type Effect } from "effect"
 import type { Asker } from "../domain/accounts/AccountCommand.ts"
 import type { LaurelError } from "../domain/values/Errors.ts"
 
+/** The partitions of the cluster among which new projects are spread; `undefined` without a cluster. */
+export const ProjectPartitions = Context.Reference<number | undefined>(
+  "accounts/ProjectPartitions",
+  { defaultValue: () => undefined },
+)
+
 export class Projects extends Context.Service<
   Projects,
   {

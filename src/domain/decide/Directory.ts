@@ -38,6 +38,7 @@ export const decideDirectory = (
     case "renameProject":
     case "archiveProject":
     case "unarchiveProject":
+    case "gatherProjects":
       return decideProjects(state, command, now)
     default:
       return decideAccounts(state, state.projects, command, now)

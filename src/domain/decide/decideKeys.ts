@@ -30,6 +30,8 @@ export type KeyCommand =
       readonly projectId: string
       readonly projectName: string
       readonly inProject?: string | undefined
+      /** As of `createProject`. */
+      readonly partitions?: number | undefined
       readonly key: Omit<
         ApiKey,
         "createdAt" | "createdBy" | "lastUsedAt" | "projectId" | "replacedBy" | "revokedAt"
@@ -97,7 +99,7 @@ const createKey = (
   }
   const made = known
     ? Result.succeed(known)
-    : newProject(state, { id: command.projectId, name: projectName }, now)
+    : newProject(state, { id: command.projectId, name: projectName }, command.partitions, now)
   if (Result.isFailure(made)) return Result.fail(made.failure)
   const project = made.success
   const key: ApiKey = {

@@ -6,6 +6,7 @@ import { asks, ownerAsks, quotaExceeded } from "../accounts/decisions.ts"
 import {
   type DirectoryState,
   type Project,
+  partitionOf,
   projectNamed,
   projectNamePattern,
 } from "../project/Directory.ts"
@@ -18,6 +19,7 @@ export type ProjectsCommand =
       readonly kind: "createProject"
       readonly by: Asker
       readonly project: Pick<Project, "id" | "name">
+      readonly partitions?: Partitions
     }
   | {
       readonly kind: "renameProject"
@@ -28,6 +30,11 @@ export type ProjectsCommand =
   /** Its keys are refused until it is unarchived; nothing is deleted. The asking session must be confirmed. */
   | { readonly kind: "archiveProject"; readonly by: Asker; readonly projectId: string }
   | { readonly kind: "unarchiveProject"; readonly by: Asker; readonly projectId: string }
+  /** All projects are in the first partition: the data directory has left its cluster. */
+  | { readonly kind: "gatherProjects"; readonly by: "operator" }
+
+/** Partitions of the cluster; absent without one. */
+type Partitions = number | undefined
 
 export const decideProjects = (
   state: DirectoryState,
@@ -43,9 +50,14 @@ export const decideProjects = (
 
 const decide = (state: DirectoryState, command: ProjectsCommand, now: number): Decided => {
   if (command.kind === "createProject") {
-    return Result.map(newProject(state, command.project, now), (project) => [
-      { kind: "project.created", project },
+    const { partitions, project } = command
+    return Result.map(newProject(state, project, partitions, now), (made) => [
+      { kind: "project.created", project: made },
     ])
+  }
+  if (command.kind === "gatherProjects") {
+    const isOne = [...state.projects.values()].every((project) => partitionOf(project) === 1)
+    return Result.succeed(isOne ? [] : [{ kind: "projects.gathered" }])
   }
   const { projectId } = command
   const project = state.projects.get(projectId)
@@ -60,17 +72,33 @@ const decide = (state: DirectoryState, command: ProjectsCommand, now: number): D
   return Result.succeed([{ kind: archived ? "project.archived" : "project.unarchived", projectId }])
 }
 
-/** A new project of this name, where the name is well-formed and free, and there is room for one more. */
+/**
+ * A new project of this name, where the name is well-formed and free, and there is room for one more. Its partition is the
+ * one that has the fewest projects, archived ones included.
+ */
 export const newProject = (
   state: DirectoryState,
   { id, name }: Pick<Project, "id" | "name">,
+  partitions: Partitions,
   now: number,
 ): Result.Result<Project, LaurelError> =>
-  Result.flatMap(freeName(state, name), () =>
-    state.projects.size >= limits.projectsMax
-      ? quotaExceeded(limits.projectsMax, "projects")
-      : Result.succeed({ id, name, createdAt: now }),
-  )
+  Result.flatMap(freeName(state, name), () => {
+    if (state.projects.size >= limits.projectsMax) {
+      return quotaExceeded(limits.projectsMax, "projects")
+    }
+    const partition = emptiest(state, partitions ?? 1)
+    return Result.succeed({ id, name, createdAt: now, ...(partition !== 1 && { partition }) })
+  })
+
+/** The first of the partitions with the fewest projects. */
+const emptiest = ({ projects }: DirectoryState, partitions: number): number => {
+  const counts = new Array<number>(partitions).fill(0)
+  for (const project of projects.values()) {
+    const index = partitionOf(project) - 1
+    if (index < partitions) counts[index]!++
+  }
+  return counts.indexOf(Math.min(...counts)) + 1
+}
 
 const freeName = (state: DirectoryState, name: string): Result.Result<void, LaurelError> => {
   const faults = projectNameFaults(name, "/name")

@@ -34,7 +34,11 @@ export interface Project {
   readonly createdAt: number
   /** Since when its keys are refused; absent while the project is in use. */
   readonly archivedAt?: number
+  /** The partition of the cluster that has its data; absent: the first. */
+  readonly partition?: number
 }
+
+export const partitionOf = ({ partition = 1 }: Pick<Project, "partition">): number => partition
 
 /** Times are epoch milliseconds. `hint` is the start of the key's text, for lists. Keys made before names have no optional member. */
 export interface ApiKey {

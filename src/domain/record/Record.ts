@@ -289,6 +289,7 @@ export type DirectoryFact =
   | { readonly kind: "project.created"; readonly project: Project }
   | { readonly kind: "project.renamed"; readonly projectId: string; readonly name: string }
   | { readonly kind: "project.archived" | "project.unarchived"; readonly projectId: string }
+  | { readonly kind: "projects.gathered" }
   | { readonly kind: "key.created"; readonly key: ApiKey }
   | { readonly kind: "key.revoked"; readonly keyId: string }
   /** `key` replaces the key `keyId`, which expires at `expiresAt` unless it ends before. */

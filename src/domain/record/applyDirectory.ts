@@ -29,6 +29,9 @@ export const applyDirectory = (state: DirectoryState, record: JournalRecord): Di
         }
         break
       }
+      case "projects.gathered":
+        projects = new Map(Array.from(projects, ([id, project]) => [id, gathered(project)]))
+        break
       case "key.created":
         keys = changed(keys, record.at, fact.key)
         break
@@ -70,6 +73,8 @@ const changed = (keys: Keys, at: number, ...some: ReadonlyArray<ApiKey>): Keys =
   for (const { id } of ended.slice(0, surplus)) next.delete(id)
   return next
 }
+
+const gathered = ({ partition: _, ...project }: Project): Project => project
 
 const changedProject = (
   { archivedAt, ...project }: Project,

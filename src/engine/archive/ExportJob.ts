@@ -181,7 +181,10 @@ const addShared = (writer: Writer, table: Table, saved: SavedState, environment:
     writer.write({ kind: "entry", table, key: ["snapshot"], json })
   } else if (table === "actors") {
     const directory = saved.readDirectory()
-    const own = [...directory.projects].filter(([id]) => environment.startsWith(`${id}:`))
+    const own = [...directory.projects]
+      .filter(([id]) => environment.startsWith(`${id}:`))
+      // The partitions of another cluster, or of none, are others.
+      .map(([id, { partition: _, ...project }]) => [id, project] as const)
     const text = encodeDirectory({
       ...directory,
       hashSecret: null,

@@ -6,9 +6,12 @@ import type { ProjectsCommand } from "../../../src/domain/decide/decideProjects.
 import {
   type DirectoryState,
   emptyDirectory,
+  type Project,
+  partitionOf,
   projectNamed,
 } from "../../../src/domain/project/Directory.ts"
 import { applyDirectory } from "../../../src/domain/record/applyDirectory.ts"
+import { decodeDirectory, encodeDirectory } from "../../../src/engine/records/Codec.ts"
 import { limits } from "../../../src/Limits.ts"
 
 const now = 1_000_000
@@ -154,5 +157,96 @@ describe("Projects of the directory", () => {
     } as const
     const refused = Result.getOrThrow(Result.flip(decideDirectory(state, asked, now)))
     expect(refused.detail).toBe("Project shop is archived. Unarchive it first.")
+  })
+
+  describe("in a cluster", () => {
+    const createIn = (partitions: number | undefined, name: string): ProjectsCommand => ({
+      ...(create(name) as Extract<ProjectsCommand, { kind: "createProject" }>),
+      partitions,
+    })
+    const partitionsOf = ({ projects }: DirectoryState) =>
+      [...projects.values()].map((project) => partitionOf(project))
+    /** As one with so many projects in each partition. */
+    const spread = (...counts: ReadonlyArray<number>): DirectoryState => {
+      const projects = counts.flatMap((count, index) =>
+        Array.from({ length: count }, (_, n): Project => {
+          const id = `prj_${index + 1}_${n}`
+          return { id, name: id.replaceAll("_", "-"), createdAt: 0, partition: index + 1 }
+        }),
+      )
+      return { ...peopled, projects: new Map(projects.map((each) => [each.id, each])) }
+    }
+
+    it("go to the partition that has the fewest, the first of several", () => {
+      let state = peopled
+      for (let n = 0; n < 5; n++) state = after(state, createIn(3, `p${n}`))
+      expect(partitionsOf(state)).toEqual([1, 2, 3, 1, 2])
+      expect(after(spread(2, 1, 1), createIn(3, "new")).projects.get("prj_new")?.partition).toBe(2)
+      expect(after(spread(2, 2, 1), createIn(3, "new")).projects.get("prj_new")?.partition).toBe(3)
+    })
+
+    it("of a data directory that joined one are in the first, and archived ones count", () => {
+      let state = after(after(peopled, create("one")), create("two"))
+      state = after(state, createIn(2, "three"))
+      state = after(state, { kind: "archiveProject", by: owner, projectId: "prj_three" })
+      state = after(after(state, createIn(2, "four")), createIn(2, "five"))
+      expect(partitionsOf(state)).toEqual([1, 1, 2, 2, 1])
+      expect(state.projects.get("prj_three")?.partition).toBe(2)
+    })
+
+    it("have no partition where it is the first, or there is no cluster", () => {
+      for (const partitions of [undefined, 1, 3]) {
+        const made = after(peopled, createIn(partitions, "shop")).projects.get("prj_shop")
+        expect(made).toEqual({ id: "prj_shop", name: "shop", createdAt: now })
+      }
+      const withKey = decideDirectory(
+        spread(1),
+        {
+          kind: "createKey",
+          by: "operator",
+          projectId: "prj_shop",
+          projectName: "shop",
+          partitions: 2,
+          key: {
+            id: "key_1",
+            environment: "sandbox",
+            scope: "full",
+            tier: "free",
+            requestsPerMinute: 100,
+            hash: "00",
+            hint: "lk",
+          },
+        },
+        now,
+      )
+      expect(Result.getOrThrow(withKey)[0]).toMatchObject({
+        kind: "project.created",
+        project: { id: "prj_shop", partition: 2 },
+      })
+    })
+
+    it("are gathered in the first when the data directory has left it", () => {
+      const gather: ProjectsCommand = { kind: "gatherProjects", by: "operator" }
+      const gathered = after(spread(1, 2), gather)
+      expect(partitionsOf(gathered)).toEqual([1, 1, 1])
+      expect(gathered.projects.get("prj_2_1")).toEqual({
+        id: "prj_2_1",
+        name: "prj-2-1",
+        createdAt: 0,
+      })
+      expect(Result.getOrThrow(decideDirectory(gathered, gather, now))).toEqual([])
+    })
+
+    it("keep their partition with a new name, and in the snapshot", () => {
+      const renamed = after(spread(0, 1), {
+        kind: "renameProject",
+        by: owner,
+        projectId: "prj_2_0",
+        name: "store",
+      })
+      expect(renamed.projects.get("prj_2_0")).toMatchObject({ name: "store", partition: 2 })
+      const stored = decodeDirectory(Buffer.from(encodeDirectory(renamed)))
+      expect(stored.projects).toEqual(renamed.projects)
+    })
   })
 })

@@ -181,6 +181,23 @@ describe("An export", () => {
     }),
   )
 
+  it.live("of one environment does not say which partition of a cluster had it", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryFolder
+      const host = yield* makeWorkerHost({ background: false })
+      const { close, engine } = yield* running({ directory, host })
+      yield* found(engine)
+      const project = { id: "prj_2", name: "mall" }
+      const by = "operator"
+      yield* engine.askDirectory({ kind: "createProject", by, project, partitions: 2 })
+      expect((yield* engine.readDirectory).projects.get("prj_2")).toMatchObject({ partition: 2 })
+      yield* close()
+      const { text } = yield* exported(directory, { project: "mall", environment: "sandbox" })
+      expect(text).toContain('"name":"mall"')
+      expect(text).not.toContain("partition")
+    }),
+  )
+
   it.live(
     "with a bad line makes nothing, and each is told by its number with all that is wrong",
     () =>
