@@ -175,7 +175,8 @@ export const showLive = (element: HTMLElement): void => {
   const redraw = () => {
     list.replaceChildren()
     undrawn = kept.length
-    askToDraw()
+    // At once: until the next frame an empty list would look like a filter that nothing passes.
+    draw()
   }
   kind.addEventListener("change", redraw)
   user.addEventListener("input", redraw)

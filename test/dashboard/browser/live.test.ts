@@ -53,6 +53,7 @@ describe("The page Live", () => {
     await rows.filter({ hasText: "chosen" }).nth(3).waitFor()
     await page.getByLabel("User").fill("chosen")
     await page.getByLabel("Kind").selectOption("event.tracked")
+    await rows.nth(1).waitFor()
     await rows.nth(2).waitFor({ state: "detached" })
     expect(await rows.count()).toBe(2)
     await send("other", "SHARED")
