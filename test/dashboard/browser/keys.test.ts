@@ -55,7 +55,7 @@ describe("A key in the browser", () => {
     expect(await page.getByText(old).count()).toBe(0)
     await rowOf(page, "Backend").getByRole("button", { name: "Rotate" }).click()
     const rotation = page.getByRole("dialog", { name: "Rotate Backend of sandbox?" })
-    expect(await rotation.getByRole("button", { name: "Keep it" }).isVisible()).toBe(true)
+    await rotation.getByRole("button", { name: "Keep it" }).waitFor()
     await rotation.getByLabel("The old key expires").selectOption("at once")
     await rotation.getByRole("button", { name: "Rotate key" }).click()
     const next = await shownKey(page)
@@ -71,6 +71,7 @@ describe("A key in the browser", () => {
     expect(await statusWith(next)).toBe(401)
     await page.getByLabel("Status").selectOption("expired or revoked")
     await page.getByRole("button", { name: "Filter" }).click()
+    await page.waitForURL(/status=/)
     expect(await rowOf(page, "Backend").count()).toBe(2)
   })
 
