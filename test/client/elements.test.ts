@@ -27,10 +27,15 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-const open = async (body: string, statuses: ReadonlyArray<number> = []): Promise<Page> => {
+const open = async (
+  body: string,
+  statuses: ReadonlyArray<number> = [],
+  prepare: (page: Page) => Promise<unknown> = async () => {},
+): Promise<Page> => {
   const at = `url="${localhostOf(server.url)}" key="${fullKey}"`
   const html = `<style>:root { color-scheme: light dark }</style><h1>App</h1>${body.replaceAll("AT", at)}`
   const page = await openApp(tabs, { url: server.url, statuses }, html)
+  await prepare(page)
   await page.evaluate(`import("/client/elements.js")`)
   return page
 }
@@ -107,12 +112,20 @@ describe("<laurel-profile>", () => {
   })
 
   it("follows the user live, from before the first event on", async () => {
+    const stream = Promise.withResolvers<void>()
     const page = await open(
       `<laurel-profile AT user="newcomer" refresh="0" live></laurel-profile>`,
       [404],
+      (opened) =>
+        opened.route("**/v1/stream?*", async (route) => {
+          await stream.promise
+          await route.continue()
+        }),
     )
     await page.getByText("Nothing yet").waitFor()
     await track("newcomer")
+    // The stream has nothing from before its start.
+    stream.resolve()
     await page.getByText("Level 1 · 60 XP").waitFor()
     await track("newcomer")
     await page.getByText("Level 2 · 120 XP").waitFor()

@@ -1,11 +1,12 @@
 /**
  * Base of the elements: where they ask (`client`, or the attributes `url` and `key`), when (at once, every `refresh` seconds
- * while the page is seen, with `live` at each message of the user), and how they look. They draw only what has changed,
- * and text only as text.
+ * while the page is seen, with `live` when its stream opens and at each message of the user), and how they look. They draw
+ * only what has changed, and text only as text.
  */
 import { type Laurel, makeLaurel, type Table } from "../Laurel.ts"
 import type { LaurelError } from "../LaurelError.ts"
 import { pause } from "../limit.ts"
+import type { StreamState } from "../stream.ts"
 
 /** The operations that elements call: without the others, a page with elements alone loads less. */
 const table = {
@@ -161,7 +162,9 @@ export abstract class LaurelElement<Data = unknown> extends Base {
     const user = this.getAttribute("user")
     try {
       const query = user === null ? {} : { userId: user }
-      for await (const _ of this.client?.stream({ ...query, signal }) ?? []) this.refresh()
+      // A stream that opens may have nothing from before, and the last read was before.
+      const onState = ({ kind }: StreamState) => void (kind === "open" && this.refresh())
+      for await (const _ of this.client?.stream({ ...query, signal, onState }) ?? []) this.refresh()
     } catch (error) {
       this.#failed(error)
       if ((error as LaurelError).code === "gone") this.#restart()
