@@ -63,8 +63,9 @@ describe("A key in the browser", () => {
 
     await rowOf(page, "Backend").getByRole("button", { name: "Revoke" }).click()
     const revocation = page.getByRole("dialog", { name: "Revoke Backend of sandbox?" })
+    await revocation.waitFor()
     await page.keyboard.press("Escape")
-    expect(await revocation.isVisible()).toBe(false)
+    await revocation.waitFor({ state: "hidden" })
     await rowOf(page, "Backend").getByRole("button", { name: "Revoke" }).click()
     await revocation.getByRole("button", { name: "Revoke key" }).click()
     await page.getByText("No key is in force.").waitFor()
