@@ -17,7 +17,7 @@ beforeAll(async () => {
   url = await postgres.schema("placement")
   const connection = new PgConnection({ url })
   await Effect.runPromise(Effect.ensuring(migrate(connection), connection.close))
-}, 60_000)
+})
 afterAll(() => postgres.remove())
 
 const query = (text: string) => postgres.query(text, "placement")
@@ -71,7 +71,7 @@ const settled = async (ports: ReadonlyArray<number>): Promise<void> => {
 const has = (port: number) =>
   eventually(`${port} has it`, async () => happened.at(-1) === `${port} has it` || undefined)
 
-describe("The partition", { timeout: 60_000 }, () => {
+describe("The partition", () => {
   it("stays with its owner while others join, and comes back to nobody", async () => {
     const first = await join(1_001)
     await has(1_001)
@@ -99,7 +99,7 @@ describe("The partition", { timeout: 60_000 }, () => {
   })
 })
 
-describe("Clusters", { timeout: 60_000 }, () => {
+describe("Clusters", () => {
   const lockExpirationMs = 3_000
 
   /** Ends when this runner has the partition. */
