@@ -10,7 +10,7 @@ import { rebuildHint } from "../../storage/lmdb/environment.ts"
 import { ScanListener, scanArguments } from "../../storage/lmdb/ScanOutcome.ts"
 
 const folder = path.join(process.argv[2]!, "live")
-const options = { folder, whole: true, exclusive: false }
+const options = { folder, whole: true }
 const { signal, status, stdout } = spawnSync(process.execPath, scanArguments(options), {
   encoding: "utf8",
   maxBuffer: Number.POSITIVE_INFINITY,

@@ -51,7 +51,7 @@ export const findDamage = (
   folder: string,
   onScanning?: OnScanning,
 ): Effect.Effect<string | undefined> =>
-  Effect.map(runScan({ folder, whole: true, exclusive: false }, onScanning), (outcome) =>
+  Effect.map(runScan({ folder, whole: true }, onScanning), (outcome) =>
     "fault" in outcome ? outcome.fault : undefined,
   )
 
@@ -101,8 +101,7 @@ export const checkDatabase = Effect.fnUntraced(function* (
   const { hasSums, transaction } = yield* attempt(() => readMarks(folder))
   const wasClosed = transaction !== undefined && !uncleanShutdown
   const isSmall = size <= limits.databaseCheckedBytesMax
-  const options = { folder, whole: isSmall || !wasClosed, exclusive: true }
-  const outcome = yield* runScan(options, onScanning)
+  const outcome = yield* runScan({ folder, whole: isSmall || !wasClosed }, onScanning)
   if ("fault" in outcome) return yield* damaged(outcome.fault)
   if ("failed" in outcome) {
     const cause = new DiskError({

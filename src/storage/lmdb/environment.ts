@@ -1,6 +1,6 @@
 /** Opens LMDB environments. The only importer of `lmdb`; loads nothing of Effect, so that scan processes start fast. */
 import path from "node:path"
-import { ABORT, type Database, open, type RootDatabase, type Transaction } from "lmdb"
+import { type Database, open, type RootDatabase, type Transaction } from "lmdb"
 import { limits } from "../../Limits.ts"
 import { type Table, tables } from "../tables.ts"
 
@@ -48,12 +48,16 @@ export const openTables = (root: LmdbRoot): Readonly<Record<Table, LmdbTable>> =
     LmdbTable
   >
 
-/** The newest transaction, and the minimum size of its file. */
+/** The newest transaction, the minimum size of its file, and the size of a page. */
 export const stateOf = (
   root: LmdbRoot,
-): { readonly transaction: number; readonly bytes: number } => {
+): { readonly transaction: number; readonly bytes: number; readonly pageBytes: number } => {
   const { lastPageNumber, lastTxnId, pageSize } = root.getStats() as Record<string, number>
-  return { transaction: lastTxnId!, bytes: (lastPageNumber! + 1) * pageSize! }
+  return {
+    transaction: lastTxnId!,
+    bytes: (lastPageNumber! + 1) * pageSize!,
+    pageBytes: pageSize!,
+  }
 }
 
 /** The value of a key, valid until the next look-up. */
@@ -62,11 +66,3 @@ export const lookUp = (table: LmdbTable, key: Bytes): Buffer | undefined => tabl
 /** The entry count that LMDB keeps for a table. */
 export const countOf = (table: LmdbTable): number =>
   (table.getStats() as { readonly entryCount: number }).entryCount
-
-/** Makes LMDB read its free list: writes a value of `bytes` and aborts. Throws; damage can end the process. */
-export const tryFreePages = (root: LmdbRoot, bytes: number): void => {
-  root.transactionSync(() => {
-    root.put(Buffer.from("tried"), Buffer.alloc(bytes))
-    return ABORT
-  })
-}

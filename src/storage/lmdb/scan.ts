@@ -2,14 +2,12 @@
  * Reads a whole database through LMDB and compares it with its sums. LMDB trusts its pages: a damaged or missing
  * page can end the process by a signal, so a child process runs this (`scanProcess`, started by `runScan`).
  *
- * The scan checks of every table: keys are in order; a look-up of each key finds the entry that the walk found (a walk
- * does not use the keys of branch pages, a look-up does); each value has its checksum; count and sum equal the stored
- * ones (`Sums`). LMDB reads its free list only to write; an `exclusive` scan makes it read the list and aborts the write. A
- * wrong number in the free list shows in the scan after a write has used it. Pages that LMDB
- * reads only in a commit are not read: where one is damaged, the commit can end the process by a signal. The journal has what
- * the snapshot would have got.
+ * The scan checks the pages (`PageCheck.ts`) and of every table: keys are in order; a look-up of each key finds the entry
+ * that the walk found (a walk does not use the keys of branch pages, a look-up does); each value has its checksum; count
+ * and sum equal the stored ones (`Sums`). It writes nothing.
  *
- * Beside the server the scan pins old pages, so the file grows by the pages written during the scan of one table.
+ * Beside the server the scan pins old pages, so the file grows by the pages written during the check of the pages, or during
+ * the scan of one table.
  */
 import fs from "node:fs"
 import { crc32 } from "node:zlib"
@@ -24,11 +22,10 @@ import {
   lookUp,
   openReadOnly,
   openTable,
-  openWritable,
   stateOf,
-  tryFreePages,
 } from "./environment.ts"
 import { BlockTable } from "./LmdbBlocks.ts"
+import { checkPages, DamagedDatabase } from "./PageCheck.ts"
 import {
   change,
   decodeSums,
@@ -46,8 +43,6 @@ export interface ScanOptions {
   readonly folder: string
   /** Read all entries, else only the tables. A file that is too short is read whole in any case. */
   readonly whole: boolean
-  /** No other process has the environment open. */
-  readonly exclusive: boolean
 }
 
 /** Progress of a scan; `after`: the last key read, in hex. */
@@ -70,21 +65,17 @@ export interface Scanned {
   readonly found: Sums
 }
 
-/** The database is damaged; the message follows "is damaged:". */
-export class DamagedDatabase extends Error {}
-
 /** Above every composite key. */
 const lastKey = Buffer.alloc(keyBytesMax, 0xff)
-const freeBytesTried = 4 * 1024 * 1024
 
 /** Throws `DamagedDatabase`, or what `lmdb` throws. */
 export const scan = async (
-  { exclusive, folder, whole: wanted }: ScanOptions,
+  { folder, whole: wanted }: ScanOptions,
   at: (position: ScanPosition) => void,
 ): Promise<Scanned> => {
   at({ table: "", done: 0, total: 0 })
-  const root = exclusive ? openWritable(folder) : openReadOnly(folder)
-  const { bytes, transaction } = stateOf(root)
+  const root = openReadOnly(folder)
+  const { bytes, pageBytes, transaction } = stateOf(root)
   const stored = readSums(root)
   const isShort = fs.statSync(dataFile(folder)).size < bytes
   const whole = wanted || isShort || stored === undefined
@@ -92,6 +83,10 @@ export const scan = async (
   const missing = Object.keys(stored ?? {}).find((name) => !names.includes(name))
   if (missing !== undefined) throw new DamagedDatabase(`table ${missing} is missing`)
   const total = names.reduce((sum, name) => sum + countOf(openTable(root, name)!), 0)
+  // After the tables are open: opening one ends a read transaction.
+  const pinned = root.useReadTransaction()
+  checkPages(dataFile(folder), pageBytes, whole, () => at({ table: "", done: 0, total }))
+  pinned.done()
   const found: Sums = {}
   let done = 0
   for (const table of whole ? names : []) {
@@ -102,10 +97,6 @@ export const scan = async (
     found[table] = sum
     const difference = stored && differenceOf(table, readSums(root)?.[table], sum)
     if (difference !== undefined) throw new DamagedDatabase(difference)
-  }
-  if (exclusive) {
-    at({ table: "of free pages", done, total })
-    tryFreePages(root, freeBytesTried)
   }
   await root.close()
   return { transaction, whole, entries: done, stored, found }

@@ -4,8 +4,9 @@
  */
 import { writeSync } from "node:fs"
 import { flushCompileCache } from "node:module"
+import { DamagedDatabase } from "./PageCheck.ts"
 import type { FromScan } from "./ScanOutcome.ts"
-import { DamagedDatabase, scan } from "./scan.ts"
+import { scan } from "./scan.ts"
 
 const say = (message: FromScan): void => {
   writeSync(1, `${JSON.stringify(message)}\n`)
