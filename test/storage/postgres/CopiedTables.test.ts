@@ -379,9 +379,7 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
   it.effect("tables of a cluster from before are made of the first owner's, once", () =>
     Effect.gen(function* () {
       const { directory, query, url } = yield* prepared
-      yield* query(
-        "DROP TABLE laurel_tables, laurel_claims, laurel_entries; UPDATE laurel_schema SET version = 2",
-      )
+      yield* query(backToVersion2)
       yield* query("INSERT INTO laurel_partition VALUES (1, 'lineage', 4, 'owner', 9, 5)")
       const connection = new PgConnection({ url, answerMs })
       yield* migrate(connection)
@@ -401,5 +399,18 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
     }),
   )
 })
+
+/** Tables of later versions go. */
+const backToVersion2 = `DO $$
+DECLARE
+  name text;
+BEGIN
+  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema()
+    AND tablename NOT IN ('laurel_schema', 'laurel_partition', 'laurel_journal', 'laurel_secret')
+  LOOP
+    EXECUTE format('DROP TABLE %I', name);
+  END LOOP;
+  UPDATE laurel_schema SET version = 2;
+END $$`
 
 const hexOf = ({ key }: Entry): string => Buffer.from(key).toString("hex")
