@@ -34,7 +34,7 @@ describe("An archive", () => {
   it.live("is made while the server writes, and is the state of exactly its last record", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
-      const host = yield* makeWorkerHost({ background: true })
+      const host = yield* makeWorkerHost({ background: false })
       // Periodic snapshots all the time, in many slices: the copy falls between any two.
       const engine = { snapshotIntervalMs: 10, snapshotSliceEntriesMax: 40 }
       const first = yield* running({ directory, host, engine })
@@ -77,7 +77,7 @@ describe("An archive", () => {
   it.live("of a data directory without any record is one too", () =>
     Effect.gen(function* () {
       const directory = yield* temporaryFolder
-      const host = yield* makeWorkerHost({ background: false })
+      const host = yield* makeWorkerHost({ background: true })
       const { archives, close, folder } = yield* running({ directory, host })
       const manifest = yield* archives.create({ reason: "request" })
       expect(manifest).toMatchObject({ sequence: 0, recordedAt: null, counts: { users: 0 } })
