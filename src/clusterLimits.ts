@@ -26,6 +26,12 @@ export const clusterLimits = {
   handoverMs: 500,
   /** An engine whose lock was lost stays open for this long. */
   frozenMs: 60_000,
+  /** Interval at which a runner looks for a change of the directory, also without a notification. */
+  directoryPollMs: 1_000,
+  /** The directory is published again after this time without a change. */
+  directoryRepublishMs: 60_000,
+  /** A change of the directory waits this long until all runners can read it. */
+  directoryPublishedMs: 5_000,
   // Forwarding
   /** A request waits this long for an owner, and so many wait at once. */
   ownerWaitMs: 15_000,

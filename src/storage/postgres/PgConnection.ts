@@ -46,6 +46,8 @@ export interface PgConnectionOptions {
   readonly url: string
   /** Default: `postgresAnswerMs`. */
   readonly answerMs?: number
+  /** Calls `notified` after each notification; those of the time without a connection are missed. */
+  readonly listening?: { readonly channel: string; readonly notified: () => void }
 }
 
 /**
@@ -83,6 +85,7 @@ WHERE current_setting('synchronous_commit') = 'off'`
 export class PgConnection {
   readonly #url: string
   readonly #answerMs: number
+  readonly #listening: PgConnectionOptions["listening"]
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
   #closed = false
@@ -90,6 +93,7 @@ export class PgConnection {
   constructor(options: PgConnectionOptions) {
     this.#url = options.url
     this.#answerMs = options.answerMs ?? limits.postgresAnswerMs
+    this.#listening = options.listening
   }
 
   readonly run: Run = (statement) =>
@@ -186,6 +190,7 @@ export class PgConnection {
     try {
       await client.connect()
       await client.query(flushing)
+      await this.#listen(client)
     } catch (error) {
       cut(client)
       throw error
@@ -198,6 +203,13 @@ export class PgConnection {
     }
     this.#client = client
     return client
+  }
+
+  async #listen(client: pg.Client): Promise<void> {
+    if (this.#listening === undefined) return
+    const { channel, notified } = this.#listening
+    client.on("notification", notified)
+    await client.query(`LISTEN ${channel}`)
   }
 
   #drop(client: pg.Client): void {

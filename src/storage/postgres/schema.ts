@@ -9,13 +9,14 @@
  *   (`journal/SegmentFormat.ts`), so that a lost or changed row is found when it is read.
  * - `laurel_secret`: one row, the secret with which runners forward requests to each other.
  * - `laurel_tables`, `laurel_claims`, `laurel_entries`: the tables of webhooks; `PgTables.ts` describes them.
+ * - `laurel_directory`: one row, the directory as of a record of partition 1, for all runners (`cluster/DirectoryTable.ts`).
  *
  * The head rows are changed by each append: room in their pages keeps that a change in place.
  */
 import { Effect } from "effect"
 import { type InPostgres, type PgConnection, PgFailure } from "./PgConnection.ts"
 
-export const schemaVersion = 3
+export const schemaVersion = 4
 
 /** From no tables to version 1, from version 1 to 2, and so on. */
 const migrations: ReadonlyArray<ReadonlyArray<string>> = [
@@ -68,6 +69,14 @@ const migrations: ReadonlyArray<ReadonlyArray<string>> = [
     "CREATE INDEX laurel_entries_change ON laurel_entries (partition, change)",
     `CREATE INDEX laurel_entries_removed ON laurel_entries (partition, change)
     WHERE value IS NULL`,
+  ],
+  [
+    `CREATE TABLE laurel_directory (
+      id int PRIMARY KEY,
+      epoch bigint NOT NULL,
+      sequence bigint NOT NULL,
+      state bytea NOT NULL
+    )`,
   ],
 ]
 

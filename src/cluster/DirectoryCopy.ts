@@ -1,0 +1,117 @@
+/**
+ * The directory on a runner that does not own partition 1: a copy of the published row (`DirectoryTable.ts`), read after each
+ * notification and at least every `directoryPollMs`.
+ *
+ * It stays readable while PostgreSQL does not answer or the row is damaged, but counts as current only for `staleMs` after the
+ * begin of the last read that found it so, on a clock that only goes forward. Whoever authenticates by it refuses
+ * requests once it is not current. So a revoked key is refused on all runners at most `staleMs` after its revocation was
+ * answered; usually after the notification.
+ */
+import { Effect, Latch, type Scope } from "effect"
+import { type DirectoryState, emptyDirectory } from "../domain/project/Directory.ts"
+import type { LaurelError } from "../domain/values/Errors.ts"
+import { outcomeUnknown } from "../engine/actor/refusals.ts"
+import { limits } from "../Limits.ts"
+import { PgConnection, type Rows } from "../storage/postgres/PgConnection.ts"
+import { type DirectoryPlace, directoryChannel, readStatement, stateOf } from "./DirectoryTable.ts"
+
+export interface DirectoryCopyOptions {
+  readonly url: string
+  readonly staleMs: number
+}
+
+const nowhere: DirectoryPlace = { epoch: -1, sequence: -1 }
+
+export class DirectoryCopy {
+  readonly #connection: PgConnection
+  readonly #staleMs: number
+  readonly #pollMs: number
+  readonly #notified = Latch.makeUnsafe(false)
+  /** Opens with the next state. */
+  #moved = Latch.makeUnsafe(false)
+  #place = nowhere
+  #currentAt = Number.NEGATIVE_INFINITY
+  /** The latest one that was read whole; an empty one before the first. */
+  state: DirectoryState = emptyDirectory
+  /** Why the last read did not find the copy current; `undefined`: it did. */
+  failure: string | undefined = "The directory was not read yet"
+
+  private constructor({ staleMs, url }: DirectoryCopyOptions) {
+    this.#staleMs = staleMs
+    this.#pollMs = Math.min(limits.directoryPollMs, staleMs / 4)
+    const listening = { channel: directoryChannel, notified: () => this.#notified.openUnsafe() }
+    this.#connection = new PgConnection({ url, listening })
+  }
+
+  /** Follows until the scope closes. */
+  static readonly open = (
+    options: DirectoryCopyOptions,
+  ): Effect.Effect<DirectoryCopy, never, Scope.Scope> =>
+    Effect.gen(function* () {
+      const copy = new DirectoryCopy(options)
+      yield* Effect.addFinalizer(() => copy.#connection.close)
+      yield* Effect.forkScoped(copy.#follow)
+      return copy
+    })
+
+  /** Whether each change that was answered `staleMs` ago is in it. */
+  get isCurrent(): boolean {
+    return performance.now() - this.#currentAt < this.#staleMs
+  }
+
+  /** Ends when the copy has the directory's record of this sequence, which is published. */
+  readonly has = (sequence: number): Effect.Effect<void, LaurelError> =>
+    Effect.gen({ self: this }, function* () {
+      while (true) {
+        const moved = this.#moved
+        if (this.#place.sequence >= sequence) return
+        yield* moved.await
+      }
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: limits.directoryPublishedMs,
+        orElse: () => Effect.fail(outcomeUnknown),
+      }),
+    )
+
+  readonly #follow: Effect.Effect<never> = Effect.gen({ self: this }, function* () {
+    while (true) {
+      this.#notified.closeUnsafe()
+      const wasCurrent = this.failure === undefined
+      yield* this.#read
+      if (wasCurrent && this.failure !== undefined) {
+        yield* Effect.logWarning("The copy of the directory is not current").pipe(
+          Effect.annotateLogs({ failure: this.failure }),
+        )
+      }
+      yield* Effect.timeoutOption(this.#notified.await, this.#pollMs)
+    }
+  })
+
+  readonly #read: Effect.Effect<void> = Effect.suspend(() => {
+    const askedAt = performance.now()
+    return Effect.match(this.#connection.run(readStatement(this.#place)), {
+      onFailure: ({ words }) => {
+        this.failure = words
+      },
+      onSuccess: ([row]) => this.#found(row, askedAt),
+    })
+  })
+
+  #found(row: Rows[number] | undefined, askedAt: number): void {
+    const state = row === undefined ? "is not there" : row.state && stateOf(row.state as Uint8Array)
+    if (typeof state === "string") {
+      this.failure = `The published directory ${state}`
+      return
+    }
+    this.failure = undefined
+    this.#currentAt = askedAt
+    // It is the one of the last read.
+    if (state === null) return
+    this.state = state as DirectoryState
+    this.#place = { epoch: Number(row!.epoch), sequence: Number(row!.sequence) }
+    const moved = this.#moved
+    this.#moved = Latch.makeUnsafe(false)
+    moved.openUnsafe()
+  }
+}
