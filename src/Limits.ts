@@ -3,6 +3,7 @@
  * defaults of settings in `config/Config.ts`; the rest are part of the contract. How they relate is in `limitRelations.ts`.
  */
 import { accountLimits } from "./accountLimits.ts"
+import { bucketLimits } from "./bucketLimits.ts"
 import { clusterLimits } from "./clusterLimits.ts"
 import { historyLimits } from "./historyLimits.ts"
 import { httpLimits } from "./httpLimits.ts"
@@ -325,6 +326,7 @@ export const limits = {
   crashScanMs: 10 * 60_000,
 
   ...accountLimits,
+  ...bucketLimits,
   ...clusterLimits,
   ...httpLimits,
   ...historyLimits,

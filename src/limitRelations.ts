@@ -62,6 +62,14 @@ export const checkLimits = (limits: { readonly [Name in keyof typeof all]: numbe
   const journalMs =
     limits.journalSegmentMs + limits.journalRetentionMs + 4 * limits.journalHeartbeatMs
   holds(journalMs < limits.erasureMs, "erased data leaves the journal in time")
+  holds(
+    2 * limits.bucketSendMs <= limits.bucketKeptMs,
+    "a piece stays longer than a shipper that found it may use it",
+  )
+  holds(
+    limits.bucketPieceBytes <= limits.bucketObjectBytesMax,
+    "a piece of an archive can be read back",
+  )
   holds(limits.snapshotRecordsMax < limits.snapshotPendingRecordsMax, "snapshots start in time")
   holds(
     [

@@ -1,0 +1,153 @@
+/**
+ * Archives in a bucket. Under the bucket's prefix:
+ *
+ *     archives/<id>.<reason>.json   an archive: its manifest, and which pieces make up each of its files
+ *     removed/<id>.<reason>.json    an archive that the retention removed: its pieces stay for `bucketKeptMs`
+ *     pieces/<sha256>-<attempt>     a file, or `bucketPieceBytes` of a larger one, named after its checksum and the attempt that sent it
+ *
+ * An archive is listed by one object, put last: an interrupted upload is no archive. Archives share pieces. Several
+ * servers may ship to one prefix at once, also one that does not know that another took over, since nothing depends on who writes:
+ *
+ * - No object is ever overwritten with other bytes: pieces are named after their content, and each attempt has names of its own.
+ * - A shipper uses a piece that is there only if an archive that it finds listed names the piece, or the piece is younger than
+ *   `bucketSendMs`; and lists its archive within `bucketSendMs` after that look. The server refuses requests that were signed
+ *   a quarter of an hour ago, so a process that stood still in between does no harm.
+ * - A piece is deleted if it is older than `bucketKeptMs`, twice as long, and is named by no archive that was listed within that
+ *   time. From then on no shipper will use the piece, so the deletion may be late, interrupted or repeated.
+ */
+import { createHash } from "node:crypto"
+import { Effect, Option, Result, Schema } from "effect"
+import { decodeManifestText, type Manifest, parseArchiveId } from "../archive/ArchiveManifest.ts"
+import type { Bucket } from "./Bucket.ts"
+import type { BucketError } from "./bucketErrors.ts"
+
+export const archivesPrefix = "archives/"
+export const removedPrefix = "removed/"
+export const piecesPrefix = "pieces/"
+
+type Reason = Manifest["reason"]
+
+/** An archive as its key tells. */
+export interface BucketArchive {
+  readonly id: string
+  /** Epoch milliseconds. */
+  readonly at: number
+  readonly sequence: number
+  readonly reason: Reason
+}
+
+export const archiveKey = ({ id, reason }: Pick<BucketArchive, "id" | "reason">): string =>
+  `${archivesPrefix}${id}.${reason}.json`
+
+export const removedKey = ({ id, reason }: Pick<BucketArchive, "id" | "reason">): string =>
+  `${removedPrefix}${id}.${reason}.json`
+
+const archivePattern = /^(?:archives|removed)\/(.+)\.(schedule|request)\.json$/
+
+/** `undefined`: the key is of something else. */
+export const parseArchiveKey = (key: string): BucketArchive | undefined => {
+  const [, id = "", reason] = archivePattern.exec(key) ?? []
+  const parsed = parseArchiveId(id)
+  return parsed === undefined ? undefined : { id, ...parsed, reason: reason as Reason }
+}
+
+const piecePattern = /^[0-9a-f]{64}-[0-9a-z]{1,32}$/
+
+export const pieceName = (sha256: string, attempt: string): string => `${sha256}-${attempt}`
+
+/** The SHA-256 in the name of a piece; `undefined`: no piece has such a name. */
+export const pieceSum = (name: string): string | undefined =>
+  piecePattern.test(name) ? name.slice(0, 64) : undefined
+
+/** The archives of a bucket, oldest first. */
+export const listBucketArchives = (
+  bucket: Bucket,
+): Effect.Effect<ReadonlyArray<BucketArchive>, BucketError> =>
+  Effect.map(bucket.list(archivesPrefix), (objects) =>
+    objects
+      .flatMap(({ key }) => parseArchiveKey(key) ?? [])
+      .sort((one, other) => one.at - other.at || one.sequence - other.sequence),
+  )
+
+const piece = Schema.String.check(Schema.isPattern(piecePattern))
+// Names come from the bucket, and become paths.
+const filePath = Schema.String.check(
+  Schema.isPattern(/^(?:snapshot|live|parts|journal)\/[A-Za-z0-9_-][A-Za-z0-9._-]*$/),
+)
+
+const Content = Schema.Struct({
+  format: Schema.Literal(1),
+  /** The text of `manifest.json`. */
+  manifest: Schema.String,
+  files: Schema.Array(Schema.Struct({ path: filePath, pieces: Schema.Array(piece) })),
+})
+type Content = typeof Content.Type
+
+const Wrapped = Schema.fromJsonString(
+  Schema.Struct({ sha256: Schema.String, archive: Schema.Unknown }),
+)
+const decodeWrapped = Schema.decodeUnknownOption(Wrapped)
+const decodeContent = Schema.decodeUnknownOption(Content)
+
+const checksumOf = (content: unknown): string =>
+  createHash("sha256").update(JSON.stringify(content)).digest("hex")
+
+/** An archive's files and the pieces of each. */
+export interface BucketIndex extends Pick<Content, "files"> {
+  /** The text of `manifest.json`, and its content. */
+  readonly text: string
+  readonly manifest: Manifest
+}
+
+/** The object that lists an archive. */
+export const encodeIndex = ({ files, text }: Pick<BucketIndex, "files" | "text">): Buffer => {
+  const archive: Content = { format: 1, manifest: text, files }
+  return Buffer.from(JSON.stringify({ sha256: checksumOf(archive), archive }))
+}
+
+/** Decodes such an object, or returns its fault, in words that follow "It". */
+export const decodeIndex = (bytes: Buffer): Result.Result<BucketIndex, string> => {
+  const wrapped = Option.getOrUndefined(decodeWrapped(bytes.toString()))
+  if (wrapped === undefined || wrapped.sha256 !== checksumOf(wrapped.archive)) {
+    return Result.fail("is damaged")
+  }
+  const format = (wrapped.archive as { readonly format?: unknown } | null)?.format
+  if (typeof format === "number" && format > 1) {
+    return Result.fail(`has format ${format}: it was written by a newer Laurel`)
+  }
+  const content = Option.getOrUndefined(decodeContent(wrapped.archive))
+  if (content === undefined) return Result.fail("is not one of Laurel's")
+  const { files, manifest: text } = content
+  return Result.map(decodeManifestText(text), (manifest) => ({ files, text, manifest }))
+}
+
+/** Reads the index of an archive; its fault is a result, a failed request a failure. */
+export const readIndex = (
+  bucket: Bucket,
+  archive: BucketArchive,
+  key: string = archiveKey(archive),
+): Effect.Effect<Result.Result<BucketIndex, string>, BucketError> =>
+  Effect.map(bucket.get(key), (bytes) =>
+    Result.flatMap(decodeIndex(bytes), (index) =>
+      index.manifest.id === archive.id
+        ? Result.succeed(index)
+        : Result.fail(`is that of ${index.manifest.id}`),
+    ),
+  )
+
+/** Reads a piece; one that is missing or has other bytes than its name says is a result, too. */
+export const readPiece = (
+  bucket: Bucket,
+  name: string,
+): Effect.Effect<Result.Result<Buffer, string>, BucketError> =>
+  bucket.get(`${piecesPrefix}${name}`).pipe(
+    Effect.map((bytes) =>
+      createHash("sha256").update(bytes).digest("hex") === pieceSum(name)
+        ? Result.succeed(bytes)
+        : Result.fail(`the object ${piecesPrefix}${name} has changed`),
+    ),
+    Effect.catchIf(
+      ({ kind }) => kind === "missing",
+      () => Effect.succeed(Result.fail(`the object ${piecesPrefix}${name} is missing`)),
+    ),
+  )
