@@ -52,7 +52,7 @@ const rooms = [
 /** The order inside a room, also from the ground up; "" stands for the files that lie directly in it. */
 const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: ["board", "values", "accounts", "project", "user", "record", "decide", "message"],
-  storage: ["", "disk", "journal", "lmdb", "archive", "durable", "postgres"],
+  storage: ["", "disk", "journal", "lmdb", "archive", "bucket", "durable", "postgres"],
   engine: [
     "metrics",
     "records",
@@ -106,6 +106,7 @@ const innerRooms: Readonly<Record<string, ReadonlyArray<string>>> = {
 const shared = [
   "Build.ts",
   "accountLimits.ts",
+  "bucketLimits.ts",
   "clusterLimits.ts",
   "httpLimits.ts",
   "historyLimits.ts",
@@ -260,6 +261,20 @@ describe("src/", () => {
     )
   })
 
+  it("loads the client of a bucket where a bucket is opened, and nothing of it in a server without one", () => {
+    const client = "@bradenmacdonald/s3-lite-client"
+    const naming = files.filter((file) => readFileSync(file, "utf8").includes(`"${client}"`))
+    expect(naming.map((file) => relative(source, file))).toEqual(["storage/bucket/Bucket.ts"])
+    expect(loadedBy(naming[0]!)).not.toContain(client)
+    for (const start of ["main.ts", "cli/process/Server.ts", "cli/process/OpenServices.ts"]) {
+      const loaded = loadedWith(join(source, start)).map((file) => relative(source, file))
+      expect(loaded.filter((file) => /bucket\/|Shipments|ShipJob/.test(file))).toEqual([])
+    }
+    expect(loadedWith(join(source, "cli/process/OpenShipments.ts"))).toContain(
+      join(source, "engine/archive/Shipments.ts"),
+    )
+  })
+
   it("loads nothing but Node and LMDB for the scan of a database and the report of a crash", () => {
     for (const [start, loads] of [
       ["engine/archive/crashReport.ts", "storage/lmdb/ScanOutcome.ts"],
@@ -281,6 +296,8 @@ describe("src/", () => {
       // The client runs on other machines.
       .filter((file) => !/^(cli|client)\//.test(file))
     expect(outside.toSorted()).toEqual([
+      // Ages of objects, which the clock of the bucket's server dates.
+      "engine/archive/ShipJob.ts",
       "engine/time/Clock.ts",
       // The name of a file for people.
       "storage/journal/JournalRecovery.ts",

@@ -17,7 +17,7 @@ const scripts: Record<string, string> = JSON.parse(
 
 describe("deploy/settings.md", () => {
   it("lists every setting with its default and its meaning, as --help does", () => {
-    const settings = [...describeSettings().matchAll(/^ {2}(LAUREL_\w+)=(.*)\n {6}(.*)$/gm)]
+    const settings = [...describeSettings().matchAll(/^ {2}([A-Z]+_\w+)=(.*)\n {6}(.*)$/gm)]
     expect(settings.length).toBeGreaterThan(5)
     const rows = settings.map(([, variable, fallback, meaning]) => {
       const value = fallback === "" ? "none" : `\`${fallback}\``

@@ -6,8 +6,10 @@ import path from "node:path"
 import { Result } from "effect"
 import { limits } from "../Limits.ts"
 import "../limitRelations.ts"
-import { archiveKeptMs } from "../storage/archive/ArchiveRetention.ts"
+import { archiveKeptMs, type Retention } from "../storage/archive/ArchiveRetention.ts"
 import { defaultSchedule } from "../webhooks/endpoint/RetrySchedule.ts"
+import { bucketFaults, bucketSettings } from "./BucketSettings.ts"
+import { type Setting, setting, type ValuesOf } from "./Setting.ts"
 import {
   addressRanges,
   cidrs,
@@ -21,29 +23,12 @@ import {
   logLevel,
   logLevels,
   oneOf,
-  type Parse,
   postgresAddress,
   retrySchedule,
   webAddress,
   wholeNumber,
   yesOrNo,
 } from "./SettingForms.ts"
-
-interface Setting<A> {
-  readonly variable: string
-  readonly fallback: string
-  readonly parse: Parse<A>
-  readonly meaning: string
-  /** Its value is never shown. */
-  readonly secret?: boolean
-}
-
-const setting = <A>(
-  variable: string,
-  fallback: string,
-  parse: Parse<A>,
-  meaning: string,
-): Setting<A> => ({ variable, fallback, parse, meaning })
 
 const settings = {
   host: setting("LAUREL_HOST", "127.0.0.1", host, "Address that the API listens on"),
@@ -153,6 +138,7 @@ const settings = {
     folder,
     "Directory of archives, preferably on another disk; default: archive/ in the data directory",
   ),
+  ...bucketSettings,
   archivesHourly: setting(
     "LAUREL_ARCHIVE_HOURLY",
     String(limits.archivesHourly),
@@ -260,12 +246,8 @@ const settings = {
   },
 }
 
-type Settings = typeof settings
-
 /** The configuration. Times are milliseconds. */
-export type Config = {
-  readonly [Name in keyof Settings]: Settings[Name] extends Setting<infer A> ? A : never
-}
+export type Config = ValuesOf<typeof settings>
 
 export interface ConfigReading {
   /** The configuration, or one line for each fault. */
@@ -291,6 +273,7 @@ export const readConfig = (environment: Environment = process.env): ConfigReadin
     else if (secret) faults.push(`${variable} ${parsed.failure}.`)
     else faults.push(`${variable} is ${JSON.stringify(text)}: it ${parsed.failure}.`)
   }
+  if (faults.length === 0) faults.push(...bucketFaults(values as Config))
   const known = new Set<string>(Object.values(settings).map(({ variable }) => variable))
   for (const variable of Object.values(commandVariables)) known.add(variable)
   const unknown = Object.keys(environment).filter(
@@ -323,14 +306,25 @@ export const partitionsName = "partitions"
 export const archivesIn = ({ archiveDirectory, dataDirectory }: Config): string =>
   archiveDirectory === "" ? path.join(dataDirectory, "archive") : archiveDirectory
 
+/** The archives that are kept. */
+export const retentionOf = ({
+  archivesDaily: daily,
+  archivesHourly: hourly,
+}: Config): Retention => ({
+  hourly,
+  daily,
+})
+
 /** The longest time that journal and archives keep erased data, milliseconds; archives on demand are not counted. */
 export const erasureMsOf = (config: Config): number => {
-  const { archiveIntervalMs, archivesDaily, archivesHourly, snapshotIntervalMs } = config
+  const { archiveIntervalMs, snapshotIntervalMs } = config
   const lagMs = 4 * Math.max(limits.journalHeartbeatMs, snapshotIntervalMs)
   const journalMs = limits.journalSegmentMs + limits.journalRetentionMs
-  const retention = { hourly: archivesHourly, daily: archivesDaily }
-  const archivesMs = archiveIntervalMs === null ? 0 : archiveKeptMs(retention, archiveIntervalMs)
-  return Math.max(limits.erasureMs, Math.max(journalMs, archivesMs) + lagMs)
+  const archivesMs =
+    archiveIntervalMs === null ? 0 : archiveKeptMs(retentionOf(config), archiveIntervalMs)
+  const bucketMs =
+    config.archiveBucket === undefined ? 0 : limits.bucketKeptMs + 2 * limits.bucketCollectMs
+  return Math.max(limits.erasureMs, Math.max(journalMs, archivesMs + bucketMs) + lagMs)
 }
 
 /** All settings with their defaults, a line or two each, for `laurel serve --help`. */

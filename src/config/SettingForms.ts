@@ -56,6 +56,30 @@ export const hosts: Parse<ReadonlyArray<string>> = (text) => {
 export const folder: Parse<string> = (text) =>
   text.includes("\0") ? Result.fail("must be a path") : Result.succeed(text)
 
+/** Text whose form somebody else decides. */
+export const anyText: Parse<string> = (text) => Result.succeed(text)
+
+/**
+ * A bucket, and what all keys begin with, which ends with a slash if there is any. Other characters than these are encoded by
+ * servers and clients in different ways.
+ */
+export const bucketAddress: Parse<
+  { readonly bucket: string; readonly prefix: string } | undefined
+> = (text) => {
+  if (text === "") return Result.succeed(undefined)
+  const [, bucket, path = ""] =
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(text) ?? []
+  const parts = path.split("/").filter((part, n, all) => part !== "" || n < all.length - 1)
+  const isPlain =
+    path.length <= limits.bucketPrefixCharactersMax &&
+    parts.every((part) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(part))
+  return bucket !== undefined && !bucket.includes("..") && isPlain
+    ? Result.succeed({ bucket, prefix: parts.map((part) => `${part}/`).join("") })
+    : Result.fail(
+        "must be s3://bucket or s3://bucket/prefix; a prefix has letters, digits, hyphens, underscores, dots and single slashes",
+      )
+}
+
 /** Milliseconds of a duration such as `30 seconds`. */
 export const duration =
   (minMs: number, maxMs: number): Parse<number> =>

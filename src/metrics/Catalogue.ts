@@ -149,6 +149,14 @@ export const catalogue = {
   laurel_archive_age_seconds: largest(
     "Age of the newest archive that passed its check; 0 before the first.",
   ),
+  laurel_shipped_archives_total: counter(
+    "Archives sent to the bucket by outcome: `sent`, or `failed` attempts (the log has the cause); only with a bucket.",
+    "outcome",
+  ),
+  laurel_shipped_archive_age_seconds: gauge(
+    "Age of the newest archive in the bucket; 0 until the first is found or sent; only with a bucket.",
+  ),
+  laurel_shipped_bytes_total: counter("Bytes sent to the bucket; only with a bucket."),
   laurel_data_bytes: gauge(
     "Bytes on disk by part: `journal`, `database` (with the deliveries of webhooks), `audit`, `archives`; read every 30 seconds.",
     "part",

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
+import { bucketOf } from "../../src/config/BucketSettings.ts"
 import {
   archivesIn,
   describeSettings,
@@ -7,6 +8,7 @@ import {
   erasureMsOf,
   readConfig,
 } from "../../src/config/Config.ts"
+import { limits } from "../../src/Limits.ts"
 import { defaultSchedule } from "../../src/webhooks/endpoint/RetrySchedule.ts"
 
 const configOf = (environment: Environment) => Result.getOrThrow(readConfig(environment).config)
@@ -37,6 +39,12 @@ describe("The configuration", () => {
       clockJumpMsMax: 31 * 86_400_000,
       archiveIntervalMs: 3_600_000,
       archiveDirectory: "",
+      archiveBucket: undefined,
+      bucketEndpoint: "",
+      bucketRegion: "us-east-1",
+      bucketKeyId: "",
+      bucketSecret: "",
+      bucketToken: "",
       archivesHourly: 24,
       archivesDaily: 7,
       residentUsersMax: 200_000,
@@ -230,6 +238,83 @@ describe("The configuration", () => {
     expect(days({ LAUREL_ARCHIVE_HOURLY: "480" })).toBeGreaterThan(20)
     expect(days({ LAUREL_ARCHIVE_INTERVAL: "7 days" })).toBeGreaterThan(7 * 24)
     expect(days({ LAUREL_SNAPSHOT_INTERVAL: "1 day" })).toBeGreaterThan(11)
+    // A bucket keeps what its archives shared for some days more.
+    const bucket = {
+      LAUREL_ARCHIVE_BUCKET: "s3://my-bucket",
+      AWS_ACCESS_KEY_ID: "AKIA",
+      AWS_SECRET_ACCESS_KEY: "s3cret",
+    }
+    const month = { LAUREL_ARCHIVE_DAILY: "30" }
+    expect(days({ ...month, ...bucket })).toBe(days(month) + 4)
+  })
+
+  it("reads a bucket, and the variables that programs for S3 share where there is one", () => {
+    const shared = { AWS_ACCESS_KEY_ID: "AKIA", AWS_SECRET_ACCESS_KEY: "s3cret" }
+    const placeOf = (variables: Record<string, string>) => bucketOf(configOf(variables))
+    expect(placeOf({ ...shared, AWS_ENDPOINT_URL: "nonsense" })).toBeUndefined()
+    const LAUREL_ARCHIVE_BUCKET = "s3://my-bucket"
+    expect(placeOf({ ...shared, LAUREL_ARCHIVE_BUCKET })).toEqual({
+      bucket: "my-bucket",
+      prefix: "",
+      endpoint: "https://s3.us-east-1.amazonaws.com",
+      region: "us-east-1",
+      accessKeyId: "AKIA",
+      secretAccessKey: "s3cret",
+      sessionToken: undefined,
+    })
+    const all = {
+      ...shared,
+      LAUREL_ARCHIVE_BUCKET: "s3://my-bucket/a/b_1.c/",
+      AWS_ENDPOINT_URL: "https://minio.internal:9000",
+      AWS_REGION: "eu-central-1",
+      AWS_SESSION_TOKEN: "t0ken",
+    }
+    expect(placeOf(all)).toMatchObject({
+      prefix: "a/b_1.c/",
+      endpoint: "https://minio.internal:9000",
+      region: "eu-central-1",
+      sessionToken: "t0ken",
+    })
+    const longest = `s3://my-bucket/${"x".repeat(limits.bucketPrefixCharactersMax)}`
+    expect(placeOf({ ...shared, LAUREL_ARCHIVE_BUCKET: longest })?.prefix).toHaveLength(513)
+    for (const wrong of [
+      `${longest}x`,
+      "my-bucket",
+      "https://my-bucket",
+      "s3://My-bucket",
+      "s3://a..b",
+      "s3://my-bucket//a",
+      "s3://my-bucket/../a",
+      "s3://my-bucket/a b",
+    ]) {
+      expect(faultsOf({ ...shared, LAUREL_ARCHIVE_BUCKET: wrong })).toEqual([
+        expect.stringMatching(/^LAUREL_ARCHIVE_BUCKET is ".*": it must be s3:\/\/bucket or/),
+      ])
+    }
+  })
+
+  it("names what a bucket lacks, and shows no secret and no address with one", () => {
+    const LAUREL_ARCHIVE_BUCKET = "s3://my-bucket"
+    expect(faultsOf({ LAUREL_ARCHIVE_BUCKET })).toEqual([
+      "LAUREL_ARCHIVE_BUCKET needs AWS_ACCESS_KEY_ID.",
+      "LAUREL_ARCHIVE_BUCKET needs AWS_SECRET_ACCESS_KEY.",
+    ])
+    const wrong = {
+      LAUREL_ARCHIVE_BUCKET,
+      AWS_ACCESS_KEY_ID: "AK IA",
+      AWS_SECRET_ACCESS_KEY: "hidden\nhidden",
+      AWS_SESSION_TOKEN: "hiddén",
+      AWS_REGION: "eu central",
+      AWS_ENDPOINT_URL: "https://user:hidden@minio.internal",
+    }
+    const ascii = "must have visible ASCII characters, without spaces."
+    expect(faultsOf(wrong)).toEqual([
+      `AWS_ACCESS_KEY_ID ${ascii}`,
+      `AWS_SECRET_ACCESS_KEY ${ascii}`,
+      `AWS_SESSION_TOKEN ${ascii}`,
+      'AWS_REGION is "eu central": it must be the name of a region.',
+      "AWS_ENDPOINT_URL must be an http or https URL without credentials, such as http://127.0.0.1:9000.",
+    ])
   })
 
   it("warns of unknown LAUREL_ variables", () => {
@@ -241,6 +326,6 @@ describe("The configuration", () => {
 
   it("describes each of its settings with its default", () => {
     expect(describeSettings()).toContain("LAUREL_PORT=8080\n      Port of the API")
-    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(36)
+    expect(describeSettings().match(/LAUREL_\w+=/g)).toHaveLength(37)
   })
 })

@@ -118,6 +118,7 @@ export const stillServer: ServerState = {
     snapshotAgeMs: undefined,
     recordsAfterSnapshot: 12,
     archiveAgeMs: undefined,
+    shippedArchiveAgeMs: undefined,
     isMakingArchive: false,
     archiveFailure: undefined,
     journalBytes: undefined,

@@ -11,6 +11,7 @@ import { Forwarder } from "../../src/cluster/Forwarder.ts"
 import { Owners } from "../../src/cluster/Owners.ts"
 import { ArchiveMetrics } from "../../src/engine/archive/ArchiveMetrics.ts"
 import { DatabaseMetrics } from "../../src/engine/archive/DatabaseWatch.ts"
+import { ShipmentMetrics } from "../../src/engine/archive/Shipments.ts"
 import { RequestMetrics } from "../../src/http/request/RequestMetrics.ts"
 import { catalogue, type MetricKind } from "../../src/metrics/Catalogue.ts"
 import { turnCauses } from "../../src/metrics/LongTurns.ts"
@@ -30,6 +31,7 @@ describe("The catalogue of metrics", () => {
     try {
       await server.call("POST", "/v1/events", { body: { userId: "u", action: "A" } })
       new ArchiveMetrics(server.metrics, undefined, Date.now)
+      new ShipmentMetrics(server.metrics, Date.now)
       new DatabaseMetrics(server.metrics, true)
       const bytes = { journal: 1, database: 1, audit: 1, archives: 1 }
       const room = { free: 1, total: 2 }

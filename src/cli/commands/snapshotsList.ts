@@ -9,7 +9,8 @@ import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
 import { bytesText, countText } from "../output/Amounts.ts"
 import { diskFailure } from "../output/JobWords.ts"
 import { type Column, formatTable } from "../output/Table.ts"
-import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
+import { archiveSettings, archivesIfAny, archivesOf } from "../process/ArchiveSettings.ts"
+import { archivesInBucket } from "../process/BucketAccess.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
 import { json } from "./SnapshotFlags.ts"
@@ -17,7 +18,10 @@ import { json } from "./SnapshotFlags.ts"
 /** An archive as scripts get it. Times are ISO 8601. */
 export interface ArchiveDetails {
   readonly id: string
-  readonly folder: string
+  /** `null`: the archive is in the bucket alone. */
+  readonly folder: string | null
+  /** Whether it is in the bucket; `null`: none is set, or it did not answer. */
+  readonly inBucket: boolean | null
   readonly createdAt: string
   /** Time of its last record; `null`: it has no records, or its manifest cannot be read. */
   readonly recordedAt: string | null
@@ -31,15 +35,14 @@ export interface ArchiveDetails {
 }
 
 /** The details of an archive, from its manifest alone. */
-export const detailsOf = ({
-  at,
-  folder,
-  id,
-  manifest,
-  sequence,
-  verification,
-}: ListedArchive): ArchiveDetails => {
-  const named = { id, folder, createdAt: isoTime(at), sequence }
+export const detailsOf = (
+  { at, folder, id, manifest, sequence, verification }: ListedArchive,
+  { isHere = true, inBucket = null as boolean | null } = {},
+): ArchiveDetails => {
+  const named = {
+    ...{ id, folder: isHere ? folder : null, inBucket },
+    ...{ createdAt: isoTime(at), sequence },
+  }
   if (Result.isFailure(manifest)) {
     const unknown = { recordedAt: null, users: null, bytes: null, reason: null, verifiedAt: null }
     return { ...named, ...unknown, faults: [`The manifest ${manifest.failure}`] }
@@ -83,9 +86,35 @@ const columns: ReadonlyArray<Column<ArchiveDetails>> = [
   { title: "ID", align: "left", text: ({ id }) => id },
 ]
 
+const places: Column<ArchiveDetails> = {
+  title: "WHERE",
+  align: "left",
+  text: ({ folder, inBucket }) => {
+    if (inBucket === null) return unknown
+    return folder === null ? "bucket" : inBucket ? "both" : "here"
+  },
+}
+
+/** The archives of both places, oldest first; `remote` is `undefined` where the bucket did not answer. */
+const inBoth = (
+  local: ReadonlyArray<ListedArchive>,
+  remote: ReadonlyArray<ListedArchive> | undefined,
+): ReadonlyArray<ArchiveDetails> => {
+  const here = new Set(local.map(({ id }) => id))
+  const there = new Set(remote?.map(({ id }) => id))
+  return [...local, ...(remote ?? []).filter(({ id }) => !here.has(id))]
+    .sort((one, other) => one.at - other.at || one.sequence - other.sequence)
+    .map((archive) =>
+      detailsOf(archive, {
+        isHere: here.has(archive.id),
+        inBucket: remote === undefined ? null : there.has(archive.id),
+      }),
+    )
+}
+
 const folders = Flag.Boolean("folders").pipe(
   Flag.withDescription(
-    "Print only the folder of each archive, for scripts; its last segment is the id",
+    "Print only the folder of each archive on this machine, for scripts; its last segment is the id",
   ),
   Flag.withDefault(false),
 )
@@ -97,14 +126,27 @@ export const listSnapshots = Command.make(
     function* ({ folders, json }) {
       const config = yield* loadConfig
       const settings = yield* archiveSettings(config)
-      const archives = (yield* archivesOf(config, settings)).map(detailsOf)
+      const hasBucket = config.archiveBucket !== undefined
+      const local = yield* hasBucket
+        ? archivesIfAny(config, settings)
+        : archivesOf(config, settings)
       if (folders) {
-        for (const { folder } of archives) yield* Console.log(folder)
+        for (const { folder } of local) yield* Console.log(folder)
         return
       }
-      if (json) return yield* Console.log(JSON.stringify(archives))
-      if (archives.length > 0) yield* Console.log(formatTable(columns, archives))
+      const remote = hasBucket
+        ? yield* Effect.result(archivesInBucket(config, settings.folder))
+        : Result.succeed(undefined)
+      const archives = hasBucket
+        ? inBoth(local, Result.getOrUndefined(remote))
+        : local.map((archive) => detailsOf(archive))
+      const shown = hasBucket ? [...columns.slice(0, -1), places, ...columns.slice(-1)] : columns
+      if (json) yield* Console.log(JSON.stringify(archives))
+      else if (archives.length > 0) yield* Console.log(formatTable(shown, archives))
       else yield* Console.error(`No archives in ${settings.folder}.`)
+      // What is here was listed all the same.
+      if (Result.isFailure(remote)) return yield* remote.failure
+      if (json) return
       const { dataDirectory } = config
       const replaced = yield* Effect.mapError(replacedIn(nodeDisk, dataDirectory), diskFailure)
       for (const name of replaced) {

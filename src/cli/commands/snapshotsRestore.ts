@@ -14,22 +14,24 @@ import {
   type RestoreTarget,
 } from "../../engine/archive/RestorePlan.ts"
 import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { bytesOf } from "../../storage/archive/ArchiveCatalog.ts"
 import { installDraft, replacedIn } from "../../storage/archive/ArchiveSwap.ts"
 import { nodeDisk } from "../../storage/disk/NodeDisk.ts"
-import { amountOf, countText } from "../output/Amounts.ts"
+import { amountOf, bytesText, countText } from "../output/Amounts.ts"
 import { confirmation } from "../output/confirmation.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
-import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
+import { archiveSettings } from "../process/ArchiveSettings.ts"
 import { holdDirectory, requireData } from "../process/DataDirectory.ts"
 import { compareKeys, comparisonWords, type KeyComparison } from "../process/KeyComparison.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
+import { RestoreSources } from "../process/RestoreSources.ts"
 import { json } from "./SnapshotFlags.ts"
 
 const id = Argument.String("ID").pipe(
   Argument.withDescription(
-    "Archive to start from, as `laurel snapshots list` shows it. Default with --to-sequence or --to-time: the newest one before that point. Or the name `replaced-…` of data that a restore replaced",
+    "Archive to start from, as `laurel snapshots list` shows it, or `newest`; one that is in the bucket alone is fetched. Default with --to-sequence or --to-time: the newest one before that point. Or the name `replaced-…` of data that a restore replaced",
   ),
   Argument.optional,
 )
@@ -112,37 +114,46 @@ const targetOf = (given: {
 
 const restore = Effect.fnUntraced(function* (
   config: Config,
-  id: string | undefined,
+  wish: string | undefined,
   target: RestoreTarget,
   projectName: string | undefined,
   yes: boolean,
 ) {
   const directory = config.dataDirectory
   const settings = yield* archiveSettings(config)
+  const sources = yield* RestoreSources.make(config, settings)
   // Before the folder is made: a wrong LAUREL_DATA_DIR leaves nothing behind.
-  yield* archivesOf(config, settings)
+  yield* sources.find(wish)
   yield* Effect.mapError(nodeDisk.makeFolder(directory), diskFailure)
   yield* holdDirectory(directory)
-  const archives = yield* archivesOf(config, settings)
+  const id = yield* sources.find(wish)
   const journal = path.join(directory, "journal")
   const project = projectName === undefined ? undefined : yield* findProject(directory, projectName)
-  const plan = yield* withProgressBar((progress) =>
-    planRestore({
-      disk: nodeDisk,
-      journal,
-      archives,
-      id,
-      target,
-      ...(project !== undefined && { project }),
-      progress,
-    }),
-  ).pipe(
-    Effect.mapError((error) =>
-      error._tag === "JobFailed" ? jobFailure(error) : diskFailure(error),
+  const plan = yield* sources.plan(id, (archives) =>
+    withProgressBar((progress) =>
+      planRestore({
+        disk: nodeDisk,
+        journal,
+        archives,
+        id,
+        target,
+        ...(project !== undefined && { project }),
+        progress,
+      }),
+    ).pipe(
+      Effect.mapError((error) =>
+        error._tag === "JobFailed" ? jobFailure(error) : diskFailure(error),
+      ),
     ),
   )
+  const remote = yield* sources.toFetch(plan.archive.id)
   for (const line of planWords(plan)) yield* Console.error(line)
+  if (remote !== undefined) {
+    const size = bytesText(bytesOf(plan.archive))
+    yield* Console.error(`The archive (${size}) will be fetched from ${remote.from}.`)
+  }
   if (!yes) yield* confirmation
+  if (remote !== undefined) yield* remote.fetch
   const findings = yield* withProgressBar((progress) =>
     Effect.scoped(
       Effect.gen(function* () {

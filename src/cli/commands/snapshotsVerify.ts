@@ -1,6 +1,7 @@
 /** `laurel snapshots verify` */
 import { Clock, Console, Effect } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
+import { bucketOf } from "../../config/BucketSettings.ts"
 import type { Config } from "../../config/Config.ts"
 import { isoTime } from "../../domain/values/isoTime.ts"
 import type { Findings } from "../../engine/archive/Findings.ts"
@@ -12,7 +13,8 @@ import { countText } from "../output/Amounts.ts"
 import { commandFailed, exitCodes } from "../output/ExitCode.ts"
 import { diskFailure, jobFailure, withProgressBar } from "../output/JobWords.ts"
 import { type Asked, askPosition } from "../process/AdminRequest.ts"
-import { archiveSettings, archivesOf } from "../process/ArchiveSettings.ts"
+import { archiveSettings, archivesIfAny, archivesOf } from "../process/ArchiveSettings.ts"
+import { runWithBucket } from "../process/BucketAccess.ts"
 import { besideOrAlone } from "../process/DataDirectory.ts"
 import { loadConfig } from "../process/LoadConfig.ts"
 import { loggingLayer } from "../process/Logging.ts"
@@ -20,10 +22,18 @@ import type { ServerFile } from "../process/ServerFile.ts"
 import { json } from "./SnapshotFlags.ts"
 
 const live = "live"
+const newest = "newest"
 
 const id = Argument.String("ID").pipe(
-  Argument.withDescription("Archive id, as `laurel snapshots list` shows it, or `live`"),
+  Argument.withDescription(
+    "Archive id, as `laurel snapshots list` shows it, or `live`. With --bucket the default is `newest`",
+  ),
   Argument.withDefault(live),
+)
+
+const inBucket = Flag.Boolean("bucket").pipe(
+  Flag.withDescription("Verify the copy in the bucket, also of an archive that is here"),
+  Flag.withDefault(false),
 )
 
 /** Checks the data directory, up to where the running server says that its journal ends. */
@@ -47,10 +57,19 @@ const verifyLive = Effect.fnUntraced(function* (config: Config) {
   return found instanceof JobFailed ? yield* jobFailure(found) : found
 })
 
-const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string) {
-  const archive = (yield* archivesOf(config, yield* archiveSettings(config))).find(
-    (listed) => listed.id === id,
-  )
+const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string, inBucket: boolean) {
+  const place = bucketOf(config)
+  if (inBucket && place === undefined) {
+    return yield* commandFailed(exitCodes.usage, "--bucket needs LAUREL_ARCHIVE_BUCKET.")
+  }
+  const settings = yield* archiveSettings(config)
+  const archives = inBucket
+    ? []
+    : yield* place === undefined ? archivesOf(config, settings) : archivesIfAny(config, settings)
+  const archive = archives.find((listed) => listed.id === id)
+  if (archive === undefined && place !== undefined) {
+    return yield* runWithBucket(place, "verifyBucket", { id })
+  }
   if (archive === undefined) {
     return yield* commandFailed(
       exitCodes.refused,
@@ -77,12 +96,14 @@ const verifyArchive = Effect.fnUntraced(function* (config: Config, id: string) {
 
 export const verifySnapshot = Command.make(
   "verify",
-  { id, json },
+  { id, bucket: inBucket, json },
   Effect.fnUntraced(
-    function* ({ id, json }) {
+    function* ({ bucket, id, json }) {
       const config = yield* loadConfig
       const findings: Findings =
-        id === live ? yield* verifyLive(config) : yield* verifyArchive(config, id)
+        id === live && !bucket
+          ? yield* verifyLive(config)
+          : yield* verifyArchive(config, bucket && id === live ? newest : id, bucket)
       if (json) yield* Console.log(JSON.stringify({ id, ...findings }))
       const { faultCount, faults } = findings
       if (faultCount > 0) {

@@ -6,7 +6,7 @@
  *     64  usage: wrong arguments, or no terminal for a confirmation
  *     65  damaged data: the data directory cannot be recovered or was written by a newer Laurel, or an archive fails its check
  *     66  no data: no data directory, or the archive path is not a folder
- *     69  unavailable: cannot listen on an address, or the running server did not answer
+ *     69  unavailable: cannot listen on an address, or the running server or the bucket did not answer
  *     70  a defect of Laurel
  *     73  the data directory cannot be created or written, or no space is left
  *     74  the disk failed; a restart recovers all acknowledged writes

@@ -6,7 +6,14 @@ import { bytesText } from "./Amounts.ts"
 import { type CommandFailed, commandFailed, exitCodes } from "./ExitCode.ts"
 import { ProgressBar } from "./ProgressBar.ts"
 
-const inBytes = new Set<JobProgress["activity"]>(["Copying", "Reading", "Hashing", "Importing"])
+const inBytes = new Set<JobProgress["activity"]>([
+  "Copying",
+  "Reading",
+  "Hashing",
+  "Importing",
+  "Sending",
+  "Fetching",
+])
 
 /** Runs `use` with a progress bar, which is gone when it ends. */
 export const withProgressBar = <A, E>(
@@ -42,6 +49,10 @@ export const jobFailure = ({ detail, kind }: JobFailed): CommandFailed => {
       return commandFailed(exitCodes.damagedData, ...words)
     case "noSpace":
       return commandFailed(exitCodes.cannotWrite, ...words)
+    case "unavailable":
+      return commandFailed(exitCodes.unavailable, ...words)
+    case "misconfigured":
+      return commandFailed(exitCodes.configuration, ...words)
     case "failed":
       return commandFailed(exitCodes.diskFailed, ...words)
   }

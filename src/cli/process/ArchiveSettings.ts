@@ -109,3 +109,14 @@ export const archivesOf = Effect.fnUntraced(function* (
   )
   return yield* Effect.mapError(listArchives(nodeDisk, folder), diskFailure)
 })
+
+/** As `archivesOf`, for a command that has a bucket as well: a machine without any data has none. */
+export const archivesIfAny = (
+  config: Config,
+  settings: ArchiveSettings,
+): Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed> =>
+  Effect.catchIf(
+    archivesOf(config, settings),
+    ({ exitCode }) => exitCode === exitCodes.noData,
+    () => Effect.succeed([]),
+  )

@@ -69,6 +69,8 @@ export interface OpenObservers {
   readonly onRecovering?: (progress: OpenProgress) => void
   /** In a cluster: this server is the owner now. */
   readonly onClaimed?: (fence: Fence) => void
+  /** The ids of the archives that are in the bucket; `undefined` without a bucket. */
+  readonly shipped?: ReadonlySet<string>
   /** In a cluster: another server has claimed the data. The engine is to be closed. */
   readonly onFenced?: () => void
 }
@@ -94,6 +96,7 @@ export const openEngine = (
       onRecovering: observers.onRecovering ?? (() => {}),
       beforeUse: (storage) => believeClock(storage, config.clockJumpMsMax),
       onFenced: observers.onFenced ?? (() => {}),
+      shipped: observers.shipped,
       ...(observers.onClaimed !== undefined && { onClaimed: observers.onClaimed }),
     })
     const { storage } = opened

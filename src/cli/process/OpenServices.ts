@@ -4,7 +4,8 @@
  */
 import { Context, Effect, Fiber } from "effect"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
-import { archivesIn, type Config } from "../../config/Config.ts"
+import { bucketOf } from "../../config/BucketSettings.ts"
+import { archivesIn, type Config, retentionOf } from "../../config/Config.ts"
 import { ArchiveMetrics } from "../../engine/archive/ArchiveMetrics.ts"
 import {
   Archives,
@@ -37,10 +38,13 @@ export const openServices = Effect.fnUntraced(function* (
 ) {
   // Before there is any state: see WorkerHost.
   const host = yield* makeWorkerHost({ background: true, directory: config.dataDirectory })
+  const place = bucketOf(config)
+  const shipping = place && (yield* (yield* loadShipments).openShipments(config, place, metrics))
   const progressLog = yield* Effect.forkChild(logProgress(readiness))
   const { deliver, isChecked, onDamage, recovered, services, source } = yield* openEngine(config, {
     metrics,
     ...owning,
+    ...(shipping !== undefined && { shipped: shipping.shipped }),
     onRecovering: (progress) => {
       readiness.doing = sentenceOf(progress)
     },
@@ -52,7 +56,8 @@ export const openServices = Effect.fnUntraced(function* (
   yield* logDurability(config)
   readiness.doing = "The data directory is open; the server is almost ready."
 
-  const archives = yield* keepArchives(config, host, source, metrics)
+  const onMade = shipping && (yield* shipping.start(source))
+  const archives = yield* keepArchives(config, host, source, metrics, onMade)
   const dashboard = yield* Effect.provide(openDashboard(config, archives, metrics), services)
   // The operator's changes to keys are logged where a dashboard runs.
   const operator =
@@ -72,6 +77,8 @@ export const openServices = Effect.fnUntraced(function* (
     watched,
   }
 })
+
+const loadShipments = Effect.promise(() => import("./OpenShipments.ts"))
 
 type Opened = Effect.Success<ReturnType<typeof openServices>>
 
@@ -111,14 +118,16 @@ const keepArchives = Effect.fnUntraced(function* (
   host: WorkerHost,
   { forgetDeadReaders, now, position, since }: ArchiveSource,
   metrics: Metrics,
+  onMade: () => void = () => {},
 ) {
   const folder = archivesIn(config)
   const newestAt = newestArchiveAt(folder)
   const archives = makeArchives({
     directory: config.dataDirectory,
     archives: folder,
-    retention: { hourly: config.archivesHourly, daily: config.archivesDaily },
+    retention: retentionOf(config),
     host,
+    onMade,
     position,
     forgetDeadReaders,
     now,

@@ -35,6 +35,8 @@ interface StorageObservers {
     storage: Storage["Service"],
   ) => Effect.Effect<void, StorageError | CommandFailed>
   readonly onFenced: () => void
+  /** The ids of the archives that are in the bucket; `undefined` without a bucket. */
+  readonly shipped: ReadonlySet<string> | undefined
   readonly onClaimed?: (fence: Fence) => void
 }
 
@@ -85,7 +87,7 @@ const needsCluster = (directory: string): CommandFailed =>
 const openClustered = (
   config: Config,
   url: string,
-  { beforeUse, metrics, onClaimed, onFenced, onRecovering }: StorageObservers,
+  { beforeUse, metrics, onClaimed, onFenced, onRecovering, shipped }: StorageObservers,
 ): Opening =>
   Effect.gen(function* () {
     const directory = config.dataDirectory
@@ -103,8 +105,7 @@ const openClustered = (
       partition: onlyPartition,
       owner: config.clusterAddress,
       ...(onClaimed !== undefined && { onClaimed }),
-      // Inside the data directory they would be lost with it.
-      ...(config.archiveDirectory !== "" && { archives: archivePositions(config) }),
+      ...(isKeptElsewhere(config) && { archives: archivePositions(config, shipped) }),
       beforeClaim: beforeUse,
       onFenced,
       onChecking: (done, total) => onRecovering({ stage: "entries", done, total }),
@@ -117,12 +118,16 @@ const openClustered = (
     ),
   )
 
-/** Where the readable archives end. */
-const archivePositions = (config: Config) =>
+/** Archives in the data directory alone would be lost with it. */
+const isKeptElsewhere = ({ archiveBucket, archiveDirectory }: Config): boolean =>
+  archiveBucket !== undefined || archiveDirectory !== ""
+
+/** Where the readable archives end, with a bucket those that it has. */
+export const archivePositions = (config: Config, shipped: ReadonlySet<string> | undefined) =>
   listArchives(nodeDisk, archivesIn(config)).pipe(
     Effect.map((archives) =>
-      archives.flatMap(({ manifest }) =>
-        Result.isSuccess(manifest)
+      archives.flatMap(({ id, manifest }) =>
+        Result.isSuccess(manifest) && (shipped?.has(id) ?? true)
           ? [{ lastSequence: manifest.success.sequence, checksum: manifest.success.checksum }]
           : [],
       ),

@@ -47,6 +47,7 @@ export const makeServerState = Effect.fnUntraced(function* ({
       snapshotAgeMs: ageMs(metrics.value("laurel_snapshot_age_seconds")),
       recordsAfterSnapshot: metrics.value("laurel_snapshot_pending_records"),
       archiveAgeMs: ageMs(metrics.value("laurel_archive_age_seconds")),
+      shippedArchiveAgeMs: ageMs(metrics.value("laurel_shipped_archive_age_seconds")),
       isMakingArchive: archives.isMaking(),
       archiveFailure,
       journalBytes: bytes.journal,

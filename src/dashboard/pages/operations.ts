@@ -41,6 +41,9 @@ ${properties([
   ["Newest snapshot", age(state.snapshotAgeMs)],
   ["Records after it", count(state.recordsAfterSnapshot)],
   ["Newest good archive", age(state.archiveAgeMs)],
+  ...(state.shippedArchiveAgeMs === undefined
+    ? []
+    : [["Newest archive in the bucket", age(state.shippedArchiveAgeMs)] as const]),
   ["Journal", size(state.journalBytes)],
   ["Database", size(state.databaseBytes)],
   ["Free for data", size(state.dataFreeBytes)],

@@ -30,6 +30,8 @@ export interface StateNow {
   readonly recordsAfterSnapshot: number
   /** Of the newest good archive; `undefined` without one. */
   readonly archiveAgeMs: number | undefined
+  /** Of the newest one in the bucket; `undefined` without a bucket, or before the first. */
+  readonly shippedArchiveAgeMs: number | undefined
   readonly isMakingArchive: boolean
   /** Why the last archive that was asked for here failed; `undefined` once one was made. */
   readonly archiveFailure: string | undefined

@@ -42,6 +42,8 @@ export interface ArchivesOptions {
   /** Clock of creation times, epoch milliseconds. */
   readonly now: () => number
   readonly metrics?: ArchiveMetrics
+  /** An archive was made. */
+  readonly onMade?: () => void
   /** For tests: runs at each step of a job. */
   readonly onStep?: (step: Step) => Effect.Effect<void>
 }
@@ -92,6 +94,7 @@ export const makeArchives = (options: ArchivesOptions): Archives["Service"] => {
       ),
     )
     metrics?.made(at)
+    options.onMade?.()
     if ((manifest.parts?.copied ?? 0) > 0) {
       yield* Effect.logWarning(
         "Unchanged files of the archive were copied: its file system has no hard links, or no more of them",

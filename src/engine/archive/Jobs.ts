@@ -4,6 +4,7 @@
  */
 import { Data, Effect, type Scope } from "effect"
 import type { Manifest } from "../../storage/archive/ArchiveManifest.ts"
+import type { Retention } from "../../storage/archive/ArchiveRetention.ts"
 import type { JournalPosition } from "../../storage/journal/SegmentFormat.ts"
 import type { Findings } from "./Findings.ts"
 import type { ProjectGoesBack } from "./ProjectHistory.ts"
@@ -22,6 +23,27 @@ export interface Jobs {
       readonly throttled: boolean
     }
     readonly result: Manifest
+  }
+  /** Sends the archives of a folder that a bucket lacks, and applies the retention there. */
+  readonly ship: {
+    readonly input: {
+      /** The folder of archives. */
+      readonly archives: string
+      readonly retention: Retention
+      /** Also deletes what no archive of the bucket needs. */
+      readonly collect: boolean
+    }
+    readonly result: Shipped
+  }
+  /** Brings an archive from a bucket into the folder of archives. */
+  readonly fetch: {
+    readonly input: { readonly archives: string; readonly id: string }
+    readonly result: Manifest
+  }
+  /** Checks an archive in a bucket: all of its files against the manifest. */
+  readonly verifyBucket: {
+    readonly input: { readonly id: string }
+    readonly result: Findings
   }
   /** Builds the replacement of a data directory: an archive and the records after it. */
   readonly restore: {
@@ -92,6 +114,23 @@ export interface Jobs {
   }
 }
 
+/** What a bucket got, and what it has now. */
+export interface Shipped {
+  /** The ids of the archives that were sent. */
+  readonly shipped: ReadonlyArray<string>
+  /** All archives of the bucket, oldest first; times are epoch milliseconds. */
+  readonly listed: ReadonlyArray<{ readonly id: string; readonly at: number }>
+  readonly sentBytes: number
+  readonly sentPieces: number
+  /** Pieces that the bucket had already. */
+  readonly usedPieces: number
+  /** The ids of the archives that the retention removed. */
+  readonly removed: ReadonlyArray<string>
+  /** The pieces that were deleted; `null`: none were looked for, or an archive is `unreadable`, named by its key. */
+  readonly collected: number | null
+  readonly unreadable: string | null
+}
+
 /** Findings in a data directory, and its last record. */
 export interface LiveFindings extends Findings {
   readonly sequence: number
@@ -123,9 +162,15 @@ export type ResultOf<Name extends JobName> = Jobs[Name]["result"]
 
 /**
  * The steps at which a job waits for an answer. The answer at `position` is the end of the durable
- * journal (`undefined`: the end of its files); the others have no content.
+ * journal (`undefined`: the end of its files), at `bucket` the bucket and its credentials (`BucketPlace`), which other users of
+ * the machine would see among a process's arguments; the others have no content.
  */
 export type Step =
+  | "bucket"
+  | "sent"
+  | "listed"
+  | "shipped"
+  | "pruned"
   | "begun"
   | "based"
   | "linked"
@@ -148,6 +193,8 @@ export interface JobProgress {
     | "Exporting"
     | "Importing"
     | "Replaying"
+    | "Sending"
+    | "Fetching"
   readonly done: number
   readonly total: number
 }
@@ -164,8 +211,18 @@ export type JobCode<Name extends JobName> = (
   context: JobContext,
 ) => Effect.Effect<ResultOf<Name>, unknown, Scope.Scope>
 
-/** `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: the request is not possible. */
-export type JobFailureKind = "damaged" | "noSpace" | "failed" | "died" | "refused"
+/**
+ * `died`: the process ended by a signal, which damage in LMDB's pages causes. `refused`: the request is not possible. Of a bucket:
+ * `unavailable`, which may pass, and `misconfigured`.
+ */
+export type JobFailureKind =
+  | "damaged"
+  | "noSpace"
+  | "failed"
+  | "died"
+  | "refused"
+  | "unavailable"
+  | "misconfigured"
 
 export class JobFailed extends Data.TaggedError("JobFailed")<{
   readonly kind: JobFailureKind

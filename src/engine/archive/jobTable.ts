@@ -1,16 +1,21 @@
 /** The code of each job. */
 import { makeArchive } from "./ArchiveJob.ts"
 import { exportLines } from "./ExportJob.ts"
+import { fetchArchive, verifyInBucket } from "./FetchJob.ts"
 import { importLines } from "./ImportJob.ts"
 import type { JobCode, JobName } from "./Jobs.ts"
 import { findProject } from "./ProjectJob.ts"
 import { restoreDraft } from "./RestoreJob.ts"
 import { findReturnedKeys } from "./ReturnedKeys.ts"
 import { scanDatabase } from "./ScanJob.ts"
+import { shipArchives } from "./ShipJob.ts"
 import { verifyArchive, verifyLive } from "./VerifyJobs.ts"
 
 export const jobs: { readonly [Name in JobName]: JobCode<Name> } = {
   archive: makeArchive,
+  ship: shipArchives,
+  fetch: fetchArchive,
+  verifyBucket: verifyInBucket,
   restore: restoreDraft,
   returnedKeys: findReturnedKeys,
   project: findProject,

@@ -6,8 +6,10 @@ import { writeSync } from "node:fs"
 import { Socket } from "node:net"
 import { createInterface } from "node:readline"
 import { Cause, Effect, Logger, Result, type Scope } from "effect"
+import { BucketError } from "../../storage/bucket/bucketErrors.ts"
 import { DiskError, isFull } from "../../storage/disk/Disk.ts"
 import { Broken, NoSpace } from "../../storage/Storage.ts"
+import { bucketFailure } from "./bucketFailure.ts"
 import {
   type FromWorker,
   type JobContext,
@@ -56,6 +58,7 @@ const failure = (error: unknown): JobFailed => {
   if (error instanceof NoSpace || (error instanceof DiskError && isFull(error))) {
     return new JobFailed({ kind: "noSpace", detail: "There is no space left" })
   }
+  if (error instanceof BucketError) return bucketFailure(error)
   if (error instanceof Broken) return new JobFailed({ kind: "damaged", detail: error.message })
   return new JobFailed({
     kind: "failed",

@@ -42,6 +42,8 @@ export interface ListedArchive {
 
 const removedSuffix = ".removed"
 export const draftSuffix = ".draft"
+/** An archive that is fetched from a bucket. */
+export const fetchedSuffix = ".fetched"
 
 /** The archives in `folder`, oldest first; none if the folder does not exist. */
 export const listArchives = Effect.fnUntraced(function* (
@@ -141,7 +143,8 @@ export const sweepArchives = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, DiskError> {
   const names = yield* Effect.catchIf(disk.list(folder), isMissing, () => Effect.succeed([]))
   for (const name of names) {
-    if (name.endsWith(removedSuffix) || (drafts && name.endsWith(draftSuffix))) {
+    const isDraft = name.endsWith(draftSuffix) || name.endsWith(fetchedSuffix)
+    if (name.endsWith(removedSuffix) || (drafts && isDraft)) {
       yield* removeTree(disk, path.join(folder, name))
     }
   }

@@ -43,6 +43,7 @@ describe("The state of a server", () => {
         usersInMemory: 20,
         isMakingArchive: false,
         archiveAgeMs: undefined,
+        shippedArchiveAgeMs: undefined,
         isOverloaded: false,
       })
       expect(before.journalBytes).toBeGreaterThan(1_000)

@@ -1,0 +1,63 @@
+/** The archives of the bucket that `LAUREL_ARCHIVE_BUCKET` names, for commands. */
+import path from "node:path"
+import { Effect, Result } from "effect"
+import { bucketOf } from "../../config/BucketSettings.ts"
+import type { Config } from "../../config/Config.ts"
+import { bucketFailure } from "../../engine/archive/bucketFailure.ts"
+import type { Input, JobName, ResultOf } from "../../engine/archive/Jobs.ts"
+import { askedFor } from "../../engine/archive/Shipments.ts"
+import { makeWorkerHost } from "../../engine/archive/WorkerHost.ts"
+import { limits } from "../../Limits.ts"
+import type { ListedArchive } from "../../storage/archive/ArchiveCatalog.ts"
+import { openBucket } from "../../storage/bucket/Bucket.ts"
+import { listBucketArchives, readIndex } from "../../storage/bucket/BucketArchives.ts"
+import type { BucketPlace } from "../../storage/bucket/bucketErrors.ts"
+import type { CommandFailed } from "../output/ExitCode.ts"
+import { jobFailure, withProgressBar } from "../output/JobWords.ts"
+
+/** The archives in the bucket, oldest first, as if they were in `folder`; none without a bucket. */
+export const archivesInBucket = (
+  config: Config,
+  folder: string,
+): Effect.Effect<ReadonlyArray<ListedArchive>, CommandFailed> =>
+  Effect.gen(function* () {
+    const place = bucketOf(config)
+    if (place === undefined) return []
+    const bucket = yield* openBucket(place, {
+      requestMs: limits.bucketCommandMs,
+      tries: limits.bucketCommandTries,
+    })
+    return yield* Effect.forEach(
+      yield* listBucketArchives(bucket),
+      (archive) =>
+        Effect.map(
+          Effect.catchIf(
+            readIndex(bucket, archive),
+            ({ kind }) => kind === "missing",
+            () => Effect.succeed(Result.fail("is missing")),
+          ),
+          (index): ListedArchive => ({
+            ...{ id: archive.id, at: archive.at, sequence: archive.sequence },
+            folder: path.join(folder, archive.id),
+            manifest: Result.map(index, ({ manifest }) => manifest),
+            verification: undefined,
+          }),
+        ),
+      { concurrency: limits.bucketRequestsMax },
+    )
+  }).pipe(Effect.mapError((error) => jobFailure(bucketFailure(error))))
+
+/** Runs a job that reads the bucket of `place`. */
+export const runWithBucket = <Name extends JobName>(
+  place: BucketPlace,
+  name: Name,
+  input: Input<Name>,
+): Effect.Effect<ResultOf<Name>, CommandFailed> =>
+  withProgressBar((progress) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const host = yield* makeWorkerHost({ background: false })
+        return yield* host.run(name, input, { progress, asked: askedFor(place) })
+      }),
+    ),
+  ).pipe(Effect.mapError(jobFailure))

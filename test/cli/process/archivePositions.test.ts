@@ -1,0 +1,29 @@
+import { randomBytes } from "node:crypto"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { archivePositions } from "../../../src/cli/process/OpenStorage.ts"
+import { readConfig } from "../../../src/config/Config.ts"
+import { archiveOf, hour, noon } from "../../engine/archive/bucketFixture.ts"
+import { temporaryFolder } from "../../storage/temporaryFolder.ts"
+
+describe("The archives that PostgreSQL may rely on", () => {
+  it.live("are those of the bucket where there is one: none before it has them", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const made = [noon, noon + hour].map((at, n) =>
+        Effect.promise(() => archiveOf(folder, at, [], randomBytes(9), n + 1)),
+      )
+      const [first] = yield* Effect.all(made)
+      const config = Result.getOrThrow(readConfig({ LAUREL_ARCHIVE_DIR: folder }).config)
+      const shipped = new Set<string>()
+      const lastOf = (bucket: ReadonlySet<string> | undefined) =>
+        Effect.map(archivePositions(config, bucket), (positions) =>
+          positions.map(({ lastSequence }) => lastSequence),
+        )
+      expect(yield* lastOf(undefined)).toEqual([1, 2])
+      expect(yield* lastOf(shipped)).toEqual([])
+      shipped.add(first!.id)
+      expect(yield* lastOf(shipped)).toEqual([1])
+    }),
+  )
+})
