@@ -41,7 +41,7 @@ import { type Patiently, Refused, waiting } from "./Patience.ts"
 import { damaged } from "./PgBatches.ts"
 import { type InPostgres, PgConnection, type PgFailure } from "./PgConnection.ts"
 import { type PartitionState, PgJournal } from "./PgJournal.ts"
-import { PgTables } from "./PgTables.ts"
+import { inIndexOrder, PgTables } from "./PgTables.ts"
 import { migrate } from "./schema.ts"
 import { UnflushedDisk } from "./UnflushedDisk.ts"
 
@@ -79,7 +79,7 @@ export const open = Effect.fnUntraced(function* <E = never>(
   )
   // Their writes may be large: no check of the owner waits for them.
   const tables = yield* Effect.acquireRelease(
-    Effect.sync(() => new PgConnection({ url })),
+    Effect.sync(() => new PgConnection({ url, session: inIndexOrder })),
     (connection) => connection.close,
   )
   const patiently = waiting(options.onWaiting)

@@ -48,6 +48,8 @@ export interface PgConnectionOptions {
   readonly answerMs?: number
   /** Calls `notified` after each notification; those of the time without a connection are missed. */
   readonly listening?: { readonly channel: string; readonly notified: () => void }
+  /** A statement at the begin of each session. */
+  readonly session?: string
 }
 
 /**
@@ -86,6 +88,7 @@ export class PgConnection {
   readonly #url: string
   readonly #answerMs: number
   readonly #listening: PgConnectionOptions["listening"]
+  readonly #session: string | undefined
   #client: pg.Client | undefined
   #connecting: Promise<pg.Client> | undefined
   #closed = false
@@ -94,6 +97,7 @@ export class PgConnection {
     this.#url = options.url
     this.#answerMs = options.answerMs ?? limits.postgresAnswerMs
     this.#listening = options.listening
+    this.#session = options.session
   }
 
   readonly run: Run = (statement) =>
@@ -191,6 +195,7 @@ export class PgConnection {
       await client.connect()
       await client.query(flushing)
       await this.#listen(client)
+      if (this.#session !== undefined) await client.query(this.#session)
     } catch (error) {
       cut(client)
       throw error

@@ -85,8 +85,14 @@ const markText = `SELECT t.kept, c.first, coalesce((
 FROM laurel_tables t LEFT JOIN laurel_claims c ON c.partition = $1 AND c.id = $2
 WHERE t.partition = $1`
 
+/**
+ * For the connection: pages of changes are read in the order of the index. Where PostgreSQL does not know yet how many
+ * entries there are, it would sort all that are left for each page.
+ */
+export const inIndexOrder = "SET enable_sort = off"
+
 /** The size of a value is known without reading it. */
-const changedText = `SELECT name, key, value, change FROM (
+export const changedText = `SELECT name, key, value, change FROM (
   SELECT *, sum(size) OVER (ORDER BY change, name, key) - size AS before FROM (
     SELECT name, key, value, change, coalesce(octet_length(value), 0) AS size FROM laurel_entries
     WHERE partition = $1 AND change >= $2 AND (change, name, key) > ($2::bigint, $3::text, $4::bytea)

@@ -66,7 +66,7 @@ const migrations: ReadonlyArray<ReadonlyArray<string>> = [
       change bigint NOT NULL,
       PRIMARY KEY (partition, name, key)
     )`,
-    "CREATE INDEX laurel_entries_change ON laurel_entries (partition, change)",
+    "CREATE INDEX laurel_entries_change ON laurel_entries (partition, change, name, key)",
     `CREATE INDEX laurel_entries_removed ON laurel_entries (partition, change)
     WHERE value IS NULL`,
   ],

@@ -6,7 +6,7 @@ import { compositeKey, rangeOf } from "../../../src/storage/Keys.ts"
 import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
 import { CopiedTables, forgetMark } from "../../../src/storage/postgres/CopiedTables.ts"
 import { PgConnection } from "../../../src/storage/postgres/PgConnection.ts"
-import { PgTables } from "../../../src/storage/postgres/PgTables.ts"
+import { changedText, inIndexOrder, PgTables } from "../../../src/storage/postgres/PgTables.ts"
 import { migrate } from "../../../src/storage/postgres/schema.ts"
 import {
   Broken,
@@ -50,7 +50,7 @@ class Directory {
   readonly open = (epoch?: number, url = this.#url) =>
     Effect.gen({ self: this }, function* () {
       const connection = yield* Effect.acquireRelease(
-        Effect.sync(() => new PgConnection({ url, answerMs })),
+        Effect.sync(() => new PgConnection({ url, answerMs, session: inIndexOrder })),
         (one) => one.close,
       )
       const files = {
@@ -363,6 +363,34 @@ layer(Layer.effect(Server, postgres), { excludeTestServices: true })("CopiedTabl
       expect(one.entries).toEqual(two.entries)
       expect(one.entries).toEqual(yield* found(url))
     }),
+  )
+
+  it.effect(
+    "a page of changes is read from the index, whatever PostgreSQL knows of the entries",
+    () =>
+      Effect.gen(function* () {
+        const { directory, url } = yield* prepared
+        const copied = yield* directory().open(1)
+        yield* copied.write(
+          Array.from({ length: 6_000 }, (_, number) => put(number, "x".repeat(500))),
+        )
+        const connection = new PgConnection({ url, answerMs, session: inIndexOrder })
+        const values = [
+          1,
+          0,
+          "",
+          new Uint8Array(),
+          limits.postgresEntryRows,
+          limits.postgresEntryBytes,
+        ]
+        const text = `EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) ${changedText}`
+        const lines = yield* connection.run({ text, values })
+        yield* connection.close
+        const plan = lines.map((line) => line["QUERY PLAN"]).join("\n")
+        expect(plan).toContain("laurel_entries_change")
+        expect(plan).toContain(`rows=${limits.postgresEntryRows}.00 loops=1`)
+        expect(plan).not.toContain("Sort")
+      }),
   )
 
   it.effect("a statement that asks for longer gets it, another one is cut", () =>
