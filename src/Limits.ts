@@ -199,6 +199,8 @@ export const limits = {
   expirySliceEntriesMax: 5_000,
   expiryTurnAnswersMax: 50,
   snapshotPendingRecordsMax: 1_000_000,
+  /** A turn of the event loop that folds records of another server. */
+  foldTurnMs: 5,
   idempotencyPieceBytesMax: 1_600,
   journalRetentionMs: 7 * 86_400_000,
   /** Age at which a segment is closed, and the interval of heartbeat records of an idle server. */

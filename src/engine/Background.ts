@@ -1,23 +1,20 @@
-/** The background work of an engine: snapshots, evictions, deletions, due users and windows, backfills. */
-import { Cause, Effect, type Scope } from "effect"
+/** The background work of an engine that writes records: due users and windows, backfills. `Upkeep.ts` is the rest. */
+import { Effect, type Scope } from "effect"
 import type { Backfill } from "../domain/record/Record.ts"
 import { limits } from "../Limits.ts"
-import { type Broken, brokenBy, type StorageError } from "../storage/Storage.ts"
 import type { Environment } from "./actor/Environments.ts"
 import { toReply } from "./actor/Requests.ts"
 import { readColdUser } from "./actor/readColdUser.ts"
 import { Backfills } from "./badges/Backfills.ts"
-import { AnswerExpiry } from "./dedupe/AnswerExpiry.ts"
 import type { EngineOptions } from "./EngineOptions.ts"
-import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
-import { Snapshotter } from "./snapshot/Snapshotter.ts"
+import { endsWhenBroken } from "./endsWhenBroken.ts"
 import type { EngineState } from "./state/EngineState.ts"
 import { Ticker } from "./time/Ticker.ts"
 import { WindowClock } from "./time/WindowClock.ts"
+import type { Upkeep } from "./Upkeep.ts"
 import type { Writes } from "./Writes.ts"
 
 export interface Background {
-  readonly snapshotter: Snapshotter
   readonly backfills: Backfills
 }
 
@@ -25,20 +22,17 @@ export interface Background {
 export const startBackground = Effect.fnUntraced(function* (
   state: EngineState,
   { batches, commit, feed, history, pipeline, requests }: Writes,
+  upkeep: Upkeep,
   options: EngineOptions,
-  metrics: EngineMetrics,
 ): Effect.fn.Return<Background, never, Scope.Scope> {
-  const { actorCache, deduplicator, directory, environments, storage } = state
+  const { directory, environments, storage } = state
   const clockCheckMs = options.clockCheckMs ?? limits.clockCheckMs
-  const snapshotter = new Snapshotter({
-    state,
+  upkeep.serve({
     written: commit.written,
     held: feed.held,
-    onEnded: () => batches.changed(),
-    sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
-    metrics,
+    heartbeat: (over) => requests.tell(directory, { kind: "heartbeat" }, over),
+    changed: () => batches.changed(),
   })
-  const expiry = new AnswerExpiry({ ...state, alone: snapshotter.alone })
   const windowClock = new WindowClock({
     ...state,
     clockCheckMs,
@@ -69,31 +63,8 @@ export const startBackground = Effect.fnUntraced(function* (
   pipeline.on("windows", ({ record }) => windowClock.committed(record))
   pipeline.on("backfills", ({ record }) => backfills.committed(record))
 
-  const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
-  const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
-  for (const work of [
-    deduplicator.fill,
-    snapshotter.run(snapshotIntervalMs, (over) =>
-      requests.tell(directory, { kind: "heartbeat" }, over),
-    ),
-    expiry.run(snapshotIntervalMs),
-    actorCache.run(sweepIntervalMs, () => batches.changed()),
-    windowClock.run,
-    ticker.run,
-    backfills.run,
-  ]) {
+  for (const work of [windowClock.run, ticker.run, backfills.run]) {
     yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
   }
-  return { snapshotter, backfills }
+  return { backfills }
 })
-
-/** Reports a failure or a defect of `work`, which nobody waits for. */
-const endsWhenBroken = (
-  onBroken: (cause: Broken) => void,
-  work: Effect.Effect<void, StorageError>,
-): Effect.Effect<void> =>
-  Effect.catchCause(work, (cause) =>
-    Effect.sync(() => {
-      if (!Cause.hasInterruptsOnly(cause)) onBroken(brokenBy("run the engine", cause))
-    }),
-  )

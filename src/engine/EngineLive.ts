@@ -1,7 +1,8 @@
 /**
- * The engine in this process, in the order in which it is made: it opens the storage's state, recovers, takes writes,
- * starts its background work, and offers its verbs. Each step needs only what the steps before it made; what a later
- * part must hear of, it subscribes to (`commit/CommitPipeline.ts`). All state above the storage lives in this scope.
+ * The engine in this process, in the order in which it is made: it opens the storage's state, recovers, follows the
+ * journal as long as another server writes it (`RecoveredEngine.fold`), then takes writes, starts its background work, and
+ * offers its verbs. Each step needs only what the steps before it made; what a later part must hear of, it subscribes to
+ * (`commit/CommitPipeline.ts`). All state above the storage lives in this scope.
  */
 import { Effect, type Scope } from "effect"
 import { limits } from "../Limits.ts"
@@ -11,32 +12,66 @@ import { startBackground } from "./Background.ts"
 import type { Engine } from "./Engine.ts"
 import type { EngineOptions } from "./EngineOptions.ts"
 import { EngineMetrics } from "./metrics/EngineMetrics.ts"
-import { recover } from "./recovery/Recovery.ts"
+import { Folding } from "./recovery/Folding.ts"
+import { dropClosedBoards, recover } from "./recovery/Recovery.ts"
 import { openState } from "./state/EngineState.ts"
 import { readMark } from "./state/SnapshotMark.ts"
+import { EngineTime } from "./time/EngineTime.ts"
+import { readLatestTime } from "./time/latestTime.ts"
 import { openClock } from "./time/openClock.ts"
+import { startUpkeep } from "./Upkeep.ts"
 import { verbsOf } from "./Verbs.ts"
 import { takeWrites } from "./Writes.ts"
 
 export type { EngineOptions } from "./EngineOptions.ts"
 
-export const makeEngine = Effect.fnUntraced(function* (
+/** An engine that has the records of its storage, and takes no commands. */
+export interface RecoveredEngine {
+  /** Folds the next records of the journal, which another server wrote; one call at a time. */
+  readonly fold: Folding["fold"]
+  /** Takes the last snapshot of an engine that never served. */
+  readonly leave: Effect.Effect<void, StorageError>
+  /** Takes commands from now on: the storage has no record that was not folded, and takes appends. */
+  readonly serve: Effect.Effect<Engine["Service"], StorageError, Scope.Scope>
+}
+
+export const recoverEngine = Effect.fnUntraced(function* (
   options: EngineOptions,
-): Effect.fn.Return<Engine["Service"], StorageError, Storage | Scope.Scope> {
+): Effect.fn.Return<RecoveredEngine, StorageError, Storage | Scope.Scope> {
   const metrics = new EngineMetrics(options.metrics ?? new Metrics())
 
   const storage = yield* Storage
   const mark = yield* readMark(storage)
   const jumpMsMax = options.clockJumpMsMax ?? limits.clockJumpMsMax
-  const { now } = yield* openClock(storage, mark.at, jumpMsMax, metrics)
+  const time = new EngineTime(yield* readLatestTime(storage, mark.at, jumpMsMax))
+  const { now } = time
   const state = yield* openState({ storage, mark, now }, options)
 
   const report = yield* recover(state, (progress) => options.onRecovering?.(progress))
   options.onRecovered?.(report)
+  const upkeep = yield* startUpkeep(state, options, metrics)
+  const folding = new Folding(state, upkeep.snapshotter, time)
 
-  const writes = yield* takeWrites(state, options, metrics)
-  const background = yield* startBackground(state, writes, options, metrics)
-  metrics.observe({ ...state, ...writes, ...background, report })
+  const serve = Effect.gen(function* () {
+    dropClosedBoards(state)
+    const clock = yield* openClock(time.latest, jumpMsMax, metrics)
+    time.follow(clock)
+    const served = { ...state, now: clock.now }
+    const writes = yield* takeWrites(served, options, metrics)
+    const background = yield* startBackground(served, writes, upkeep, options)
+    metrics.observe({ ...served, ...writes, ...upkeep, report })
+    return verbsOf(served, writes, background, upkeep, options)
+  }).pipe(Effect.provideService(Storage, storage))
 
-  return verbsOf(state, writes, background, options)
+  return {
+    fold: folding.fold,
+    leave: upkeep.snapshotter.take,
+    serve,
+  }
 })
+
+/** An engine over a storage that nobody else writes. */
+export const makeEngine = (
+  options: EngineOptions,
+): Effect.Effect<Engine["Service"], StorageError, Storage | Scope.Scope> =>
+  Effect.flatMap(recoverEngine(options), ({ serve }) => serve)

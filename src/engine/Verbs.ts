@@ -19,20 +19,23 @@ import type { EngineOptions } from "./EngineOptions.ts"
 import { makeIsErased } from "./erasure/isErased.ts"
 import { makeSimulate } from "./read/Simulation.ts"
 import { UserList } from "./read/UserList.ts"
+import type { Snapshotter } from "./snapshot/Snapshotter.ts"
 import type { EngineState } from "./state/EngineState.ts"
+import type { Upkeep } from "./Upkeep.ts"
 import type { Writes } from "./Writes.ts"
 
 export const verbsOf = (
   state: EngineState,
   writes: Writes,
   background: Background,
+  { snapshotter }: Upkeep,
   { onBroken }: EngineOptions,
 ): Engine["Service"] =>
   Engine.of({
     ...commandsOf(state, writes),
     ...readsOf(state, writes, background),
     feed: writes.feed,
-    drain: drainOf(writes, background, onBroken),
+    drain: drainOf(writes, snapshotter, onBroken),
     now: state.now,
   })
 
@@ -133,7 +136,7 @@ const readsOf = (
 /** Takes no more commands, waits for the answers to those accepted, and takes the last snapshot. */
 const drainOf = (
   { actors, batches, commit, intake }: Writes,
-  { snapshotter }: Background,
+  snapshotter: Snapshotter,
   onBroken: EngineOptions["onBroken"],
 ): Effect.Effect<void> =>
   Effect.gen(function* () {

@@ -19,7 +19,15 @@ import { limits } from "../Limits.ts"
 import type { Histogram } from "./Histogram.ts"
 
 /** Causes that mark their own turns. */
-export const markedCauses = ["snapshot", "database", "board", "rollover", "prune", "sweep"] as const
+export const markedCauses = [
+  "snapshot",
+  "database",
+  "board",
+  "rollover",
+  "prune",
+  "sweep",
+  "follow",
+] as const
 export type MarkedCause = (typeof markedCauses)[number]
 
 export const turnCauses = [...markedCauses, "gc_major", "gc_minor", "other"] as const

@@ -7,7 +7,7 @@
 import { Effect, Stream } from "effect"
 import { ListedTwice } from "../../domain/board/ScoreOrder.ts"
 import { duplicateKey } from "../../domain/record/duplicateKey.ts"
-import type { Subject } from "../../domain/record/Record.ts"
+import type { JournalRecord, Subject } from "../../domain/record/Record.ts"
 import { windowKinds } from "../../domain/values/Calendar.ts"
 import type { EntryBlock } from "../../storage/EntryBlock.ts"
 import {
@@ -18,7 +18,7 @@ import {
   lastTextStart,
   rangeOf,
 } from "../../storage/Keys.ts"
-import { Broken, type Storage, type StoredRecord } from "../../storage/Storage.ts"
+import { Broken, type Storage } from "../../storage/Storage.ts"
 import { DamagedValue, decodeValue, firstDamaged, valueBodyAt } from "../../storage/Values.ts"
 import type { AnyActor } from "../actor/Actor.ts"
 import { loadCounts } from "../actor/Counts.ts"
@@ -58,20 +58,16 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   const startedAt = performance.now()
   const users = yield* loadSnapshot(state, progressed)
   const total = storage.lastSequence - mark.watermark
-  const pipeline = new CommitPipeline<DurableRecord>()
-  followRecords(pipeline, state)
-  pipeline.on("erasure", ({ actor, record }) => state.erasures.replayed(actor, record))
+  const pipeline = replayPipeline(state)
   let recordsReplayed = 0
   yield* Stream.runForEach(storage.readRecords(mark.watermark + 1), (records) =>
-    Effect.map(follow(state, records, pipeline), () => {
+    Effect.gen(function* () {
+      for (const { body } of records) yield* replay(state, decodeRecord(body), body, pipeline)
       recordsReplayed += records.length
       progressed({ stage: "journal", done: recordsReplayed, total })
     }),
   )
-  for (const { boards, project } of state.environments) {
-    for (const kind of windowKinds)
-      boards.windows[kind].dropThrough(project.durable.closedThrough[kind])
-  }
+  dropClosedBoards(state)
   const report: RecoveryReport = {
     watermark: mark.watermark,
     lastSequence: storage.lastSequence,
@@ -81,6 +77,22 @@ export const recover = Effect.fnUntraced(function* (state: EngineState, progress
   }
   return report
 })
+
+/** Drops the boards of windows that closed empty. */
+export const dropClosedBoards = ({ environments }: EngineState): void => {
+  for (const { boards, project } of environments) {
+    for (const kind of windowKinds)
+      boards.windows[kind].dropThrough(project.durable.closedThrough[kind])
+  }
+}
+
+/** The stages of records that are found in the journal. */
+export const replayPipeline = (state: EngineState): CommitPipeline<DurableRecord> => {
+  const pipeline = new CommitPipeline<DurableRecord>()
+  followRecords(pipeline, state)
+  pipeline.on("erasure", ({ actor, record }) => state.erasures.replayed(actor, record))
+  return pipeline
+}
 
 /** Loads what the snapshot has of all actors but the users, and boards and agenda; returns how many users there are. */
 const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed: Progressed) {
@@ -95,31 +107,29 @@ const loadSnapshot = Effect.fnUntraced(function* (state: EngineState, progressed
 })
 
 /**
- * Follows the journal: applies its next records, which no actor here decided. An actor whose value in the snapshot is
- * newer than a record stays as it is.
+ * Applies the next record of the journal, which no actor here decided, in one turn once its actor is loaded. An actor whose
+ * value in the snapshot is newer than the record stays as it is. `body` is the record's text.
  */
-const follow = Effect.fnUntraced(function* (
+export const replay = Effect.fnUntraced(function* (
   state: EngineState,
-  records: ReadonlyArray<StoredRecord>,
+  record: JournalRecord,
+  body: Uint8Array,
   pipeline: CommitPipeline<DurableRecord>,
 ) {
   const { deduplicator, environments, pending } = state
-  for (const { body } of records) {
-    const record = decodeRecord(body)
-    const actor = yield* actorOf(state, record.subject)
-    if (record.sequence > actor.kind.sequenceOf(actor.state)) {
-      actor.load(actor.kind.apply(actor.state, record))
-      actor.kind.committed(actor, record)
-    } else if (record.subject.actor !== "directory") {
-      environments.of(record.subject.environment).boards.passOver(record)
-    }
-    const key = duplicateKey(record.cause)
-    const hash = key === undefined ? undefined : hashText(key, actor.idSeed)
-    pending.texts.keep(body)
-    pending.link(actor, hash)
-    if (hash !== undefined) deduplicator.replayed(hash)
-    pipeline.committed([{ actor, record }])
+  const actor = yield* actorOf(state, record.subject)
+  if (record.sequence > actor.kind.sequenceOf(actor.state)) {
+    actor.load(actor.kind.apply(actor.state, record))
+    actor.kind.committed(actor, record)
+  } else if (record.subject.actor !== "directory") {
+    environments.of(record.subject.environment).boards.passOver(record)
   }
+  const key = duplicateKey(record.cause)
+  const hash = key === undefined ? undefined : hashText(key, actor.idSeed)
+  pending.texts.keep(body)
+  pending.link(actor, hash)
+  if (hash !== undefined) deduplicator.replayed(hash)
+  pipeline.committed([{ actor, record }])
 })
 
 const loadActors = Effect.fnUntraced(function* ({ directory, environments, storage }: EngineState) {

@@ -1,21 +1,18 @@
 /** Opens the clock of an engine at the newest time of its data; its steps are logged and counted. */
 import { Clock, Effect } from "effect"
-import type { Broken, Storage } from "../../storage/Storage.ts"
 import type { EngineMetrics } from "../metrics/EngineMetrics.ts"
 import { type ClockStep, EngineClock } from "./Clock.ts"
-import { readLatestTime } from "./latestTime.ts"
 
-/** Makes the clock; it begins at the newest time of the data. */
+/** Makes the clock; it begins at `latest`, the newest time of the data. */
 export const openClock = Effect.fnUntraced(function* (
-  storage: Storage["Service"],
-  markedAt: number,
+  latest: number | undefined,
   jumpMsMax: number,
   metrics: EngineMetrics,
-): Effect.fn.Return<EngineClock, Broken> {
+): Effect.fn.Return<EngineClock> {
   const run = Effect.runForkWith(yield* Effect.context<never>())
   const clock = new EngineClock({
     clock: yield* Clock.Clock,
-    latest: yield* readLatestTime(storage, markedAt, jumpMsMax),
+    latest,
     jumpMsMax,
     onStep: (step) => {
       if (step.kind === "refused") metrics.clockJumpRefused()

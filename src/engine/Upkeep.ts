@@ -1,0 +1,73 @@
+/**
+ * The upkeep of a state, from its recovery on, whether its engine serves or follows another one: snapshots, evictions,
+ * expired answers, the filter of known ids. It writes no record; with an owner (`serve`) it asks that for heartbeats.
+ */
+import { Effect, type Scope } from "effect"
+import { limits } from "../Limits.ts"
+import type { StorageError } from "../storage/Storage.ts"
+import { AnswerExpiry } from "./dedupe/AnswerExpiry.ts"
+import type { EngineOptions } from "./EngineOptions.ts"
+import { endsWhenBroken } from "./endsWhenBroken.ts"
+import type { EngineMetrics } from "./metrics/EngineMetrics.ts"
+import { type Heartbeat, Snapshotter } from "./snapshot/Snapshotter.ts"
+import type { EngineState } from "./state/EngineState.ts"
+
+/** What writes the records of the state, as snapshots and evictions need it. */
+export interface Writer {
+  /** Ends when the journal has every record that is durable to callers. */
+  readonly written: Effect.Effect<void>
+  /** The lowest sequence that a reader still needs of the journal. */
+  readonly held: Effect.Effect<number, StorageError>
+  readonly heartbeat: Heartbeat
+  /** There may be room for more users. */
+  readonly changed: () => void
+}
+
+/** Another engine writes the records: there is nobody to wait for. */
+const nobody: Writer = {
+  written: Effect.void,
+  held: Effect.succeed(Number.POSITIVE_INFINITY),
+  heartbeat: (over) => over(),
+  changed: () => {},
+}
+
+export interface Upkeep {
+  readonly snapshotter: Snapshotter
+  /** From now on this engine writes the records. */
+  readonly serve: (writer: Writer) => void
+}
+
+/** Forks all of it into the surrounding scope. */
+export const startUpkeep = Effect.fnUntraced(function* (
+  state: EngineState,
+  options: EngineOptions,
+  metrics: EngineMetrics,
+): Effect.fn.Return<Upkeep, never, Scope.Scope> {
+  const { actorCache, deduplicator } = state
+  let writer: Writer = nobody
+  const snapshotter = new Snapshotter({
+    state,
+    written: Effect.suspend(() => writer.written),
+    held: Effect.suspend(() => writer.held),
+    onEnded: () => writer.changed(),
+    sliceEntriesMax: options.snapshotSliceEntriesMax ?? limits.snapshotSliceEntriesMax,
+    metrics,
+  })
+  const expiry = new AnswerExpiry({ ...state, alone: snapshotter.alone })
+  const snapshotIntervalMs = options.snapshotIntervalMs ?? limits.snapshotIntervalMs
+  const sweepIntervalMs = options.sweepIntervalMs ?? limits.sweepIntervalMs
+  for (const work of [
+    deduplicator.fill,
+    snapshotter.run(snapshotIntervalMs, (over) => writer.heartbeat(over)),
+    expiry.run(snapshotIntervalMs),
+    actorCache.run(sweepIntervalMs, () => writer.changed()),
+  ]) {
+    yield* Effect.forkScoped(endsWhenBroken(options.onBroken, work))
+  }
+  return {
+    snapshotter,
+    serve: (next) => {
+      writer = next
+    },
+  }
+})

@@ -1,0 +1,190 @@
+/** An engine that folds the records of another one: whatever it has folded, it goes on as that engine's restart would. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { type EngineOptions, recoverEngine } from "../../../src/engine/EngineLive.ts"
+import { batchOf } from "../../../src/storage/Frames.ts"
+import * as MemoryStorage from "../../../src/storage/MemoryStorage.ts"
+import { Broken, NoSpace, Storage, type StoredRecord } from "../../../src/storage/Storage.ts"
+import { busy, found, seen } from "../archive/fixture.ts"
+import { event, once, reward, sandbox, startInMemory } from "../fixture.ts"
+
+const users = 12
+
+/** An engine on a copy of its own that has no record yet, and the records of the other one on their way to it. */
+const follower = Effect.fnUntraced(function* (
+  options: Partial<EngineOptions> = {},
+  change: (storage: Storage["Service"]) => Partial<Storage["Service"]> = () => ({}),
+) {
+  const state = new MemoryStorage.MemoryState()
+  const memory = MemoryStorage.make({ state })
+  const storage = Storage.of({
+    ...memory,
+    get lastSequence() {
+      return memory.lastSequence
+    },
+    ...change(memory),
+  })
+  const broken: Array<Broken> = []
+  const scope = yield* Scope.make()
+  const engine = yield* recoverEngine({
+    onBroken: (cause) => broken.push(cause),
+    idFilterBytes: 256,
+    ...options,
+  }).pipe(Effect.provideService(Storage, storage), Scope.provide(scope))
+  /** Folds what `owner` has more, so many records at a time. */
+  const takeOver = Effect.fnUntraced(function* (owner: MemoryStorage.MemoryState, atOnce: number) {
+    while (state.lastSequence < owner.lastSequence) {
+      const from = state.lastSequence
+      const records: ReadonlyArray<StoredRecord> = owner.records.slice(from, from + atOnce)
+      const bodies = records.map(({ body }) => body)
+      yield* memory.append(batchOf(from + 1, bodies))
+      yield* engine.fold(records)
+    }
+  })
+  const close = Scope.close(scope, Exit.void)
+  return { ...engine, state, broken, takeOver, serve: Scope.provide(engine.serve, scope), close }
+})
+
+/** What readers and callers find; asks as they would, so that it changes the engine. */
+const answersOf = Effect.fnUntraced(function* (
+  engine: Effect.Success<ReturnType<typeof startInMemory>>["engine"],
+) {
+  const before = {
+    ...(yield* seen(engine, users)),
+    daily: yield* engine.readBoard(sandbox, { limit: 100, offset: 0, window: "daily" }),
+    counts: yield* engine.readCounts(sandbox),
+    project: yield* engine.readProject(sandbox),
+    directory: yield* engine.readDirectory,
+  }
+  const duplicates = []
+  for (const id of ["1-1", "3-13", "5-25"]) {
+    const { reply } = yield* engine.askUser(sandbox, event("u1", "TAP", { id }))
+    duplicates.push(reply.kind === "event" && reply.duplicate)
+  }
+  const again = yield* engine.askUser(sandbox, event("u1", "TAP"), once("kept"))
+  yield* engine.askUser(sandbox, reward("u4", 3))
+  return { ...before, duplicates, replayed: again.replayed, after: yield* seen(engine, users) }
+})
+
+/** All that an owner does before it ends, with `between` from time to time. */
+const owning = Effect.fnUntraced(function* (
+  owner: Effect.Success<ReturnType<typeof startInMemory>>,
+  between: Effect.Effect<void, unknown>,
+) {
+  yield* found(owner.engine)
+  for (let round = 1; round <= 4; round++) {
+    yield* busy(owner.engine, users, round)
+    yield* between
+  }
+  yield* owner.engine.askUser(sandbox, event("u1", "TAP"), once("kept"))
+  yield* owner.engine.askUser(sandbox, { userId: "u2", command: { kind: "erasure" } })
+  yield* between
+  // The windows of the day close.
+  yield* TestClock.adjust(30_000)
+  yield* busy(owner.engine, users, 5)
+  yield* owner.engine.askUser(sandbox, { userId: "u3", command: { kind: "erasure" } })
+  yield* between
+  yield* owner.close("kill")
+})
+
+describe("An engine that folds another one's records", () => {
+  const hour = 3_600_000
+  const ways: ReadonlyArray<readonly [string, Partial<EngineOptions>, number]> = [
+    ["record by record", { snapshotIntervalMs: hour }, 1],
+    ["many at once", { snapshotIntervalMs: hour }, 1_000],
+    ["with snapshots in between", { snapshotIntervalMs: 1_000 }, 7],
+    ["with less room than users", { snapshotIntervalMs: hour, residentUsersMax: 3 }, 7],
+  ]
+  for (const [name, options, atOnce] of ways) {
+    it.effect(`goes on as that one's restart would: ${name}`, () =>
+      Effect.gen(function* () {
+        const state = new MemoryStorage.MemoryState()
+        yield* TestClock.setTime(86_400_000 - 20_000)
+        const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
+        const two = yield* follower({ ...options, residentUsersOverrunMax: 0 })
+        const follow = Effect.andThen(two.takeOver(state, atOnce), TestClock.adjust(1_000))
+        yield* owning(owner, follow)
+        expect(two.state.lastSequence).toBe(state.lastSequence)
+        const restarted = yield* startInMemory({ state })
+        const expected = yield* answersOf(restarted.engine)
+        expect([expected.replayed, ...expected.duplicates]).toEqual([true, true, true, true])
+        const served = yield* two.serve
+        expect(yield* answersOf(served)).toEqual(expected)
+        yield* served.drain
+        yield* two.close
+        // What it has written is a journal and a snapshot as any other.
+        const again = yield* startInMemory({ state: two.state })
+        expect(yield* seen(again.engine, users)).toEqual(expected.after)
+        expect(two.broken).toEqual([])
+      }),
+    )
+  }
+
+  it.effect("leaves a snapshot where it was no owner, from which another one goes on", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
+      const two = yield* follower({ snapshotIntervalMs: hour })
+      yield* owning(owner, two.takeOver(state, 7))
+      yield* two.leave
+      yield* two.close
+      let replayed: number | undefined
+      const again = yield* startInMemory(
+        { state: two.state },
+        {
+          onRecovered: ({ recordsReplayed }) => {
+            replayed = recordsReplayed
+          },
+        },
+      )
+      expect(replayed).toBe(0)
+      const restarted = yield* startInMemory({ state })
+      expect(yield* answersOf(again.engine)).toEqual(yield* answersOf(restarted.engine))
+    }),
+  )
+
+  it.effect("waits for a full disk where only a snapshot makes room for the next user", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
+      let isFull = true
+      let refusals = 0
+      const two = yield* follower(
+        { snapshotIntervalMs: hour, residentUsersMax: 3, residentUsersOverrunMax: 0 },
+        ({ writeEntries }) => ({
+          writeEntries: (entries) => {
+            if (!isFull) return writeEntries(entries)
+            refusals++
+            return Effect.fail(new NoSpace({ operation: "write" }))
+          },
+        }),
+      )
+      yield* owning(owner, Effect.void)
+      const folding = yield* Effect.forkChild(two.takeOver(state, 7))
+      while (refusals < 2) yield* TestClock.adjust(1_000)
+      const [stoppedAt] = [two.state.lastSequence]
+      expect(stoppedAt).toBeLessThan(state.lastSequence)
+      isFull = false
+      while (folding.pollUnsafe() === undefined) yield* TestClock.adjust(1_000)
+      const restarted = yield* startInMemory({ state })
+      expect(yield* answersOf(yield* two.serve)).toEqual(yield* answersOf(restarted.engine))
+      expect(two.broken).toEqual([])
+    }),
+  )
+
+  it.effect("fails where its disk does, and reports what runs beside it", () =>
+    Effect.gen(function* () {
+      const state = new MemoryStorage.MemoryState()
+      const owner = yield* startInMemory({ state }, { snapshotIntervalMs: hour })
+      const failure = new Broken({ operation: "write", cause: new Error("no disk") })
+      const two = yield* follower({ snapshotIntervalMs: 1_000 }, () => ({
+        writeEntries: () => Effect.fail(failure),
+      }))
+      yield* owning(owner, Effect.void)
+      yield* two.takeOver(state, 7)
+      while (two.broken.length === 0) yield* TestClock.adjust(1_000)
+      expect(two.broken).toEqual([failure])
+    }),
+  )
+})
